@@ -60,6 +60,7 @@ export function makeReplications(parts: ReplicationParts): Replications {
     ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
     ...{ takesWrites, delaysAll },
+    queueBytesMax: config.wanQueueBytesMax,
     requestLimits: { ...config, segment },
     // A batch, or a single value that is longer.
     payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,

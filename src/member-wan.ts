@@ -3,8 +3,9 @@
  * it runs, and the messages of other members. The code of replication is loaded for the first of them, so
  * that a member without is as small, and starts as fast, as it would without this file.
  */
-import type { Clock } from './base/clock.ts';
+import type { Clock, Timer } from './base/clock.ts';
 import { GridError, reasonOf } from './base/errors.ts';
+import { collectGarbage } from './base/garbage.ts';
 import { Span } from './base/span.ts';
 import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
@@ -23,6 +24,9 @@ import type {
   WanPublisherControl,
 } from './wan/wan-service.ts';
 
+/** Bytes of a dropped queue from which its memory is given back at once, and how soon, in ms. */
+const FREED_BYTES_MIN = 8_388_608;
+const COLLECTION_DELAY_MS = 100;
 /** How long a stop goes on sending, in milliseconds. */
 const SENDING_MS = 5000;
 const MARKS_LOST =
@@ -66,6 +70,8 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
   #loading: Promise<Replications> | undefined;
   #replications: Replications | undefined;
   #hasBegun = false;
+  /** Set while a collection of garbage is due. */
+  #collection: Timer | undefined;
   #onProgress = (): void => {};
 
   constructor(parts: WanParts) {
@@ -196,12 +202,11 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
 
   async #clear(publisher: ReturnType<Replications['publisherOf']>): Promise<GridError | undefined> {
     const { clearQueue } = this.#parts;
-    if (clearQueue === undefined) {
-      publisher.clear();
-      return undefined;
-    }
+    const { bytes } = publisher.kept;
     try {
-      await clearQueue(publisher.kept);
+      if (clearQueue === undefined) publisher.clear();
+      else await clearQueue(publisher.kept);
+      this.#onFreed(bytes);
       return undefined;
     } catch (cause) {
       return new GridError('WAN_CLEAR_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
@@ -209,9 +214,21 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
   }
 
   async #remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
+    const bytes = this.#known(replication, publisherId).publisherOf(replication, publisherId).kept
+      .bytes;
     const failed = await this.#parts.removeFromConfig(replication, publisherId);
+    if (failed === undefined) this.#onFreed(bytes);
     await this.#keepQueues();
     return failed;
+  }
+
+  /** A queue of these bytes was dropped: its memory is given back soon, once for several. */
+  #onFreed(bytes: number): void {
+    if (bytes < FREED_BYTES_MIN) return;
+    this.#collection ??= this.#parts.clock.after(COLLECTION_DELAY_MS, () => {
+      this.#collection = undefined;
+      collectGarbage();
+    });
   }
 
   /** Where that fails the log has it, and it is tried again. */

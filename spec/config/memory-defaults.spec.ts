@@ -5,6 +5,9 @@ import { explainMemory } from '../../src/config/explain.ts';
 import { memoryDefaults, memoryWarning } from '../../src/config/memory-defaults.ts';
 
 const MIB = 1_048_576;
+const NO_WAN = {
+  ...{ wanQueueBytesMax: 256 * MIB, endpointGroups: new Map(), wanReplications: new Map() },
+};
 const SIZES = [64, 128, 256, 512, 1024, 2048, 16_384];
 
 function container(mib: number) {
@@ -28,7 +31,7 @@ test('memoryDefaults leave room for the process, wherever there is enough memory
   for (const mib of SIZES) {
     const [data = 0, , flight = 0] = defaultsOf(mib);
     assert.ok(data > 0 && data <= mib * 0.7, `${data} of ${mib}`);
-    const config = { maxMemory: data * MIB, inFlightBytesMax: flight * MIB };
+    const config = { ...NO_WAN, maxMemory: data * MIB, inFlightBytesMax: flight * MIB };
     assert.equal(memoryWarning(config, container(mib)) === undefined, mib > 64, `${mib}`);
   }
 });
@@ -49,17 +52,19 @@ test('a default that is a share tells of what, and one at its maximum does not',
     maxMemory: { bytes: 12_025_908_428, source: 'default: 70 % of 16384 MiB, machine' },
     bodyBytesMax: { bytes: 16 * MIB, source: 'default' },
     inFlightBytesMax: { bytes: 256 * MIB, source: 'default' },
+    wanQueueBytesMax: { bytes: 256 * MIB, source: 'default' },
   });
   const given = [{ key: 'maxMemory', text: '32m', source } as const];
   assert.deepEqual(explainMemory(resolveConfig(given, container(128))), {
     maxMemory: { bytes: 32 * MIB, source: 'flag --max-memory' },
     bodyBytesMax: { bytes: 16 * MIB, source: 'default' },
     inFlightBytesMax: { bytes: 16 * MIB, source: 'default: 1/8 of 128 MiB, container' },
+    wanQueueBytesMax: { bytes: 16 * MIB, source: 'default: 1/8 of 128 MiB, container' },
   });
 });
 
 test('memoryWarning has the three numbers where they do not fit together', () => {
-  const config = { maxMemory: 100 * MIB, inFlightBytesMax: 16 * MIB };
+  const config = { ...NO_WAN, maxMemory: 100 * MIB, inFlightBytesMax: 16 * MIB };
   const warning = memoryWarning(config, container(128)) ?? '';
   assert.match(
     warning,
@@ -67,4 +72,33 @@ test('memoryWarning has the three numbers where they do not fit together', () =>
   );
   assert.match(warning, /the process \(\d+ MiB\) are more than the container has, 128 MiB$/);
   assert.equal(memoryWarning(config, container(256)), undefined);
+});
+
+test('memoryDefaults leave room for WAN replication where a member takes part, and the warning counts it', () => {
+  for (const mib of [256, 512, 1024, 4096]) {
+    const memory = container(mib);
+    const [without, { maxMemory, inFlightBytesMax, wanQueueBytesMax }] = [
+      memoryDefaults({}, memory),
+      memoryDefaults({}, memory, true),
+    ];
+    assert.equal(wanQueueBytesMax.value, Math.min(256 * MIB, (mib * MIB) / 8));
+    const queues = wanQueueBytesMax.value * 1.25;
+    const config = {
+      ...{ maxMemory: maxMemory.value, inFlightBytesMax: inFlightBytesMax.value },
+      ...{ wanQueueBytesMax: wanQueueBytesMax.value, endpointGroups: new Map([['WAN', true]]) },
+      wanReplications: new Map(),
+    };
+    assert.ok(maxMemory.value <= without.maxMemory.value);
+    assert.ok(config.maxMemory + config.inFlightBytesMax + queues < memory.bytes, `${mib}`);
+    assert.equal(memoryWarning(config, memory), undefined, `${mib}`);
+    const more = { ...config, wanQueueBytesMax: memory.bytes };
+    assert.match(
+      memoryWarning(more, memory) ?? '',
+      /, WAN replication \(\d+(\.\d)? MiB, wan\.queue-bytes-max\) and the process/,
+    );
+    const none = { ...more, endpointGroups: new Map() };
+    assert.equal(memoryWarning(none, memory), undefined);
+    const publishing = { ...none, wanReplications: new Map([['r', {}]]) };
+    assert.ok(memoryWarning(publishing, memory) !== undefined);
+  }
 });

@@ -179,6 +179,27 @@ describe('A publisher', () => {
     assert.match(problem, /p\.properties\.username "u:v": not a text of .* and without a colon$/);
   });
 
+  it('has a queue of at most the bytes of all publishers, by default of as many', async () => {
+    const limit = '  wan: {queue-bytes-max: 8m}\n';
+    const queueBytesMax = async (bytes: string) =>
+      (await publisherOf(`target-endpoints: a${bytes}`, limit))?.queueBytesMax;
+    assert.equal(await queueBytesMax(''), 8 * 2 ** 20);
+    assert.equal(await queueBytesMax(', queue-bytes-max: 8m'), 8 * 2 ** 20);
+    assert.equal(await queueBytesMax(', queue-bytes-max: 2m'), 2 * 2 ** 20);
+    assert.deepEqual(await problemsOf(yaml('target-endpoints: a, queue-bytes-max: 9m', limit)), [
+      'wan.yaml:5:51: Cannot use wan-replication.r.batch-publisher.p.queue-bytes-max "9m": more than wan.queue-bytes-max, 8388608',
+    ]);
+  });
+
+  it('leaves less memory for data, by default', async () => {
+    const memoryOf = async (text: string) => (await load('wan.yaml', text)).config.maxMemory;
+    const limit = '  wan: {queue-bytes-max: 1024g}\n';
+    const alone = await memoryOf(`grid:\n${limit}`);
+    assert.ok((await memoryOf(yaml('target-endpoints: a', limit))) < alone);
+    const group = '  network: {rest-api: {endpoint-groups: {WAN: {enabled: true}}}}\n';
+    assert.ok((await memoryOf(`grid:\n${limit}${group}`)) < alone);
+  });
+
   it('needs a user and a password, or neither', async () => {
     for (const [given, missing] of [
       ['username', 'password'],

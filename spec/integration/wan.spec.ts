@@ -100,6 +100,20 @@ describe('replication to another member', () => {
     );
   });
 
+  it('gives the memory of a queue back that is cleared or removed', async () => {
+    const source = await started({ grid: sendingTo([await freePort()]) });
+    const value = Buffer.alloc(30_000, 'v');
+    const fill = async () => {
+      const requests = Array.from({ length: 1000 }, () => requestBytes('POST', 'maps/m/k', value));
+      assert.deepEqual(new Set(await source.askAll(requests)), new Set([200]));
+      return process.memoryUsage().arrayBuffers;
+    };
+    const filled = await fill();
+    assert.match(await source.textOf('POST', 'wan/clearWanQueues', 'dev&&w&'), /^200 /);
+    const isFree = async () => process.memoryUsage().arrayBuffers < filled - 20_000_000;
+    await soon(isFree, true);
+  });
+
   it('drops what a full queue cannot take, and sends what it took', async () => {
     const port = await freePort();
     const source = await started({ grid: sendingTo([port], { 'queue-capacity': 1000 }) });

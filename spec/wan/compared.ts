@@ -65,6 +65,7 @@ export class ComparedSide {
       clock: this.clock,
       log: new KeptLog(),
       payloadBytesMax: 2 ** 24,
+      queueBytesMax: 2 ** 28,
       requestLimits: REQUEST_LIMITS,
       onKnown: () => {},
       treeOf: () => this.tree,

@@ -84,6 +84,7 @@ export class KeptSource {
       takesWrites: () => true,
       delaysAll: () => this.persistence.log.delaysAll,
       payloadBytesMax: 2 ** 24,
+      queueBytesMax: 2 ** 28,
       requestLimits: REQUEST_LIMITS,
       transportOf: () => ({
         send: async (...message) => {

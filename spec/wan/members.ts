@@ -171,6 +171,8 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   replications: WanReplications;
   readonly #publishers: readonly WanPublisherOptions[];
   readonly #clock: Clock;
+  /** Bytes of what waits for all publishers. */
+  readonly #queueBytesMax: number;
   readonly #makeEngine: (clock: Clock) => Made;
   /** The durable changes of all lives of the member. */
   #history: Mutation[] = [];
@@ -181,7 +183,9 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     publishers: readonly WanPublisherOptions[],
     aheadMs = 0,
     makeEngine: (clock: Clock) => Made = (own) => new ModelEngine(own) as never,
+    queueBytesMax = 2 ** 28,
   ) {
+    this.#queueBytesMax = queueBytesMax;
     this.network = network;
     this.name = name;
     this.dataSetId = Buffer.alloc(16, name);
@@ -271,6 +275,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       clock: this.#clock,
       log: this.log,
       payloadBytesMax: 2 ** 24,
+      queueBytesMax: this.#queueBytesMax,
       requestLimits: REQUEST_LIMITS,
       transportOf: () => this.network.transportOf(this),
       treeOf: () => ({ isOn: true, depth: 10 }),

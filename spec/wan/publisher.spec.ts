@@ -103,6 +103,32 @@ describe('a queue of WanReplications', () => {
     assert.ok(a.status.queueBytes <= 1000 && a.status.queueBytes > 800);
   });
 
+  it('has an equal share of the bytes of all, which no full queue takes', async () => {
+    const network = new Network();
+    const publishers = ['b', 'c'].map((id) => ({
+      ...{ ...OPTIONS, publisherId: id, targetEndpoints: [endpoint(id)] },
+      queueFullBehavior: 'DISCARD_AFTER_MUTATION' as const,
+    }));
+    const a = new Member(network, 'a', publishers, 0, undefined, 20_000);
+    const [live, dead] = [new Member(network, 'b', []), new Member(network, 'c', [])];
+    for (const { engine } of [a, live, dead]) engine.durableCount = Number.POSITIVE_INFINITY;
+    dead.isDown = true;
+    for (let round = 0; round < 100; round++) {
+      set(a, 10, round * 10);
+      await network.pass(500);
+    }
+    const [toLive, toDead] = a.replications.publishers();
+    assert.deepEqual([toLive?.queueSize, toLive?.eventsDropped], [0, 0]);
+    assert.ok(toDead!.eventsDropped > 0);
+    assert.ok(toDead!.queueBytes > 9000 && toDead!.queueBytes <= 10_000, `${toDead?.queueBytes}`);
+    assert.equal(live.engine.contents().length, 1000);
+    // The only one has all of it.
+    a.replications.remove('r', 'b');
+    set(a, 1000, 1000);
+    const [only] = a.replications.publishers();
+    assert.ok(only!.queueBytes > 19_000 && only!.queueBytes <= 20_000, `${only?.queueBytes}`);
+  });
+
   it('keeps only the latest event of a key with snapshot-enabled', async () => {
     const { network, a, b } = pair({ snapshotEnabled: true, queueCapacity: 3 });
     a.control.pause();

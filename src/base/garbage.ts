@@ -1,6 +1,6 @@
 /**
- * Makes V8 collect its garbage at once. It is called when large buffers have become garbage and no
- * client is served yet: otherwise they stay resident until the next collection of the whole heap, which
+ * Makes V8 collect its garbage at once. It is called when large buffers have become garbage, at a start or at
+ * a call of administration: otherwise they stay resident until the next collection of the whole heap, which
  * may take minutes to come in an idle process. Takes some ms, more with a large heap.
  */
 import { setFlagsFromString } from 'node:v8';

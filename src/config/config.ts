@@ -90,6 +90,7 @@ export function weighConfig(
   security: SecurityConfig = NO_SECURITY,
   memory?: MachineMemory,
   blocks: readonly Block[] = [],
+  hasPublishers = false,
 ): {
   readonly config: Config;
   /** At most FINDINGS_MAX, the first ones. */
@@ -132,7 +133,8 @@ export function weighConfig(
     }
     sources.set(pathOf(assignment.key, name), assignment.source);
   }
-  setMemoryDefaults(values, sources, memory);
+  const groups = values.endpointGroups as Config['endpointGroups'];
+  setMemoryDefaults(values, sources, memory, hasPublishers || groups.get('WAN') === true);
   const config = { ...values, ...NO_WAN, sources, security } as unknown as Config;
   if (faultCount > 0) return { config, faults, faultCount };
   const contrary = contradictions(config);
@@ -144,11 +146,12 @@ function setMemoryDefaults(
   values: Record<string, unknown>,
   sources: Map<string, Source>,
   memory: MachineMemory | undefined,
+  hasWan: boolean,
 ): void {
   const isDefault = (key: MemoryKey): boolean => sources.get(pathOf(key)) === DEFAULT;
   const open = MEMORY_KEYS.filter(isDefault);
   const given = MEMORY_KEYS.filter((key) => !open.includes(key)).map((key) => [key, values[key]]);
-  const defaults = memoryDefaults(Object.fromEntries(given), memory);
+  const defaults = memoryDefaults(Object.fromEntries(given), memory, hasWan);
   for (const key of open) {
     const { value, from } = defaults[key];
     values[key] = value;

@@ -38,6 +38,7 @@ import { DEFAULT, type Source, sourceAt } from './source.ts';
 import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
 import { NO_CERTIFICATE } from './tls-reading.ts';
 import { readWan, WAN_BLOCKS } from './wan-file.ts';
+import { REPLICATION_PATTERN } from './wan-paths.ts';
 
 export interface ConfigRequest {
   /**
@@ -117,6 +118,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
     secured.security,
     undefined,
     filledBlocks(blocks),
+    blocks.some(({ pattern }) => pattern === REPLICATION_PATTERN),
   );
   const wan = readWan(
     { statements: all, blocks, written: file?.written ?? [] },

@@ -18,7 +18,7 @@ export interface WanAddition {
  * GridError WAN_PUBLISHERS_MAX where the member would have more than PUBLISHERS_MAX.
  */
 export function addWanText(config: Config, text: string): WanAddition {
-  const { name, publishers } = parseWanReplication(text, config.wanEndpoints);
+  const { name, publishers } = parseWanReplication(text, config);
   const before = config.wanReplications.get(name)?.publishers ?? [];
   const known = new Set(before.map(idOf));
   const added = publishers.filter((each) => !known.has(each.publisherId));

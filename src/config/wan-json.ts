@@ -5,6 +5,7 @@
  * ranges and what is refused are those of a file. Messages name the field: `batchPublishers[0].batchSize`.
  */
 import { GridError } from '../base/errors.ts';
+import type { Config } from './config.ts';
 import { ConfigFault } from './config-fault.ts';
 import { finding } from './finding.ts';
 import { FINDINGS_MAX, quoted } from './finding-list.ts';
@@ -15,7 +16,6 @@ import {
   PUBLISHER_STATES,
   PUBLISHERS_MAX,
   QUEUE_FULL_BEHAVIORS,
-  type WanConfig,
   type WanPublisher,
   type WanReplication,
 } from './wan-config.ts';
@@ -43,14 +43,14 @@ const NO_CLASS = 'no class can be loaded here';
 const NAME = PUBLISHER_SETTINGS.publisherId;
 
 /**
- * `endpoints`: those of the configuration. Throws ConfigFault, whose problems are all that is wrong, and
+ * `config`: that in force. Throws ConfigFault, whose problems are all that is wrong, and
  * GridError WAN_PUBLISHERS_MAX for more publishers than a member has.
  */
 export function parseWanReplication(
   text: string,
-  endpoints: WanConfig['wanEndpoints'],
+  config: Pick<Config, 'wanEndpoints' | 'wanQueueBytesMax'>,
 ): WanReplication {
-  return new JsonReader(endpoints).read(text);
+  return new JsonReader(config).read(text);
 }
 
 /**
@@ -87,11 +87,11 @@ function publisherIdIn({ publisherId, clusterName }: Fields): unknown {
 }
 
 class JsonReader {
-  readonly #endpoints: WanConfig['wanEndpoints'];
+  readonly #config: Pick<Config, 'wanEndpoints' | 'wanQueueBytesMax'>;
   readonly #problems: string[] = [];
 
-  constructor(endpoints: WanConfig['wanEndpoints']) {
-    this.#endpoints = endpoints;
+  constructor(config: Pick<Config, 'wanEndpoints' | 'wanQueueBytesMax'>) {
+    this.#config = config;
   }
 
   read(text: string): WanReplication {
@@ -156,7 +156,8 @@ class JsonReader {
     const { given, wrong } = this.#given(item, path);
     this.#checkUnused(item, path);
     if (this.#refuseDiscovery(item, path)) wrong.add('targetEndpoints');
-    const made = publisherOf(given, undefined, this.#endpoints);
+    const { wanEndpoints, wanQueueBytesMax } = this.#config;
+    const made = publisherOf(given, undefined, wanEndpoints, wanQueueBytesMax);
     if ('publisherId' in made) return made;
     for (const { key, isMissing, reason } of made) {
       if (wrong.has(key)) continue;

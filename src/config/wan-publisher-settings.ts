@@ -22,13 +22,11 @@ import {
 } from './wan-config.ts';
 import { targetEndpointsIn } from './wan-endpoints.ts';
 import { PUBLISHER_PATH } from './wan-paths.ts';
+import { QUEUE_BYTES_LIMIT, QUEUE_BYTES_MIN } from './wan-settings.ts';
 
 const INTEGER_MAX = 2_147_483_647;
 /** The longest time of a timer. */
 const TIMEOUT_SECONDS_MAX = 2_147_483;
-/** A queue of less would take no event of a usual value. */
-const QUEUE_BYTES_MIN = 1_048_576;
-const QUEUE_BYTES_LIMIT = 1_099_511_627_776;
 
 export const PUBLISHER_SETTINGS = {
   clusterName: textSetting({
@@ -130,9 +128,10 @@ export const PUBLISHER_SETTINGS = {
   }),
   queueBytesMax: bytesSetting({
     path: at('queue-bytes-max'),
-    about: 'Bytes of these events, at most',
+    about: 'Bytes of these events, at most; no more than wan.queue-bytes-max',
     unit: 'bytes',
     fallback: 268_435_456,
+    fallbackText: 'wan.queue-bytes-max',
     minimum: QUEUE_BYTES_MIN,
     maximum: QUEUE_BYTES_LIMIT,
   }),

@@ -4,6 +4,7 @@
  */
 import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
+import { pathOf } from './settings.ts';
 import { NO_WAN_TLS, type WanConfig, type WanPublisher } from './wan-config.ts';
 import { targetEndpointsIn } from './wan-endpoints.ts';
 import { PUBLISHER_SETTINGS, type PublisherKey } from './wan-publisher-settings.ts';
@@ -39,12 +40,13 @@ export function publisherOf(
   given: GivenPublisher,
   name: string | undefined,
   endpoints: WanConfig['wanEndpoints'],
+  queueBytesMax: number,
 ): WanPublisher | readonly PublisherFault[] {
   const publisherId = publisherIdOf(given, name);
   const written = targetEndpointsIn(given.targetEndpoints ?? '');
-  const faults = faultsOf(given, name, endpoints);
+  const faults = faultsOf(given, name, endpoints, queueBytesMax);
   if (faults.length > 0 || publisherId === undefined || written === undefined) return faults;
-  const values = { ...DEFAULTS, ...given };
+  const values = { ...DEFAULTS, queueBytesMax, ...given };
   const tls = endpoints.get(given.endpoint ?? '');
   const { endpoint: _, ...settings } = values;
   return {
@@ -60,6 +62,7 @@ function faultsOf(
   given: GivenPublisher,
   name: string | undefined,
   endpoints: WanConfig['wanEndpoints'],
+  queueBytesMax: number,
 ): PublisherFault[] {
   const { endpoint, username, password } = given;
   const faults: PublisherFault[] = [];
@@ -70,6 +73,10 @@ function faultsOf(
   if (given.targetEndpoints === undefined) lack('targetEndpoints', 'it names at least one member');
   if (username === undefined && password !== undefined) lack('username', 'it has a password');
   if (username !== undefined && password === undefined) lack('password', 'it has a username');
+  if (given.queueBytesMax !== undefined && given.queueBytesMax > queueBytesMax) {
+    const reason = `more than ${pathOf('wanQueueBytesMax')}, ${queueBytesMax}`;
+    faults.push({ key: 'queueBytesMax', isMissing: false, reason });
+  }
   if (endpoint !== undefined && !endpoints.has(endpoint)) {
     const hint = hintOf(nearestNames(endpoint, [...endpoints.keys()].filter(Boolean)));
     const reason = `no advanced-network.wan-endpoint-config ${quoted(endpoint)} that can be used${hint}`;

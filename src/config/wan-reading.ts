@@ -175,7 +175,7 @@ class WanReader {
       if (this.#refuseDiscovery(draft)) wrong.add('targetEndpoints');
       this.#refuseEngine(draft);
       if (this.#refuseEndpoint(given.endpoint ?? '')) wrong.add('endpoint');
-      const made = publisherOf(given, draft.name, this.#usable);
+      const made = publisherOf(given, draft.name, this.#usable, this.#config.wanQueueBytesMax);
       if (!('publisherId' in made)) {
         for (const fault of made) if (!wrong.has(fault.key)) this.#complain(draft, fault);
       } else if (publishers.has(made.publisherId)) this.#complainOfTwin(draft, made.publisherId);

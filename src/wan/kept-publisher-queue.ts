@@ -19,9 +19,6 @@ import { FILE_HEAD_BYTES, isCopyAt, readRecord } from './lane-record.ts';
 import type { WanMapRef } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 
-/** Bytes by which a recovery may exceed the limit of the queue. */
-const BYTES_FURTHER = 67_108_864;
-
 interface KeptPublisherQueueParts {
   readonly name: string;
   readonly queue: PublisherQueue;
@@ -36,6 +33,8 @@ interface KeptPublisherQueueParts {
 
 export class KeptPublisherQueue {
   readonly name: string;
+  /** Bytes by which a recovery may exceed the limit of the queue. */
+  bytesFurther = 0;
   readonly #parts: KeptPublisherQueueParts;
   readonly #queue: PublisherQueue;
   readonly #change = new Mutation();
@@ -133,7 +132,7 @@ export class KeptPublisherQueue {
   }
 
   #hasRoom(change: Mutation): boolean {
-    if (this.#queue.hasRoomAgain(change, BYTES_FURTHER)) return true;
+    if (this.#queue.hasRoomAgain(change, this.bytesFurther)) return true;
     this.#parts.onDropped();
     return false;
   }

@@ -36,6 +36,8 @@ export class PublisherQueue {
   /** Chunks for the records of this publisher, and for its batches. */
   readonly pool = new ChunkPool();
   readonly #limits: QueueLimits;
+  /** Bytes that may wait: the publisher's own limit, or its share of that of all publishers. */
+  bytesMax: number;
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
   /** By lane, where only the latest event of a key waits; in a recovery the latest set. */
   #keys: readonly WaitingKeys[] | undefined;
@@ -52,6 +54,7 @@ export class PublisherQueue {
       (_, number) => new Lane(number, this.#totals, this.pool, sequences),
     );
     this.#limits = limits;
+    this.bytesMax = limits.bytesMax;
     this.isLatestOnly = isLatestOnly;
     this.#keys = isLatestOnly ? this.lanes.map((lane) => new WaitingKeys(lane)) : undefined;
   }
@@ -90,18 +93,17 @@ export class PublisherQueue {
 
   /** Whether there is room for the event. */
   hasRoom(change: Mutation): boolean {
-    const { capacity, bytesMax } = this.#limits;
+    const { capacity } = this.#limits;
     const size = this.size;
     if (size === 0) return true;
     const added = this.#addedBytes(change);
-    if (size < capacity && this.bytes + added <= bytesMax) return true;
+    if (size < capacity && this.bytes + added <= this.bytesMax) return true;
     return this.#isReplacing(change, size, added);
   }
 
   /** Whether there is room for an event that comes again, beyond the limits by so many bytes. */
   hasRoomAgain(change: Mutation, bytesFurther: number): boolean {
-    const { bytesMax } = this.#limits;
-    return this.size === 0 || this.bytes + this.#addedBytes(change) <= bytesMax + bytesFurther;
+    return this.size === 0 || this.bytes + this.#addedBytes(change) <= this.bytesMax + bytesFurther;
   }
 
   /** Queues the event, for which there is room. */
@@ -172,6 +174,11 @@ export class PublisherQueue {
     }
   }
 
+  /** Sets the share of the limit of all publishers: bytes that may wait where the own limit is higher. */
+  share(bytes: number): void {
+    this.bytesMax = Math.min(this.#limits.bytesMax, bytes);
+  }
+
   /** Drops every event. */
   clear(): void {
     for (const lane of this.lanes) lane.clear();
@@ -207,8 +214,8 @@ export class PublisherQueue {
     const lane = this.lanes[change.partition % this.lanes.length]!;
     const replaced = this.#keys[lane.number]!.find(change.name, change.key);
     if (replaced < 0) return false;
-    const { capacity, bytesMax } = this.#limits;
-    return size <= capacity && this.bytes - lane.recordBytesAt(replaced) + added <= bytesMax;
+    const bytes = this.bytes - lane.recordBytesAt(replaced) + added;
+    return size <= this.#limits.capacity && bytes <= this.bytesMax;
   }
 }
 

@@ -81,6 +81,12 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     });
   }
 
+  /** Sets the share of the limit of all publishers: bytes that may wait, and that a recovery adds to them. */
+  share(bytes: number, bytesFurther: number): void {
+    this.#queue.share(bytes);
+    this.kept.bytesFurther = bytesFurther;
+  }
+
   /** From now on `onProgress`, which must not call the engine, is called when the queue has changed. */
   watch(onProgress: () => void): void {
     this.#queue.sequences.onProgress = onProgress;

@@ -10,6 +10,7 @@ import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import { SharedSlices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
+import { exceptionBytes } from '../base/wan-bytes.ts';
 import {
   type Answer,
   APPLIED,
@@ -66,8 +67,6 @@ import { readTreeRequest } from './tree-messages.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { ReceiveAnswer } from './wan-service.ts';
 
-/** Batches that were acknowledged on receipt and are not applied yet, in bytes. */
-const RECEIVED_BYTES_MAX = 67_108_864;
 const WARNING_PERIOD_MS = 60_000;
 /** Characters of a name in the log and in errors. */
 const NAME_LENGTH_TOLD = 200;
@@ -90,6 +89,8 @@ interface ReceiverParts extends TreeParts {
   readonly log: WanLog;
   /** Bytes of a message's payload when it is inflated. */
   readonly payloadBytesMax: number;
+  /** Bytes of what waits for all publishers of this member. */
+  readonly queueBytesMax: number;
   /** Of clients' requests to this member. */
   readonly requestLimits: RequestLimits;
   /** A change that was merged was here already; its partition and sequence are those to wait for. */
@@ -106,7 +107,9 @@ export class WanReceiver implements Receiver {
   #reason = ALL_APPLIED;
   #isKnown = false;
   #isOutdated = false;
+  /** Batches that were acknowledged on receipt and are not applied yet, in bytes; and at most. */
   #receivedBytes = 0;
+  readonly #receivedBytesMax: number;
   readonly #rules: EventRules;
   /** This data set as the maker of versions. */
   readonly #own: number;
@@ -122,6 +125,7 @@ export class WanReceiver implements Receiver {
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
+    this.#receivedBytesMax = exceptionBytes(parts.queueBytesMax);
     this.#trees = new TreeAnswers(parts);
     this.#rules = new EventRules(parts.requestLimits);
     this.#own = makerOf(parts.dataSetId, 0);
@@ -212,7 +216,8 @@ export class WanReceiver implements Receiver {
     engine.observe(opened.clock);
     if (!opened.isOnReceipt) return await this.#apply(opened, batch, source, publisher);
     const { length } = opened.payload;
-    const isRoom = this.#receivedBytes === 0 || this.#receivedBytes + length <= RECEIVED_BYTES_MAX;
+    const isRoom =
+      this.#receivedBytes === 0 || this.#receivedBytes + length <= this.#receivedBytesMax;
     this.#receivedBytes += length;
     const work = this.#apply(opened, batch, source, publisher).catch((error: unknown) =>
       this.#parts.log.error(

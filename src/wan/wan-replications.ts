@@ -5,6 +5,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
+import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { RequestLimits } from './event-rules.ts';
 import type { KeptPublisherQueue } from './kept-publisher-queue.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
@@ -44,6 +45,8 @@ interface WanReplicationsParts {
   readonly delaysAll: () => boolean;
   /** Of a received batch, inflated. */
   readonly payloadBytesMax: number;
+  /** Bytes of what waits for all publishers. */
+  readonly queueBytesMax: number;
   /** Of clients' requests to this member. */
   readonly requestLimits: RequestLimits;
   /** A transport of its own for each publisher, which closes it. */
@@ -120,6 +123,7 @@ export class WanReplications implements WanService {
     publisher.close();
     publisher.clear();
     this.#tasks.drop(publisher);
+    this.#share();
   }
 
   synchronise(replication: string, publisherId: string, map: Buffer | undefined): string {
@@ -182,6 +186,16 @@ export class WanReplications implements WanService {
     }
   }
 
+  /** Each publisher has an equal share, so that no full queue takes that of another. */
+  #share(): void {
+    const { queueBytesMax } = this.#parts;
+    const count = Math.max(1, this.#publishers.length);
+    const further = exceptionBytes(queueBytesMax);
+    for (const publisher of this.#publishers) {
+      publisher.share(Math.floor(queueBytesMax / count), Math.floor(further / count));
+    }
+  }
+
   #isDraining(): boolean {
     return this.#receiver.isApplying || this.#publishers.some(({ isDraining }) => isDraining);
   }
@@ -197,6 +211,7 @@ export class WanReplications implements WanService {
     });
     if (onProgress !== undefined) publisher.watch(onProgress);
     this.#publishers.push(publisher);
+    this.#share();
     engine.addSink(publisher);
     if (this.#hasBegun) publisher.begin();
   }
