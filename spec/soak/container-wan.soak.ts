@@ -1,0 +1,118 @@
+/**
+ * Members with the defaults in containers of 256, 512 and 1,024 MiB, whose 1, 2 and 8 publishers have targets
+ * that are down. Clients write values of 30 kB and of 100 bytes for SOAK_SECONDS, with a `kill -9` in the
+ * middle. The system kills no member, every refusal is a 503, and once the target of the first publisher is
+ * there it gets all that waits for it. Needs root, and control groups.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NODE_FLAGS } from '../../bench/load/program.ts';
+import { freePort } from '../free-port.ts';
+import { RawClient } from '../integration/client.ts';
+import { ControlGroup } from './control-group.ts';
+import { portOf } from './port-of.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
+const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
+const SIZES_MIB = (process.env.SOAK_SIZES_MIB ?? '256,512,1024').split(',').map(Number);
+const PUBLISHERS = (process.env.SOAK_PUBLISHERS ?? '1,2,8').split(',').map(Number);
+const LENGTHS = [30_000, 100];
+const KEYS = 5000;
+const WRITERS = 4;
+const MIB = 1_048_576;
+const DELIVERY_MS = 120_000;
+
+interface Status {
+  readonly queueSize: number;
+  readonly queueBytes: number;
+  readonly eventsDropped: number;
+}
+
+async function publishersOf(port: number): Promise<readonly Status[]> {
+  const client = new RawClient(port);
+  const { body } = await client.request('GET', 'wan/publishers');
+  client.destroy();
+  return (JSON.parse(body.toString()) as { publishers: readonly Status[] }).publishers;
+}
+
+/** Writes until the time is over; returns the number of writes that were refused. */
+async function write(port: number, length: number, endMs: number): Promise<number> {
+  let refused = 0;
+  const writers = Array.from({ length: WRITERS }, async (_, writer) => {
+    const client = new RawClient(port);
+    const value = Buffer.alloc(length, 'v');
+    for (let count = writer; Date.now() < endMs; count += WRITERS) {
+      const { status } = await client.request('POST', `maps/m/k${count % KEYS}`, value);
+      assert.ok(status === 200 || status === 503, `${status}`);
+      if (status === 503) refused++;
+    }
+    client.destroy();
+  });
+  await Promise.all(writers);
+  return refused;
+}
+
+for (const mib of SIZES_MIB) {
+  for (const count of PUBLISHERS) {
+    for (const length of LENGTHS) {
+      test(`a member in ${mib} MiB with ${count} publishers to dead targets, ${length} bytes`, async () => {
+        const group = new ControlGroup(`gridnode-wan-${process.pid}`, mib * MIB);
+        const directory = mkdtempSync(join(tmpdir(), 'container-wan-'));
+        const target = await freePort();
+        const publishers = Array.from({ length: count }, (_, index) => {
+          const port = index === 0 ? target : 1;
+          return `        p${index}: {cluster-name: dev, target-endpoints: "127.0.0.1:${port}", discovery-period-seconds: 1, queue-capacity: 1000000}\n`;
+        });
+        const file = join(directory, 'source.yaml');
+        writeFileSync(
+          file,
+          `grid:\n  wan-replication:\n    w:\n      batch-publisher:\n${publishers.join('')}  map: {m: {wan-replication-ref: {w: }}}\n`,
+        );
+        const start = async (words: readonly string[], options: readonly string[]) => {
+          const command = [process.execPath, ...NODE_FLAGS, PROGRAM, 'serve', ...options];
+          const all = [...words, ...command, '--enable-group', 'DATA', '--enable-group', 'WAN'];
+          const child: ChildProcess = spawn(
+            'sh',
+            words.length > 0 ? all : ['-c', 'exec "$@"', 'sh', ...all],
+            {
+              stdio: ['ignore', 'pipe', 'inherit'],
+            },
+          );
+          return { child, port: await portOf(child) };
+        };
+        const data = ['--config', file, '--port', '0', '--data-dir', join(directory, 'data')];
+        let source = await start(group.words, data);
+        let refused = await write(source.port, length, Date.now() + SECONDS * 500);
+        source.child.kill('SIGKILL');
+        await once(source.child, 'exit');
+        source = await start(group.words, data);
+        refused += await write(source.port, length, Date.now() + SECONDS * 500);
+        const before = await publishersOf(source.port);
+        assert.equal(group.killed, 0);
+        const there = await start([], ['--port', `${target}`]);
+        const endMs = Date.now() + DELIVERY_MS;
+        while ((await publishersOf(source.port))[0]!.queueSize > 0) {
+          assert.ok(Date.now() < endMs, 'delivered');
+          await sleep(100);
+        }
+        assert.equal(group.killed, 0);
+        const bytes = before.reduce((sum, { queueBytes }) => sum + queueBytes, 0);
+        console.info(
+          `${mib} MiB, ${count} publishers, ${length} bytes: ${refused} refused, ${Math.round(bytes / MIB)} MiB queued, ${Math.round(group.most / MIB)} MiB at most`,
+        );
+        for (const { child } of [source, there]) {
+          child.kill('SIGKILL');
+          await once(child, 'exit');
+        }
+        group.remove();
+        rmSync(directory, { recursive: true });
+      });
+    }
+  }
+}
