@@ -20,7 +20,7 @@ export const DONE = ':1\r\n';
 export const NIL_REPLY = '$-1\r\n';
 
 /** Commands that are not about data. */
-const ASKED: Readonly<Record<string, (server: FakeServer) => string>> = {
+const ASKED: Readonly<Record<string, (server: FakeServer, words: readonly string[]) => string>> = {
   AUTH: () => OK,
   PING: () => '+PONG\r\n',
   SCRIPT: () => bulk('sha'),
@@ -31,10 +31,12 @@ const ASKED: Readonly<Record<string, (server: FakeServer) => string>> = {
     return array([bulk('master'), ':0\r\n', array(replicas)]);
   },
   TIME: () => array([bulk(`${Math.floor(Date.now() / 1000)}`), bulk('0')]),
-  CLIENT: () => bulk('id=1 addr=127.0.0.1:1'),
+  CLIENT: (_, [, word]) =>
+    word === 'INFO' ? bulk('id=1 addr=127.0.0.1:1') : word === 'KILL' ? DONE : OK,
   CONFIG: () => array([]),
   WAIT: ({ replicaCount }) => `:${replicaCount}\r\n`,
   ASKING: () => OK,
+  ECHO: (_, words) => bulk(words[1] ?? ''),
 };
 
 export class FakeServer {
@@ -49,6 +51,10 @@ export class FakeServer {
   readonly received: { readonly words: readonly string[]; readonly reply: FakeReply }[] = [];
   /** Connections that clients have reset. */
   resetCount = 0;
+  /** How often it was asked for its role. */
+  roleCount = 0;
+  /** The command whose next reply is lost on the way. */
+  #swallowed: string | undefined;
   /** The port; 0 before the start. */
   port = 0;
   #slowed: Promise<void> = Promise.resolve();
@@ -91,6 +97,11 @@ export class FakeServer {
   /** The reply to send before the connection is ended. */
   cutAfter(reply: string): FakeReply {
     return reply === '' ? CUT : `${reply}${CUT}`;
+  }
+
+  /** The next reply to such a command is lost on the way. */
+  swallowNext(command: string): void {
+    this.#swallowed = command;
   }
 
   /** Answers the command that was met with silence last. */
@@ -141,8 +152,13 @@ export class FakeServer {
 
   #answer(socket: Socket, words: readonly string[]): void {
     const usual = ASKED[words[0] ?? ''];
-    const reply = this.script(words) ?? usual?.(this) ?? usualReply(words);
+    const reply = this.script(words) ?? usual?.(this, words) ?? usualReply(words);
     if (usual === undefined) this.received.push({ words, reply });
+    if (words[0] === 'ROLE') this.roleCount++;
+    if (words[0] === this.#swallowed) {
+      this.#swallowed = undefined;
+      return;
+    }
     if (words[0] === 'SUBSCRIBE') this.#subscribers.add(socket);
     if (reply === SILENCE) {
       this.#silent = socket;
@@ -158,6 +174,7 @@ export class FakeServer {
 
 /** To a command about data. */
 function usualReply([name]: readonly string[]): string {
+  if (name === 'ZRANGEBYSCORE' || name === 'HKEYS') return array([]);
   return name === 'HGET' || name === 'SET' ? NIL_REPLY : DONE;
 }
 

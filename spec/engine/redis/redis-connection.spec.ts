@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../../src/base/clock.ts';
 import { header } from '../../../src/engine/redis/command-buffer.ts';
 import { RedisConnection } from '../../../src/engine/redis/redis-connection.ts';
+import { ANY_KIND } from '../../../src/engine/redis/reply.ts';
 import { FakeServer, SILENCE } from './fake-server.ts';
 
 const HGET = header(3, 'HGET', 'map', 'key');
-const RECEIVER = { onReply() {}, onLost() {} };
+const RECEIVER = { replyKinds: ANY_KIND, onReply() {}, onLost() {} };
 
 /** Turns end when the test says so. */
 class TurnClock extends SystemClock {

@@ -5,7 +5,7 @@
  * count that it needs itself.
  */
 import { type CommandBuffer, header } from './command-buffer.ts';
-import { INTEGER, type Reply } from './reply.ts';
+import { INTEGER, kindSet, type Reply } from './reply.ts';
 
 const WAIT = header(3, 'WAIT');
 
@@ -22,6 +22,7 @@ export interface Confirmed {
 }
 
 export class Confirmations {
+  readonly replyKinds = kindSet(INTEGER);
   readonly #timeoutMs: number;
   #gathering: Confirmed[] = [];
   #group: Confirmed[] | undefined;

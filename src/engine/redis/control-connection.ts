@@ -1,12 +1,13 @@
 /**
  * A connection for what is asked seldom: about the servers, not for data. Each answer is a promise, each
- * reply a value. Commands may be given from the start; they leave when the server has let this member in.
+ * reply a value. Those who ask judge it. Commands may be given from the start; they leave when the server
+ * has let this member in.
  */
 
 import type { ServerAddress } from '../../base/server-address.ts';
 import { header } from './command-buffer.ts';
 import { type ConnectionOptions, RedisConnection } from './redis-connection.ts';
-import { ARRAY, ERROR, INTEGER, NIL, type Reply } from './reply.ts';
+import { ANY_KIND, ARRAY, ERROR, INTEGER, NIL, type Reply } from './reply.ts';
 
 /** A reply: text byte by byte (latin1), a number, an array, null for none, or an error. */
 export type ReplyValue = string | number | null | ServerError | readonly ReplyValue[];
@@ -50,6 +51,7 @@ export class ControlConnection {
     for (const word of words) commands.bytes(typeof word === 'string' ? Buffer.from(word) : word);
     return new Promise((resolve, reject) => {
       this.#connection.expect(start, {
+        replyKinds: ANY_KIND,
         onReply: (reply) => {
           const value = replyValue(reply);
           if (value instanceof ServerError) reject(value);

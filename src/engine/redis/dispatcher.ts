@@ -24,6 +24,7 @@ import type { Failure, Operation } from './operation.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import { type Link, loadScript, type Primary } from './primary.ts';
 import type { RedisConnection } from './redis-connection.ts';
+import { BULK, kindSet, STATUS } from './reply.ts';
 import { isUnwritten, unwrittenLines } from './scripts.ts';
 import type { Servers } from './servers.ts';
 
@@ -35,7 +36,7 @@ const LOOK_MS = 10;
 const ASKING = header(1, 'ASKING');
 /** Why an operation is not sent whose primary lacks replicas. */
 const TOO_FEW = 'the primary has fewer replicas than the change needs';
-const IGNORED: ReplyReceiver = { onReply() {}, onLost() {} };
+const IGNORED: ReplyReceiver = { replyKinds: kindSet(STATUS), onReply() {}, onLost() {} };
 
 interface DispatcherOptions {
   readonly clock: Clock;
@@ -275,7 +276,7 @@ export class Dispatcher {
     const onEnd = () => {
       if (--left === 0 && this.#loading === connection) this.#loading = undefined;
     };
-    const receiver = { onReply: onEnd, onLost: onEnd };
+    const receiver = { replyKinds: kindSet(BULK), onReply: onEnd, onLost: onEnd };
     for (const script of this.#options.scripts) loadScript(connection, script, receiver);
   }
 

@@ -8,7 +8,7 @@ import { LocalQueue, type QueueSettings } from './local-queues.ts';
 import { type Failure, Operation, type Work } from './operation.ts';
 import { type QueueContext, writeHeld, writeMarks } from './queue-context.ts';
 import { HOLD_DIGITS, PUT_OUT } from './queue-scripts.ts';
-import { BULK, type Reply } from './reply.ts';
+import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
 import { GiveBack } from './take-operations.ts';
 
 /** Partitions under way at a time. */
@@ -94,6 +94,7 @@ function askHolds(
 }
 
 class HoldsAsked implements Work {
+  readonly replyKinds = kindSet(ARRAY);
   readonly #options: ReturnedOptions;
   readonly #onHolds: (fields: readonly Buffer[]) => void;
   readonly #onError: (error: Error) => void;

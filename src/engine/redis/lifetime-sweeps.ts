@@ -10,7 +10,7 @@ import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { PURGE, SWEEP } from './map-scripts.ts';
 import { NumberStep } from './number-step.ts';
 import { type Failure, Operation, type Work } from './operation.ts';
-import { BULK, type Reply } from './reply.ts';
+import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
 
 /** Ended entries that one step removes at most. */
 const SWEPT_MAX = 100;
@@ -176,6 +176,7 @@ function listedMaps(
 }
 
 class Look implements Work {
+  readonly replyKinds = kindSet(ARRAY);
   readonly #onMaps: (maps: readonly Buffer[]) => void;
 
   constructor(onMaps: (maps: readonly Buffer[]) => void) {

@@ -9,7 +9,7 @@ import { addressText } from '../../base/server-address.ts';
 import { header } from './command-buffer.ts';
 import { type Primary, writeKill } from './primary.ts';
 import type { RedisConnection } from './redis-connection.ts';
-import { ERROR, type Reply } from './reply.ts';
+import { BULK, ERROR, INTEGER, kindSet, type Reply } from './reply.ts';
 
 const CLIENT_LIST = header(4, 'CLIENT', 'LIST', 'TYPE', 'normal');
 const LISTED = /^id=(\d+) addr=(\S+) .* name=(\S+) /;
@@ -52,6 +52,7 @@ function ask(connection: RedisConnection, write: () => void): Promise<string> {
     const start = connection.commands.length;
     write();
     connection.expect(start, {
+      replyKinds: kindSet(BULK, INTEGER),
       onReply: (reply: Reply) => resolve(reply.kind === ERROR ? '' : reply.text),
       onLost: () => reject(lost(connection)),
     });

@@ -2,9 +2,12 @@
 import { UNKNOWN } from '../engine.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { type Failure, Operation, type Work } from './operation.ts';
-import { INTEGER, type Reply } from './reply.ts';
+import { INTEGER, kindSet, type Reply } from './reply.ts';
+
+const INTEGERS = kindSet(INTEGER);
 
 export class NumberStep implements Work {
+  readonly replyKinds = INTEGERS;
   readonly operation: Operation<undefined>;
   readonly #onNumber: (value: number) => void;
   readonly #onFailed: (failure: Failure) => void;
@@ -24,7 +27,7 @@ export class NumberStep implements Work {
   }
 
   onResult(reply: Reply): void {
-    this.#value = reply.kind === INTEGER ? reply.integer : 0;
+    this.#value = reply.integer;
     if (this.operation.group === undefined) this.onConfirmed();
   }
 

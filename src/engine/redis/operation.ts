@@ -23,6 +23,8 @@ interface Sender {
 
 /** What one operation, or many, are made for. */
 export interface Work<Subject = undefined> {
+  /** The kinds of reply that the operation's command can have: see kindSet. */
+  readonly replyKinds: number;
   /** The reply, which is no error. */
   onResult(reply: Reply, operation: Operation<Subject>): void;
   /** There is no result. UNREACHABLE and MEMORY_FULL: the operation was surely not done. */
@@ -67,6 +69,8 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   connection: RedisConnection | undefined;
   /** Goes over the connection of changes, in the order of its partition. */
   isChange = true;
+  /** Those of the work, unless its commands differ. */
+  replyKinds: number;
   readonly #sender: Sender;
   readonly #work: Work<Subject>;
   /** What the work does with this operation. */
@@ -75,6 +79,7 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   constructor(sender: Sender, work: Work<Subject>, subject: Subject) {
     this.#sender = sender;
     this.#work = work;
+    this.replyKinds = work.replyKinds;
     this.subject = subject;
   }
 

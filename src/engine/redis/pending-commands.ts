@@ -2,10 +2,12 @@
  * The commands of a connection whose replies are to come, in order: a ring that grows. Each has a number,
  * its place in the buffer of its turn, and its receiver.
  */
-import type { Reply } from './reply.ts';
+import { isOfKind, type Reply } from './reply.ts';
 
 /** Receives the one reply to a command. */
 export interface ReplyReceiver {
+  /** The kinds of reply that the command can have: see kindSet. */
+  readonly replyKinds: number;
   /** The reply is valid during the call. */
   onReply(reply: Reply): void;
   /** No reply will come. `wasWritten`: the server may have got the command. */
@@ -69,6 +71,14 @@ export class PendingCommands {
     const at = this.#at(this.head++);
     const receiver = this.#receivers[at];
     this.#receivers[at] = undefined;
+    return receiver;
+  }
+
+  /** Removes the command whose reply is next, as `shift`; undefined also where it cannot have that reply. */
+  shiftFor({ kind }: Reply): ReplyReceiver | undefined {
+    const receiver = this.#receivers[this.#at(this.head)];
+    if (receiver === undefined || !isOfKind(kind, receiver.replyKinds)) return undefined;
+    this.#receivers[this.#at(this.head++)] = undefined;
     return receiver;
   }
 

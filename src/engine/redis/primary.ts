@@ -16,9 +16,10 @@ import {
   type ConnectionOptions,
   LoginRefused,
   NoReply,
+  OutOfStep,
   RedisConnection,
 } from './redis-connection.ts';
-import { ARRAY, BULK, ERROR, type Reply } from './reply.ts';
+import { ARRAY, BULK, ERROR, INTEGER, kindSet, type Reply, STATUS } from './reply.ts';
 
 const FIRST_PAUSE_MS = 50;
 const PAUSE_MS_MAX = 500;
@@ -27,10 +28,15 @@ const CLIENT_INFO = header(2, 'CLIENT', 'INFO');
 const CLIENT_SETNAME = header(3, 'CLIENT', 'SETNAME');
 const CLIENT_KILL = header(6, 'CLIENT', 'KILL', 'ID');
 const ADDR = Buffer.from('ADDR');
-const PING = header(1, 'PING');
+const ECHO = header(2, 'ECHO');
 const ROLE = header(1, 'ROLE');
 const TIME = header(1, 'TIME');
+/** Fewer digits than a stored value has bytes: none is taken for one. */
+const ECHO_COUNT_MAX = 1e9;
+/** Errors that the server may have for an ECHO. */
+const ECHO_REFUSED = /^(?:BUSY|LOADING|MASTERDOWN|NOAUTH|NOPERM|ERR unknown command)\b/;
 const PRIMARY_ROLE = 'master';
+const REPLICA_ROLE = 'slave';
 
 interface PrimaryObserver {
   /** A connection is ready for commands. */
@@ -62,9 +68,9 @@ export class Primary {
   constructor(address: ServerAddress, options: PrimaryOptions, observer: PrimaryObserver) {
     this.address = address;
     this.#clock = options.clock;
-    this.reads = new Link(address, options, observer);
-    this.changes = new Link(address, options, observer);
-    this.confirmed = new Link(address, options, observer);
+    this.reads = new Link(address, options, observer, true);
+    this.changes = new Link(address, options, observer, true);
+    this.confirmed = new Link(address, options, observer, true);
     this.#links = [this.reads, this.changes, this.confirmed];
   }
 
@@ -90,23 +96,23 @@ export class Primary {
   }
 
   /**
-   * Asks for its role and its replicas, over the connection that waits for no replica, and whether it
-   * answers at all: a stopped server is found out also where nothing else is asked. `onDemoted`: it is
-   * a replica.
+   * Asks for its role and its replicas, over the connection that waits for no replica, and whether the
+   * replies of each connection match its commands: a stopped server is found out also where nothing else
+   * is asked. The connections to a server that has become a replica end.
    */
-  check(onDemoted: () => void): void {
-    const { reads, changes, confirmed } = this;
-    for (const { connection } of [changes, confirmed]) {
-      if (connection?.pendingCount === 0) ask(connection, PING, () => {});
-    }
-    if (reads.connection === undefined) {
+  check(): void {
+    for (const link of this.#links) link.compareReplies();
+    const { connection } = this.reads;
+    if (connection === undefined) {
       this.replicaCount = Number.POSITIVE_INFINITY;
       return;
     }
-    ask(reads.connection, ROLE, (reply) => {
-      if (reply.kind !== ARRAY) return;
-      if (reply.next().text !== PRIMARY_ROLE) return onDemoted();
-      this.replicaCount = reply.next().next().integer;
+    askRole(connection, (role) => {
+      if (role instanceof Error) return;
+      const { replicaCount } = role;
+      this.replicaCount = replicaCount ?? Number.POSITIVE_INFINITY;
+      if (replicaCount !== undefined) return;
+      for (const link of this.#links) link.connection?.fail(new IsReplica());
     });
   }
 
@@ -115,10 +121,11 @@ export class Primary {
     const { connection } = this.reads;
     if (connection === undefined) return false;
     const askedAt = this.#clock.now();
-    ask(connection, TIME, (reply) => {
-      if (reply.kind !== ARRAY) return;
-      const seconds = Number(reply.next().text);
-      onTime(seconds * 1000 + Number(reply.next().text) / 1000, askedAt);
+    ask(connection, TIME, ARRAYS, (reply) => {
+      if (reply.kind === ERROR) return;
+      const [seconds, micros] = [Number(reply.next().text), Number(reply.next().text)];
+      if (Number.isNaN(seconds + micros)) return connection.fail(new OutOfStep());
+      onTime(seconds * 1000 + micros / 1000, askedAt);
     });
     return true;
   }
@@ -131,11 +138,38 @@ export class Primary {
 function ask(
   connection: RedisConnection,
   command: ViewedBytes,
+  replyKinds: number,
   onReply: (reply: Reply) => void,
 ): void {
   const start = connection.commands.length;
   connection.commands.begin(command);
-  connection.expect(start, { onReply, onLost: () => {} });
+  connection.expect(start, { replyKinds, onReply, onLost() {} });
+}
+
+/** `replicaCount` is undefined where the server is a replica itself. */
+interface Role {
+  readonly replicaCount: number | undefined;
+}
+
+/** Asks the server for its role: `onRole` gets it, or the error in its place. */
+function askRole(connection: RedisConnection, onRole: (role: Role | Error) => void): void {
+  ask(connection, ROLE, ARRAYS, (reply) => {
+    if (reply.kind === ERROR) return onRole(new Error(reply.text));
+    const role = reply.next().text;
+    if (role === PRIMARY_ROLE) onRole({ replicaCount: reply.next().next().integer });
+    else if (role === REPLICA_ROLE) onRole({ replicaCount: undefined });
+    else connection.fail(new OutOfStep());
+  });
+}
+
+const ARRAYS = kindSet(ARRAY);
+const BULKS = kindSet(BULK);
+
+/** The server is no primary, so that it is neither read nor changed. */
+class IsReplica extends Error {
+  constructor() {
+    super('it is a replica, and no primary any more');
+  }
 }
 
 /** A connection that is made again. */
@@ -148,6 +182,8 @@ export class Link {
   readonly #options: PrimaryOptions;
   readonly #observer: PrimaryObserver;
   readonly #clock: Clock;
+  readonly #isForPrimary: boolean;
+  #echoCount = 0;
   #made: RedisConnection | undefined;
   /** The present connection, or the one before, as its server names it. */
   #name: ConnectionName | undefined;
@@ -155,7 +191,14 @@ export class Link {
   #pauseMs = FIRST_PAUSE_MS;
   #isEnded = false;
 
-  constructor(address: ServerAddress, options: PrimaryOptions, observer: PrimaryObserver) {
+  /** `isForPrimary`: it takes no commands where the server is a replica. */
+  constructor(
+    address: ServerAddress,
+    options: PrimaryOptions,
+    observer: PrimaryObserver,
+    isForPrimary: boolean,
+  ) {
+    this.#isForPrimary = isForPrimary;
     this.#address = address;
     this.#options = options;
     this.#observer = observer;
@@ -170,6 +213,28 @@ export class Link {
 
   get waitingBytes(): number {
     return this.#made?.waitingBytes ?? 0;
+  }
+
+  /**
+   * Asks for a number, which ends the connection where another reply is received. A late reply does not end
+   * it: the commands before may wait for replicas.
+   */
+  compareReplies(): void {
+    const { connection } = this;
+    if (connection === undefined) return;
+    this.#echoCount = (this.#echoCount + 1) % ECHO_COUNT_MAX;
+    const sent = `${this.#echoCount}`;
+    const start = connection.commands.length;
+    connection.commands.begin(ECHO);
+    connection.commands.text(sent);
+    connection.expect(start, {
+      replyKinds: BULKS,
+      onReply: (reply) => {
+        const isRefused = reply.kind === ERROR && ECHO_REFUSED.test(reply.text);
+        if (!isRefused && reply.text !== sent) connection.fail(new OutOfStep());
+      },
+      onLost() {},
+    });
   }
 
   end(): void {
@@ -192,9 +257,16 @@ export class Link {
   #prepare(made: RedisConnection): void {
     if (this.#name !== undefined) kill(made, this.#name);
     setName(made, this.#options.connectionName());
+    if (this.#isForPrimary) {
+      askRole(made, (role) => {
+        if (role instanceof Error) made.fail(role);
+        else if (role.replicaCount === undefined) made.fail(new IsReplica());
+      });
+    }
     const start = made.commands.length;
     made.commands.begin(CLIENT_INFO);
     made.expect(start, {
+      replyKinds: BULKS,
       onReply: (reply) => {
         this.#name = reply.kind === BULK ? nameIn(reply.text) : undefined;
         this.#loadScripts(made);
@@ -207,6 +279,7 @@ export class Link {
     if (this.#isEnded) return;
     let left = this.#options.scripts.length;
     const receiver: ReplyReceiver = {
+      replyKinds: BULKS,
       onReply: (reply) => {
         // A server that loads its data cannot take scripts yet; the first calls bring it back here.
         if (reply.kind === ERROR && !this.#isEnded) return made.fail(new Error(reply.text));
@@ -257,7 +330,7 @@ function nameIn(text: string): ConnectionName | undefined {
 function kill(connection: RedisConnection, name: ConnectionName): void {
   const start = connection.commands.length;
   writeKill(connection, name);
-  connection.expect(start, { onReply() {}, onLost() {} });
+  connection.expect(start, { replyKinds: kindSet(INTEGER), onReply() {}, onLost() {} });
 }
 
 /** Writes that command; its reply is to be expected by the caller. */
@@ -274,7 +347,7 @@ function setName(connection: RedisConnection, name: string | undefined): void {
   const start = commands.length;
   commands.begin(CLIENT_SETNAME);
   commands.text(name);
-  connection.expect(start, { onReply() {}, onLost() {} });
+  connection.expect(start, { replyKinds: kindSet(STATUS), onReply() {}, onLost() {} });
 }
 
 /** Writes the command that makes a script known to the server. */

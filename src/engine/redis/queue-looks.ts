@@ -9,8 +9,9 @@ import type { LocalQueue, LocalQueues } from './local-queues.ts';
 import { Operation, type Work } from './operation.ts';
 import { type QueueContext, writeItems, writeMarks } from './queue-context.ts';
 import type { QueueTakes } from './queue-takes.ts';
-import type { Reply } from './reply.ts';
+import { INTEGER, kindSet, type Reply } from './reply.ts';
 
+const INTEGERS = kindSet(INTEGER);
 const LOOK_MS = 1000;
 const QUEUES_A_LOOK = 64;
 /** Marks that one command drops at most. */
@@ -109,6 +110,7 @@ export class QueueLooks {
 
 /** Whether any of some queues has items. */
 class Look implements Work {
+  readonly replyKinds = INTEGERS;
   readonly #queues: readonly LocalQueue[];
   readonly #takes: QueueTakes;
 
@@ -132,4 +134,4 @@ class Look implements Work {
 }
 
 /** Drops marks. One that stays does no harm until its member is out. */
-const DROPPING: Work = { onResult() {}, onFailed() {} };
+const DROPPING: Work = { replyKinds: INTEGERS, onResult() {}, onFailed() {} };

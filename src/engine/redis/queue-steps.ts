@@ -30,7 +30,7 @@ import {
 import { COUNT, OFFER, PEEK } from './queue-scripts.ts';
 import type { QueueTakes } from './queue-takes.ts';
 import type { QueueTurn } from './queue-turn.ts';
-import { BULK, INTEGER, type Reply } from './reply.ts';
+import { BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
 import { HeaderWriter, NUMBER_END, StoredValue } from './stored-value.ts';
 
 const NO_VERSION = new Version();
@@ -42,6 +42,10 @@ const GATHERED_BYTES_MAX = 4096;
 const FIRST_ITEMS_BYTES = 1024;
 /** Buffers for items that gather in later turns. */
 const SPARES_MAX = 16;
+const INTEGERS = kindSet(INTEGER);
+/** Replies to a peek, and to a count. */
+const ITEMS = kindSet(BULK, NIL);
+const COUNTS = INTEGERS;
 /** Arguments of an item. */
 const ITEM_ARGUMENTS = 2;
 
@@ -135,6 +139,7 @@ export class QueueSteps {
     const { dispatcher, layout } = this.#context;
     const look = this.#looks.pop() ?? this.#newLook();
     look.subject = receiver;
+    look.replyKinds = isPeek ? ITEMS : COUNTS;
     look.isReplicated = queue.isReplicated;
     const commands = dispatcher.begin(look, queue.partition);
     if (commands === undefined) return;
@@ -146,6 +151,7 @@ export class QueueSteps {
 
 /** Offers of a queue, in one step: the first ones are made, as many as there is room for. */
 class Offers implements Work, GatheredOffers {
+  readonly replyKinds = INTEGERS;
   readonly #operation: Operation<undefined>;
   readonly #context: QueueContext;
   readonly #clock: Clock;
@@ -204,10 +210,6 @@ class Offers implements Work, GatheredOffers {
   }
 
   onResult(reply: Reply): void {
-    if (reply.kind !== INTEGER) {
-      this.#operation.group = undefined;
-      return this.onFailed(UNKNOWN);
-    }
     this.#addedCount = reply.integer;
     if (this.#addedCount === 0) this.#operation.group = undefined;
     if (this.#operation.group === undefined) return this.onConfirmed();
@@ -274,6 +276,7 @@ function writeItem(commands: CommandBuffer, head: HeaderWriter, value: Span): vo
 
 /** Peeks, and counts of the items. */
 class Looking implements Work<Receiver> {
+  readonly replyKinds = COUNTS;
   readonly #context: QueueContext;
   readonly #recycle: (look: Operation<Receiver>) => void;
   readonly #stored = new StoredValue();

@@ -15,7 +15,7 @@ import { CommandBuffer, header, isReusable } from './command-buffer.ts';
 import { Confirmations } from './confirmations.ts';
 import { firstWord } from './error-reply.ts';
 import { PendingCommands, type ReplyReceiver } from './pending-commands.ts';
-import { ARRAY, ERROR, type Reply, ReplyReader } from './reply.ts';
+import { ARRAY, ERROR, kindSet, type Reply, ReplyReader, STATUS } from './reply.ts';
 
 /** The commands of a turn share a buffer until all are answered. */
 interface Batch {
@@ -56,6 +56,12 @@ interface ConnectionObserver {
 
 /** The server does not let this member in: a wrong password, for example. */
 export class LoginRefused extends Error {}
+/** A reply that its command cannot have: one was lost or doubled on the way, or another one came. */
+export class OutOfStep extends Error {
+  constructor() {
+    super('its replies do not match the commands');
+  }
+}
 /** The server has owed a reply for longer than the deadline. */
 export class NoReply extends Error {}
 
@@ -64,6 +70,7 @@ const AUTH = header(2, 'AUTH');
 const PING = header(1, 'PING');
 /** How a server begins that lets nobody in so; what else it replies may pass. */
 const REFUSALS = ['WRONGPASS', 'NOAUTH', 'NOPERM', 'DENIED'];
+const STATUSES = kindSet(STATUS);
 const READ_BUFFER_BYTES = 65536;
 /** A connection that does not stand by then is given up: a new one gets through a healed network sooner. */
 const CONNECT_MS_MAX = 2000;
@@ -237,6 +244,7 @@ export class RedisConnection {
       this.commands.bytes(Buffer.from(password ?? ''));
     }
     this.expect(start, {
+      replyKinds: STATUSES,
       onReply: (reply) => {
         const fault = reply.kind === ERROR ? loginFault(reply.text) : undefined;
         if (fault !== undefined) return this.#end(fault);
@@ -258,8 +266,8 @@ export class RedisConnection {
 
   #receive(reply: Reply): void {
     if (this.#onMessage !== undefined && isMessage(reply)) return this.#onMessage(reply);
-    const receiver = this.#pending.shift();
-    if (receiver === undefined) return this.#end(new Error('a reply without a command'));
+    const receiver = this.#pending.shiftFor(reply);
+    if (receiver === undefined) return this.#end(new OutOfStep());
     receiver.onReply(reply);
     if (this.confirmations.isDue && !this.#isFlushDue && !this.#isEnded) this.#beginTurn();
     const batch = this.#batches[0];

@@ -22,13 +22,15 @@ import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
 import { type Failure, Operation, type Work } from './operation.ts';
 import { OperationPool } from './operation-pool.ts';
 import type { Answers } from './redis-answer.ts';
-import { BULK, INTEGER, type Reply } from './reply.ts';
+import { BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
 import type { ServerTime } from './server-time.ts';
 import { HeaderWriter, type Life, StoredValue } from './stored-value.ts';
 
 const HGET = header(3, 'HGET');
 const HSET = header(4, 'HSET');
 const HDEL = header(3, 'HDEL');
+const INTEGERS = kindSet(INTEGER);
+const INTEGERS_AND_VERSIONS = kindSet(INTEGER, BULK);
 /** A read moves the end of an entry's life once in so many ms at most. */
 const TOUCH_MS = 1000;
 const END_BYTES = 6;
@@ -84,7 +86,7 @@ export class RedisMaps {
   ): void {
     const { dispatcher, layout, versions } = this.#options;
     const partition = layout.partitionOf(key);
-    const change = this.#change(map, receiver);
+    const change = this.#change(map, condition, receiver);
     const commands = dispatcher.begin(change, partition);
     if (commands === undefined) return;
     const { version } = change.subject;
@@ -112,7 +114,7 @@ export class RedisMaps {
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
     const { dispatcher, layout } = this.#options;
     const partition = layout.partitionOf(key);
-    const change = this.#change(map, receiver);
+    const change = this.#change(map, condition, receiver);
     const commands = dispatcher.begin(change, partition);
     if (commands === undefined) return;
     commands.begin(condition === undefined ? HDEL : DELETE_IF.header);
@@ -130,7 +132,7 @@ export class RedisMaps {
     if (endMs - stored.endMs < TOUCH_MS) return;
     const [, hash, field] = argumentsOf(command) as [Buffer, Buffer, Buffer];
     const map = hash.subarray(layout.prefix(MAP, partition).length);
-    const change = this.#change(new Span().set(map, 0, map.length), NOBODY);
+    const change = this.#change(new Span().set(map, 0, map.length), undefined, NOBODY);
     // A replica that is late must not end the entry's life.
     change.needReplicas(0);
     const commands = dispatcher.begin(change, partition);
@@ -147,8 +149,9 @@ export class RedisMaps {
     dispatcher.end(change);
   }
 
-  #change(map: Span, receiver: Receiver): Operation<Change> {
-    return this.#changing.begin(receiver, this.#options.replicaCount(map));
+  #change(map: Span, condition: Condition, receiver: Receiver): Operation<Change> {
+    const replicaCount = this.#options.replicaCount(map);
+    return this.#changing.begin(receiver, replicaCount, condition !== undefined);
   }
 
   #lifeOf({ timeToLiveMs, maxIdleSeconds }: Lifetime): Life {
@@ -167,6 +170,7 @@ const NOBODY: Receiver = { onAnswer() {} };
 
 /** Gets. */
 class Reading implements Work<Receiver> {
+  readonly replyKinds = kindSet(BULK, NIL);
   readonly #options: RedisMapsOptions;
   readonly #maps: RedisMaps;
   readonly #reads = new OperationPool<Receiver>(() => this.#new());
@@ -227,6 +231,7 @@ interface Change {
 
 /** Sets, deletes and touches. */
 class Changing implements Work<Change> {
+  readonly replyKinds = INTEGERS;
   readonly #options: RedisMapsOptions;
   readonly #changes = new OperationPool<Change>(() => this.#new());
 
@@ -234,10 +239,11 @@ class Changing implements Work<Change> {
     this.#options = options;
   }
 
-  begin(receiver: Receiver, replicaCount: number): Operation<Change> {
+  begin(receiver: Receiver, replicaCount: number, hasCondition: boolean): Operation<Change> {
     const change = this.#changes.take();
     change.needReplicas(replicaCount);
     change.subject.receiver = receiver;
+    change.replyKinds = hasCondition ? INTEGERS_AND_VERSIONS : INTEGERS;
     change.subject.version.clear();
     return change;
   }

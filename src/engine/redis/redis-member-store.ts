@@ -42,7 +42,8 @@ import {
   VIEW,
 } from './member-scripts.ts';
 import { type Failure, Operation, type Work } from './operation.ts';
-import { NIL, type Reply } from './reply.ts';
+import { OutOfStep } from './redis-connection.ts';
+import { ARRAY, BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
 import type { Script } from './scripts.ts';
 import { WakeUps, type WakeUpsOptions } from './wake-ups.ts';
 
@@ -115,13 +116,18 @@ export class RedisMemberStore implements MemberStore {
     const read = (reply: Reply, server: ServerAddress): Joined | NotJoined | Error => {
       const kind = reply.next().text;
       if (kind === LAYOUT) return layoutFault(textIn(reply), layout, clusterName);
-      if (kind !== VIEW) return { obstacle: kind as JoinObstacle, ...versionIn(reply) };
+      if (kind !== VIEW) return { obstacle: obstacleOf(kind), ...versionIn(reply) };
       const place = reply.next().integer;
       const { first, view } = viewIn(reply);
       this.#server = addressText(server);
       return { joinNumber: first, place, view };
     };
-    const answer = await this.#step(JOIN, words, read, this.#options.replicaCount());
+    const answer = await this.#step(
+      JOIN,
+      words,
+      { replyKinds: ARRAYS, read },
+      this.#options.replicaCount(),
+    );
     if (answer instanceof Error) throw answer;
     if ('view' in answer) {
       this.#options.onJoined(`${uuid}:${answer.joinNumber}`, answer.place);
@@ -142,19 +148,19 @@ export class RedisMemberStore implements MemberStore {
   }
 
   async leave({ uuid, joinNumber, stopsUpTo }: Leave): Promise<void> {
-    await this.#step(LEAVE, [uuid, joinNumber, stopsUpTo], () => undefined);
+    await this.#step(LEAVE, [uuid, joinNumber, stopsUpTo], NOTHING);
   }
 
   async change(change: RecordChange): Promise<ChangeAnswer | Out> {
     const { uuid, joinNumber, revision, text, admits, limitMs } = change;
     const words = [uuid, joinNumber, revision, text, admits, limitMs];
-    const answer = await this.#step(CHANGE, words, viewOrOut, this.#options.replicaCount());
+    const answer = await this.#step(CHANGE, words, VIEW_OR_OUT, this.#options.replicaCount());
     if ('out' in answer) return answer;
     return { isMade: answer.first === 1, view: answer.view };
   }
 
   async stopAll({ uuid, joinNumber }: Incarnation): Promise<ClusterView | Out> {
-    const answer = await this.#step(STOP_ALL, [uuid, joinNumber], viewOrOut);
+    const answer = await this.#step(STOP_ALL, [uuid, joinNumber], VIEW_OR_OUT);
     return 'out' in answer ? answer : answer.view;
   }
 
@@ -184,12 +190,15 @@ export class RedisMemberStore implements MemberStore {
         commands.bytes(this.#record);
         commands.bytes(GONE);
       },
-      (reply) => (reply.kind === NIL ? [] : (JSON.parse(utf8(reply)) as string[])),
+      {
+        replyKinds: kindSet(BULK, NIL),
+        read: (reply) => (reply.kind === NIL ? [] : (JSON.parse(utf8(reply)) as string[])),
+      },
     );
   }
 
   async forget(incarnation: string): Promise<void> {
-    await this.#step(FORGET, [incarnation], () => undefined);
+    await this.#step(FORGET, [incarnation], NOTHING);
   }
 
   /** No hint comes any more. */
@@ -206,11 +215,14 @@ export class RedisMemberStore implements MemberStore {
     const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = beat;
     const write = this.#writer(BEAT, [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed]);
     let server: ServerAddress | undefined;
-    const read = (reply: Reply, from: ServerAddress): ToldView | Out => {
-      server = from;
-      return viewOrOut(reply);
+    const reading: Reading<ToldView | Out> = {
+      replyKinds: ARRAYS,
+      read: (reply, from) => {
+        server = from;
+        return viewOrOut(reply);
+      },
     };
-    const answer = await this.#send(write, read).catch((error: Error) => {
+    const answer = await this.#send(write, reading).catch((error: Error) => {
       if (!(error instanceof StepRefused)) throw error;
       server = error.server;
       return error;
@@ -221,7 +233,7 @@ export class RedisMemberStore implements MemberStore {
       if (!isAgreed) throw answer;
       return REFUSED;
     }
-    const counted = isAgreed ? answer : await this.#send(write, read, BEAT_REPLICAS);
+    const counted = isAgreed ? answer : await this.#send(write, reading, BEAT_REPLICAS);
     this.#server = addressText(server!);
     return counted;
   }
@@ -229,10 +241,10 @@ export class RedisMemberStore implements MemberStore {
   #step<Answer>(
     script: Script,
     words: readonly (string | number)[],
-    read: Read<Answer>,
+    reading: Reading<Answer>,
     replicaCount = 0,
   ): Promise<Answer> {
-    return this.#steps.run(() => this.#send(this.#writer(script, words), read, replicaCount));
+    return this.#steps.run(() => this.#send(this.#writer(script, words), reading, replicaCount));
   }
 
   #writer(script: Script, words: readonly (string | number)[]): Write {
@@ -244,10 +256,10 @@ export class RedisMemberStore implements MemberStore {
     };
   }
 
-  #send<Answer>(write: Write, read: Read<Answer>, replicaCount = 0): Promise<Answer> {
+  #send<Answer>(write: Write, reading: Reading<Answer>, replicaCount = 0): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { dispatcher } = this.#options;
-      const { operation } = new Step(dispatcher, read, replicaCount, resolve, reject);
+      const { operation } = new Step(dispatcher, reading, replicaCount, resolve, reject);
       const commands = dispatcher.begin(operation, PARTITION);
       if (commands === undefined) return;
       write(commands);
@@ -257,8 +269,23 @@ export class RedisMemberStore implements MemberStore {
 }
 
 type Write = (commands: CommandBuffer) => void;
-/** Reads the reply of a server. */
-type Read<Answer> = (reply: Reply, server: ServerAddress) => Answer;
+/** How the reply to a step is read. */
+interface Reading<Answer> {
+  readonly replyKinds: number;
+  /** Throws OutOfStep where it is none of the step. */
+  read(reply: Reply, server: ServerAddress): Answer;
+}
+
+const ARRAYS = kindSet(ARRAY);
+const NOTHING: Reading<void> = { replyKinds: kindSet(INTEGER), read: () => {} };
+const VIEW_OR_OUT: Reading<ToldView | Out> = { replyKinds: ARRAYS, read: viewOrOut };
+const OBSTACLES: readonly string[] = [
+  'STOPPING',
+  'VERSION',
+  'ADDRESS',
+  'STATE',
+  'FULL',
+] satisfies readonly JoinObstacle[];
 
 /** A server takes no changes now, so that the step was not made. */
 class StepRefused extends Error {
@@ -271,33 +298,38 @@ class StepRefused extends Error {
 }
 
 class Step<Answer> implements Work {
+  readonly replyKinds: number;
   readonly operation: Operation<undefined>;
-  readonly #read: Read<Answer>;
+  readonly #reading: Reading<Answer>;
   readonly #resolve: (answer: Answer) => void;
   readonly #reject: (error: Error) => void;
   #answer: Answer | undefined;
 
   constructor(
     dispatcher: Dispatcher,
-    read: Read<Answer>,
+    reading: Reading<Answer>,
     replicaCount: number,
     resolve: (answer: Answer) => void,
     reject: (error: Error) => void,
   ) {
+    this.#reading = reading;
+    this.replyKinds = reading.replyKinds;
     this.operation = new Operation(dispatcher, this, undefined);
     this.operation.changesData = false;
     this.operation.needReplicas(replicaCount);
-    this.#read = read;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
   onResult(reply: Reply): void {
+    const { connection } = this.operation;
     try {
-      this.#answer = this.#read(reply, this.operation.connection!.address);
+      this.#answer = this.#reading.read(reply, connection!.address);
     } catch (error) {
       this.operation.group = undefined;
-      return this.#reject(error as Error);
+      this.#reject(error as Error);
+      if (error instanceof OutOfStep) connection!.fail(error);
+      return;
     }
     if (this.operation.group === undefined) this.onConfirmed();
   }
@@ -325,8 +357,15 @@ function versionIn(reply: Reply): { version: string; stopsUpTo: number } {
   return { version, stopsUpTo: reply.next().integer };
 }
 
+function obstacleOf(text: string): JoinObstacle {
+  if (!OBSTACLES.includes(text)) throw new OutOfStep();
+  return text as JoinObstacle;
+}
+
 function viewOrOut(reply: Reply): ToldView | Out {
-  if (reply.next().text === OUT) return { out: true, stopsUpTo: reply.next().integer };
+  const kind = reply.next().text;
+  if (kind === OUT) return { out: true, stopsUpTo: reply.next().integer };
+  if (kind !== VIEW) throw new OutOfStep();
   return viewIn(reply);
 }
 

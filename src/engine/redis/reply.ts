@@ -6,7 +6,7 @@ import { ViewedBytes } from '../../base/short-copies.ts';
 import { Span } from '../../base/span.ts';
 
 /** The kinds of nodes, by their first byte; NIL is a bulk string or an array that is none. */
-const STATUS = 0x2b;
+export const STATUS = 0x2b;
 export const ERROR = 0x2d;
 export const INTEGER = 0x3a;
 export const BULK = 0x24;
@@ -14,6 +14,18 @@ export const ARRAY = 0x2a;
 export const NIL = 0;
 
 type ReplyKind = 0x2b | 0x2d | 0x3a | 0x24 | 0x2a | 0;
+
+/** The set of these kinds and ERROR, which any command may be answered with: a bit each. */
+export function kindSet(...kinds: readonly ReplyKind[]): number {
+  return kinds.reduce<number>((set, kind) => set | (1 << (kind & 31)), 1 << (ERROR & 31));
+}
+
+/** Of a command that may be answered with anything. */
+export const ANY_KIND = kindSet(STATUS, INTEGER, BULK, ARRAY, NIL);
+
+export function isOfKind(kind: ReplyKind, set: number): boolean {
+  return ((set >>> (kind & 31)) & 1) === 1;
+}
 
 /** Longest bulk string: the server's own limit. */
 const BULK_BYTES_MAX = 512 * 1024 * 1024;

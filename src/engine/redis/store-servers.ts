@@ -2,8 +2,8 @@
  * The servers of the store: a table from each slot to its primary, which looks at the topology keep up to
  * date. MOVED changes it at once. A look follows each second while something is off, otherwise each 10 s,
  * and soon after anything that tells of a change. A primary to which no slot is left loses its
- * connections, so that what waits for its replies goes elsewhere. Each second every primary is asked for
- * its replicas, and one of them for its time; where one is silent, a look follows.
+ * connections, so that what waits for its replies goes elsewhere. Every second each server is asked for its
+ * role and replicas, and one of the primaries for its time; where one is silent, a look follows.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { EngineUrl } from '../../base/engine-url.ts';
@@ -248,7 +248,7 @@ export class StoreServers implements Servers {
     if (known !== undefined) return known;
     const server: Primary = new Primary(address, this.#options, {
       onReady: () => {
-        this.#checkServer(server);
+        server.check();
         this.#observer.onReady();
         this.#onProgress();
       },
@@ -261,18 +261,11 @@ export class StoreServers implements Servers {
     return server;
   }
 
-  #checkServer(server: Primary): void {
-    server.check(() => {
-      this.#observer.onLost(server.address, new Error('it is a replica, and no primary any more'));
-      this.look();
-    });
-  }
-
   /** The time is asked of the first that can be asked, so that it does not jump between their clocks. */
   #checkEachSecond(): void {
     // One that is stopped may have been replaced, and its connections stand until the deadline.
     if (this.primaries.some((primary) => primary.isSilent(SILENT_MS))) this.look();
-    for (const primary of this.primaries) this.#checkServer(primary);
+    for (const server of this.#servers.values()) server.check();
     const { onTime } = this.#observer;
     for (const primary of this.primaries) {
       if (primary.askTime((ms, askedAt) => onTime.call(this.#observer, ms, askedAt))) break;

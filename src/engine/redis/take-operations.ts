@@ -16,10 +16,13 @@ import {
   writeWaiting,
 } from './queue-context.ts';
 import { GIVE_BACK, REMOVE, TAKE, TAKES_MAX } from './queue-scripts.ts';
-import { BULK, INTEGER, type Reply } from './reply.ts';
+import { ARRAY, BULK, INTEGER, kindSet, type Reply } from './reply.ts';
 
 const YES = Buffer.from('1');
 const NO = Buffer.alloc(0);
+const ITEMS_OR_OUT = kindSet(ARRAY, INTEGER);
+const DIGITS = kindSet(BULK);
+const INTEGERS = kindSet(INTEGER);
 
 /** Receives what came of the operations. */
 export interface TakeObserver {
@@ -42,6 +45,7 @@ export interface ReturnObserver {
 
 /** Holds items for takes, and tells whether the member waits at the queue. */
 export class Asking implements Work {
+  readonly replyKinds = ITEMS_OR_OUT;
   readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
   readonly takes: readonly QueueTake[];
@@ -114,6 +118,7 @@ export class Asking implements Work {
 
 /** Removes the items held for takes of a queue. */
 export class Removal implements Work {
+  readonly replyKinds = DIGITS;
   readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
   readonly takes: readonly QueueTake[];
@@ -178,7 +183,7 @@ export class Removal implements Work {
   }
 
   onResult(reply: Reply): void {
-    this.#removed = reply.kind === BULK ? reply.text : '';
+    this.#removed = reply.text;
     if (this.operation.group === undefined) this.onConfirmed();
   }
 
@@ -197,6 +202,7 @@ export class Removal implements Work {
 
 /** Puts an item back that is held, or was removed. */
 export class GiveBack implements Work {
+  readonly replyKinds = INTEGERS;
   readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
   readonly hold: string;

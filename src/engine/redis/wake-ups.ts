@@ -12,11 +12,15 @@ import { header } from './command-buffer.ts';
 import { addressIn, errorKind, MOVED } from './error-reply.ts';
 import { type Layout, WAKE_UPS } from './layout.ts';
 import { Link, type Primary, type PrimaryOptions } from './primary.ts';
-import { ERROR, type Reply } from './reply.ts';
+import { OutOfStep } from './redis-connection.ts';
+import { ARRAY, ERROR, kindSet, type Reply, STATUS } from './reply.ts';
 import type { Servers } from './servers.ts';
 
 const SSUBSCRIBE = header(2, 'SSUBSCRIBE');
 const PING = header(1, 'PING');
+const SUBSCRIBED = 'ssubscribe';
+/** PING is answered with an array once something is subscribed to. */
+const ARRAYS_AND_PONG = kindSet(ARRAY, STATUS);
 const MESSAGE = 'smessage';
 
 export interface WakeUpsOptions {
@@ -120,6 +124,7 @@ class Subscriber {
         onLost: () => {},
         onMessage: (message) => this.#receive(message),
       },
+      false,
     );
   }
 
@@ -162,6 +167,7 @@ class Subscriber {
     if (channel !== undefined) connection.commands.bytes(channel);
     this.#isAsking = true;
     connection.expect(start, {
+      replyKinds: ARRAYS_AND_PONG,
       onReply: (reply) => {
         this.#isAsking = false;
         onReply(reply);
@@ -172,7 +178,10 @@ class Subscriber {
   }
 
   #onAsked(partition: number, reply: Reply): void {
-    if (reply.kind !== ERROR) return this.#options.onListening(partition);
+    if (reply.kind !== ERROR) {
+      if (reply.next().text === SUBSCRIBED) return this.#options.onListening(partition);
+      return this.#link.connection?.fail(new OutOfStep());
+    }
     const { servers, layout } = this.#options;
     const { text } = reply;
     const isMoved = errorKind(text) === MOVED;

@@ -1,0 +1,156 @@
+/** Replies that do not match their commands end their connection; a server that is no primary is not read. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ABSENT, APPLIED, UNKNOWN, UNREACHABLE } from '../../../src/engine/engine.ts';
+import { array, bulk, DONE, FakeServer, NIL_REPLY, OK, type Script } from './fake-server.ts';
+import { DEADLINE_MS, type FakeStore, get, set, withStore } from './fake-store.ts';
+
+const OUT_OF_STEP = 'its replies do not match the commands';
+const REPLICA = array([bulk('slave'), bulk('h'), ':1\r\n', bulk('connected'), ':0\r\n']);
+const NOTHING: Script = () => undefined;
+
+let server: FakeServer;
+before(async () => {
+  server = await FakeServer.start();
+});
+afterEach(() => {
+  server.script = NOTHING;
+  server.received.length = 0;
+  server.roleCount = 0;
+});
+after(() => server.stop());
+
+/** Replies to one command of that name with `reply`, and to others as usual. */
+function once(command: string, reply: string): Script {
+  let isDue = true;
+  return ([name]) => {
+    if (name !== command || !isDue) return undefined;
+    isDue = false;
+    return reply;
+  };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(5);
+}
+
+function isOutOfStep({ lost }: FakeStore): boolean {
+  return lost.includes(OUT_OF_STEP);
+}
+
+for (const [kind, reply] of [
+  ['status', OK],
+  ['number', DONE],
+  ['array', array([bulk('1'), bulk('2')])],
+] as const) {
+  test(`the reply ${kind} for HGET ends the connection, and the read is sent again`, async () => {
+    server.script = once('HGET', reply);
+    await withStore(server.url, {}, async (store) => {
+      assert.equal(await get(store.engine, 'key'), ABSENT);
+      assert.equal(server.received.length, 2);
+      assert(isOutOfStep(store));
+    });
+  });
+}
+
+for (const [kind, reply] of [
+  ['string', bulk('value')],
+  ['nil', NIL_REPLY],
+  ['status', OK],
+] as const) {
+  test(`the reply ${kind} for HSET ends the connection, and the change is unknown`, async () => {
+    server.script = once('HSET', reply);
+    await withStore(server.url, {}, async (store) => {
+      assert.equal(await set(store.engine, 'key', 'value'), UNKNOWN);
+      assert.equal(server.received.length, 1);
+      assert(isOutOfStep(store));
+      assert.equal(await set(store.engine, 'key', 'value'), APPLIED);
+    });
+  });
+}
+
+for (const [command, reply] of [
+  ['ROLE', bulk('value')],
+  ['ROLE', array([bulk('1764000000'), bulk('12')])],
+  ['TIME', bulk('value')],
+  ['TIME', array([bulk('master'), ':0\r\n', array([])])],
+  ['ECHO', OK],
+  ['ECHO', bulk('no number')],
+  ['ECHO', '-MOVED 1 127.0.0.1:1\r\n'],
+] as const) {
+  test(`${JSON.stringify(reply)} for ${command} ends the connection`, async () => {
+    await withStore(server.url, {}, async (store) => {
+      server.script = once(command, reply);
+      await until(() => isOutOfStep(store));
+    });
+  });
+}
+
+test('a reply that is lost on the way ends the connection with the next ECHO', async () => {
+  await withStore(server.url, {}, async (store) => {
+    // The reply to the second read is received for the first.
+    let left = 3;
+    server.script = ([name]) => (name === 'HGET' && left-- > 0 ? bulk(`value ${left}`) : undefined);
+    server.swallowNext('HGET');
+    const reads = ['a', 'b', 'c'].map((key) => get(store.engine, key));
+    await until(() => isOutOfStep(store));
+    // The number is no value that this program has stored.
+    assert.equal((await Promise.all(reads)).at(-1), UNKNOWN);
+    assert.equal(store.lost.length, 1);
+  });
+});
+
+test('a reply that comes twice ends the connection', async () => {
+  await withStore(server.url, {}, async (store) => {
+    server.script = once('HGET', NIL_REPLY + NIL_REPLY);
+    assert.equal(await get(store.engine, 'key'), ABSENT);
+    await until(() => isOutOfStep(store));
+  });
+});
+
+test('an ECHO that is refused ends no connection', async () => {
+  await withStore(server.url, {}, async (store) => {
+    const echoes: string[] = [];
+    const refusals = ['BUSY', 'LOADING', 'NOPERM'];
+    server.script = ([name, number = '']) => {
+      if (name !== 'ECHO') return undefined;
+      echoes.push(number);
+      const refusal = refusals.pop();
+      return refusal && `-${refusal} not now\r\n`;
+    };
+    await until(() => echoes.length > 3);
+    assert.deepEqual(store.lost, []);
+  });
+});
+
+test('a server that is a replica at the start is not used', async () => {
+  let isReplica = true;
+  server.script = ([name]) => (name === 'ROLE' && isReplica ? REPLICA : undefined);
+  const opened = withStore(server.url, {}, async (store) => {
+    assert.equal(await get(store.engine, 'key'), ABSENT);
+    assert.match(store.lost[0] ?? '', /it is a replica/);
+  });
+  await sleep(0);
+  await until(() => server.roleCount > 2);
+  assert.deepEqual(server.received, []);
+  isReplica = false;
+  await opened;
+});
+
+test('a server that has become a replica is not read, until it is a primary again', async () => {
+  let isReplica = false;
+  server.script = ([name]) => (name === 'ROLE' && isReplica ? REPLICA : undefined);
+  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
+    assert.equal(await get(engine, 'key'), ABSENT);
+    isReplica = true;
+    await until(() => lost.length > 0);
+    assert.match(lost[0] ?? '', /it is a replica/);
+    server.received.length = 0;
+    assert.equal(await get(engine, 'key'), UNREACHABLE);
+    assert.deepEqual(server.received, []);
+    isReplica = false;
+    await until(() => engine.isReachable);
+    while ((await get(engine, 'key')) !== ABSENT) await sleep(5);
+  });
+});
