@@ -40,6 +40,7 @@ export async function makeSharedEngine(
     tls: secureContext && { secureContext },
     deadlineMs: config.engineDeadlineMillis,
     clusterName: config.clusterName,
+    allowsEviction: config.engineAllowEviction,
     partitionCount: config.partitionCount,
     connect: (options, observer) => new StoreServers(servers, options, observer),
     mapReplicaCount: (map) => replicas.ofMap(map),

@@ -60,6 +60,17 @@ describe('A member that starts while its server', () => {
     await other.member.end();
   });
 
+  it('drops answered data is refused, unless a setting allows it', async () => {
+    const { port } = server;
+    await ask('CONFIG', 'SET', 'maxmemory', '64mb');
+    await ask('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-random');
+    await assert.rejects(joinedMember({ port }, OF_MEMBER), /maxmemory-policy is allkeys-random/);
+    const warnings: string[] = [];
+    const onWarning = (text: string) => warnings.push(text);
+    members.push(await joinedMember({ port, onWarning, allowsEviction: true }, OF_MEMBER));
+    assert.match(warnings.join('\n'), /maxmemory-policy is allkeys-random/);
+  });
+
   const refusing: Readonly<Record<string, readonly [() => Promise<void>, () => Promise<unknown>]>> =
     {
       NOREPLICAS: [

@@ -22,6 +22,7 @@ export async function storeEngine({ port, ...others }: StoreEngineOptions): Prom
     tls: undefined,
     deadlineMs: DEADLINE_MS,
     clusterName: 'grid',
+    allowsEviction: false,
     partitionCount: PARTITION_COUNT,
     connect: (options, observer) =>
       new StoreServers(parseEngineUrl(`redis://127.0.0.1:${port}`), options, observer),

@@ -99,6 +99,7 @@ const OF_SERVERS = [
     'enginePassword',
     'engineDeadlineMillis',
     'engineNoHeartbeatSeconds',
+    'engineAllowEviction',
   ] as const),
   ...OF_TLS,
 ] as const;

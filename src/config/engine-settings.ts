@@ -3,6 +3,7 @@ import { parseEngineUrl } from '../base/engine-url.ts';
 import { NAMED_SETTINGS } from '../base/named-settings.ts';
 import {
   type AnySetting,
+  booleanSetting,
   integerRule,
   integerSetting,
   type NamedSetting,
@@ -61,6 +62,12 @@ export const ENGINE_SETTINGS = {
     fallback: 10,
     minimum: NO_HEARTBEAT_SECONDS_MIN,
     maximum: NO_HEARTBEAT_SECONDS_MAX,
+  }),
+  engineAllowEviction: booleanSetting({
+    path: NAMED_SETTINGS.engineAllowEviction,
+    about:
+      'Whether servers are used that may drop answered data: maxmemory with an allkeys- policy',
+    fallback: false,
   }),
   mapBackupCounts: backupCounts('map'),
   queueBackupCounts: backupCounts('queue'),

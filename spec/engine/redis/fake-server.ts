@@ -24,8 +24,10 @@ const ASKED: Readonly<Record<string, (server: FakeServer, words: readonly string
   AUTH: () => OK,
   PING: () => '+PONG\r\n',
   SCRIPT: () => bulk('sha'),
-  INFO: ({ version, mode }) =>
-    bulk(`# Server\r\nredis_version:${version}\r\nredis_mode:${mode}\r\n`),
+  INFO: ({ version, mode, maxMemory, policy }, [, section]) =>
+    section === 'memory'
+      ? bulk(`# Memory\r\nmaxmemory:${maxMemory}\r\nmaxmemory_policy:${policy}\r\n`)
+      : bulk(`# Server\r\nredis_version:${version}\r\nredis_mode:${mode}\r\n`),
   ROLE: ({ replicaCount }) => {
     const replicas = Array.from({ length: replicaCount }, () => array(['h', '1', '0'].map(bulk)));
     return array([bulk('master'), ':0\r\n', array(replicas)]);
@@ -43,6 +45,8 @@ export class FakeServer {
   version = '7.0.15';
   mode = 'standalone';
   replicaCount = 0;
+  maxMemory = 0;
+  policy = 'noeviction';
   /** Told first. */
   script: Script = () => undefined;
   /** Whether it writes byte by byte. */

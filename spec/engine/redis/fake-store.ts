@@ -35,6 +35,7 @@ export function fakeStore(url: string, options: Partial<RedisEngineOptions> = {}
     deadlineMs: LONG_DEADLINE_MS,
     clusterName: 'grid',
     partitionCount: 271,
+    allowsEviction: false,
     connect: (own, observer) => new StoreServers(parseEngineUrl(url), own, observer),
     mapReplicaCount: () => undefined,
     queueReplicaCount: () => undefined,

@@ -2,11 +2,21 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SystemClock } from '../../../src/base/clock.ts';
 import { APPLIED, UNREACHABLE } from '../../../src/engine/engine.ts';
 import type { RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
 import { array, bulk, FakeServer, type Script } from './fake-server.ts';
 import { DEADLINE_MS, fakeStore, set, withStore } from './fake-store.ts';
+
+/** A clock that a test puts forward. */
+class LateClock extends SystemClock {
+  aheadMs = 0;
+
+  override now(): number {
+    return super.now() + this.aheadMs;
+  }
+}
 
 const USUAL: Script = () => undefined;
 
@@ -19,6 +29,8 @@ beforeEach(() => {
   server.version = '7.0.15';
   server.mode = 'standalone';
   server.replicaCount = 0;
+  server.maxMemory = 0;
+  server.policy = 'noeviction';
   server.received.length = 0;
 });
 after(() => server.stop());
@@ -147,21 +159,14 @@ function configuration(values: readonly string[]): Script {
 }
 
 test('what is missing at a server is warned of', async () => {
-  const GOOD = [
-    'appendonly',
-    'yes',
-    'maxmemory-policy',
-    'noeviction',
-    'min-replicas-to-write',
-    '1',
-  ];
-  const BAD = ['appendonly', 'no', 'maxmemory-policy', 'allkeys-lru', 'min-replicas-to-write', '0'];
+  const GOOD = ['appendonly', 'yes', 'min-replicas-to-write', '1'];
+  const BAD = ['appendonly', 'no', 'min-replicas-to-write', '0'];
   const cases: [readonly string[], number | undefined, number, RegExp[]][] = [
     [GOOD, undefined, 0, [/is one server: what was answered is lost with it/]],
     [GOOD, 1, 1, []],
     [GOOD, 1, 0, [/has 0 of the 1 replicas that changes need/]],
     [GOOD, 2, 2, [/min-replicas-to-write is 1: at 2 or more/]],
-    [BAD, 1, 1, [/min-replicas-to-write is 0/, /appendonly is no/, /maxmemory-policy is allkeys/]],
+    [BAD, 1, 1, [/min-replicas-to-write is 0/, /appendonly is no/]],
   ];
   for (const [values, replicaCountMax, replicaCount, expected] of cases) {
     server.script = configuration(values);
@@ -173,6 +178,51 @@ test('what is missing at a server is warned of', async () => {
         assert.match(warnings[index] ?? '', pattern);
     });
   }
+});
+
+test('a server that drops answered data is refused, unless a setting allows it', async () => {
+  server.maxMemory = 1024;
+  server.policy = 'allkeys-lru';
+  await refused(
+    /^Cannot use the server 127.*maxmemory-policy is allkeys-lru; .*engine\.allow-eviction/,
+  );
+  const replicaCountMax = () => 1;
+  server.replicaCount = 1;
+  await withStore(server.url, { allowsEviction: true, replicaCountMax }, async (store) => {
+    assert.match(
+      store.warnings[0] ?? '',
+      /maxmemory-policy is allkeys-lru: .* drops answered data/,
+    );
+    assert(store.engine.isKeptSafe);
+  });
+  for (const [maxMemory, policy, why] of [
+    [0, 'allkeys-lru', /if maxmemory was set/],
+    [1024, 'volatile-lru', /no expiry/],
+  ] as const) {
+    Object.assign(server, { maxMemory, policy });
+    await withStore(server.url, { replicaCountMax }, async (store) => {
+      assert.match(store.warnings[0] ?? '', why);
+      assert(store.engine.isKeptSafe);
+    });
+  }
+});
+
+test('a server that drops data from some time on is not safe, and warned of every minute', async () => {
+  const clock = new LateClock();
+  await withStore(server.url, { clock, replicaCountMax: () => 0 }, async ({ engine, warnings }) => {
+    const count = () => warnings.filter((text) => /allkeys-lfu/.test(text)).length;
+    assert(engine.isKeptSafe);
+    server.maxMemory = 1024;
+    server.policy = 'allkeys-lfu';
+    for (const expected of [1, 2]) {
+      clock.aheadMs += 60_000;
+      while (count() < expected) await sleep(5);
+      assert(!engine.isKeptSafe);
+    }
+    server.policy = 'noeviction';
+    clock.aheadMs += 60_000;
+    while (!engine.isKeptSafe) await sleep(5);
+  });
 });
 
 test('settings that may not be read are a warning', async () => {

@@ -20,6 +20,7 @@ import {
   RedisConnection,
 } from './redis-connection.ts';
 import { ARRAY, BULK, ERROR, INTEGER, kindSet, type Reply, STATUS } from './reply.ts';
+import { evictionPolicyIn, fieldsIn } from './server-info.ts';
 
 const FIRST_PAUSE_MS = 50;
 const PAUSE_MS_MAX = 500;
@@ -28,6 +29,7 @@ const CLIENT_INFO = header(2, 'CLIENT', 'INFO');
 const CLIENT_SETNAME = header(3, 'CLIENT', 'SETNAME');
 const CLIENT_KILL = header(6, 'CLIENT', 'KILL', 'ID');
 const ADDR = Buffer.from('ADDR');
+const INFO_MEMORY = header(2, 'INFO', 'memory');
 const ECHO = header(2, 'ECHO');
 const ROLE = header(1, 'ROLE');
 const TIME = header(1, 'TIME');
@@ -35,10 +37,17 @@ const TIME = header(1, 'TIME');
 const ECHO_COUNT_MAX = 1e9;
 /** Errors that the server may have for an ECHO. */
 const ECHO_REFUSED = /^(?:BUSY|LOADING|MASTERDOWN|NOAUTH|NOPERM|ERR unknown command)\b/;
+/** Interval between two looks whether a server may drop data, in ms. */
+const EVICTION_LOOK_MS = 60_000;
 const PRIMARY_ROLE = 'master';
 const REPLICA_ROLE = 'slave';
 
-interface PrimaryObserver {
+interface PrimaryObserver extends LinkObserver {
+  /** The server may drop data, as this policy says; again with each look. */
+  onEviction(policy: string): void;
+}
+
+interface LinkObserver {
   /** A connection is ready for commands. */
   onReady(): void;
   /** A connection has ended, or could not be made. */
@@ -48,6 +57,8 @@ interface PrimaryObserver {
 }
 
 export interface PrimaryOptions extends ConnectionOptions {
+  /** Whether servers may be used that drop data. */
+  readonly allowsEviction: boolean;
   /** By which other members know the connections of this one; undefined for none. */
   connectionName(): string | undefined;
   /** The sources of the scripts that are called. */
@@ -62,12 +73,20 @@ export class Primary {
   readonly confirmed: Link;
   /** Replicas that were connected when it was last asked; Infinity while that is not known. */
   replicaCount = Number.POSITIVE_INFINITY;
+  /** The policy by which the server may drop data; undefined where it does not, or may do so. */
+  evictionPolicy: string | undefined;
+  readonly #allowsEviction: boolean;
+  readonly #onEviction: (policy: string) => void;
+  /** When it was asked for that last, on the clock's `now`. */
+  #evictionAskedMs = Number.NEGATIVE_INFINITY;
   readonly #links: readonly Link[];
   readonly #clock: Clock;
 
   constructor(address: ServerAddress, options: PrimaryOptions, observer: PrimaryObserver) {
     this.address = address;
     this.#clock = options.clock;
+    this.#allowsEviction = options.allowsEviction;
+    this.#onEviction = (policy) => observer.onEviction(policy);
     this.reads = new Link(address, options, observer, true);
     this.changes = new Link(address, options, observer, true);
     this.confirmed = new Link(address, options, observer, true);
@@ -107,12 +126,24 @@ export class Primary {
       this.replicaCount = Number.POSITIVE_INFINITY;
       return;
     }
+    this.#askEviction(connection);
     askRole(connection, (role) => {
       if (role instanceof Error) return;
       const { replicaCount } = role;
       this.replicaCount = replicaCount ?? Number.POSITIVE_INFINITY;
       if (replicaCount !== undefined) return;
       for (const link of this.#links) link.connection?.fail(new IsReplica());
+    });
+  }
+
+  #askEviction(connection: RedisConnection): void {
+    const now = this.#clock.now();
+    if (this.#allowsEviction || now - this.#evictionAskedMs < EVICTION_LOOK_MS) return;
+    this.#evictionAskedMs = now;
+    ask(connection, INFO_MEMORY, BULKS, (reply) => {
+      if (reply.kind === ERROR) return;
+      this.evictionPolicy = evictionPolicyIn(fieldsIn(reply.text));
+      if (this.evictionPolicy !== undefined) this.#onEviction(this.evictionPolicy);
     });
   }
 
@@ -180,7 +211,7 @@ export class Link {
   awaySince: number | undefined;
   readonly #address: ServerAddress;
   readonly #options: PrimaryOptions;
-  readonly #observer: PrimaryObserver;
+  readonly #observer: LinkObserver;
   readonly #clock: Clock;
   readonly #isForPrimary: boolean;
   #echoCount = 0;
@@ -195,7 +226,7 @@ export class Link {
   constructor(
     address: ServerAddress,
     options: PrimaryOptions,
-    observer: PrimaryObserver,
+    observer: LinkObserver,
     isForPrimary: boolean,
   ) {
     this.#isForPrimary = isForPrimary;

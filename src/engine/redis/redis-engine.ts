@@ -37,6 +37,7 @@ import { RedisMaps } from './redis-maps.ts';
 import { RedisMemberStore } from './redis-member-store.ts';
 import { RedisQueues } from './redis-queues.ts';
 import { ServerTime } from './server-time.ts';
+import { evictionText } from './server-warnings.ts';
 import type { Servers, ServersObserver } from './servers.ts';
 import { clear, sizeOf } from './whole-maps.ts';
 
@@ -45,6 +46,8 @@ export interface RedisEngineOptions
     Omit<QueueSettings, 'queueReplicaCount'> {
   readonly clusterName: string;
   readonly partitionCount: number;
+  /** Whether servers may be used that drop data. */
+  readonly allowsEviction: boolean;
   /** Makes the servers; which they are is for the caller to say. */
   connect(options: PrimaryOptions, observer: ServersObserver): Servers;
   /** Replicas that must have a change of the map; undefined for as many as is usual with such servers. */
@@ -108,6 +111,10 @@ export class RedisEngine implements Engine, ChangeWork {
       onLost: (address, reason) => {
         this.#queues.onLost();
         options.onLost(address, reason);
+      },
+      onEviction: (address, policy) => {
+        // The start refuses such a server.
+        if (this.#isOpen) options.onWarning(evictionText(address, policy));
       },
       onTime: (serverMs, askedAt) => time.set(serverMs, askedAt),
     });
@@ -279,12 +286,15 @@ export class RedisEngine implements Engine, ChangeWork {
 
   /**
    * Whether changes have the copies that they need: each primary answers and has as many replicas as the
-   * greatest count of a map, a queue or the cluster's store.
+   * greatest count of a map, a queue or the cluster's store; none may drop them.
    */
   get isKeptSafe(): boolean {
     const count = this.#replicaCountMax();
     const primaries = [...this.#servers.primaries];
-    return primaries.every(({ isReady, replicaCount }) => isReady && replicaCount >= count);
+    return primaries.every(
+      ({ isReady, replicaCount, evictionPolicy }) =>
+        isReady && replicaCount >= count && evictionPolicy === undefined,
+    );
   }
 
   /**

@@ -36,6 +36,15 @@ export function fieldsIn(text: unknown): ReadonlyMap<string, string> {
   );
 }
 
+/**
+ * The policy by which a server drops any data once its memory is full, from INFO memory; undefined where it
+ * drops none. The `volatile-` policies drop what has an expiry of the server, which no data has.
+ */
+export function evictionPolicyIn(fields: ReadonlyMap<string, string>): string | undefined {
+  const policy = fields.get('maxmemory_policy') ?? '';
+  return Number(fields.get('maxmemory')) > 0 && policy.startsWith('allkeys-') ? policy : undefined;
+}
+
 /** The same error, or StoreUnusable where asking again does not help: a wrong password, for example. */
 export function judged(error: unknown, address: ServerAddress): Error {
   const { message } = error as Error;

@@ -1,25 +1,26 @@
 /** What is missing at a server for the promises of the engine: warnings, each a sentence. */
 
-import { addressText } from '../../base/server-address.ts';
+import { NAMED_SETTINGS } from '../../base/named-settings.ts';
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ControlConnection } from './control-connection.ts';
 import { ServerError } from './control-connection.ts';
-import { modeOf } from './server-info.ts';
+import { evictionPolicyIn, fieldsIn, modeOf } from './server-info.ts';
+import { StoreUnusable } from './servers.ts';
 
-const ASKED = [
-  'min-replicas-to-write',
-  'appendonly',
-  'cluster-require-full-coverage',
-  'maxmemory-policy',
-];
+const ASKED = ['min-replicas-to-write', 'appendonly', 'cluster-require-full-coverage'];
 
-/**
- * `replicaCount`: the most replicas that a change needs. `usualReplicaCount`: 0 tells that it is one server
- * alone. Rejects with StoreUnusable where the server is too old.
- */
+interface Needed {
+  /** The most replicas that a change needs. */
+  readonly replicaCount: number;
+  /** 0 says that it is one server alone. */
+  readonly usualReplicaCount: number;
+  readonly allowsEviction: boolean;
+}
+
+/** Rejects with StoreUnusable where the server is too old, or may drop data. */
 export async function warningsOf(
   control: ControlConnection,
-  usualReplicaCount: number,
-  replicaCount: number,
+  { usualReplicaCount, replicaCount, allowsEviction }: Needed,
 ): Promise<string[]> {
   const where = addressText(control.address);
   const mode = await modeOf(control);
@@ -28,6 +29,22 @@ export async function warningsOf(
     warnings.push(
       `${where} is one server: what was answered is lost with it, as no replica has it`,
     );
+  }
+  const memory = fieldsIn(await control.ask('INFO', 'memory'));
+  const eviction = evictionPolicyIn(memory);
+  if (eviction !== undefined && !allowsEviction) {
+    throw new StoreUnusable(
+      `Cannot use the server ${where}: it drops any data once maxmemory is reached, as ` +
+        `maxmemory-policy is ${eviction}; set it to noeviction, or ${NAMED_SETTINGS.engineAllowEviction} to true`,
+    );
+  }
+  const policy = memory.get('maxmemory_policy') ?? 'noeviction';
+  if (eviction !== undefined) warnings.push(evictionText(control.address, eviction));
+  else if (policy !== 'noeviction') {
+    const why = policy.startsWith('volatile-')
+      ? 'data has no expiry there, so that the server drops none of it; set it to noeviction'
+      : 'the server would drop answered data if maxmemory was set';
+    warnings.push(`${where}: maxmemory-policy is ${policy}: ${why}`);
   }
   const connected = await replicasOf(control);
   if (connected < replicaCount) {
@@ -54,8 +71,15 @@ export async function warningsOf(
   if (mode === 'cluster') {
     add(ASKED[2]!, (value) => !isYes(value), 'all requests fail while some slots have no server');
   }
-  add('maxmemory-policy', (value) => value === 'noeviction', 'the server may drop data');
   return warnings;
+}
+
+/** A warning. */
+export function evictionText(address: ServerAddress, policy: string): string {
+  return (
+    `${addressText(address)}: maxmemory-policy is ${policy}: the server drops answered data ` +
+    'once maxmemory is reached'
+  );
 }
 
 function isYes(value: string): boolean {

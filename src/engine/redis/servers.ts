@@ -51,6 +51,8 @@ export interface ServersObserver {
   onReady(): void;
   /** A server was lost or could not be reached, or is not what it should be. */
   onLost(address: ServerAddress, reason: Error): void;
+  /** The server may drop data by this policy; again every minute. */
+  onEviction(address: ServerAddress, policy: string): void;
   /** A server has told its time, asked at `askedAt` on the clock's `now`. */
   onTime(serverMs: number, askedAt: number): void;
 }

@@ -116,10 +116,14 @@ export class StoreServers implements Servers {
 
   async inspect(replicaCount: number): Promise<string[]> {
     const warnings: string[] = [];
+    const { usualReplicaCount } = this;
+    const { allowsEviction } = this.#options;
     for (const { address } of this.primaries) {
       const control = new ControlConnection(address, this.#topologyOptions.connection);
       try {
-        warnings.push(...(await warningsOf(control, this.usualReplicaCount, replicaCount)));
+        warnings.push(
+          ...(await warningsOf(control, { usualReplicaCount, replicaCount, allowsEviction })),
+        );
       } catch (error) {
         const fault = judged(error, address);
         if (fault instanceof StoreUnusable) throw fault;
@@ -252,6 +256,7 @@ export class StoreServers implements Servers {
         this.#observer.onReady();
         this.#onProgress();
       },
+      onEviction: (policy) => this.#observer.onEviction(address, policy),
       onLost: (where, reason) => {
         this.#observer.onLost(where, reason);
         this.look();
