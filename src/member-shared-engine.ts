@@ -10,6 +10,7 @@ import { GridError, reasonOf } from './base/errors.ts';
 import { addressText, type ServerAddress } from './base/server-address.ts';
 import type { Config } from './config/config.ts';
 import { firstWord } from './engine/redis/error-reply.ts';
+import { OutOfStep } from './engine/redis/redis-connection.ts';
 import { RedisEngine } from './engine/redis/redis-engine.ts';
 import { StoreServers } from './engine/redis/store-servers.ts';
 import { clusterReplicaCount, type ReplicaCounts } from './member-replicas.ts';
@@ -103,7 +104,11 @@ function lostServers(clock: Clock, log: Log): (address: ServerAddress, reason: E
   return (address, reason) => {
     const server = addressText(address);
     if (!isDue(server)) return;
-    log.warn({ server }, `the server ${server} does not answer: ${reason.message}`);
+    const text =
+      reason instanceof OutOfStep
+        ? `the connection to the server ${server} is made anew`
+        : `the server ${server} does not answer`;
+    log.warn({ server }, `${text}: ${reason.message}`);
   };
 }
 

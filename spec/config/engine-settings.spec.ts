@@ -35,7 +35,10 @@ test('a password is never told: not where a URL has one, nor with the settings',
       () => assert.fail(),
       (fault: Error) => fault,
     );
-    assert.match(error.message, /Cannot use .*\*\*\*\*: not redis:\/\/HOST:PORT/);
+    assert.match(
+      error.message,
+      /Cannot use .*\*\*\*\*: not redis:\/\/HOST:PORT.*; set engine\.user and engine\.password instead/,
+    );
     return error.message;
   };
   const source = { kind: 'flag', name: '--engine' } as const;

@@ -25,6 +25,22 @@ import {
   DISK_FULL,
   REPLICATION_FULL,
 } from '../../src/engine/mutation-sink.ts';
+import {
+  AWAY,
+  CROWDED_OUT,
+  CUT_OFF,
+  type Failure,
+  FORBIDDEN,
+  FOREIGN,
+  FULL,
+  isUnknown,
+  outcomeOf,
+  reasonOf,
+  REFUSED as SERVERS_REFUSED,
+  SHORT,
+  UNANSWERED,
+  UNCONFIRMED,
+} from '../../src/engine/redis/failure.ts';
 
 function codeOf(outcome: number, veto = 0, reason = 0) {
   return failureCode({ outcome, veto, reason } as unknown as Answer);
@@ -44,6 +60,32 @@ test('every outcome that is none of the expected ones has a code with status 503
     ...['DISK_FULL', 'DISK_FAILED', 'REPLICATION_FULL', 'DISK_ERROR'],
   ]);
   for (const code of codes) assert.equal(ERRORS[code as ErrorCode].status, 503);
+});
+
+const OF_SERVERS: readonly [Failure, string, RegExp][] = [
+  [AWAY, 'ENGINE_DISCONNECTED', /servers are away/],
+  [FULL, 'SERVERS_FULL', /memory of the servers/],
+  [SHORT, 'SERVERS_SHORT', /too few replicas/],
+  [SERVERS_REFUSED, 'SERVERS_REFUSE', /server takes no changes/],
+  [FORBIDDEN, 'SERVERS_FORBID', /servers do not permit/],
+  [CUT_OFF, 'SERVERS_CUT_OFF', /lost touch/],
+  [FOREIGN, 'SERVERS_FOREIGN', /another program/],
+  [CROWDED_OUT, 'SERVERS_OVERLOADED', /too many requests wait for the servers/],
+  [UNANSWERED, 'SERVERS_UNKNOWN', /servers have not answered; it may be done/],
+  [UNCONFIRMED, 'SERVERS_UNCONFIRMED', /too few replicas.*; it may be done/],
+];
+
+test('each failure of servers has words that name them, never a disk, a restart or max-memory', () => {
+  for (const [failure, code, words] of OF_SERVERS) {
+    assert.equal(codeOf(outcomeOf(failure), 0, reasonOf(failure)), code);
+    const { message, status } = ERRORS[code as ErrorCode];
+    assert.equal(status, 503);
+    assert.match(message, words);
+    assert.match(message, /server/);
+    assert.doesNotMatch(message, /disk|restart|max-memory/);
+    assert.match(message, isUnknown(failure) ? /may be done$/ : /nothing was done$/);
+  }
+  assert.equal(new Set(OF_SERVERS.map(([failure]) => failure)).size, 10);
 });
 
 test('expected outcomes have none', () => {

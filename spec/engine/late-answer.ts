@@ -13,8 +13,8 @@ import {
   NO_PARTITION,
   type Outcome,
   type Pin,
+  type Reason,
   type Receiver,
-  type Unreachability,
   VALUE_COPY_BYTES_MAX,
 } from '../../src/engine/engine.ts';
 import { Version } from '../../src/engine/version.ts';
@@ -36,7 +36,7 @@ export class LateAnswer implements Answer {
   count = 0;
   hold = NO_HOLD;
   veto = 0;
-  reason: Unreachability | 0 = 0;
+  reason: Reason | 0 = 0;
   readonly value = new Span();
   readonly contentType = new Span();
   readonly version = new Version();
@@ -50,7 +50,7 @@ export class LateAnswer implements Answer {
   }
 
   /** An outcome alone. */
-  set(outcome: Outcome, reason: Unreachability | 0 = 0): this {
+  set(outcome: Outcome, reason: Reason | 0 = 0): this {
     this.outcome = outcome;
     this.reason = reason;
     return this;

@@ -27,10 +27,10 @@ import {
   type Lifetime,
   NO_HOLD,
   NOBODY,
+  type Reason,
   type Receiver,
   UNKNOWN,
   UNREACHABLE,
-  type Unreachability,
 } from '../../src/engine/engine.ts';
 import { partitionOf } from '../../src/engine/hash.ts';
 import { KeyWords } from '../../src/engine/key-words.ts';
@@ -342,7 +342,7 @@ export class LateEngine implements Engine {
 /** The key whose partition is asked for. */
 const KEY = new KeyWords();
 
-function unreachabilityOf(fate: Fate): Unreachability | 0 {
+function unreachabilityOf(fate: Fate): Reason | 0 {
   if (fate === 'closed') return CLOSED;
   return fate === 'disconnected' ? DISCONNECTED : 0;
 }

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ABSENT,
   APPLIED,
-  DISCONNECTED,
   FOUND,
   MEMORY_FULL,
+  TOO_FEW_REPLICAS,
   UNKNOWN,
   UNREACHABLE,
 } from '../../src/engine/engine.ts';
@@ -60,7 +60,7 @@ describe('queues on a server', () => {
       await asker.offer('q', 'b');
       await serverCommand(port, 'CONFIG', 'SET', 'min-replicas-to-write', '1');
       for (const answer of [await asker.offer('q', 'c'), await asker.take('q')]) {
-        assert.deepEqual([answer.outcome, answer.reason], [UNREACHABLE, DISCONNECTED]);
+        assert.deepEqual([answer.outcome, answer.reason], [UNREACHABLE, TOO_FEW_REPLICAS]);
       }
       assert.equal((await asker.peek('q')).value, 'b');
       // It comes back once that is possible.
@@ -92,7 +92,7 @@ describe('queues on a server', () => {
         const other = await storeEngine({ port });
         assert.equal((await new Asker(other).offer('q', 'a')).outcome, APPLIED);
         const refused = await asker.take('q');
-        assert.deepEqual([refused.outcome, refused.reason], [UNREACHABLE, DISCONNECTED]);
+        assert.deepEqual([refused.outcome, refused.reason], [UNREACHABLE, TOO_FEW_REPLICAS]);
         assert.equal((await new Asker(other).poll('q')).value, 'a');
         await other.close();
       },

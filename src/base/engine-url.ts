@@ -24,14 +24,11 @@ const SERVER = /^(?:\[([0-9a-f:.]+)\]|([^\s:[\]]+))(?::(\d*))?$/i;
 
 /** Throws RangeError, which names what is wrong; never a password. */
 export function parseEngineUrl(text: string): EngineUrl {
-  // Before anything is shown: what stands there may be a password.
-  if (text.includes('@')) {
-    throw new RangeError(
-      'Cannot use the URL of the engine: it has a user or password before "@"; ' +
-        `set ${NAMED_SETTINGS.engineUser} and ${NAMED_SETTINGS.enginePassword} instead`,
-    );
-  }
-  const fault = (reason: string) => new RangeError(`Cannot use engine URL "${text}": ${reason}`);
+  const advice = engineUrlAdvice(text);
+  if (hasSecret(text)) throw new RangeError(`Cannot use the URL of the engine: ${advice}`);
+  const more = advice === undefined ? '' : `; ${advice}`;
+  const fault = (reason: string) =>
+    new RangeError(`Cannot use engine URL "${text}": ${reason}${more}`);
   const [, scheme = '', list = '', query] = FORM.exec(text) ?? [];
   const isTls = SCHEMES[scheme.toLowerCase()];
   if (isTls === undefined) {
@@ -45,6 +42,38 @@ export function parseEngineUrl(text: string): EngineUrl {
   }
   return { text, isTls, servers: [...servers.values()], sentinelName: sentinelIn(query, fault) };
 }
+
+/** Whether the text may have a password, so that it must not be shown. */
+export function hasSecret(text: string): boolean {
+  return text.includes('@') || SECRET_IN_QUERY.test(text);
+}
+
+/** What to write instead of parts of URLs that other programs take; undefined where there are none. */
+export function engineUrlAdvice(text: string): string | undefined {
+  const advices = ADVICES.filter(([form]) => form.test(text)).map(([, advice]) => advice);
+  return advices.length === 0 ? undefined : advices.join('; ');
+}
+
+const SECRET_IN_QUERY = /\?.*(?:user|pass|auth|secret|token)[^&=]*=/is;
+const ADVICES: readonly (readonly [RegExp, string])[] = [
+  [/^valkey:/i, 'write redis:// for Valkey, too'],
+  [/^valkeys:/i, 'write rediss:// for Valkey, too'],
+  [
+    /^(?:redis\+|rediss\+)?unix:|^redis\+socket:/i,
+    'sockets of the file system are not supported: write HOST:PORT',
+  ],
+  [/^redis[+-]sentinel:/i, 'write redis://HOST:26379?sentinel=NAME'],
+  [/^rediss[+-]sentinel:/i, 'write rediss://HOST:26379?sentinel=NAME'],
+  [
+    new RegExp(`@|${SECRET_IN_QUERY.source}`, 'is'),
+    `set ${NAMED_SETTINGS.engineUser} and ${NAMED_SETTINGS.enginePassword} instead of a user or ` +
+      'password in the URL',
+  ],
+  [
+    /^[a-z+-]+:\/\/[^/?#]*\/\d+(?:[?#]|$)|[?&](?:db|database)=/is,
+    `leave the number of a database out: clusters on the same servers differ in ${NAMED_SETTINGS.clusterName}`,
+  ],
+];
 
 /** The server, or what is wrong with it. */
 function serverIn(item: string): ServerAddress | string {

@@ -48,7 +48,48 @@ export const REQUEST_ERRORS = {
   ENGINE_CLOSED: { status: 503, message: 'Cannot serve {name}: the engine is closed' },
   ENGINE_DISCONNECTED: {
     status: 503,
-    message: 'Cannot serve {name}: the engine does not answer, nothing was done',
+    message: 'Cannot serve {name}: the servers are away, or cannot serve it now; nothing was done',
+  },
+  SERVERS_FULL: {
+    status: 503,
+    message: 'Cannot write to {name}: the memory of the servers is used up; nothing was done',
+  },
+  SERVERS_SHORT: {
+    status: 503,
+    message: 'Cannot write to {name}: too few replicas of its server are there; nothing was done',
+  },
+  SERVERS_REFUSE: {
+    status: 503,
+    message: 'Cannot write to {name}: its server takes no changes now; nothing was done',
+  },
+  SERVERS_FORBID: {
+    status: 503,
+    message:
+      'Cannot serve {name}: the servers do not permit it to the user of this member, the log names ' +
+      'the command; nothing was done',
+  },
+  SERVERS_FOREIGN: {
+    status: 503,
+    message:
+      'Cannot serve {name}: the servers have data there of another program; nothing was done',
+  },
+  SERVERS_OVERLOADED: {
+    status: 503,
+    message: 'Cannot serve {name}: too many requests wait for the servers; nothing was done',
+  },
+  SERVERS_CUT_OFF: {
+    status: 503,
+    message:
+      'Cannot write to {name}: this member has lost touch with its cluster on the servers; nothing was done',
+  },
+  SERVERS_UNKNOWN: {
+    status: 503,
+    message: 'Cannot tell what became of {name}: the servers have not answered; it may be done',
+  },
+  SERVERS_UNCONFIRMED: {
+    status: 503,
+    message:
+      'Cannot confirm the change of {name}: too few replicas of its server are known to have it; it may be done',
   },
   HOLD_LOST: {
     status: 503,

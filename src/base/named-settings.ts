@@ -2,6 +2,7 @@
 
 export const NAMED_SETTINGS = {
   backupDirectory: 'persistence.backup-dir',
+  clusterName: 'cluster-name',
   engineAllowEviction: 'engine.allow-eviction',
   enginePassword: 'engine.password',
   engineUser: 'engine.user',

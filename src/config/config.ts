@@ -242,7 +242,9 @@ export function optionName(flag: string): string {
 function wrongValue({ source, path, seen, text, expects }: Assignment, row: AnySetting): string {
   const subject = path && pathText(path);
   const shown = isHidden(row, seen ?? text) ? MASK : quoted(seen ?? text);
-  return `Cannot use ${subject ?? source.name} ${shown}: not ${expects ?? row.expects}`;
+  const advice = row.advice?.(seen ?? text);
+  const more = advice === undefined ? '' : `; ${advice}`;
+  return `Cannot use ${subject ?? source.name} ${shown}: not ${expects ?? row.expects}${more}`;
 }
 
 /** The nearest known name, as a file has it. */

@@ -1,5 +1,5 @@
 /** The settings of the servers that keep the data of several members: rows of the table in settings.ts. */
-import { parseEngineUrl } from '../base/engine-url.ts';
+import { engineUrlAdvice, hasSecret, parseEngineUrl } from '../base/engine-url.ts';
 import { NAMED_SETTINGS } from '../base/named-settings.ts';
 import {
   type AnySetting,
@@ -34,7 +34,8 @@ export const ENGINE_SETTINGS = {
       expects: 'redis://HOST:PORT or rediss://HOST:PORT, with more of them after commas',
       allows: isUrl,
     }),
-    hides: (text: string) => text.includes('@'),
+    hides: hasSecret,
+    advice: engineUrlAdvice,
   },
   engineUser: engineText(
     NAMED_SETTINGS.engineUser,

@@ -41,6 +41,8 @@ export interface Setting<Value> {
   readonly isSecret?: true;
   /** Whether a text that is wrong must not be shown, as it may have a secret in it. */
   hides?(text: string): boolean;
+  /** What to write instead of a text that is wrong, where that is known; without any part of it. */
+  advice?(text: string): string | undefined;
   readonly flags: readonly Flag[];
   /** Its meaning, as a phrase that begins a sentence. */
   readonly about: string;

@@ -134,7 +134,7 @@ export const SETTINGS = {
     allows: (text) => !/\s/.test(text),
   }),
   clusterName: textSetting({
-    path: 'cluster-name',
+    path: NAMED_SETTINGS.clusterName,
     flag: { name: '--cluster-name', argument: 'NAME' },
     about: 'Name of the cluster, which administrative requests must give',
     fallback: 'dev',

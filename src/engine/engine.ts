@@ -57,8 +57,22 @@ export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13;
 export const CLOSED = 1;
 /** `reason` of UNREACHABLE: the store behind the engine does not answer; it may answer again later. */
 export const DISCONNECTED = 2;
+/** `reason` of UNREACHABLE and UNKNOWN: too few replicas are there, or are known to have the change. */
+export const TOO_FEW_REPLICAS = 3;
+/** `reason` of UNREACHABLE: the servers of the store take no changes now. */
+export const SERVERS_REFUSE = 4;
+/** `reason` of UNREACHABLE: the servers do not permit it. */
+export const NOT_PERMITTED = 5;
+/** `reason` of UNREACHABLE: the member has lost touch with its cluster. */
+export const NO_LEASE = 6;
+/** `reason` of UNREACHABLE: the store has data there that is not of this program. */
+export const FOREIGN_DATA = 7;
+/** `reason` of UNREACHABLE: too many operations wait for the store. */
+export const OVERLOADED = 8;
+/** `reason` of MEMORY_FULL and UNKNOWN: of the servers of the store, not of this process. */
+export const SERVERS = 9;
 
-export type Unreachability = typeof CLOSED | typeof DISCONNECTED;
+export type Reason = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
 
 /** `partition` of an answer that depends on every partition, such as that of a clear. */
 export const EVERY_PARTITION = -1;
@@ -99,8 +113,8 @@ export interface Answer {
   readonly version: Version;
   /** REFUSED: the sink's code. */
   readonly veto: number;
-  /** UNREACHABLE: the reason; otherwise 0. */
-  readonly reason: Unreachability | 0;
+  /** UNREACHABLE, and of servers MEMORY_FULL and UNKNOWN: the reason; otherwise 0. */
+  readonly reason: Reason | 0;
   /**
    * FOUND: keeps the bytes that `value` names in place until release is called, even if the entry
    * changes. Only for values longer than VALUE_COPY_BYTES_MAX; shorter ones are copied instead.

@@ -2,10 +2,19 @@
 import type { ErrorCode } from '../base/errors.ts';
 import {
   type Answer,
+  CLOSED,
   DISCONNECTED,
+  FOREIGN_DATA,
   LOST,
   MEMORY_FULL,
+  NO_LEASE,
+  NOT_PERMITTED,
+  OVERLOADED,
   REFUSED,
+  type Reason,
+  SERVERS,
+  SERVERS_REFUSE,
+  TOO_FEW_REPLICAS,
   UNKNOWN,
   UNREACHABLE,
 } from './engine.ts';
@@ -24,6 +33,19 @@ const VETOES = {
   [REPLICATION_FULL]: 'REPLICATION_FULL',
 } as const;
 
+/** Of UNREACHABLE, by its reason. */
+const UNREACHABLE_CODES = {
+  [CLOSED]: 'ENGINE_CLOSED',
+  [DISCONNECTED]: 'ENGINE_DISCONNECTED',
+  [TOO_FEW_REPLICAS]: 'SERVERS_SHORT',
+  [SERVERS_REFUSE]: 'SERVERS_REFUSE',
+  [NOT_PERMITTED]: 'SERVERS_FORBID',
+  [NO_LEASE]: 'SERVERS_CUT_OFF',
+  [FOREIGN_DATA]: 'SERVERS_FOREIGN',
+  [OVERLOADED]: 'SERVERS_OVERLOADED',
+  [SERVERS]: 'ENGINE_DISCONNECTED',
+} as const satisfies Readonly<Record<Reason, ErrorCode>>;
+
 /**
  * The code of an answer MEMORY_FULL, REFUSED, UNREACHABLE, LOST or UNKNOWN, otherwise undefined; the
  * message has a place for the name alone.
@@ -31,17 +53,16 @@ const VETOES = {
 export function failureCode({ outcome, veto, reason }: Answer) {
   switch (outcome) {
     case MEMORY_FULL:
-      return 'MEMORY_FULL' satisfies ErrorCode;
+      return reason === SERVERS ? 'SERVERS_FULL' : 'MEMORY_FULL';
     case REFUSED:
       return VETOES[veto as Veto];
     case UNREACHABLE:
-      return reason === DISCONNECTED
-        ? ('ENGINE_DISCONNECTED' satisfies ErrorCode)
-        : ('ENGINE_CLOSED' satisfies ErrorCode);
+      return UNREACHABLE_CODES[reason as Reason];
     case LOST:
-      return 'HOLD_LOST' satisfies ErrorCode;
+      return 'HOLD_LOST';
     case UNKNOWN:
-      return 'OUTCOME_UNKNOWN' satisfies ErrorCode;
+      if (reason === TOO_FEW_REPLICAS) return 'SERVERS_UNCONFIRMED';
+      return reason === SERVERS ? 'SERVERS_UNKNOWN' : 'OUTCOME_UNKNOWN';
     default:
       return undefined;
   }

@@ -11,6 +11,7 @@ import {
   FOUND,
   LOST,
   QUEUE_FULL,
+  SERVERS,
   UNKNOWN,
   UNREACHABLE,
   VALUE_COPY_BYTES_MAX,
@@ -69,7 +70,8 @@ function respondFailure(exchange: Exchange, answer: Answer, name: Span): void {
   const code = failureCode(answer);
   if (code === undefined) assert.fail(`outcome ${outcome}`);
   const values = { name: JSON.stringify(name.toBuffer().toString()) };
-  const isNotApplied = (outcome === UNREACHABLE && reason !== CLOSED) || outcome === LOST;
+  const isNotApplied =
+    (outcome === UNREACHABLE && reason !== CLOSED) || outcome === LOST || reason === SERVERS;
   const fields = isNotApplied ? NOT_APPLIED : RETRY_LATER;
   exchange.refuse(code, values, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
 }

@@ -49,6 +49,25 @@ test('parseEngineUrl names what is wrong', () => {
   }
 });
 
+test('parseEngineUrl says what to write instead of parts of other URLs', () => {
+  const cases: [string, RegExp][] = [
+    ['valkey://a', /"valkey:\/\/a": not .*; write redis:\/\/ for Valkey, too/],
+    ['valkeys://a', /write rediss:\/\/ for Valkey/],
+    ['unix:/run/redis.sock', /write HOST:PORT/],
+    ['redis+sentinel://a/main', /write redis:\/\/HOST:26379\?sentinel=NAME/],
+    ['redis://a/1', /number of a database out.* cluster-name/],
+    ['redis://a?db=1', /number of a database out.* cluster-name/],
+    ['redis://:secret@a:6379/0', /the engine: set engine\.user.*; leave the number/],
+    ['redis://a?password=secret', /set engine\.user and engine\.password/],
+    ['redis://a?sentinel=x&auth=secret', /set engine\.user and engine\.password/],
+    ['valkey://u:secret@a', /write redis:.* set engine\.user/],
+  ];
+  for (const [text, message] of cases) {
+    assert.throws(() => parseEngineUrl(text), { name: 'RangeError', message }, text);
+    assert.throws(() => parseEngineUrl(text), { message: /^(?!.*secret)/ }, text);
+  }
+});
+
 test('parseEngineUrl refuses a password by the name of its setting, and does not show it', () => {
   for (const text of [
     'redis://:secret@host',

@@ -96,7 +96,7 @@ test('a reply that is lost on the way ends the connection with the next ECHO', a
     const reads = ['a', 'b', 'c'].map((key) => get(store.engine, key));
     await until(() => isOutOfStep(store));
     // The number is no value that this program has stored.
-    assert.equal((await Promise.all(reads)).at(-1), UNKNOWN);
+    assert.equal((await Promise.all(reads)).at(-1), UNREACHABLE);
     assert.equal(store.lost.length, 1);
   });
 });

@@ -20,7 +20,7 @@ import {
   TAKES_MAX,
 } from '../../../src/engine/redis/queue-scripts.ts';
 import type { Script } from '../../../src/engine/redis/scripts.ts';
-import { array, bulk, CUT, FakeServer, SILENCE } from './fake-server.ts';
+import { array, bulk, CUT, FakeServer, NIL_REPLY, SILENCE } from './fake-server.ts';
 import { answered, DEADLINE_MS, offer, spanOf, withStore } from './fake-store.ts';
 
 const ITEM = `\x10${'\x01'.repeat(8)}item`;
@@ -167,6 +167,7 @@ test('offers that a server refuses for now are sent again, all of them', async (
 });
 
 test('where replicas are missing, offers and takes are refused, none during another operation', async () => {
+  server.script = (words) => (isCall(words, PEEK) ? NIL_REPLY : undefined);
   await withStore(server.url, { queueReplicaCount: () => 2 }, async ({ engine }) => {
     while ((await offer(engine, 'queue', 'item')) !== UNREACHABLE);
     server.received.length = 0;

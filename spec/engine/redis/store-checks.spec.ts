@@ -1,5 +1,7 @@
 /** What an engine asks of its servers when it is opened: who may not be used is told clearly. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../../src/base/clock.ts';
@@ -179,6 +181,25 @@ test('what is missing at a server is warned of', async () => {
     });
   }
 });
+
+for (const [isTls, hint] of [
+  [false, /; the port may expect TLS, which .* rediss:\/\/ uses/],
+  [true, /; the port may expect no TLS, which .* redis:\/\/ does not use/],
+] as const) {
+  test(`a port that ends a connection with${isTls ? '' : 'out'} TLS is told of as such`, async () => {
+    const ending = createServer((socket) => socket.once('data', () => socket.destroy()));
+    await once(ending.listen(0, '127.0.0.1'), 'listening');
+    const { port } = ending.address() as AddressInfo;
+    const tls = isTls ? {} : undefined;
+    const { engine, lost } = fakeStore(`redis://127.0.0.1:${port}`, { tls });
+    const opening = assert.rejects(engine.open(), /closed/);
+    while (lost.length === 0) await sleep(5);
+    assert.match(lost[0] ?? '', hint);
+    await engine.close();
+    await opening;
+    ending.close();
+  });
+}
 
 test('a server that drops answered data is refused, unless a setting allows it', async () => {
   server.maxMemory = 1024;

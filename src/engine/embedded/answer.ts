@@ -17,10 +17,10 @@ import {
   type Outcome,
   type Pin,
   REFUSED,
+  type Reason,
   type Receiver,
   UNKNOWN,
   UNREACHABLE,
-  type Unreachability,
   VALUE_COPY_BYTES_MAX,
 } from '../engine.ts';
 import { Version } from '../version.ts';
@@ -37,7 +37,7 @@ export class EmbeddedAnswer implements Answer {
   count = 0;
   hold = NO_HOLD;
   veto = 0;
-  reason: Unreachability | 0 = 0;
+  reason: Reason | 0 = 0;
   readonly value = new Span();
   readonly contentType = new Span();
   readonly version = new Version();
@@ -73,7 +73,7 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
-  setUnreachable(reason: Unreachability): this {
+  setUnreachable(reason: Reason): this {
     this.set(UNREACHABLE);
     this.reason = reason;
     return this;

@@ -5,7 +5,6 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
-import { MEMORY_FULL, UNKNOWN, UNREACHABLE } from '../engine.ts';
 import type { ChangesUnderWay } from './changes-under-way.ts';
 import { CommandBuffer, header } from './command-buffer.ts';
 import {
@@ -14,13 +13,28 @@ import {
   addressIn,
   errorKind,
   FAULT,
+  firstWord,
   MOVED,
   NO_MEMORY,
+  NO_RIGHT,
   NO_SCRIPT,
+  REFUSED_CHANGE,
   WRONG_TYPE,
 } from './error-reply.ts';
+import {
+  AWAY,
+  CROWDED_OUT,
+  CUT_OFF,
+  type Failure,
+  FORBIDDEN,
+  FOREIGN,
+  FULL,
+  REFUSED,
+  SHORT,
+  UNANSWERED,
+} from './failure.ts';
 import type { Layout } from './layout.ts';
-import type { Failure, Operation } from './operation.ts';
+import type { Operation } from './operation.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import { type Link, loadScript, type Primary } from './primary.ts';
 import type { RedisConnection } from './redis-connection.ts';
@@ -34,6 +48,7 @@ const COMMAND_BYTES_MAX = 64 * 1024 * 1024;
 /** How often waiting operations are looked at. */
 const LOOK_MS = 10;
 const ASKING = header(1, 'ASKING');
+const NO_REPLICAS = 'NOREPLICAS';
 /** Why an operation is not sent whose primary lacks replicas. */
 const TOO_FEW = 'the primary has fewer replicas than the change needs';
 const IGNORED: ReplyReceiver = { replyKinds: kindSet(STATUS), onReply() {}, onLost() {} };
@@ -112,7 +127,7 @@ export class Dispatcher {
     operation.until = 0;
     operation.number = ++this.#lastNumber;
     if (this.#operationCount >= OPERATIONS_MAX || this.#commandBytes >= COMMAND_BYTES_MAX) {
-      return this.#refuse(operation);
+      return this.#refuse(operation, CROWDED_OUT);
     }
     const { servers, layout } = this.#options;
     const primary = servers.primaryOf(layout.slotOf(partition));
@@ -189,9 +204,15 @@ export class Dispatcher {
     this.leave(operation);
     operation.group = undefined;
     operation.errorText = text;
-    const isUnknown =
-      kind === FAULT || (kind === WRONG_TYPE && !isUnwritten(text, this.#unwrittenLines));
-    operation.onFailed(kind === NO_MEMORY ? MEMORY_FULL : isUnknown ? UNKNOWN : UNREACHABLE);
+    operation.onFailed(this.#failureOf(kind, text));
+  }
+
+  /** `text`: of an error that ends an operation. */
+  #failureOf(kind: ReturnType<typeof errorKind>, text: string): Failure {
+    if (kind === NO_MEMORY) return FULL;
+    if (kind === REFUSED_CHANGE) return firstWord(text) === NO_REPLICAS ? SHORT : REFUSED;
+    if (kind === FAULT || !isUnwritten(text, this.#unwrittenLines)) return UNANSWERED;
+    return kind === NO_RIGHT ? FORBIDDEN : FOREIGN;
   }
 
   /** No reply will come to the operation. */
@@ -199,7 +220,7 @@ export class Dispatcher {
     if (!wasWritten || operation.isRepeatable) return this.#sendAgain(operation, undefined, false);
     this.leave(operation);
     operation.group = undefined;
-    operation.onFailed(UNKNOWN);
+    operation.onFailed(UNANSWERED);
   }
 
   /** A connection is ready, or the primary of a slot is another one. */
@@ -217,7 +238,7 @@ export class Dispatcher {
     const waiting = [...this.#reads.values(), ...this.#lanes.values()].flat();
     this.#reads.clear();
     this.#lanes.clear();
-    for (const { operation } of waiting) this.#fail(operation, UNREACHABLE);
+    for (const { operation } of waiting) this.#fail(operation, AWAY);
   }
 
   /** Whether the queue's changes fail at once, as its primary has been away for a deadline. */
@@ -226,9 +247,9 @@ export class Dispatcher {
     return this.#isAway(changeLink(isReplicated, servers.primaryOf(layout.slotOf(partition))));
   }
 
-  #refuse(operation: Operation, reason = ''): undefined {
+  #refuse(operation: Operation, failure: Failure, reason = ''): undefined {
     operation.errorText = reason;
-    operation.onFailed(UNREACHABLE);
+    operation.onFailed(failure);
     return undefined;
   }
 
@@ -251,8 +272,8 @@ export class Dispatcher {
 
   #beginAside(operation: Operation, primary: Primary | undefined): CommandBuffer | undefined {
     const link = linkOf(operation, primary);
-    if (this.#isClosed || this.#isAway(link)) return this.#refuse(operation);
-    if (isShort(operation, primary)) return this.#refuse(operation, TOO_FEW);
+    if (this.#isClosed || this.#isAway(link)) return this.#refuse(operation, AWAY);
+    if (isShort(operation, primary)) return this.#refuse(operation, SHORT, TOO_FEW);
     const connection = link?.connection;
     const lane = laneOf(operation);
     const isFree =
@@ -302,7 +323,8 @@ export class Dispatcher {
     operation.connection = undefined;
     if (operation.isChange) this.#writtenCounts[laneOf(operation)]!--;
     if (operation.until === 0) operation.until = connection.lastTime + this.#options.deadlineMs;
-    if (this.#isClosed || this.#isForbidden(operation)) this.#fail(operation, UNREACHABLE);
+    if (this.#isClosed) this.#fail(operation, AWAY);
+    else if (this.#isForbidden(operation)) this.#fail(operation, CUT_OFF);
     else this.#wait({ operation, command, asked, isRefused });
   }
 
@@ -366,10 +388,11 @@ export class Dispatcher {
         ? linkOf(operation, primary)
         : changeLink(operation.isReplicated, primary);
     const connection = link?.connection;
-    const isOver = now >= operation.until || isShort(operation, primary);
+    const isTooFew = isShort(operation, primary);
+    const isOver = now >= operation.until || isTooFew;
     if (connection === undefined && !isOver && !this.#isAway(link)) return false;
     if (connection === undefined || isOver) {
-      this.#fail(operation, UNREACHABLE);
+      this.#fail(operation, isTooFew ? SHORT : AWAY);
       return true;
     }
     const { commands } = connection;

@@ -13,8 +13,8 @@ export const NO_SCRIPT = 4;
 export const NO_MEMORY = 5;
 /** The server takes no changes now; it was not made, and will not be at once. */
 export const REFUSED_CHANGE = 6;
-/** The user may not do it; it was not done. */
-const FORBIDDEN = 7;
+/** The user may not do it, or is none: see isUnwritten. */
+export const NO_RIGHT = 7;
 /** A key has a value that this program has not written: see isUnwritten. */
 export const WRONG_TYPE = 8;
 /** Any other: a fault of this program, of the data, or of the server. */
@@ -35,12 +35,17 @@ const KINDS: ReadonlyMap<string, ErrorKind> = new Map([
   ['OOM', NO_MEMORY],
   ['NOREPLICAS', REFUSED_CHANGE],
   ['MISCONF', REFUSED_CHANGE],
-  ['NOPERM', FORBIDDEN],
+  ['NOPERM', NO_RIGHT],
+  ['NOAUTH', NO_RIGHT],
+  ['WRONGPASS', NO_RIGHT],
   ['WRONGTYPE', WRONG_TYPE],
 ]);
 
+/** How Redis and Valkey say so of a command within a script. */
+const NO_RIGHT_IN_SCRIPT = /^ERR (?:The user executing the script|ACL failure in script)/;
+
 export function errorKind(text: string): ErrorKind {
-  return KINDS.get(firstWord(text)) ?? FAULT;
+  return KINDS.get(firstWord(text)) ?? (NO_RIGHT_IN_SCRIPT.test(text) ? NO_RIGHT : FAULT);
 }
 
 /** What an error is about: `WRONGPASS`, for example. */

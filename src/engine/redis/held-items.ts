@@ -4,8 +4,9 @@
  * Partition by partition; each item goes back to its old place. All of it may be done again.
  */
 import { header } from './command-buffer.ts';
+import type { Failure } from './failure.ts';
 import { LocalQueue, type QueueSettings } from './local-queues.ts';
-import { type Failure, Operation, type Work } from './operation.ts';
+import { Operation, type Work } from './operation.ts';
 import { type QueueContext, writeHeld, writeMarks } from './queue-context.ts';
 import { HOLD_DIGITS, PUT_OUT } from './queue-scripts.ts';
 import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';

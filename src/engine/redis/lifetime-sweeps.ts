@@ -6,10 +6,11 @@
  */
 import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import type { Failure } from './failure.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { PURGE, SWEEP } from './map-scripts.ts';
 import { NumberStep } from './number-step.ts';
-import { type Failure, Operation, type Work } from './operation.ts';
+import { Operation, type Work } from './operation.ts';
 import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
 
 /** Ended entries that one step removes at most. */

@@ -1,7 +1,7 @@
 /** A step of an operation on many partitions, whose reply is a number. */
-import { UNKNOWN } from '../engine.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { type Failure, Operation, type Work } from './operation.ts';
+import { type Failure, UNCONFIRMED } from './failure.ts';
+import { Operation, type Work } from './operation.ts';
 import { INTEGER, kindSet, type Reply } from './reply.ts';
 
 const INTEGERS = kindSet(INTEGER);
@@ -36,7 +36,7 @@ export class NumberStep implements Work {
   }
 
   onUnconfirmed(): void {
-    this.#onFailed(UNKNOWN);
+    this.#onFailed(UNCONFIRMED);
   }
 
   onFailed(failure: Failure): void {

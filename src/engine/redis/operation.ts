@@ -3,13 +3,11 @@
  * is known to its work. So all operations are of one shape, which those who send them need not find out
  * each time. They are reused, so that none is made for a request.
  */
-import type { MEMORY_FULL, UNKNOWN, UNREACHABLE } from '../engine.ts';
 import type { Confirmed } from './confirmations.ts';
+import type { Failure } from './failure.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import type { RedisConnection } from './redis-connection.ts';
 import { ERROR, type Reply } from './reply.ts';
-
-export type Failure = typeof UNREACHABLE | typeof UNKNOWN | typeof MEMORY_FULL;
 
 /** Sends operations, and is told what becomes of them. */
 interface Sender {
@@ -27,7 +25,7 @@ export interface Work<Subject = undefined> {
   readonly replyKinds: number;
   /** The reply, which is no error. */
   onResult(reply: Reply, operation: Operation<Subject>): void;
-  /** There is no result. UNREACHABLE and MEMORY_FULL: the operation was surely not done. */
+  /** There is no result, for that reason. */
   onFailed(failure: Failure, operation: Operation<Subject>): void;
   /** The replicas have what was done. */
   onConfirmed?(operation: Operation<Subject>): void;

@@ -3,9 +3,9 @@ import type { Span } from '../../base/span.ts';
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import type { Failure } from './failure.ts';
 import { HELD, ITEMS, type Layout, MARKS, QUEUE, RETURNED, WAITING, WAKE_UPS } from './layout.ts';
 import type { LocalQueue } from './local-queues.ts';
-import type { Failure } from './operation.ts';
 import type { Answers } from './redis-answer.ts';
 
 export interface QueueContext {

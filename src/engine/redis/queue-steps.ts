@@ -14,12 +14,12 @@ import {
   type Outcome,
   QUEUE_FULL,
   type Receiver,
-  UNKNOWN,
 } from '../engine.ts';
 import { Version } from '../version.ts';
 import { CommandBuffer } from './command-buffer.ts';
+import { type Failure, FOREIGN, UNCONFIRMED } from './failure.ts';
 import type { GatheredOffers, LocalQueue, LocalQueues } from './local-queues.ts';
-import { type Failure, Operation, type Work } from './operation.ts';
+import { Operation, type Work } from './operation.ts';
 import {
   channelsOf,
   type QueueContext,
@@ -226,7 +226,7 @@ class Offers implements Work, GatheredOffers {
   }
 
   onUnconfirmed(): void {
-    this.onFailed(UNKNOWN);
+    this.onFailed(UNCONFIRMED);
   }
 
   onFailed(failure: Failure): void {
@@ -293,7 +293,7 @@ class Looking implements Work<Receiver> {
       answer.outcome = COUNTED;
       answer.count = reply.integer;
     } else if (reply.kind === BULK) {
-      if (!this.#stored.read(reply.bytes)) return this.onFailed(UNKNOWN, look);
+      if (!this.#stored.read(reply.bytes)) return this.onFailed(FOREIGN, look);
       answer.outcome = FOUND;
       answer.value.copyFrom(this.#stored.value);
       answer.contentType.copyFrom(this.#stored.contentType);

@@ -11,17 +11,8 @@ import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import { TimerWheel } from '../../base/timer-wheel.ts';
-import {
-  ABSENT,
-  ANSWERED,
-  APPLIED,
-  FOUND,
-  LOST,
-  type Outcome,
-  type Receiver,
-  UNKNOWN,
-  UNREACHABLE,
-} from '../engine.ts';
+import { ABSENT, ANSWERED, APPLIED, FOUND, LOST, type Outcome, type Receiver } from '../engine.ts';
+import { AWAY, type Failure, UNANSWERED, UNCONFIRMED } from './failure.ts';
 import {
   LEAVING,
   type LocalQueue,
@@ -31,7 +22,6 @@ import {
   QueueTake,
   REMOVING,
 } from './local-queues.ts';
-import type { Failure } from './operation.ts';
 import type { QueueContext } from './queue-context.ts';
 import { TAKES_MAX } from './queue-scripts.ts';
 import type { QueueTurn } from './queue-turn.ts';
@@ -90,7 +80,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const queue = this.#queues.get(name);
     const isUnasked = queue.firstUnasked !== undefined;
     if (isUnasked && this.#context.dispatcher.isAway(queue)) {
-      this.#context.fail(receiver, UNREACHABLE);
+      this.#context.fail(receiver, AWAY);
       return ANSWERED;
     }
     // What comes next belongs to the takes that wait.
@@ -106,14 +96,15 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     }
     const isFirst = queue.first === undefined;
     queue.append(take);
-    if (isUnasked || this.#askFor(take)) {
+    const failure = isUnasked ? undefined : this.#askFor(take);
+    if (failure === undefined) {
       take.deadline = this.#wheel.add(this.#options.clock.now() + timeoutMs, ticket);
       if (isFirst) this.#options.onWaiting(queue);
       return ticket;
     }
     queue.remove(take);
     this.#end(take);
-    this.#context.fail(receiver, UNREACHABLE);
+    this.#context.fail(receiver, failure);
     return ANSWERED;
   }
 
@@ -150,12 +141,13 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   /** Takes for those that have gathered; where that fails at once, their receivers are told later. */
   askGathered(queue: LocalQueue, gathered: readonly QueueTake[]): void {
     const takes = gathered.filter(({ state }) => state === OPEN);
-    if (takes.length === 0 || this.#ask(queue, takes, false)) return;
+    const failure = takes.length === 0 ? undefined : this.#ask(queue, takes, false);
+    if (failure === undefined) return;
     this.#options.clock.endOfTurn(() => {
       for (const take of takes) {
         if (take.state !== OPEN) continue;
         this.#end(take);
-        this.#context.fail(take.receiver, UNREACHABLE);
+        this.#context.fail(take.receiver, failure);
       }
     });
   }
@@ -238,14 +230,14 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   onNotRemoved(removal: Removal, failure: Failure): void {
-    this.#returnAll(removal, removal.mayBeRemoved ? UNKNOWN : failure);
+    this.#returnAll(removal, removal.mayBeRemoved ? UNANSWERED : failure);
   }
 
   onUnconfirmed(removal: Removal): void {
     const left = removal.takes.filter(({ state }) => state === REMOVING);
     if (left.length === 0) return;
     const { clock } = this.#options;
-    if (clock.now() > removal.end) return this.#returnAll(removal, UNKNOWN);
+    if (clock.now() > removal.end) return this.#returnAll(removal, UNCONFIRMED);
     const again = new Removal(this.#context, this, removal.queue, left, removal.end, true);
     again.follow(removal.operation).send();
   }
@@ -264,7 +256,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const own = this.#unreturned.get(name);
     if (own === undefined) this.#unreturned.set(name, [giveBack]);
     else own.push(giveBack);
-    if (receiver !== undefined) this.#context.fail(receiver, UNKNOWN);
+    if (receiver !== undefined) this.#context.fail(receiver, UNANSWERED);
   }
 
   #add(queue: LocalQueue, receiver: Receiver): QueueTake {
@@ -277,22 +269,24 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   /** Asks for an item for the take that waits, and for those before it first. */
-  #askFor(take: QueueTake): boolean {
+  #askFor(take: QueueTake): Failure | undefined {
     return this.#ask(take.queue, take.queue.upTo(take, TAKES_MAX), true);
   }
 
-  #ask(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): boolean {
+  /** Returns why it has failed at once; undefined where it has not. */
+  #ask(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): Failure | undefined {
     const { incarnation } = this;
     this.#options.turn.send(queue);
     if (this.#unreturned.size > 0) this.#returnFirst(queue);
     const asking = new Asking(this.#context, this, queue, incarnation, takes, isWaiting);
-    if (!asking.send()) return false;
+    const failure = asking.send();
+    if (failure !== undefined) return failure;
     if (isWaiting) queue.ask(takes.at(-1));
     for (const take of takes) {
       take.askedCount++;
       take.incarnation = incarnation;
     }
-    return true;
+    return undefined;
   }
 
   #remove(asking: Asking, takes: readonly QueueTake[]): void {
@@ -306,7 +300,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const { answers } = this.#context;
     const item = take.item!;
     const stored = this.#stored;
-    if (!stored.read(stored.value.set(item, 0, item.length))) return this.#return(take, UNKNOWN);
+    if (!stored.read(stored.value.set(item, 0, item.length))) return this.#return(take, UNANSWERED);
     take.state = LEAVING;
     const answer = answers.begin(FOUND);
     answer.value.copyFrom(stored.value);
@@ -357,7 +351,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const isAway = this.#context.dispatcher.isAway(take.queue);
     if (!isAway && !take.mayHold) return this.#answer(take, ABSENT);
     this.#abandon(take);
-    this.#context.fail(take.receiver, UNREACHABLE);
+    this.#context.fail(take.receiver, AWAY);
   }
 
   #answer(take: QueueTake, outcome: Outcome): void {

@@ -7,8 +7,8 @@ import {
   NO_PARTITION,
   type Outcome,
   type Pin,
+  type Reason,
   type Receiver,
-  type Unreachability,
 } from '../engine.ts';
 import { Version } from '../version.ts';
 
@@ -28,7 +28,7 @@ class RedisAnswer implements Answer {
   hold = NO_HOLD;
   readonly version = new Version();
   readonly veto = 0;
-  reason: Unreachability | 0 = 0;
+  reason: Reason | 0 = 0;
   #source: Source | undefined;
 
   begin(outcome: Outcome, source: Source | undefined): this {

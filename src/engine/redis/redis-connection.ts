@@ -71,6 +71,10 @@ const PING = header(1, 'PING');
 /** How a server begins that lets nobody in so; what else it replies may pass. */
 const REFUSALS = ['WRONGPASS', 'NOAUTH', 'NOPERM', 'DENIED'];
 const STATUSES = kindSet(STATUS);
+/** Codes of errors that a peer without TLS, or with it, causes; those of certificates are not among them. */
+const OF_NO_TLS = /^(?:ECONNRESET|EPIPE|EPROTO|ERR_SSL_.*)$/;
+const EXPECTS_TLS = 'the port may expect TLS, which an engine URL of rediss:// uses';
+const EXPECTS_PLAIN = 'the port may expect no TLS, which an engine URL of redis:// does not use';
 const READ_BUFFER_BYTES = 65536;
 /** A connection that does not stand by then is given up: a new one gets through a healed network sooner. */
 const CONNECT_MS_MAX = 2000;
@@ -350,8 +354,20 @@ export class RedisConnection {
     this.#socket.destroy();
     this.#carrier.destroy();
     // The observer first: what a receiver calls in turn must not come to this connection any more.
-    if (reason !== undefined) this.#observer.onEnded(reason);
+    if (reason !== undefined) this.#observer.onEnded(this.#explained(reason));
     this.#loseAll();
+  }
+
+  /** The reason, with the usual cause where a server has let nobody in and has not said why. */
+  #explained(reason: Error): Error {
+    if (this.#pending.head > 0 || this.#carrier.connecting) return reason;
+    const { tls } = this.#options;
+    const code = (reason as NodeJS.ErrnoException).code ?? '';
+    const isCut = code === '' || OF_NO_TLS.test(code);
+    if (!isCut || (tls === undefined && reason instanceof NoReply)) return reason;
+    const hint = tls === undefined ? EXPECTS_TLS : EXPECTS_PLAIN;
+    const text = `${reason.message}; ${hint}`;
+    return reason instanceof NoReply ? new NoReply(text) : new Error(text, { cause: reason });
   }
 
   #loseAll(): void {

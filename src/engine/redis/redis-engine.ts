@@ -1,7 +1,7 @@
 /**
  * The engine on servers of Redis or Valkey: any number of members share their data. An operation is one
  * command or one script on the primary of its partition. What the servers cannot tell is UNKNOWN; what
- * was surely not done is UNREACHABLE.
+ * was surely not done is UNREACHABLE or MEMORY_FULL.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
@@ -12,15 +12,14 @@ import {
   ANSWERED,
   CLOSED,
   type Condition,
-  DISCONNECTED,
   type Engine,
   type Lifetime,
   type Receiver,
-  UNREACHABLE,
 } from '../engine.ts';
 import { HybridClock } from '../hybrid-clock.ts';
 import { ChangesUnderWay } from './changes-under-way.ts';
 import { Dispatcher } from './dispatcher.ts';
+import { AWAY, type Failure, outcomeOf, reasonOf } from './failure.ts';
 import { HeldReturns } from './held-returns.ts';
 import { Layout } from './layout.ts';
 import { LifetimeSweeps } from './lifetime-sweeps.ts';
@@ -28,7 +27,6 @@ import type { QueueSettings } from './local-queues.ts';
 import { MAP_SCRIPTS } from './map-scripts.ts';
 import { endConnections, namePrefix } from './member-connections.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
-import type { Failure } from './operation.ts';
 import type { PrimaryOptions } from './primary.ts';
 import { QUEUE_SCRIPTS } from './queue-scripts.ts';
 import { Answers } from './redis-answer.ts';
@@ -198,7 +196,7 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   get(map: Span, key: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     this.#maps.get(map, key, receiver);
   }
 
@@ -211,43 +209,43 @@ export class RedisEngine implements Engine, ChangeWork {
     condition: Condition,
     receiver: Receiver,
   ): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     this.#maps.set(map, key, value, contentType, lifetime, condition, receiver);
   }
 
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     this.#maps.delete(map, key, condition, receiver);
   }
 
   clear(map: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     clear(this.#whole, map, receiver);
   }
 
   size(map: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     sizeOf(this.#whole, map, receiver);
   }
 
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     this.#queues.offer(queue, value, contentType, receiver);
   }
 
   peek(queue: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     this.#queues.peek(queue, receiver);
   }
 
   queueSize(queue: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     this.#queues.size(queue, receiver);
   }
 
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
     if (this.#closing === undefined) return this.#queues.take(queue, timeoutMs, receiver);
-    this.#fail(receiver, UNREACHABLE);
+    this.#fail(receiver, AWAY);
     return ANSWERED;
   }
 
@@ -256,7 +254,7 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
     this.#queues.acknowledge(hold, isDelivered, receiver);
   }
 
@@ -337,10 +335,9 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   #fail(receiver: Receiver, failure: Failure): void {
-    const answer = this.#answers.begin(failure);
-    if (failure === UNREACHABLE) {
-      answer.reason = this.#closing === undefined ? DISCONNECTED : CLOSED;
-    }
+    const answer = this.#answers.begin(outcomeOf(failure));
+    const isClosed = failure === AWAY && this.#closing !== undefined;
+    answer.reason = isClosed ? CLOSED : reasonOf(failure);
     this.#answers.tell(receiver, answer);
   }
 }

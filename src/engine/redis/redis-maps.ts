@@ -11,15 +11,15 @@ import {
   FOUND,
   type Lifetime,
   type Receiver,
-  UNKNOWN,
 } from '../engine.ts';
 import type { HybridClock } from '../hybrid-clock.ts';
 import { Version } from '../version.ts';
 import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import { type Failure, FOREIGN, UNCONFIRMED } from './failure.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
-import { type Failure, Operation, type Work } from './operation.ts';
+import { Operation, type Work } from './operation.ts';
 import { OperationPool } from './operation-pool.ts';
 import type { Answers } from './redis-answer.ts';
 import { BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
@@ -191,7 +191,7 @@ class Reading implements Work<Receiver> {
     const { answers, time } = this.#options;
     const stored = this.#stored;
     if (reply.kind !== BULK) return this.#tellAbsent(read);
-    if (!stored.read(reply.bytes)) return this.onFailed(UNKNOWN, read);
+    if (!stored.read(reply.bytes)) return this.onFailed(FOREIGN, read);
     if (stored.endMs !== 0 && stored.endMs <= time.wall()) return this.#tellAbsent(read);
     const connection = read.connection!;
     if (stored.maxIdleSeconds !== 0)
@@ -274,7 +274,7 @@ class Changing implements Work<Change> {
   }
 
   onUnconfirmed(change: Operation<Change>): void {
-    this.onFailed(UNKNOWN, change);
+    this.onFailed(UNCONFIRMED, change);
   }
 
   onFailed(failure: Failure, change: Operation<Change>): void {

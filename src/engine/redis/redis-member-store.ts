@@ -24,10 +24,10 @@ import type {
   Refused,
   StoredMember,
 } from '../../cluster/member-store.ts';
-import { UNKNOWN } from '../engine.ts';
 import { type CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { errorKind, REFUSED_CHANGE } from './error-reply.ts';
+import { type Failure, isUnknown } from './failure.ts';
 import { type Layout, WAKE_UPS } from './layout.ts';
 import { layoutFault, layoutText } from './layout-record.ts';
 import {
@@ -41,7 +41,7 @@ import {
   STOP_ALL,
   VIEW,
 } from './member-scripts.ts';
-import { type Failure, Operation, type Work } from './operation.ts';
+import { Operation, type Work } from './operation.ts';
 import { OutOfStep } from './redis-connection.ts';
 import { ARRAY, BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
 import type { Script } from './scripts.ts';
@@ -348,7 +348,7 @@ class Step<Answer> implements Work {
       return this.#reject(new StepRefused(connection!.address, text));
     }
     const error = new Error(text === '' ? 'the servers do not answer' : text);
-    this.#reject(failure === UNKNOWN ? new OutcomeUnknown(error) : error);
+    this.#reject(isUnknown(failure) ? new OutcomeUnknown(error) : error);
   }
 }
 

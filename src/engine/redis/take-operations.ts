@@ -4,8 +4,9 @@
  */
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';
+import type { Failure } from './failure.ts';
 import type { LocalQueue, QueueTake } from './local-queues.ts';
-import { type Failure, Operation, type Work } from './operation.ts';
+import { Operation, type Work } from './operation.ts';
 import {
   channelsOf,
   type QueueContext,
@@ -55,6 +56,8 @@ export class Asking implements Work {
   readonly #context: QueueContext;
   readonly #observer: TakeObserver;
   #isBegun = false;
+  /** Why it has failed at once. */
+  #failure: Failure | undefined;
 
   constructor(
     context: QueueContext,
@@ -77,13 +80,13 @@ export class Asking implements Work {
     this.operation.replicasNeeded = queue.replicaCount;
   }
 
-  /** False where it has failed at once; the observer is not told. */
-  send(): boolean {
+  /** Returns why it has failed at once, of which the observer is not told; undefined where it has not. */
+  send(): Failure | undefined {
     const { dispatcher, layout, listener } = this.#context;
     const { queue, takes } = this;
     const { partition } = queue;
     const commands = dispatcher.begin(this.operation, partition);
-    if (commands === undefined) return false;
+    if (commands === undefined) return this.#failure;
     const hasMore = this.isWaiting && takes.at(-1)?.next !== undefined;
     this.#isBegun = true;
     commands.begin(TAKE.header);
@@ -98,7 +101,7 @@ export class Asking implements Work {
     commands.bytes(hasMore ? YES : NO);
     commands.span(channelsOf(layout, partition));
     dispatcher.end(this.operation);
-    return true;
+    return undefined;
   }
 
   onResult(reply: Reply): void {
@@ -112,6 +115,7 @@ export class Asking implements Work {
   }
 
   onFailed(failure: Failure): void {
+    this.#failure = failure;
     if (this.#isBegun) this.#observer.onNotAsked(this, failure, wasSentAgain(this.operation));
   }
 }

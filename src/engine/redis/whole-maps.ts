@@ -1,11 +1,11 @@
 /** Operations on all partitions of a map: its size, and its clear. Each partition is a step of its own. */
 import type { Span } from '../../base/span.ts';
-import { APPLIED, COUNTED, type Receiver, UNKNOWN, UNREACHABLE } from '../engine.ts';
+import { APPLIED, COUNTED, type Receiver } from '../engine.ts';
 import { header } from './command-buffer.ts';
+import { type Failure, isUnknown, UNANSWERED } from './failure.ts';
 import { EXPIRIES, MAP } from './layout.ts';
 import { FROM_FIRST, type SweepOptions, sweep } from './lifetime-sweeps.ts';
 import { NumberStep } from './number-step.ts';
-import type { Failure } from './operation.ts';
 import type { Answers } from './redis-answer.ts';
 
 const HLEN = header(2, 'HLEN');
@@ -65,7 +65,7 @@ export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver):
   const name = map.toBuffer();
   const total = new Total(layout.partitionCount, (_, failure, doneCount) => {
     if (failure === undefined) answers.tell(receiver, answers.begin(APPLIED));
-    else options.fail(receiver, doneCount > 0 ? UNKNOWN : failure);
+    else options.fail(receiver, doneCount > 0 && !isUnknown(failure) ? UNANSWERED : failure);
   });
   const replicaCount = options.replicaCount(map);
   for (let partition = 0; partition < layout.partitionCount; partition++) {
@@ -102,9 +102,9 @@ class Total {
     this.#end();
   };
 
-  /** UNKNOWN counts more than UNREACHABLE. */
+  /** One that may have been done counts more than another. */
   readonly fail = (failure: Failure): void => {
-    if (this.#failure === undefined || this.#failure === UNREACHABLE) this.#failure = failure;
+    if (this.#failure === undefined || isUnknown(failure)) this.#failure = failure;
     this.#end();
   };
 
