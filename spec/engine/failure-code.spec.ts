@@ -34,6 +34,7 @@ import {
   FOREIGN,
   FULL,
   isUnknown,
+  OTHER_LAYOUT,
   outcomeOf,
   reasonOf,
   REFUSED as SERVERS_REFUSED,
@@ -71,6 +72,7 @@ const OF_SERVERS: readonly [Failure, string, RegExp][] = [
   [CUT_OFF, 'SERVERS_CUT_OFF', /lost touch/],
   [FOREIGN, 'SERVERS_FOREIGN', /another program/],
   [CROWDED_OUT, 'SERVERS_OVERLOADED', /too many requests wait for the servers/],
+  [OTHER_LAYOUT, 'SERVERS_LAYOUT', /another layout/],
   [UNANSWERED, 'SERVERS_UNKNOWN', /servers have not answered; it may be done/],
   [UNCONFIRMED, 'SERVERS_UNCONFIRMED', /too few replicas.*; it may be done/],
 ];
@@ -85,7 +87,7 @@ test('each failure of servers has words that name them, never a disk, a restart 
     assert.doesNotMatch(message, /disk|restart|max-memory/);
     assert.match(message, isUnknown(failure) ? /may be done$/ : /nothing was done$/);
   }
-  assert.equal(new Set(OF_SERVERS.map(([failure]) => failure)).size, 10);
+  assert.equal(new Set(OF_SERVERS.map(([failure]) => failure)).size, 11);
 });
 
 test('expected outcomes have none', () => {

@@ -4,11 +4,20 @@ import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GAP_MS } from '../../src/cluster/member-store.ts';
-import { ABSENT, APPLIED, FOUND, MEMORY_FULL } from '../../src/engine/engine.ts';
+import {
+  ABSENT,
+  APPLIED,
+  DATA_LAYOUT,
+  FOUND,
+  MEMORY_FULL,
+  UNREACHABLE,
+} from '../../src/engine/engine.ts';
+import { Layout } from '../../src/engine/redis/layout.ts';
 import { EngineServer } from './engine-server.ts';
 import { type JoinedMember, joinedMember, joiningMember } from './joined-member.ts';
 import { serverCommand } from './server-command.ts';
 import { asked, until } from './server-group.ts';
+import { PARTITION_COUNT } from './store-engines.ts';
 
 const LEASE_MS = 3 * GAP_MS;
 const OF_MEMBER = { uuid: 'a', leaseMs: LEASE_MS };
@@ -69,6 +78,24 @@ describe('A member that starts while its server', () => {
     const onWarning = (text: string) => warnings.push(text);
     members.push(await joinedMember({ port, onWarning, allowsEviction: true }, OF_MEMBER));
     assert.match(warnings.join('\n'), /maxmemory-policy is allkeys-random/);
+  });
+
+  it('gets data of another layout in use serves none, says so, and serves again', async () => {
+    const { port } = server;
+    const warnings: string[] = [];
+    const onWarning = (text: string) => warnings.push(text);
+    const member = await joinedMember({ port, onWarning }, OF_MEMBER);
+    members.push(member);
+    const record = new Layout('grid', PARTITION_COUNT).clusterKey('record').toString();
+    await ask('FLUSHALL');
+    await ask('HSET', record, 'layout', '{"format":1,"partitionCount":300}');
+    await until(async () => (await member.asker.get('m', 'k')).reason === DATA_LAYOUT);
+    assert.equal((await member.asker.set('m', 'k', 'v')).outcome, UNREACHABLE);
+    assert.equal((await member.asker.offer('q', 'v')).outcome, UNREACHABLE);
+    await until(async () => member.told.some((text) => /it has 300 partitions/.test(text)));
+    await ask('FLUSHALL');
+    await until(async () => (await member.asker.set('m', 'k', 'v')).outcome === APPLIED);
+    assert.match(warnings.join('\n'), /have lost the record of the members/);
   });
 
   const refusing: Readonly<Record<string, readonly [() => Promise<void>, () => Promise<unknown>]>> =

@@ -82,6 +82,11 @@ export const REQUEST_ERRORS = {
     message:
       'Cannot write to {name}: this member has lost touch with its cluster on the servers; nothing was done',
   },
+  SERVERS_LAYOUT: {
+    status: 503,
+    message:
+      'Cannot serve {name}: the data of the servers has another layout than this member; nothing was done',
+  },
   SERVERS_UNKNOWN: {
     status: 503,
     message: 'Cannot tell what became of {name}: the servers have not answered; it may be done',

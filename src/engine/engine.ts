@@ -72,7 +72,10 @@ export const OVERLOADED = 8;
 /** `reason` of MEMORY_FULL and UNKNOWN: of the servers of the store, not of this process. */
 export const SERVERS = 9;
 
-export type Reason = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
+/** `reason` of UNREACHABLE: the data of the store has another layout than this process. */
+export const DATA_LAYOUT = 10;
+
+export type Reason = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
 
 /** `partition` of an answer that depends on every partition, such as that of a clear. */
 export const EVERY_PARTITION = -1;

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../base/errors.ts';
 import {
   type Answer,
   CLOSED,
+  DATA_LAYOUT,
   DISCONNECTED,
   FOREIGN_DATA,
   LOST,
@@ -43,6 +44,7 @@ const UNREACHABLE_CODES = {
   [NO_LEASE]: 'SERVERS_CUT_OFF',
   [FOREIGN_DATA]: 'SERVERS_FOREIGN',
   [OVERLOADED]: 'SERVERS_OVERLOADED',
+  [DATA_LAYOUT]: 'SERVERS_LAYOUT',
   [SERVERS]: 'ENGINE_DISCONNECTED',
 } as const satisfies Readonly<Record<Reason, ErrorCode>>;
 

@@ -1,5 +1,6 @@
 /** Why an operation has no result, and what the engine answers then: an outcome, and its reason. */
 import {
+  DATA_LAYOUT,
   DISCONNECTED,
   FOREIGN_DATA,
   MEMORY_FULL,
@@ -31,12 +32,14 @@ export const CUT_OFF = 6;
 export const FOREIGN = 7;
 /** Too many operations wait for the servers; this one was not sent. */
 export const CROWDED_OUT = 8;
+/** The data has another layout than this member; the operation was not sent. */
+export const OTHER_LAYOUT = 9;
 /** No reply is known: the operation may have been done. */
-export const UNANSWERED = 9;
+export const UNANSWERED = 10;
 /** The operation was done, and too few replicas are known to have it. */
-export const UNCONFIRMED = 10;
+export const UNCONFIRMED = 11;
 
-export type Failure = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
+export type Failure = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 
 const MEANINGS: Readonly<Record<Failure, readonly [Outcome, Reason]>> = {
   [AWAY]: [UNREACHABLE, DISCONNECTED],
@@ -47,6 +50,7 @@ const MEANINGS: Readonly<Record<Failure, readonly [Outcome, Reason]>> = {
   [CUT_OFF]: [UNREACHABLE, NO_LEASE],
   [FOREIGN]: [UNREACHABLE, FOREIGN_DATA],
   [CROWDED_OUT]: [UNREACHABLE, OVERLOADED],
+  [OTHER_LAYOUT]: [UNREACHABLE, DATA_LAYOUT],
   [UNANSWERED]: [UNKNOWN, SERVERS],
   [UNCONFIRMED]: [UNKNOWN, TOO_FEW_REPLICAS],
 };

@@ -19,7 +19,7 @@ import {
 import { HybridClock } from '../hybrid-clock.ts';
 import { ChangesUnderWay } from './changes-under-way.ts';
 import { Dispatcher } from './dispatcher.ts';
-import { AWAY, type Failure, outcomeOf, reasonOf } from './failure.ts';
+import { AWAY, type Failure, OTHER_LAYOUT, outcomeOf, reasonOf } from './failure.ts';
 import { HeldReturns } from './held-returns.ts';
 import { Layout } from './layout.ts';
 import { LifetimeSweeps } from './lifetime-sweeps.ts';
@@ -89,6 +89,8 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #namePrefix: string;
   #life: Life = { hasLease: true };
   #isOpen = false;
+  /** Whether nothing is served: the engine is closed, or the data has another layout. */
+  #isStopped = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: RedisEngineOptions) {
@@ -145,7 +147,12 @@ export class RedisEngine implements Engine, ChangeWork {
       onJoined: (incarnation, place) => {
         versions.setPlace(place, PLACES);
         this.#queues.incarnation = incarnation;
+        this.#isStopped = this.#closing !== undefined;
       },
+      onOtherLayout: () => {
+        this.#isStopped = true;
+      },
+      onWarning: (text) => options.onWarning(text),
       onGone: (present) => heldReturns.begin(present),
       onOldest: () => sweeps.begin(),
     });
@@ -196,7 +203,7 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   get(map: Span, key: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     this.#maps.get(map, key, receiver);
   }
 
@@ -209,43 +216,43 @@ export class RedisEngine implements Engine, ChangeWork {
     condition: Condition,
     receiver: Receiver,
   ): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     this.#maps.set(map, key, value, contentType, lifetime, condition, receiver);
   }
 
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     this.#maps.delete(map, key, condition, receiver);
   }
 
   clear(map: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     clear(this.#whole, map, receiver);
   }
 
   size(map: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     sizeOf(this.#whole, map, receiver);
   }
 
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     this.#queues.offer(queue, value, contentType, receiver);
   }
 
   peek(queue: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     this.#queues.peek(queue, receiver);
   }
 
   queueSize(queue: Span, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     this.#queues.size(queue, receiver);
   }
 
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
-    if (this.#closing === undefined) return this.#queues.take(queue, timeoutMs, receiver);
-    this.#fail(receiver, AWAY);
+    if (!this.#isStopped) return this.#queues.take(queue, timeoutMs, receiver);
+    this.#refuse(receiver);
     return ANSWERED;
   }
 
@@ -254,7 +261,7 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
-    if (this.#closing !== undefined) return this.#fail(receiver, AWAY);
+    if (this.#isStopped) return this.#refuse(receiver);
     this.#queues.acknowledge(hold, isDelivered, receiver);
   }
 
@@ -316,6 +323,7 @@ export class RedisEngine implements Engine, ChangeWork {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       // Before anything is answered, as later operations are of a closed engine.
+      this.#isStopped = true;
       this.#closing = Promise.resolve().then(() => this.#end());
       this.#queues.sendGathered();
       this.#queues.close();
@@ -332,6 +340,10 @@ export class RedisEngine implements Engine, ChangeWork {
     }
     this.#dispatcher.close();
     this.#servers.close();
+  }
+
+  #refuse(receiver: Receiver): void {
+    this.#fail(receiver, this.#closing === undefined ? OTHER_LAYOUT : AWAY);
   }
 
   #fail(receiver: Receiver, failure: Failure): void {

@@ -57,6 +57,8 @@ const HGET_GONE = header(3, 'HGET');
 const GONE = Buffer.from('gone');
 /** Replicas that make a beat count where nothing else does. */
 const BEAT_REPLICAS = 1;
+/** The numbers of joins rise as long as the record is kept. */
+const RECORD_LOST = 'the servers have lost the record of the members, and perhaps data';
 const REFUSED: Refused = { refused: true };
 
 interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'servers' | 'connection'> {
@@ -65,6 +67,10 @@ interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'server
   readonly clusterName: string;
   /** Replicas that must have a join, and a change of the record. */
   replicaCount(): number;
+  /** The data has another layout than this member. */
+  onOtherLayout(): void;
+  /** `text`: a sentence. */
+  onWarning(text: string): void;
   /** What items are held under from now on, and the member's place. */
   onJoined(incarnation: string, place: number): void;
   /**
@@ -92,6 +98,8 @@ export class RedisMemberStore implements MemberStore {
   readonly #hintListeners: (() => void)[] = [];
   readonly #moveListeners: (() => void)[] = [];
   readonly #hints: WakeUps;
+  /** Of the last join; 0 before it. */
+  #lastJoinNumber = 0;
   /** The server that has answered the last beat or join. */
   #server: string | undefined;
 
@@ -115,7 +123,10 @@ export class RedisMemberStore implements MemberStore {
     const words = [own, uuid, address, memberVersion, lite, version, leaseMs];
     const read = (reply: Reply, server: ServerAddress): Joined | NotJoined | Error => {
       const kind = reply.next().text;
-      if (kind === LAYOUT) return layoutFault(textIn(reply), layout, clusterName);
+      if (kind === LAYOUT) {
+        this.#options.onOtherLayout();
+        return layoutFault(textIn(reply), layout, clusterName);
+      }
       if (kind !== VIEW) return { obstacle: obstacleOf(kind), ...versionIn(reply) };
       const place = reply.next().integer;
       const { first, view } = viewIn(reply);
@@ -130,6 +141,8 @@ export class RedisMemberStore implements MemberStore {
     );
     if (answer instanceof Error) throw answer;
     if ('view' in answer) {
+      if (answer.joinNumber <= this.#lastJoinNumber) this.#options.onWarning(RECORD_LOST);
+      this.#lastJoinNumber = answer.joinNumber;
       this.#options.onJoined(`${uuid}:${answer.joinNumber}`, answer.place);
     }
     return answer;
