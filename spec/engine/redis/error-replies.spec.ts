@@ -27,6 +27,8 @@ const LASTING: readonly [string, Outcome][] = [
   ['NOREPLICAS Not enough good replicas to write.', UNREACHABLE],
   ['MISCONF Redis is configured to save RDB snapshots, but it is unable to persist.', UNREACHABLE],
   ["NOPERM this user has no permissions to run the 'hset' command", UNREACHABLE],
+  ['NOAUTH Authentication required.', UNREACHABLE],
+  ["ERR The user executing the script can't run this command or subcommand", UNREACHABLE],
 ];
 const CHANGES = new Set(['HSET', 'HDEL']);
 

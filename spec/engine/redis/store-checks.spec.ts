@@ -98,6 +98,17 @@ test('a server without the right to ask it is refused', async () => {
   await refused(/Cannot use the server 127\.0\.0\.1:\d+: NOPERM/);
 });
 
+for (const [command, name] of [
+  ['SCRIPT', 'SCRIPT LOAD'],
+  ['ROLE', 'ROLE'],
+] as const) {
+  test(`a server that does not permit ${name} is refused`, async () => {
+    server.script = ([word]) =>
+      word === command ? '-NOPERM this user has no permissions\r\n' : undefined;
+    await refused(new RegExp(`^Cannot use the server .*: it does not permit ${name}: NOPERM`));
+  });
+}
+
 test('a Sentinel without a name, and several servers that are no cluster, are refused', async () => {
   server.mode = 'sentinel';
   await refused(/is a Sentinel; add \?sentinel=NAME/);

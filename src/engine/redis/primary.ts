@@ -11,6 +11,7 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { ViewedBytes } from '../../base/short-copies.ts';
 import { header } from './command-buffer.ts';
+import { errorKind, NO_RIGHT } from './error-reply.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import {
   type ConnectionOptions,
@@ -196,6 +197,14 @@ function askRole(connection: RedisConnection, onRole: (role: Role | Error) => vo
 const ARRAYS = kindSet(ARRAY);
 const BULKS = kindSet(BULK);
 
+/** The user may not use a command that each connection needs. */
+export class NotPermitted extends Error {}
+
+function refusal(command: string, text: string): Error {
+  if (errorKind(text) !== NO_RIGHT) return new Error(text);
+  return new NotPermitted(`it does not permit ${command}: ${text}`);
+}
+
 /** The server is no primary, so that it is neither read nor changed. */
 class IsReplica extends Error {
   constructor() {
@@ -290,7 +299,7 @@ export class Link {
     setName(made, this.#options.connectionName());
     if (this.#isForPrimary) {
       askRole(made, (role) => {
-        if (role instanceof Error) made.fail(role);
+        if (role instanceof Error) made.fail(refusal('ROLE', role.message));
         else if (role.replicaCount === undefined) made.fail(new IsReplica());
       });
     }
@@ -313,7 +322,9 @@ export class Link {
       replyKinds: BULKS,
       onReply: (reply) => {
         // A server that loads its data cannot take scripts yet; the first calls bring it back here.
-        if (reply.kind === ERROR && !this.#isEnded) return made.fail(new Error(reply.text));
+        if (reply.kind === ERROR && !this.#isEnded) {
+          return made.fail(refusal('SCRIPT LOAD', reply.text));
+        }
         if (--left === 0) this.#onReady(made);
       },
       onLost: () => {},

@@ -10,7 +10,7 @@ import type { EngineUrl } from '../../base/engine-url.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ControlConnection } from './control-connection.ts';
 import { SLOT_COUNT } from './layout.ts';
-import { Primary, type PrimaryOptions } from './primary.ts';
+import { NotPermitted, Primary, type PrimaryOptions } from './primary.ts';
 import { judged } from './server-info.ts';
 import { warningsOf } from './server-warnings.ts';
 import { type Servers, type ServersObserver, StoreUnusable } from './servers.ts';
@@ -50,6 +50,8 @@ export class StoreServers implements Servers {
   #next: Timer | undefined;
   #check: Timer | undefined;
   #isClosed = false;
+  /** Why the start cannot go on. */
+  #unusable: StoreUnusable | undefined;
   /** Wakes the opening, which looks whether it may end. */
   #onProgress: () => void = () => {};
 
@@ -167,10 +169,16 @@ export class StoreServers implements Servers {
 
   #isConnected(isPartEnough: boolean): boolean {
     this.#assertOpen();
+    if (this.#unusable !== undefined) throw this.#unusable;
     const { primaries } = this;
     return isPartEnough
       ? primaries.some(({ isReady }) => isReady)
       : primaries.length > 0 && primaries.every(({ isReady }) => isReady);
+  }
+
+  #onNotPermitted(address: ServerAddress, { message }: NotPermitted): void {
+    this.#unusable = new StoreUnusable(`Cannot use the server ${addressText(address)}: ${message}`);
+    this.#onProgress();
   }
 
   #assertOpen(): void {
@@ -259,6 +267,7 @@ export class StoreServers implements Servers {
       onEviction: (policy) => this.#observer.onEviction(address, policy),
       onLost: (where, reason) => {
         this.#observer.onLost(where, reason);
+        if (reason instanceof NotPermitted) this.#onNotPermitted(where, reason);
         this.look();
       },
     });
