@@ -106,7 +106,8 @@ for (const kind of ['pipe', 'socket'] as const) {
     // The last line may be cut off: the process has waited a second for its reader.
     while (await read());
     const lines = text.split('\n').slice(0, -1);
-    for (const line of lines) assert.ok(['info', 'warn', 'audit', 'debug'].includes(levelOf(line)), line);
+    for (const line of lines)
+      assert.ok(['info', 'warn', 'audit', 'debug'].includes(levelOf(line)), line);
     assert.ok(lines.length > 100 && lines.length < 2 * REQUESTS, `${lines.length}`);
   });
 }

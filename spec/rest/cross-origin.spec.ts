@@ -140,6 +140,24 @@ describe('pages of listed origins', () => {
     assert(!other('GET /grid/rest/maps/m/k').fields.has('vary'));
   });
 
+  it('are listed up to 2,048 bytes, and never where Origin is repeated', () => {
+    const longest = `https://${'a'.repeat(2040)}`;
+    const { ask } = member(listing(longest, `${longest}a`, APP));
+    const status = (...origins: string[]) =>
+      ask('GET /grid/health/live', ['Host: a', ...origins.map((each) => `Origin: ${each}`)]).status;
+    assert.equal(status(longest), 200);
+    assert.equal(status(`${longest}a`), 403);
+    assert.equal(status(APP, APP), 403);
+  });
+
+  it('are not those of Host where that is longer than 2,048 bytes', () => {
+    const { ask } = member();
+    const status = (host: string) =>
+      ask('GET /grid/health/live', [`Host: ${host}`, `Origin: http://${host}`]).status;
+    assert.equal(status('a'.repeat(2041)), 200);
+    assert.equal(status('a'.repeat(2049)), 403);
+  });
+
   it('have the fields in answers that come later, and however long the origin is', () => {
     const long = `https://${'a'.repeat(2000)}.example`;
     const { open, server, ask } = member(listing(long));

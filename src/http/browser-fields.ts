@@ -5,10 +5,18 @@
  */
 import * as fields from './fields.ts';
 
+/**
+ * Limit of each text, in bytes: no origin or host is longer, and these texts are not in the budget for
+ * bytes in flight.
+ */
+const TEXT_BYTES_MAX = 2048;
+/** The origin of a request whose Origin is too long or repeated. It equals no origin. */
+const INVALID = '(invalid)';
+
 export class BrowserFields {
   /** The page's origin, or `null`; undefined where Origin was not sent. */
   origin: string | undefined;
-  /** The value of Host, or the authority of the target; empty where there is none. */
+  /** The value of Host, or the authority of the target; empty where there is none, or it is too long. */
   host = '';
   /** Whether the page is another site's, or of this site's and another origin. */
   isOtherSite = false;
@@ -25,8 +33,7 @@ export class BrowserFields {
   add(field: number, value: string): void {
     switch (field) {
       case fields.ORIGIN:
-        // A list is no origin, so it equals none.
-        this.origin = this.origin === undefined ? value : `${this.origin}, ${value}`;
+        this.origin = this.origin === undefined && isShort(value) ? value : INVALID;
         return;
       case fields.SEC_FETCH_SITE:
         this.isOtherSite ||= value === 'cross-site' || value === 'same-site';
@@ -38,7 +45,16 @@ export class BrowserFields {
         this.opensDocument = true;
         return;
       default:
-        this.requestedFields = value;
+        this.requestedFields = isShort(value) ? value : '';
     }
   }
+
+  /** Sets the value of Host, or the authority of the target. */
+  setHost(value: string): void {
+    this.host = isShort(value) ? value : '';
+  }
+}
+
+function isShort(value: string): boolean {
+  return value.length <= TEXT_BYTES_MAX;
 }

@@ -282,9 +282,10 @@ export class Head {
     const { bytes, start, end } = this.#host;
     if (start < 0) return;
     const { browser } = this.request;
-    if (browser !== undefined) browser.host = bytes.toString('latin1', start, end);
+    if (browser !== undefined) browser.setHost(bytes.toString('latin1', start, end));
     if (this.#servedHosts?.serves(bytes, start, end) === false) {
-      this.request.unservedHost = bytes.toString('latin1', start, end);
+      const shownEnd = Math.min(end, start + SHOWN_BYTES_MAX);
+      this.request.unservedHost = bytes.toString('latin1', start, shownEnd);
     }
   }
 

@@ -38,7 +38,7 @@ export class Request {
   contentEncoding = '';
   /** The fields that only browsers send; undefined where there are none. */
   browser: BrowserFields | undefined;
-  /** The value of Host, or the authority of the target, where the listener does not serve it. */
+  /** The value of Host, or the authority of the target, cut, where the listener does not serve it. */
   unservedHost: string | undefined;
   /** The content; complete when the handler runs. */
   readonly body = new Span();
