@@ -3,12 +3,12 @@ import { createServer } from 'node:net';
 
 /** Below the ports that systems give to outgoing connections, which may take one before its server does. */
 const FIRST_PORT = 10_000;
-const PORTS = 20_000;
+const PORT_MAX = 30_000;
 
-/** A port on which no process listens now. */
-export async function freePort(): Promise<number> {
+/** A port below `max` on which no process listens now. */
+export async function freePort(max = PORT_MAX): Promise<number> {
   for (;;) {
-    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    const port = FIRST_PORT + Math.floor(Math.random() * (max - FIRST_PORT));
     if (await isFree(port)) return port;
   }
 }

@@ -30,9 +30,9 @@ import {
   type ServerGroup,
   startCluster,
   startWatched,
-  until,
   type WatchedPair,
 } from './server-group.ts';
+import { until } from './server-process.ts';
 import { type StoreEngineOptions, storeEngine, subjectOf } from './store-engines.ts';
 
 const DEADLINE_MS = 3000;

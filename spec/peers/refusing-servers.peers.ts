@@ -16,7 +16,8 @@ import { Layout } from '../../src/engine/redis/layout.ts';
 import { EngineServer } from './engine-server.ts';
 import { type JoinedMember, joinedMember, joiningMember } from './joined-member.ts';
 import { serverCommand } from './server-command.ts';
-import { asked, until } from './server-group.ts';
+import { asked } from './server-group.ts';
+import { until } from './server-process.ts';
 import { PARTITION_COUNT } from './store-engines.ts';
 
 const LEASE_MS = 3 * GAP_MS;

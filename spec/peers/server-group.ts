@@ -4,24 +4,22 @@
  * one that ENGINE_SERVER names.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
 import { ControlConnection, type ReplyValue } from '../../src/engine/redis/control-connection.ts';
 import { freePort, isFree } from '../free-port.ts';
+import { PROGRAM, ServerProcess, until } from './server-process.ts';
 import { done } from './tools.ts';
 
-const PROGRAM = process.env.ENGINE_SERVER ?? 'redis-server';
 /** The client beside the server, or Debian's. */
 const OWN_CLIENT = PROGRAM.replace(/server$/, 'cli');
 const CLIENT = isAbsolute(OWN_CLIENT) && !existsSync(OWN_CLIENT) ? 'redis-cli' : OWN_CLIENT;
-const WAIT_MS_MAX = 60_000;
 /** A cluster's server has its own connections on the port this much above. */
 const BUS = 10_000;
+/** Ports below this, so that the ports of the clusters' own connections are none of outgoing ones, too. */
+const PORT_MAX = 22_000;
 /** Silence after which a server counts as failed, in ms. */
 export const NODE_TIMEOUT_MS = 2000;
 
@@ -38,7 +36,7 @@ export class GroupServer {
   readonly port: number;
   readonly place: Place;
   readonly #words: readonly string[];
-  #child: ChildProcess | undefined;
+  #process: ServerProcess | undefined;
 
   constructor(port: number, words: readonly string[], place = HERE) {
     this.port = port;
@@ -51,15 +49,8 @@ export class GroupServer {
   }
 
   async start(): Promise<void> {
-    const [program = PROGRAM, ...words] = [...this.place.runner, PROGRAM, ...this.#words];
-    const child = spawn(program, words, { stdio: 'ignore' });
-    this.#child = child;
-    const failed = once(child, 'error').then(([error]) => {
-      throw new Error(`Cannot start ${PROGRAM}: apt-get install ${PROGRAM}`, {
-        cause: error,
-      });
-    });
-    await Promise.race([failed, until(() => this.ask('PING').then(() => true))]);
+    const isUp = async () => (await this.ask('PING')) === 'PONG';
+    this.#process = await ServerProcess.start(this.#words, isUp, this.place.runner);
   }
 
   ask(...words: readonly string[]): Promise<ReplyValue> {
@@ -67,20 +58,16 @@ export class GroupServer {
   }
 
   stopInPlace(): void {
-    this.#child?.kill('SIGSTOP');
+    this.#process?.signal('SIGSTOP');
   }
 
   goOn(): void {
-    this.#child?.kill('SIGCONT');
+    this.#process?.signal('SIGCONT');
   }
 
   async kill(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined) return;
-    this.#child = undefined;
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
+    await this.#process?.kill();
+    this.#process = undefined;
   }
 }
 
@@ -212,21 +199,6 @@ async function askedAt(host: string, port: number, words: readonly string[]): Pr
   }
 }
 
-/** Resolves when the check does with true; what it rejects with is asked again. */
-export async function until(check: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + WAIT_MS_MAX;
-  for (;;) {
-    let fault: unknown;
-    try {
-      if (await check()) return;
-    } catch (error) {
-      fault = error;
-    }
-    if (Date.now() > end) throw new Error('it has not come about', { cause: fault });
-    await sleep(50);
-  }
-}
-
 function replicasIn(role: ReplyValue): number {
   const replicas = Array.isArray(role) ? role[2] : undefined;
   return Array.isArray(replicas) ? replicas.length : 0;
@@ -249,7 +221,7 @@ async function endAll(servers: readonly GroupServer[], folder: string): Promise<
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
-    const port = await freePort();
+    const port = await freePort(PORT_MAX);
     if (await isFree(port + BUS)) ports.add(port);
   }
   return [...ports];

@@ -12,7 +12,8 @@ import { APPLIED, FOUND, type Outcome } from '../../src/engine/engine.ts';
 import { Layout, SLOT_COUNT } from '../../src/engine/redis/layout.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
 import { type JoinedMember, joinedMember } from './joined-member.ts';
-import { type GroupServer, type ServerGroup, startCluster, until } from './server-group.ts';
+import { type GroupServer, type ServerGroup, startCluster } from './server-group.ts';
+import { until } from './server-process.ts';
 
 const LEASE_MS = 3 * GAP_MS;
 /** Longer than any lease. */

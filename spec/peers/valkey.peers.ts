@@ -21,7 +21,8 @@ process.env.ENGINE_SERVER = valkeyServer();
 await import('./redis-engine.peers.ts');
 await import('./rest-on-servers.peers.ts');
 await import('./redis-cluster.peers.ts');
-const { startCluster, until } = await import('./server-group.ts');
+const { startCluster } = await import('./server-group.ts');
+const { until } = await import('./server-process.ts');
 const { joinedMember } = await import('./joined-member.ts');
 
 const LEASE_MS = 6000;

@@ -14,8 +14,8 @@ import {
   type Place,
   type ServerGroup,
   startCluster,
-  until,
 } from '../../peers/server-group.ts';
+import { until } from '../../peers/server-process.ts';
 import { FaultMember } from './fault-member.ts';
 import { Network } from './network.ts';
 
