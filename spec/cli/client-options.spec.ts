@@ -193,9 +193,9 @@ const refused: readonly (readonly [status: number, words: readonly string[], Reg
   [
     404,
     [...get, 'k'],
-    /^Refused with 404: nothing is at \/grid\/rest\/maps\/m\/k; is --path-segment "grid" that/,
+    /^Refused with 404: nothing is at \/grid\/rest\/maps\/m\/k; is "grid" the member's --path-segment\?\n$/,
   ],
-  [400, ['health', 'nonsense'], /^Refused with 400: "nonsense" is no part of health\n$/],
+  [400, ['health', 'nonsense'], /^Refused with 400: "nonsense" is not a part of health\n$/],
   [
     413,
     ['map', 'set', 'm', 'k', 'four'],
@@ -211,7 +211,7 @@ const refused: readonly (readonly [status: number, words: readonly string[], Reg
   [
     503,
     ['map', 'set', 'm', 'k', 'v'],
-    /^Refused with 503: the member takes no more connections or is/,
+    /^Refused with 503: the member accepts no more connections or is/,
   ],
 ];
 for (const [status, words, message] of refused) {

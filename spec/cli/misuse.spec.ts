@@ -212,7 +212,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     `${get} \u{fffd}`,
     2,
-    /^Cannot use ".*" as a key: U\+FFFD .*; --key-base64 and --key-file take any bytes\n$/,
+    /^Cannot use ".*" as a key: U\+FFFD .*; --key-base64 and --key-file accept any bytes\n$/,
   ],
   [
     'map get \u{fffd} k',
@@ -222,7 +222,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     'map set m k a\u{fffd}',
     2,
-    /^Cannot use ".*" as a value: U\+FFFD .*; --file and standard input take/,
+    /^Cannot use ".*" as a value: U\+FFFD .*; --file and standard input accept/,
   ],
   [`${get} k --key-base64 eA==`, 2, /^Cannot use "k" as a key: --key-base64 has it\n$/],
   [`${get} --key-base64 e`, 2, /^Cannot use --key-base64 "e": not Base64\n$/],

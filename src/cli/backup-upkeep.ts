@@ -19,7 +19,8 @@ export interface BackupOptions {
 }
 
 /**
- * A directory with the name of a backup that is none is reported on standard error. Throws TypeError.
+ * Lists the backups. Reports on standard error a directory that only has the name of a backup. Throws
+ * TypeError.
  */
 export async function printBackups(options: BackupOptions, streams: Streams): Promise<ExitCode> {
   const backups = await read(options);
@@ -34,7 +35,8 @@ export async function printBackups(options: BackupOptions, streams: Streams): Pr
   return EXIT_CLEAN;
 }
 
-/** Verifies all backups, or the named one. Returns EXIT_FAILED where one is damaged or of no use here. */
+/** Verifies all backups, or the named one. Returns EXIT_FAILED if one is damaged or cannot be used by
+ * this version. */
 export async function verifyBackups(
   name: string | undefined,
   options: BackupOptions,
@@ -90,7 +92,7 @@ async function read({ backupDir }: BackupOptions): Promise<KeptBackups> {
 }
 
 interface Verified {
-  /** Null for none. */
+  /** Null if there is none. */
   readonly fault: string | null;
   /** Whether another version than this one can read it. */
   readonly isOfOtherVersion: boolean;

@@ -15,7 +15,7 @@ import type { TaskOptions, WaitOptions } from './wan-task-calls.ts';
 export type Work = () => Promise<ExitCode>;
 
 /**
- * Adds the commands. The given one is passed to `order`, to be run once the whole command line is read.
+ * Adds the commands. Passes the selected one to `order`, which runs it once the whole command line is read.
  */
 export function addClientCommands(
   program: Command,
@@ -29,7 +29,7 @@ export function addClientCommands(
   };
 
   const map = program.command('map').description('Read and write entries of a member’s maps');
-  addWithKey(map, 'get <map> [key]', 'Print the value; exit code 1 where there is none').action(
+  addWithKey(map, 'get <map> [key]', 'Print the value; exit code 1 if there is none').action(
     (name: string, key: string | undefined, options: KeyOptions, command: Command) =>
       place(command, (client) => client.getEntry(name, keyWords(command, key), options)),
   );
@@ -53,16 +53,16 @@ export function addClientCommands(
 
   const queue = program.command('queue').description('Offer and poll items of a member’s queues');
   addValueFlags(
-    add(queue, 'offer <queue> [value]', 'Add an item; exit code 1 where it is full'),
+    add(queue, 'offer <queue> [value]', 'Add an item; exit code 1 if the queue is full'),
   ).action((name: string, value: string | undefined, options: ValueOptions, command: Command) =>
     place(command, (client) => client.offer(name, value, options)),
   );
-  add(queue, 'poll <queue>', 'Take an item and print it; exit code 1 where there is none')
+  add(queue, 'poll <queue>', 'Take an item and print it; exit code 1 if there is none')
     .option('--timeout <seconds>', 'How long to wait for an item', '0')
     .action((name: string, { timeout }: { readonly timeout: string }, command: Command) =>
       place(command, (client) => client.poll(name, timeout)),
     );
-  add(queue, 'size <queue>', 'Print the number of its items').action(
+  add(queue, 'size <queue>', 'Print the number of items').action(
     (name: string, _: unknown, command: Command) =>
       place(command, (client) => client.queueSize(name)),
   );
@@ -80,17 +80,20 @@ export function addClientCommands(
     program.command('cluster').description('Query and administer a member’s cluster'),
     CLUSTER_CALLS,
   );
-  const wan = program.command('wan').description('Query and steer a member’s WAN publishers');
+  const wan = program.command('wan').description('Query and control a member’s WAN publishers');
   addCalls(wan, WAN_CALLS);
   addWanTasks(wan, streams, place);
 
-  add(program, 'health [part]', 'Print the health, or that part of it; exit code 1 for no').action(
-    (part: string | undefined, _: unknown, command: Command) =>
-      place(command, (client) => client.health(part)),
+  add(
+    program,
+    'health [part]',
+    'Print the health, or one part of it; exit code 1 if it is not healthy',
+  ).action((part: string | undefined, _: unknown, command: Command) =>
+    place(command, (client) => client.health(part)),
   );
 }
 
-/** Adds the commands for work that goes on in the member. */
+/** Adds the commands for tasks that run in the member. */
 function addWanTasks(
   wan: Command,
   streams: Streams,
@@ -104,13 +107,13 @@ function addWanTasks(
         return await sync(client, streams, map, options.all === true, options);
       }),
     );
-  addTaskFlags(add(wan, 'check <map>', 'Compare a map with that of the target')).action(
+  addTaskFlags(add(wan, 'check <map>', 'Compare a map with the map of the target')).action(
     (map: string, options: TaskOptions, command: Command) =>
       place(command, async (client) =>
         (await import('./wan-task-calls.ts')).check(client, streams, map, options),
       ),
   );
-  add(wan, 'progress <uuid>', 'Print how far a sync or a check is')
+  add(wan, 'progress <uuid>', 'Print the progress of a sync or a check')
     .option(...WAIT)
     .action((uuid: string, options: WaitOptions, command: Command) =>
       place(command, async (client) =>
@@ -123,12 +126,12 @@ interface SyncOptions extends TaskOptions {
   readonly all?: true;
 }
 
-const WAIT = ['--wait', 'Wait for the end; exit code 1 where it failed or maps differ'] as const;
+const WAIT = ['--wait', 'Wait for the end; exit code 1 if it failed or maps differ'] as const;
 
 function addTaskFlags(command: Command): Command {
   return command
-    .option('--replication <name>', 'The WAN replication; by default the only one')
-    .option('--publisher <id>', 'Its publisher; by default the only one')
+    .option('--replication <name>', 'The WAN replication; the default is the only one')
+    .option('--publisher <id>', 'The publisher; the default is the only one')
     .option(...WAIT);
 }
 
@@ -149,11 +152,14 @@ function add(parent: Command, words: string, about: string): Command {
     .addOption(
       new Option(
         '--user <name>',
-        'Log in as this user; the password is GRID_PASSWORD, or asked for',
+        'Log in as this user; the password is GRID_PASSWORD, or prompted for',
       ).env('GRID_USER'),
     )
     .addOption(
-      new Option('--cluster-name <name>', 'Name that authenticates where security is off')
+      new Option(
+        '--cluster-name <name>',
+        'Name of the cluster, which authenticates if security is off',
+      )
         .default('dev')
         .env('GRID_CLUSTER_NAME'),
     )
@@ -173,11 +179,11 @@ function nameOfFlag(command: Command, key: string): string {
 
 function addWithKey(parent: Command, words: string, about: string): Command {
   return add(parent, words, about)
-    .option('--key-base64 <text>', 'Take these bytes as the key')
-    .option('--key-file <file>', 'Take the bytes of a file as the key');
+    .option('--key-base64 <text>', 'Use these bytes as the key')
+    .option('--key-file <file>', 'Use the bytes of a file as the key');
 }
 
-/** The words after the map's name. Without a flag for the key one word is required. */
+/** The arguments after the name of the map. One is required if no flag sets the key. */
 function keyWords(command: Command, ...words: readonly (string | undefined)[]): readonly string[] {
   const { keyBase64, keyFile } = command.opts<KeyOptions>();
   const given = words.filter((word) => word !== undefined);
@@ -189,6 +195,6 @@ function keyWords(command: Command, ...words: readonly (string | undefined)[]): 
 
 function addValueFlags(command: Command): Command {
   return command
-    .option('--file <file>', 'Take the value from a file; without it and a value, standard input')
-    .option('--content-type <type>', 'Content type to keep with the value');
+    .option('--file <file>', 'Read the value from a file; the default is standard input')
+    .option('--content-type <type>', 'Content type of the value');
 }

@@ -1,6 +1,6 @@
 /**
- * Runs the client commands. Each is one request to a member. The answer goes to standard output, bytes
- * as they are; a fault goes to standard error. The exit code tells scripts the kind of result.
+ * Runs the client commands. Each sends one request to a member. The content of the response is written
+ * to standard output unchanged, an error to standard error. The exit code is the kind of result.
  */
 import {
   type Call,
@@ -41,7 +41,7 @@ export interface ValueOptions {
   readonly contentType?: string;
 }
 
-/** Runs a command; where no member answers, prints that. */
+/** Runs a command; if no member responds, prints that. */
 export async function runClient(
   streams: Streams,
   options: ClientOptions,
@@ -58,7 +58,7 @@ export async function runClient(
 }
 
 /**
- * Methods return the exit code. They throw TypeError or RangeError for faults of the command line, and
+ * Methods return the exit code. They throw TypeError or RangeError for errors of the command line, and
  * reject with UnreachableError.
  */
 export class Client {
@@ -78,13 +78,13 @@ export class Client {
     }
   }
 
-  /** `words`: the key, where no flag has it. */
+  /** `words`: the key, unless a flag sets it. */
   async getEntry(map: string, words: readonly string[], options: KeyOptions): Promise<ExitCode> {
     const { path } = await entryOf(map, words, options, 0);
     return await this.#printValue({ method: 'GET', path: this.#path(`rest/${path}`) });
   }
 
-  /** `words`: the key, where no flag has it, then the value, where it has no other source. */
+  /** `words`: the key, unless a flag sets it, then the value, unless it has another source. */
   async setEntry(
     map: string,
     words: readonly string[],
@@ -137,7 +137,7 @@ export class Client {
     return EXIT_CLEAN;
   }
 
-  /** The answer to the call; the exit code where it is a refusal, which has been printed. */
+  /** Returns the response to the call, or the exit code if it is a refusal, which has been printed. */
   async answerTo(call: ClusterCall, given: readonly string[]): Promise<ClusterAnswer | ExitCode> {
     const path = this.#path(`rest/${call.path}`);
     const request: Call = call.isRead
@@ -146,11 +146,11 @@ export class Client {
     const answer = await (call.isRead ? this.#ask(request) : this.#call(request));
     if (answer.status !== 200) return await this.#refuse(answer, request);
     const told = answer.json() as ClusterAnswer;
-    // Members with --compatibility answer some failures with 200.
+    // Members with --compatibility return 200 for some failures.
     return told.status === 'fail' ? await this.#refuse(answer, request) : told;
   }
 
-  /** Credentials and arguments are in the content. */
+  /** A call with credentials and arguments in its content. */
   async #parameters(call: ClusterCall, given: readonly string[]): Promise<Buffer> {
     for (const text of given) refuseReplaced('parameter', text);
     const { user, clusterName } = this.#options;
@@ -164,7 +164,7 @@ export class Client {
     return Buffer.from(texts.map(percentEncoded).join('&'));
   }
 
-  /** The answer for a part that is yes or no has no content. */
+  /** The response for a yes or no part of health has no content. */
   async health(part: string | undefined): Promise<ExitCode> {
     const path = part === undefined ? 'health' : `health/${percentEncoded(part)}`;
     const call = { method: 'GET', path: this.#path(path) } as const;
@@ -206,7 +206,7 @@ export class Client {
     return await this.#do(call, canBeFull);
   }
 
-  /** A call whose answer has no content. A full queue is 503 without a message. */
+  /** A call whose response has no content. A full queue is a 503 without a message. */
   async #do(call: Call, canBeFull = false): Promise<ExitCode> {
     const answer = await this.#ask(call);
     const isFull = canBeFull && isBare503(answer);
@@ -235,8 +235,8 @@ export class Client {
   }
 
   /**
-   * Sends a request, with a login by HTTP Basic where a user is given: at once where the environment
-   * has the password, else after the member has asked for one.
+   * Sends a request, with a login by HTTP Basic if a user is given: at once if the environment has the
+   * password, else after the member has responded with 401.
    */
   async #ask(call: Call): Promise<MemberAnswer> {
     const { user } = this.#options;
@@ -250,7 +250,7 @@ export class Client {
     return await this.#call({ ...call, login: { user, password } });
   }
 
-  /** Asked for once. */
+  /** Prompts for the password once. */
   async #passwordOf(user: string): Promise<string> {
     this.#password ??= await readPassword(this.#streams, `Password of ${user}: `);
     return this.#password;

@@ -1,6 +1,6 @@
 /**
- * The calls below `gridnode cluster`, a row each: the request, and how the answer is shown. Those below
- * `gridnode wan` are rows of the same form (wan-calls.ts).
+ * The calls of `gridnode cluster`, one row each: the request, and how its response is shown. The calls of
+ * `gridnode wan` are rows of the same type (wan-calls.ts).
  */
 import type { PublisherStatus } from '../wan/wan-service.ts';
 
@@ -12,15 +12,15 @@ export interface ClusterCall {
   readonly path: string;
   /** True for a GET; else it is a POST whose content is user, password and the arguments. */
   readonly isRead?: true;
-  /** Whether the argument is a file with the text; without an argument standard input has the text. */
+  /** Whether the argument is a file with the text; without an argument the text is standard input. */
   readonly takesFile?: true;
-  /** Parameters after the credentials; arguments that are not given are sent empty. */
+  /** Parameters after the credentials; omitted arguments are sent empty. */
   readonly parameterCount?: number;
-  /** The answer for people. */
+  /** Formats the response for people. */
   show(answer: ClusterAnswer): string;
 }
 
-/** The fields of the answers of all calls. */
+/** The fields of the responses of all calls. */
 export interface ClusterAnswer {
   readonly status?: string;
   readonly message?: string;
@@ -107,7 +107,7 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
   },
   {
     words: 'nodes',
-    about: 'Print the members, the version and that of Node',
+    about: 'Print the members, their version and the version of Node',
     path: `${MANAGEMENT}/nodes`,
     show: ({ response = '' }) => response,
   },
@@ -122,16 +122,16 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
     show: ({ path, bytes, seconds, status = 'done' }) =>
       path === undefined ? status : `${path}  ${bytes} bytes  ${seconds} s`,
   },
-  call('interrupt-backup', 'End a backup that is under way', `${MANAGEMENT}/backupInterrupt`),
+  call('interrupt-backup', 'Interrupt the backup in progress', `${MANAGEMENT}/backupInterrupt`),
   {
     words: 'log-level',
-    about: 'Print the log level that was set here',
+    about: 'Print the log level set by change-log-level',
     path: 'log-level',
     isRead: true,
     show: ({ logLevel }) => logLevel ?? 'not set',
   },
   call('change-log-level <level>', 'Change the log level, OFF to FINEST', 'log-level'),
-  call('reset-log-level', 'Go back to the configured log level', 'log-level/reset'),
+  call('reset-log-level', 'Restore the configured log level', 'log-level/reset'),
   {
     words: 'license',
     about: 'Print the license’s hash',
@@ -143,7 +143,7 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
   call('reload', 'Read the configuration again', 'config/reload'),
   {
     words: 'update-config [file]',
-    about: 'Add maps, queues, users and groups of a text, from the file or standard input',
+    about: 'Add maps, queues and users from a file or standard input',
     path: 'config/update',
     takesFile: true,
     show: showUpdate,
@@ -158,7 +158,7 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
   call('change-member-list <list>', 'Change the TCP-IP join list', TCP_IP),
 ];
 
-/** A call whose answer has only a message or a status. */
+/** A call whose response has only a message or a status. */
 function call(words: string, about: string, path: string): ClusterCall {
   return { words, about, path, show: messageOf };
 }
@@ -175,7 +175,7 @@ function versionOf({ version }: ClusterAnswer): string {
   return version ?? '';
 }
 
-/** A line for each block: whether it was added or ignored, its section and its name. */
+/** One line per block: whether it was added or ignored, its section and its name. */
 function showUpdate({ message = 'done', result }: ClusterAnswer): string {
   const lines = (word: string, sections: readonly NamedSection[] = []) =>
     sections.map(({ sectionName, configName }) =>

@@ -1,6 +1,6 @@
 /** Decides whether lines on a terminal have colours. */
 
-/** NO_COLOR counts first, then FORCE_COLOR, then TERM; without any of them lines have colours. */
+/** NO_COLOR overrides FORCE_COLOR, which overrides TERM. By default lines have colours. */
 export function hasColours(environment: NodeJS.ProcessEnv): boolean {
   const { NO_COLOR = '', FORCE_COLOR = '', TERM } = environment;
   if (NO_COLOR !== '') return false;

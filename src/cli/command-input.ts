@@ -13,7 +13,7 @@ export async function readStandardInput({ stdin }: Streams): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Reads the file, or standard input where none is given. Throws TypeError. */
+/** Reads the file, or standard input if none is given. Throws TypeError. */
 export async function readText(streams: Streams, file: string | undefined): Promise<Buffer> {
   if (file !== undefined) return await readInput('', file);
   tellWaiting(streams, 'text');
@@ -35,12 +35,12 @@ export async function readValue(
   return await readStandardInput(streams);
 }
 
-/** Tells a user at a terminal that the command waits for input and does not hang. */
+/** Prints to a terminal that the command waits for input, so that it does not seem to hang. */
 function tellWaiting({ stdin, stderr }: Streams, what: string): void {
   if (stdin.isTTY) stderr.write(`Waiting for the ${what}; Ctrl-D at the start of a line ends it\n`);
 }
 
-/** Throws a TypeError that names the flag, where there is one. */
+/** Throws a TypeError that names the flag, if there is one. */
 export async function readInput(flag: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
@@ -55,8 +55,8 @@ export function passwordOfEnvironment(): string | undefined {
 }
 
 /**
- * Reads the password from the environment, or unseen from the terminal. Throws TypeError where there is
- * neither.
+ * Reads the password from the environment, or from the terminal without echo. Throws TypeError if there
+ * is neither.
  */
 export async function readPassword(streams: Streams, prompt: string): Promise<string> {
   const given = passwordOfEnvironment();
@@ -69,12 +69,11 @@ export async function readPassword(streams: Streams, prompt: string): Promise<st
   return await askUnseen(streams, prompt);
 }
 
-/** Asks on the terminal; the input is not shown. */
+/** Prompts on the terminal; the input is not shown. */
 export async function askUnseen(streams: Streams, prompt: string): Promise<string> {
   const { stdin, stderr } = streams;
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // The terminal is in raw mode before the prompt shows, so that input typed at once is not shown
-  // either.
+  // Raw mode is on before the prompt is printed, so that early input is not shown.
   const lines = createInterface({ input: stdin, output: unseen, terminal: true });
   stderr.write(prompt);
   try {

@@ -1,14 +1,14 @@
 /**
- * `gridnode completion bash|zsh|fish`: a script that completes commands and flags. It is made from the
- * commands themselves, so it always fits this version. Each shell gets a table of the words that may
- * follow each command; files are completed where no such word fits.
+ * `gridnode completion bash|zsh|fish`: prints a script that completes commands and flags. It is generated
+ * from the commands, so it always matches this version. Each shell gets a table of the words that can
+ * follow each command; if none matches, files are completed.
  */
 import type { Command } from 'commander';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** A command by its words after the program's name, with the words that may follow. */
+/** A command: its words after the program's name, and the words that can follow. */
 interface Completed {
   readonly words: readonly string[];
   readonly commands: readonly Described[];
@@ -118,7 +118,7 @@ function patterns(all: readonly Completed[]): string {
 }
 
 /**
- * Quotes a text for all three shells, where only the quote itself is special: another mark replaces it.
+ * Quotes a text for all three shells. Only the quote itself is special: another character replaces it.
  */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", '’').replaceAll('\n', ' ')}'`;

@@ -9,7 +9,7 @@ import type { Streams } from './output.ts';
 import type { Repairing } from './repair-data.ts';
 import type { Restoring } from './restore-backup.ts';
 
-/** The given command is passed to `order`, to be run once the whole command line is read. */
+/** Passes the selected command to `order`, which runs it once the whole command line is read. */
 export function addDataCommands(
   program: Command,
   streams: Streams,
@@ -33,16 +33,16 @@ export function addDataCommands(
     },
   );
   add('prune', 'Remove the old backups of each member; never one that a process uses')
-    .requiredOption('--keep <N>', 'Number of backups that stay of each member, the newest')
+    .requiredOption('--keep <N>', 'Number of newest backups to retain of each member')
     .action((options: BackupOptions & { readonly keep: string }) => {
       order(async () => (await import('./backup-upkeep.ts')).pruneBackups(options, streams));
     });
   program
     .command('restore')
-    .description('Make a data directory from a backup; the directory must be empty')
+    .description('Create a data directory from a backup; the directory must be empty')
     .requiredOption('--from <DIR>', 'The backup')
-    .requiredOption('--data-dir <DIR>', 'The data directory; created if it is missing')
-    .option('--new-member', 'Give the copy a uuid of its own, to run it beside the member')
+    .requiredOption('--data-dir <DIR>', 'The data directory; created if it does not exist')
+    .option('--new-member', 'Give the copy a new uuid, to run it together with the member')
     .option('--json', 'Print JSON')
     .action((options: Restoring) => {
       order(async () => (await import('./restore-backup.ts')).restoreBackup(options, streams));
@@ -54,9 +54,9 @@ export function addDataCommands(
     .requiredOption('--data-dir <DIR>', 'The data directory')
     .option(
       '--to <DIR>',
-      'Save the readable data into this directory, which a member can then start on',
+      'Save the readable data into this directory, with which a member can start',
     )
-    .option('--partition-count <N>', 'Number of partitions, where no file has it', partitionCount)
+    .option('--partition-count <N>', 'Number of partitions, if no file contains it', partitionCount)
     .option('--json', 'Print JSON')
     .action((options: Repairing) => {
       order(async () => (await import('./repair-data.ts')).repairData(options, streams));

@@ -1,4 +1,4 @@
-/** Opens the data directories that commands are given, and reports their faults. */
+/** Opens the data directories of commands, and reports their errors. */
 import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { GridError } from '../base/errors.ts';
@@ -20,11 +20,11 @@ export function openToRead(flag: string, directory: string): FileStorage {
 }
 
 /**
- * Throws a TypeError that names the flag where `directory` is `source`, or lies in it: a command that reads
- * a directory does not change it. `role`: what the source is, in words.
+ * Throws a TypeError that names the flag if `directory` is `source` or inside it: a command that reads a
+ * directory does not change it. `role` describes the source in messages.
  */
 export function checkOutside(flag: string, directory: string, source: string, role: string): void {
-  // A file is refused when it is opened.
+  // Opening it refuses a file.
   if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false) return;
   const [inner, outer] = [realPath(resolve(directory)), realPath(resolve(source))];
   const fault = `Cannot use ${flag} ${JSON.stringify(directory)}: it is`;
@@ -44,8 +44,8 @@ function realPath(path: string): string {
 }
 
 /**
- * Runs `work` on an empty directory, which is locked meanwhile, and made where it is missing. Where that
- * fails, the directory is removed again if it was made. Rejects with GridError DATA_DIRECTORY_LOCKED,
+ * Runs `work` with an empty directory, which is locked meanwhile and created if it does not exist. After
+ * a failure a created directory is removed. Rejects with GridError DATA_DIRECTORY_LOCKED,
  * DATA_DIRECTORY_UNUSABLE or DATA_DIRECTORY_NOT_EMPTY, or as `work` does.
  */
 export async function withEmptyDirectory<Result>(
@@ -86,7 +86,7 @@ function unusable(directory: string, error: unknown): GridError {
   return new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason: directoryFault(error) });
 }
 
-/** Does the work. The reason of a failure is printed, and the exit code tells its kind. */
+/** Runs `work`. Prints the reason of a failure and returns its exit code. */
 export async function reportingDataFaults(
   { stderr }: Streams,
   work: () => Promise<ExitCode>,

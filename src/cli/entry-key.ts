@@ -1,7 +1,7 @@
 /**
- * Reads the key from the words after a map's name. A flag can have a key of any bytes instead. Node
- * decodes words as UTF-8 and replaces invalid bytes by U+FFFD. A word with that character would name
- * another key, so it is refused.
+ * Reads the key from the arguments after the name of a map, or from a flag, which can have any bytes. Node
+ * decodes arguments as UTF-8 and replaces invalid bytes by U+FFFD. An argument with that character would
+ * name another key, so it is refused.
  */
 import { readInput } from './command-input.ts';
 
@@ -12,7 +12,7 @@ export interface KeyOptions {
   readonly keyFile?: string;
 }
 
-/** Returns the key's bytes, and the words after it. Throws TypeError or RangeError. */
+/** Returns the bytes of the key, and the arguments after it. Throws TypeError or RangeError. */
 export async function readKey(
   words: readonly string[],
   { keyBase64, keyFile }: KeyOptions,
@@ -28,7 +28,7 @@ export async function readKey(
   return { key, rest: isFlag ? words : behind };
 }
 
-/** Throws TypeError where the word has replaced bytes. `what`: its use, a key, a value or a name. */
+/** Throws TypeError if bytes of the argument were replaced. `what`: a key, a value or a name. */
 export function refuseReplaced(what: string, text: string | undefined): void {
   if (!text?.includes(REPLACEMENT)) return;
   const seen = `Cannot use ${JSON.stringify(text)} as a ${what}`;
@@ -36,8 +36,8 @@ export function refuseReplaced(what: string, text: string | undefined): void {
 }
 
 const INSTEAD: Readonly<Record<string, string>> = {
-  key: '; --key-base64 and --key-file take any bytes',
-  value: '; --file and standard input take any bytes',
+  key: '; --key-base64 and --key-file accept any bytes',
+  value: '; --file and standard input accept any bytes',
 };
 
 async function readKeyFlag(base64: string | undefined, file: string | undefined): Promise<Buffer> {

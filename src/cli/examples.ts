@@ -1,7 +1,7 @@
-/** An example of each command, at the end of its help. */
+/** The example at the end of each command's help. */
 import type { Command } from 'commander';
 
-/** By the command's words; a command without a row has its own words as the example. */
+/** Examples by the words of the command. A command without a row has its words as the example. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   serve: 'serve --enable-group DATA --data-dir /var/lib/gridnode',
   config: 'config --config member.yaml --json',
@@ -38,7 +38,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'wan remove': 'wan remove to-berlin berlin-1',
 };
 
-/** Adds an example to each command that has no commands below it; `program` has all commands. */
+/** Adds an example to each command without subcommands. */
 export function addExamples(program: Command): void {
   const add = (command: Command, path: string) => {
     for (const each of command.commands)

@@ -1,6 +1,6 @@
 /** The exit codes of the process. */
 
-/** All work was done and all requests were answered. */
+/** All work was done, and every request got its response. */
 export const EXIT_CLEAN = 0;
 /** A failure while running, or a stop that cut off connections or writes. */
 export const EXIT_FAILED = 1;
@@ -9,11 +9,11 @@ export const EXIT_USAGE = 2;
 /** The address, port or data directory can't be used. */
 export const EXIT_NOT_USABLE = 3;
 
-// The exit codes of client commands, beside EXIT_CLEAN and EXIT_USAGE.
+// The exit codes of client commands, in addition to EXIT_CLEAN and EXIT_USAGE.
 
-/** The entry or item does not exist, the queue is full, or the health part is "no". */
+/** The entry or item does not exist, the queue is full, or the health check failed. */
 export const EXIT_ABSENT = 1;
-/** The member does not answer. */
+/** The member does not respond. */
 export const EXIT_UNREACHABLE = 3;
 /** The member refuses the request; the message has the reason. */
 export const EXIT_REFUSED = 4;
@@ -24,7 +24,7 @@ export const EXIT_REFUSED = 4;
 export const EXIT_NOT_PRINTED = 5;
 
 /**
- * The reader of standard output has ended: 128 plus the number of SIGPIPE, as a shell reports it of
+ * The reader of standard output has closed it: 128 plus the number of SIGPIPE, as shells report it for
  * other programs.
  */
 export const EXIT_CLOSED_PIPE = 141;

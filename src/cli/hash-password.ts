@@ -5,8 +5,8 @@ import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { printLine, type Streams } from './output.ts';
 
 /**
- * Throws TypeError for an empty password, or for two that differ. One line end after the password is
- * not part of it.
+ * Throws TypeError for an empty password, or if the two inputs differ. One line break after the password
+ * is not part of it.
  */
 export async function printPasswordHash(streams: Streams): Promise<ExitCode> {
   const typed = streams.stdin.isTTY ? await askTwice(streams) : await readStandardInput(streams);
@@ -16,7 +16,7 @@ export async function printPasswordHash(streams: Streams): Promise<ExitCode> {
   return EXIT_CLEAN;
 }
 
-/** Asks twice: the password is not shown, so only a second input reveals a typing error. */
+/** Prompts twice: as the password is not shown, only a second input reveals a typing error. */
 async function askTwice(streams: Streams): Promise<Buffer> {
   const typed = await askUnseen(streams, 'Password: ');
   if (typed !== '' && typed !== (await askUnseen(streams, 'Again: '))) {

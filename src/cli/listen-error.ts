@@ -1,9 +1,9 @@
-/** Turns a system error of listening into one of our own that names the address and the reason. */
+/** Converts a system error of listening to a GridError that names the address and the reason. */
 import { GridError } from '../base/errors.ts';
 
 /**
- * Returns the error of listening as a GridError; undefined when `error` is another one. `host` and
- * `mainPort` are the configured ones, used where the error does not name them.
+ * Returns an error of listening as a GridError, and undefined for any other error. `host` and `mainPort`
+ * are the configured ones, used if the error does not name them.
  */
 export function listenError(error: unknown, host: string, mainPort: number): GridError | undefined {
   if (error instanceof GridError) return error.code.startsWith('ADDRESS_') ? error : undefined;
@@ -11,7 +11,7 @@ export function listenError(error: unknown, host: string, mainPort: number): Gri
   if (!(error instanceof Error) || code === undefined || !SYSTEM_CALLS.has(syscall ?? '')) {
     return undefined;
   }
-  // The port that the error names may be the second one.
+  // The error may name the health port.
   const { port = mainPort } = error as { port?: number };
   const { address: seenHost = host, port: seenPort = port } = error as ListenFailure;
   const shown = seenHost.includes(':') ? `[${seenHost}]` : seenHost;
@@ -32,7 +32,7 @@ export function listenError(error: unknown, host: string, mainPort: number): Gri
   }
 }
 
-/** The fields of the system's error that may name the address. */
+/** The fields of a system error that may name the address. */
 interface ListenFailure {
   readonly address?: string;
   readonly port?: number;

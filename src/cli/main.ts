@@ -1,6 +1,6 @@
 /**
- * The command line: the commands, their flags, and the report of faults in the words given. Wrong flags
- * and a wrong configuration end with exit code 2 before anything is started.
+ * The command line: the commands, their flags, and the reporting of errors in them. Invalid flags and an
+ * invalid configuration end with exit code 2 before anything is started.
  */
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { SystemClock } from '../base/clock.ts';
@@ -38,12 +38,12 @@ import { serviceManager } from './service-manager.ts';
 import { StopEvents } from './stop-events.ts';
 import { areSameTerminal } from './terminals.ts';
 
-/** Runs the command that the words after the program's name give; returns the exit code. */
+/** Runs the command of the arguments and returns the exit code. */
 export async function runCli(
   words: readonly string[],
   streams: Streams = process,
 ): Promise<ExitCode> {
-  // The functions that print get the errors of standard output. Errors of standard error cannot be
+  // Errors of standard output are passed to the functions that print. Errors of standard error cannot be
   // reported.
   for (const stream of [streams.stdout, streams.stderr]) stream.on('error', ignored);
   try {
@@ -80,13 +80,13 @@ const OF_OWN_FILES: ReadonlySet<string> = new Set(['config', 'repair', 'restore'
 
 function ignored(): void {}
 
-/** Errors of the user, whose messages are printed unchanged. */
+/** Errors of the user. Their messages are printed unchanged. */
 const FAULTS = [TypeError, RangeError, ConfigFault];
 
 /**
- * Returns the work of the command that the words give. Throws CommanderError: its text is in `help`
- * where help was asked for, and else has been printed. Throws TypeError or RangeError, whose message
- * has not been printed.
+ * Returns the function that runs the command of the arguments. Throws CommanderError: if help was
+ * requested, its text is in `help`, otherwise it has been printed. Throws TypeError or RangeError, whose
+ * message has not been printed.
  */
 function readCommandLine(
   words: readonly string[],
@@ -95,7 +95,7 @@ function readCommandLine(
 ): Work | undefined {
   let order: Work | undefined;
   const program = new Command('gridnode')
-    .description('A data-grid member reached over plain HTTP')
+    .description('An in-memory data store with an HTTP API: maps and queues')
     .version(VERSION)
     .exitOverride()
     .configureOutput({
@@ -111,7 +111,7 @@ function readCommandLine(
     const request = requestToServe();
     order = () => runServe(request, streams);
   });
-  // A start does not spend time on the flags of the other commands.
+  // Saves the time to build the flags of the other commands at a start.
   if (words[0] !== 'serve') {
     addOthers(program, streams, (work) => {
       order = work;
@@ -123,8 +123,8 @@ function readCommandLine(
 }
 
 /**
- * Adds all commands but `serve`. The given one is passed to `order`, to be run once the whole command
- * line is read.
+ * Adds all commands except `serve`. Passes the selected one to `order`, which runs it once the whole
+ * command line is read.
  */
 function addOthers(program: Command, streams: Streams, order: (work: Work) => void): void {
   const showing = program
@@ -160,7 +160,7 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
     });
 }
 
-/** For an option of the JVM, which runs the original: a line with its replacement here. */
+/** Returns a line with the replacement of a JVM option, which the original uses. */
 function javaHint(text: string): string {
   const [, option = ''] = /^error: unknown option '(-[DX][^']*)'/.exec(text) ?? [];
   const instead = insteadOfJavaOption(option);
@@ -168,13 +168,14 @@ function javaHint(text: string): string {
 }
 
 /**
- * Adds the flags of every setting; returns a function that has the given ones once the words are read.
+ * Adds the flags of every setting. Returns a function that returns the given ones once the command line
+ * is read.
  */
 function addFlags(command: Command): () => ConfigRequest {
   const flags: Assignment[] = [];
   command.option(
     '--config <FILE>',
-    'Read this configuration, YAML or XML; without it, the one that GRID_CONFIG names',
+    'Read this configuration, YAML or XML; the default is GRID_CONFIG',
   );
   for (const settingFlag of SETTING_FLAGS) {
     const { key, flag, help } = settingFlag;

@@ -1,5 +1,5 @@
 /**
- * Finds the member of client commands, and reads the files that both sides authenticate with over TLS.
+ * Parses the address of the member for client commands, and reads the TLS files for authentication.
  */
 import type { MemberLocation } from '../client/member-client.ts';
 import { readInput } from './command-input.ts';
@@ -13,7 +13,7 @@ export interface AddressOptions {
   readonly tlsKey?: string;
 }
 
-/** Throws a TypeError that names the flag, or the variable in its place, by `nameOf`. */
+/** Throws a TypeError that names the flag or the variable, as returned by `nameOf`. */
 export async function locateMember(
   options: AddressOptions,
   nameOf: (flag: keyof AddressOptions) => string,

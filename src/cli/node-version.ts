@@ -1,11 +1,11 @@
 /**
- * Refuses to run on a version of Node that is too old. The executable loads this file before anything
- * else, so it has only syntax that such a version reads, and loads nothing.
+ * Refuses to run on a version of Node that is too old. The executable loads this file before any other,
+ * so it uses only syntax that such a version supports, and imports nothing.
  */
 const MAJOR = 20;
 const MINOR = 20;
 
-/** The fault of a version, written as `v20.20.0`; empty where there is none. */
+/** Returns the error for a version such as `v20.20.0`; empty if it is supported. */
 export function versionFault(version: string): string {
   const parts = version.replace(/^v/, '').split('.');
   const major = Number(parts[0]);

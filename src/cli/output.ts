@@ -1,4 +1,4 @@
-/** Prints the output of commands. A start loads no more than this file for printing. */
+/** Prints the output of commands. A start loads only this file for printing. */
 import type { Readable, Writable } from 'node:stream';
 
 /** The three streams of a command: the process's own, or substitutes in tests. */
@@ -11,7 +11,7 @@ export interface Streams {
 /** Standard output cannot be written. */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
-  /** Whether the reader has ended, as `head` does when it has read enough. */
+  /** Whether the reader has closed standard output, as `head` does when it has read enough. */
   readonly isClosedPipe: boolean;
 
   constructor(cause: NodeJS.ErrnoException) {
@@ -20,7 +20,7 @@ export class OutputError extends Error {
   }
 }
 
-/** Resolves once the bytes are written, so that the process may end. Rejects with OutputError. */
+/** Resolves once the bytes are written and the process can exit. Rejects with OutputError. */
 export function print({ stdout }: Streams, bytes: Buffer | string): Promise<void> {
   return new Promise((resolve, reject) => {
     stdout.write(bytes, (error) => (error ? reject(new OutputError(error)) : resolve()));

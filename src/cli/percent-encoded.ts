@@ -3,7 +3,7 @@
 /** Characters that are never encoded (RFC 3986 2.3). */
 const UNRESERVED = /^[A-Za-z0-9\-_.~]$/;
 
-/** A text is encoded as UTF-8. */
+/** Encodes a text as UTF-8 first. */
 export function percentEncoded(part: Buffer | string): string {
   if (typeof part === 'string') return encodeURIComponent(part);
   return Array.from(part, (byte) => {

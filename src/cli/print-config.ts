@@ -14,8 +14,7 @@ interface Printing {
 }
 
 /**
- * A setting that `serve` would refuse is printed with the reason. Rejects with ConfigFault or
- * OutputError.
+ * Prints a setting that `serve` would refuse with the reason. Rejects with ConfigFault or OutputError.
  */
 export async function printConfig(
   request: ConfigRequest,

@@ -1,8 +1,8 @@
-/** Shows the progress of a command on a terminal, in one line that is overwritten; elsewhere nothing. */
+/** Shows the progress of a command on a terminal, in one line that is overwritten; otherwise nothing. */
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Streams } from './output.ts';
 
-/** Shortest time between two writes. */
+/** Shortest time between two updates, in ms. */
 const INTERVAL_MS = 200;
 const MIB = 1_048_576;
 /** Erases the line. */
@@ -19,7 +19,7 @@ export class Progress {
     this.#what = what;
   }
 
-  /** Adds bytes that are done. */
+  /** Adds processed bytes. */
   readonly add = (bytes: number): void => {
     this.#bytes += bytes;
     this.tell(`${Math.floor(this.#bytes / MIB)} MiB`);

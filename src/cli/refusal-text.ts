@@ -1,6 +1,5 @@
 /**
- * The reason of a refused request: the member's message, or else the meaning of the status for that
- * request.
+ * The reason of a refused request: the member's message, or the meaning of the status for that request.
  */
 import type { Call, MemberAnswer } from '../client/member-client.ts';
 import type { ClusterAnswer } from './cluster-calls.ts';
@@ -17,29 +16,29 @@ export function refusalReason(answer: MemberAnswer, call: Call, given: GivenCred
   return message || reasonOf(answer.status, call);
 }
 
-/** The member's message; empty where it has none. */
+/** The member's message; empty if there is none. */
 function messageOf(answer: MemberAnswer): string {
   if (answer.contentType !== 'application/json') return '';
   const { message, state } = answer.json() as ClusterAnswer;
   return message ?? (state === undefined ? '' : `the state is ${state}`);
 }
 
-/** The member does not tell whether it asks for a user or for the cluster's name. */
+/** The member does not report whether it requires a user or the name of the cluster. */
 function doubtOf({ user, clusterName }: GivenCredentials): string {
   return user === undefined
     ? `the cluster is not called ${JSON.stringify(clusterName)}, or its member asks for --user`
     : `user ${JSON.stringify(user)} or the password is wrong, or the member asks for --cluster-name`;
 }
 
-/** Answers of these statuses have no content, so the client explains them. */
+/** Responses with these statuses have no content, so the client explains them. */
 function reasonOf(status: number, { path, body }: Call): string {
   const [, segment = '', ...rest] = path.split('/');
   switch (status) {
     case 400:
-      if (rest[0] === 'health' && rest.length > 1) return `"${rest[1]}" is no part of health`;
+      if (rest[0] === 'health' && rest.length > 1) return `"${rest[1]}" is not a part of health`;
       return `${path} names no map, key or queue`;
     case 404:
-      return `nothing is at ${path}; is --path-segment ${JSON.stringify(segment)} that of the member?`;
+      return `nothing is at ${path}; is ${JSON.stringify(segment)} the member's --path-segment?`;
     case 408:
       return 'the member waited too long for the value';
     case 413:
@@ -51,7 +50,7 @@ function reasonOf(status: number, { path, body }: Call): string {
     case 501:
       return `the member does not serve ${path}`;
     case 503:
-      return 'the member takes no more connections or is not ready';
+      return 'the member accepts no more connections or is not ready';
     default:
       return '';
   }

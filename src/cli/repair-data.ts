@@ -20,7 +20,7 @@ export interface Repairing {
   readonly json?: true;
 }
 
-/** Returns EXIT_FAILED for damage where no readable data was saved. */
+/** Returns EXIT_FAILED for damage if no readable data was saved. */
 export async function repairData(given: Repairing, streams: Streams): Promise<ExitCode> {
   const { dataDir, to } = given;
   const partitionCount = readCount(given.partitionCount);
@@ -55,7 +55,7 @@ export async function repairData(given: Repairing, streams: Streams): Promise<Ex
   });
 }
 
-/** Without `saved` the work has failed, and standard error has the reason. */
+/** Without `saved` the work has failed, and the reason has been printed. */
 async function printFindings(
   streams: Streams,
   { to, json }: Repairing,
@@ -76,8 +76,8 @@ async function printFindings(
 }
 
 /**
- * Locks the directory: the data of a running member must not be read. On a read-only disk no member
- * runs.
+ * Locks the directory, because the data of a running member must not be read. A member cannot run on a
+ * read-only disk.
  */
 async function lockWherePossible(storage: { lock(): Promise<void> }): Promise<void> {
   try {

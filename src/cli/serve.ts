@@ -1,7 +1,8 @@
 /**
- * Runs one member from its start to its end. It prints where the member listens. At the first signal it
- * makes load balancers turn away for a while, then drains. At a second signal, or when draining takes
- * too long, it cuts off the rest. It returns the exit code; the caller ends the process.
+ * Runs one member from its start to its end, and prints its address. At the first signal it is not ready
+ * for the shutdown delay, so that load balancers stop using it, and then drains. At a second signal, or
+ * after DRAIN_TIMEOUT_MS, it cuts off the remaining connections. It returns the exit code; the caller ends
+ * the process.
  */
 import { type ErrorCode, GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
@@ -21,12 +22,12 @@ import { listeningLine } from './listening-line.ts';
 import type { TellServiceManager } from './service-manager.ts';
 import type { StopEvents } from './stop-events.ts';
 
-/** Service managers wait at least this long before they kill a process. */
+/** Time for a drain, in ms; service managers wait at least this long before they kill a process. */
 const DRAIN_TIMEOUT_MS = 10_000;
-/** The work that is left once every connection is cut off, such as ending the log, takes less time. */
+/** Time for the remaining work, such as closing the log, once every connection is cut off, in ms. */
 const END_TIMEOUT_MS = 1000;
 
-/** A member in a process of its own has no caller in that process. */
+/** A member of the program, which has no caller in its process. */
 type ServedMember = Omit<Member, 'inProcess'>;
 
 export type StartMember = (
@@ -36,11 +37,11 @@ export type StartMember = (
   stopped: Promise<string>,
 ) => Promise<ServedMember>;
 
-/** The output for people, beside that for readers of the log. */
+/** Output for people, in addition to the log. */
 interface Screen {
   /** Whether the log is on a terminal. */
   readonly isLogForPeople: boolean;
-  /** Shows the reason why the member does not start, where people do not see the log. */
+  /** Prints why the member does not start, unless the log is on the same terminal. */
   tellFatal(message: string): void;
 }
 
@@ -132,7 +133,7 @@ function reportNotStarted(
   return EXIT_NOT_USABLE;
 }
 
-/** Errors of the configuration, or of what was started with it. */
+/** Errors of the configuration, or of the servers and files that it names. */
 const IS_MISUSE: ReadonlySet<ErrorCode> = new Set([
   ...(['TLS_FILE_UNUSABLE', 'CLUSTER_VERSION', 'ENGINE_UNUSABLE'] as const),
 ]);
@@ -178,7 +179,7 @@ async function stop(
   }
 }
 
-/** The value that the promise resolves with, or undefined after `ms` milliseconds. */
+/** Resolves with the value of the promise, or with undefined after `ms` milliseconds. */
 async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

@@ -1,23 +1,21 @@
 /**
- * Notifies the service manager that started this process of its state, where the manager asks for that:
- * systemd does with `Type=notify`, by NOTIFY_SOCKET. Node has no sockets of that kind, so the program
- * `systemd-notify` sends the message, as a child of this process; the unit needs `NotifyAccess=all`.
+ * Notifies the service manager of the state of this process if NOTIFY_SOCKET is set, as by systemd with
+ * `Type=notify`. Node does not support such sockets, so the program `systemd-notify` sends the message as
+ * a child of this process; the unit needs `NotifyAccess=all`.
  */
 
-/** The states that systemd knows: the member serves; it ends. */
+/** The states of systemd: the member serves; it stops. */
 type ServiceState = 'READY=1' | 'STOPPING=1';
 
 /**
- * Resolves when the message was sent. A failure is passed to `onError` instead, and the member
- * continues.
+ * Resolves when the message was sent. Passes a failure to `onError`; the member continues.
  */
 export type TellServiceManager = (state: ServiceState) => Promise<void>;
 
 const PROGRAM = 'systemd-notify';
 
 /**
- * Returns the function that notifies, by the variables of the environment; without NOTIFY_SOCKET it
- * does nothing.
+ * Returns the function that notifies, as set by the environment; without NOTIFY_SOCKET it does nothing.
  */
 export function serviceManager(
   environment: Readonly<Record<string, string | undefined>>,
@@ -25,7 +23,7 @@ export function serviceManager(
   program = PROGRAM,
 ): TellServiceManager {
   if (!environment.NOTIFY_SOCKET) return () => Promise.resolve();
-  /** The messages are sent one at a time, so that they arrive in order. */
+  /** The last message; messages are sent one at a time, so that they arrive in order. */
   let told: Promise<void> = Promise.resolve();
   return (state) => {
     told = told.then(() => run(program, state, environment)).catch(onError);
@@ -34,7 +32,7 @@ export function serviceManager(
 }
 
 /**
- * Runs the program, for which Node's module is loaded only here. Resolves when the program has ended.
+ * Runs the program, and loads Node's module for that only here. Resolves when the program has ended.
  */
 async function run(
   program: string,

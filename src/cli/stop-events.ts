@@ -1,7 +1,7 @@
 /**
- * The events that end or reload a running process: signals to stop, signals to read its files again,
- * and uncaught failures. The handlers are registered once and stay until the process ends, so a signal
- * that arrives while the member still starts is not lost.
+ * The events that end or reload a running process: signals to stop, signals to reload, and uncaught
+ * errors. The handlers are registered once and remain until the process ends, so a signal that arrives
+ * while the member starts is not lost.
  */
 import type { EventEmitter } from 'node:events';
 
@@ -18,10 +18,10 @@ export class StopEvents {
   readonly second: Promise<string>;
   /** The uncaught error or rejection. */
   readonly failure: Promise<unknown>;
-  /** Called with each signal that has no meaning here. */
+  /** Called with each signal that has no effect. */
   onIgnored: (signal: string) => void = () => {};
   #onReload: (() => void) | undefined;
-  /** Whether a signal to reload has come while `onReload` was not set. */
+  /** Whether a signal to reload was received while `onReload` was not set. */
   #isReloadDue = false;
 
   /** `source` is the process, or a substitute in tests; `now` is in milliseconds. */
@@ -47,7 +47,7 @@ export class StopEvents {
     source.on('unhandledRejection', failure.resolve);
   }
 
-  /** Sets the function that reads the files again. It is called at once if a signal has come before. */
+  /** Sets the function that reloads. It is called at once if a signal was received before. */
   set onReload(reload: () => void) {
     this.#onReload = reload;
     this.#reload();

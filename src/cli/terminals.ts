@@ -1,6 +1,6 @@
 /**
- * Whether standard output and standard error are the same terminal, where people would read a line
- * twice.
+ * Checks whether standard output and standard error are the same terminal, on which people would see a
+ * line twice.
  */
 import { fstatSync } from 'node:fs';
 

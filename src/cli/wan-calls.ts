@@ -1,4 +1,4 @@
-/** The calls below `gridnode wan`, a row each. */
+/** The calls of `gridnode wan`, one row each. */
 import type { PublisherStatus } from '../wan/wan-service.ts';
 import { type ClusterAnswer, type ClusterCall, messageOf } from './cluster-calls.ts';
 
@@ -10,21 +10,21 @@ export const WAN_CALLS: readonly ClusterCall[] = [
     isRead: true,
     show: ({ publishers = [] }) => publishers.map(lineOf).join('\n'),
   },
-  onPublisher('pause', 'Queue changes, and send none', 'pausePublisher'),
+  onPublisher('pause', 'Queue changes without sending them', 'pausePublisher'),
   onPublisher('resume', 'Queue changes and send them', 'resumePublisher'),
-  onPublisher('stop', 'Drop changes from now on; what waits stays', 'stopPublisher'),
-  onPublisher('clear', 'Drop what waits to be sent', 'clearWanQueues'),
+  onPublisher('stop', 'Drop changes from now on; waiting changes remain', 'stopPublisher'),
+  onPublisher('clear', 'Drop the waiting changes', 'clearWanQueues'),
   {
     words: 'add [file]',
-    about: 'Add publishers of a JSON text, from the file or standard input',
+    about: 'Add publishers from a JSON file or standard input',
     path: 'wan/addWanConfig',
     takesFile: true,
     show: showAdded,
   },
-  onPublisher('remove', 'Remove a publisher that was added, and what waits', 'removeWanConfig'),
+  onPublisher('remove', 'Remove an added publisher and its waiting changes', 'removeWanConfig'),
 ];
 
-/** A replication with one publisher needs no id of it. */
+/** The id of the publisher is optional if the replication has only one. */
 function onPublisher(word: string, about: string, call: string): ClusterCall {
   return {
     words: `${word} <replication> [publisher]`,
@@ -46,7 +46,7 @@ function lineOf(publisher: PublisherStatus): string {
   ].join('  ');
 }
 
-/** A line for each publisher: whether it was added or ignored, and its id. */
+/** One line per publisher: whether it was added or ignored, and its id. */
 function showAdded({
   message = 'done',
   addedPublisherIds = [],

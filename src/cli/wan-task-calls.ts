@@ -1,4 +1,4 @@
-/** `gridnode wan sync`, `check` and `progress`: begin work that goes on in the member, and follow it. */
+/** `gridnode wan sync`, `check` and `progress`: start tasks in the member, and show their progress. */
 import { setTimeout as passed } from 'node:timers/promises';
 import type { TaskStatus } from '../wan/wan-service.ts';
 import type { Client } from './client.ts';
@@ -9,7 +9,7 @@ import { percentEncoded } from './percent-encoded.ts';
 import { Progress } from './progress.ts';
 import { WAN_CALLS } from './wan-calls.ts';
 
-/** Between two looks at the progress. */
+/** Interval between two queries of the progress, in ms. */
 const LOOK_MS = 250;
 
 export interface WaitOptions {
@@ -22,7 +22,7 @@ export interface TaskOptions extends WaitOptions {
   readonly publisher?: string;
 }
 
-/** Sends the map, or all that refer to the replication. */
+/** Sends the map, or all maps that refer to the replication. */
 export async function sync(
   client: Client,
   streams: Streams,
@@ -38,7 +38,7 @@ export async function sync(
   return await begin(client, streams, path, map, options);
 }
 
-/** Compares the map with that of the target. */
+/** Compares the map with the map of the target. */
 export async function check(
   client: Client,
   streams: Streams,
@@ -48,7 +48,7 @@ export async function check(
   return await begin(client, streams, 'wan/consistencyCheck/map', map, options);
 }
 
-/** Prints how far a synchronisation or check is. */
+/** Prints the progress of a synchronisation or check. */
 export async function progress(
   client: Client,
   streams: Streams,
@@ -91,7 +91,7 @@ async function onlyReplication(client: Client): Promise<string | ExitCode> {
   throw new TypeError(`Cannot choose a WAN replication without --replication: ${known}`);
 }
 
-/** Waits for the end; 1 where it failed, or a check has found that something differs. */
+/** Waits for the end; returns 1 if the task failed, or a check found a difference. */
 async function follow(client: Client, streams: Streams, uuid: string): Promise<ExitCode> {
   const shown = new Progress(streams, uuid);
   try {
