@@ -17,7 +17,7 @@ import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import type { Storage, StoredFile } from './storage.ts';
-import { writeUnsynced, writeWhole } from './whole-file.ts';
+import { writeWhole } from './whole-file.ts';
 
 export const MARKS = 'wan-marks';
 export const UNSYNCED_MARKS = 'wan-marks-unsynced';
@@ -48,7 +48,8 @@ export async function writeUnsyncedMarks(
   marks: Marks,
 ): Promise<void> {
   const { bytes } = pageOf(partitionCount, marks);
-  await writeUnsynced(storage, UNSYNCED_MARKS, (file) => file.write(bytes, 0, bytes.length, 0));
+  const fill = (file: StoredFile) => file.write(bytes, 0, bytes.length, 0);
+  await writeWhole(storage, UNSYNCED_MARKS, fill, { isSynced: false });
 }
 
 /**

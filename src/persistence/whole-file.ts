@@ -11,12 +11,15 @@ export const TEMPORARY_SUFFIX = '.tmp';
 
 /**
  * Writes the file of that name with `fill`, in place of an existing one. Rejects with OutcomeUnknown where
- * only the last step has failed: the new file is there, and a crash may undo that.
+ * only the last step has failed: the new file is there, and a crash may undo that. With `isSynced` false no
+ * step is synced: the end of the process leaves the old file or the new one, the end of the machine may
+ * leave a part.
  */
 export async function writeWhole(
   storage: Storage,
   name: string,
   fill: (file: StoredFile) => Promise<void>,
+  { isSynced } = { isSynced: true },
 ): Promise<void> {
   const whole = await WholeFile.begin(storage, name);
   try {
@@ -25,26 +28,7 @@ export async function writeWhole(
     await whole.drop();
     throw error;
   }
-  await whole.keep();
-}
-
-/**
- * The same without a sync: the end of the process leaves the old file or the new one, the end of the machine
- * may leave a part.
- */
-export async function writeUnsynced(
-  storage: Storage,
-  name: string,
-  fill: (file: StoredFile) => Promise<void>,
-): Promise<void> {
-  const whole = await WholeFile.begin(storage, name);
-  try {
-    await fill(whole.file);
-  } catch (error) {
-    await whole.drop();
-    throw error;
-  }
-  await whole.name();
+  await (isSynced ? whole.keep() : whole.name());
 }
 
 /** A file that is written piece by piece; ends with `keep` or `drop`. */
