@@ -22,7 +22,13 @@ import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
 import { FileStorage } from '../../src/persistence/file-storage.ts';
 import { checkAllAreFiles } from '../../src/persistence/foreign-files.ts';
-import { type Files, wholeDirectory } from '../persistence/damaged-directory.ts';
+import {
+  changed,
+  type Files,
+  flipped,
+  recordsOf,
+  wholeDirectory,
+} from '../persistence/damaged-directory.ts';
 import { fileInFormat } from '../persistence/other-format.ts';
 import { PARTITION_COUNT } from '../persistence/subject.ts';
 import { run as runProcess, serve } from './gridnode-process.ts';
@@ -66,9 +72,10 @@ async function run(...words: string[]) {
 }
 
 /** Runs a member that is refused. Resolves with its exit code and its last line. */
-async function refused(directory: string) {
+async function refused(directory: string, environment: NodeJS.ProcessEnv = {}) {
   const flags = ['--port', '0', '--max-memory', '64m', '--partition-count', `${PARTITION_COUNT}`];
-  const { code, output } = await runProcess(['serve', '--data-dir', directory, ...flags]);
+  const words = ['serve', '--data-dir', directory, ...flags];
+  const { code, output } = await runProcess(words, environment);
   const line = JSON.parse(output.trim().split('\n').at(-1) ?? '') as { msg: string; code: string };
   return { exit: code, ...line };
 }
@@ -115,6 +122,20 @@ describe('a file that is too long', () => {
       assert.ok(!existsSync(join(folder, 'new')));
     }
     assert.ok(!existsSync(join(directory, 'lock')));
+  });
+});
+
+describe('damage that is found when a part of the data is in memory', () => {
+  it('ends the start with its reason, also with the expensive assertions', async () => {
+    const full = segments.filter((name) => recordsOf(files, name).length > 0).sort();
+    const [snapshot = '', last = ''] = [full.at(-1), full.findLast((name) => name.startsWith('log-'))];
+    assert.match(snapshot, /^snapshot-/);
+    const [record = { at: 0 }] = recordsOf(files, last);
+    const bytes = flipped(files.get(last) ?? Buffer.alloc(0), record.at * 8 + 100);
+    const directory = written('data', changed(files, last, bytes));
+    const { exit, code, msg } = await refused(directory, { GRIDNODE_CHECKS: 'dear' });
+    assert.deepEqual([exit, code], [3, 'DATA_DAMAGED'], msg);
+    assert.ok(msg.includes(last), msg);
   });
 });
 

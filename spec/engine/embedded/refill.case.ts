@@ -32,7 +32,7 @@ export function refillsAlike(operations: number, seed: number): string {
     if (step % STEPS_BETWEEN !== 0) continue;
     work.engine.invariants();
     shuffle.some(give);
-    replay.invariants();
+    copy.invariants();
   }
   work.check();
   shuffle.rest(give);

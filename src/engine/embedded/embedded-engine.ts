@@ -290,7 +290,7 @@ export class EmbeddedEngine implements StoredEngine {
     this.#replaceComponents(this.#options);
   }
 
-  /** Asserts that all structures agree; while a replay is under way ask that. O(all data). */
+  /** Asserts that all structures agree, also while a replay is under way. O(all data). */
   invariants(): void {
     assertInvariants(this.#components);
   }

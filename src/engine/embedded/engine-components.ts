@@ -50,6 +50,8 @@ export class EngineComponents {
   readonly deliveries: Deliveries;
   readonly returns: Returns;
   readonly answers: Answers;
+  /** Maps that a replay keeps (refill.ts), by id: each has one use more than it has entries. */
+  readonly keptMaps = new Set<number>();
 
   constructor(options: EmbeddedEngineOptions) {
     const shared = new SharedComponents(options, options.sinks ?? []);

@@ -18,12 +18,9 @@ import {
 import type { EngineComponents } from './engine-components.ts';
 import { EXTENT_BYTES } from './slabs.ts';
 
-/** `keptMaps`: maps by id that a replay under way keeps, each by one use. */
-export function assertInvariants(
-  components: EngineComponents,
-  keptMaps: ReadonlySet<number> = NONE,
-): void {
-  new Census(components).check(keptMaps);
+/** Also true while a replay is under way. */
+export function assertInvariants(components: EngineComponents): void {
+  new Census(components).check();
 }
 
 const NONE: ReadonlySet<number> = new Set();
@@ -46,8 +43,9 @@ class Census {
       this.#live.set(kind, new Set());
   }
 
-  check(keptMaps: ReadonlySet<number>): void {
+  check(): void {
     const { store, mapNames, queueNames, contentTypes, sweeper, recorder } = this.#components;
+    const { keptMaps } = this.#components;
     recorder.invariants();
     this.#components.tombstones.invariants();
     for (let number = 0; number < store.partitionCount; number++) {

@@ -30,8 +30,6 @@ const EXCESS_BYTES_MAX = 2 ** 31;
 
 export class Refill implements Replay {
   readonly #components: EngineComponents;
-  /** Named maps, by id: each has one use more than it has entries. */
-  readonly #kept = new Set<number>();
   /** The version up to which clears have ended the entries of maps whose life goes on, by id. */
   readonly #cut = new Map<number, Version>();
   /** Life of the map with the id `#last`: nearly every message has the map of the message before. */
@@ -68,11 +66,6 @@ export class Refill implements Replay {
     this.#isInOrder = true;
   }
 
-  /** The same as EmbeddedEngine.invariants, while the engine is filled. */
-  invariants(): void {
-    assertInvariants(this.#components, this.#kept);
-  }
-
   end(): boolean {
     const { store } = this.#components;
     const { meter } = store;
@@ -81,7 +74,7 @@ export class Refill implements Replay {
     if (meter.isOver) this.#condense();
     store.pool.isFilling = false;
     store.lastReadMs = undefined;
-    if (HAS_DEAR_CHECKS) this.invariants();
+    if (HAS_DEAR_CHECKS) assertInvariants(this.#components);
     return this.#fits();
   }
 
@@ -109,10 +102,10 @@ export class Refill implements Replay {
 
   /** Forgets the maps without entries; a map with entries keeps its life by itself. */
   #forget(): void {
-    const { mapNames, cleaner } = this.#components;
-    for (const id of this.#kept) mapNames.release(id);
+    const { keptMaps, mapNames, cleaner } = this.#components;
+    for (const id of keptMaps) mapNames.release(id);
     cleaner.payForNames();
-    this.#kept.clear();
+    keptMaps.clear();
     this.#last = 0;
   }
 
@@ -174,7 +167,7 @@ export class Refill implements Replay {
 
   /** Ends every earlier life of the map, and keeps the new one. */
   #clear(mutation: Mutation): Outcome {
-    const { mapNames, maps, lives } = this.#components;
+    const { keptMaps, mapNames, maps, lives } = this.#components;
     const known = mapNames.find(mutation.name);
     this.#last = 0;
     if (known !== 0) {
@@ -186,7 +179,7 @@ export class Refill implements Replay {
     }
     const outcome = maps.restoreClear(mutation, known);
     if (outcome !== APPLIED) return outcome;
-    this.#kept.delete(known);
+    keptMaps.delete(known);
     this.#cut.delete(known);
     return this.#keep(mutation) === 0 ? MEMORY_FULL : APPLIED;
   }
@@ -200,7 +193,7 @@ export class Refill implements Replay {
 
   /** The id of the map in the life of the message; OVER, or 0 without memory. */
   #open(mutation: Mutation): number {
-    const { mapNames, lives, sweeper } = this.#components;
+    const { keptMaps, mapNames, lives, sweeper } = this.#components;
     const { life } = mutation;
     const known = mapNames.find(mutation.name);
     const isSame = life.low === this.#life.low && life.high === this.#life.high;
@@ -212,13 +205,13 @@ export class Refill implements Replay {
     if (life.isAfter(this.#life)) {
       mapNames.retire(known);
       sweeper.add(known);
-      this.#kept.delete(known);
+      keptMaps.delete(known);
       this.#cut.delete(known);
       return this.#keep(mutation);
     }
-    if (!this.#kept.has(known)) {
+    if (!keptMaps.has(known)) {
       mapNames.use(known);
-      this.#kept.add(known);
+      keptMaps.add(known);
     }
     this.#last = known;
     return known;
@@ -226,14 +219,14 @@ export class Refill implements Replay {
 
   /** Opens the map, which does not exist, with the message's life. */
   #keep({ name, life }: Mutation): number {
-    const { mapNames, lives, cleaner, store } = this.#components;
+    const { keptMaps, mapNames, lives, cleaner, store } = this.#components;
     const id = mapNames.open(name);
     if (id === 0) return 0;
     this.#cut.delete(id);
     lives.set(id, life.low, life.high);
     store.versions.restore(life);
     mapNames.use(id);
-    this.#kept.add(id);
+    keptMaps.add(id);
     cleaner.payForNames();
     return id;
   }
