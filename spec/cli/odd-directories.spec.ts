@@ -128,7 +128,10 @@ describe('a file that is too long', () => {
 describe('damage that is found when a part of the data is in memory', () => {
   it('ends the start with its reason, also with the expensive assertions', async () => {
     const full = segments.filter((name) => recordsOf(files, name).length > 0).sort();
-    const [snapshot = '', last = ''] = [full.at(-1), full.findLast((name) => name.startsWith('log-'))];
+    const [snapshot = '', last = ''] = [
+      full.at(-1),
+      full.findLast((name) => name.startsWith('log-')),
+    ];
     assert.match(snapshot, /^snapshot-/);
     const [record = { at: 0 }] = recordsOf(files, last);
     const bytes = flipped(files.get(last) ?? Buffer.alloc(0), record.at * 8 + 100);

@@ -16,12 +16,23 @@ import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
 test('foreignFiles knows the files of a member by their names', () => {
   const own = [
-    ...['manifest', 'member', 'log-end', 'reserve', 'backup', 'lock', 'lock.0a', 'log.tmp'],
-    ...['wan-marks', 'wan-0000000003'],
+    ...['manifest', 'member', 'log-end', 'reserve', 'backup', 'lock', 'log.tmp'],
+    ...['lock.0123456789abcdef', 'wan-marks', 'wan-0000000003'],
     ...['manifest.tmp', 'log-0000000001', 'log-0000000001.new', 'snapshot-0000000002-000000'],
   ];
   assert.deepEqual(foreignFiles(own), []);
-  const foreign = ['log-1', 'manifest.bak', 'members', 'notes.txt', 'snapshot-0000000002', 'wan-3'];
+  const foreign = [
+    ...[
+      'lock.0123456789abcdef0',
+      'lock.bak',
+      'lock.tmp',
+      'log-1',
+      'manifest.bak',
+      'members',
+      'notes.txt',
+    ],
+    ...['snapshot-0000000002', 'wan-3'],
+  ];
   assert.deepEqual(foreignFiles([...foreign].reverse().concat(own)), foreign);
 });
 

@@ -16,6 +16,9 @@ import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
 
 const NAME = 'lock';
+/** Random bytes in the name under which a socket is made, in hexadecimal digits. */
+const OWN_BYTES = 8;
+const OWN_NAME = new RegExp(`^${NAME}\\.[0-9a-f]{${2 * OWN_BYTES}}$`);
 /** The longest path that fits into a socket's address, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 100;
 const ATTEMPTS_MAX = 10;
@@ -32,7 +35,7 @@ export class DirectoryLock {
 
   /** Rejects with GridError DATA_DIRECTORY_LOCKED, or with the system's error. */
   async take(): Promise<void> {
-    const own = `${NAME}.${randomBytes(8).toString('hex')}`;
+    const own = ownName();
     // A longer path is replaced with one through the descriptor of the opened directory.
     const isLong = Buffer.byteLength(join(this.#directory, own)) > SOCKET_PATH_BYTES_MAX;
     const descriptor = isLong ? openSync(this.#directory, 'r') : undefined;
@@ -96,14 +99,19 @@ export class DirectoryLock {
   }
 }
 
-/** Whether the name is that of a lock, or of a file made for one. */
+/** Whether the name is that of a lock, or of a socket that is made for one. */
 export function isOfLock(name: string): boolean {
-  return name === NAME || name.startsWith(`${NAME}.`);
+  return name === NAME || OWN_NAME.test(name);
+}
+
+/** A name that no other socket has. */
+function ownName(): string {
+  return `${NAME}.${randomBytes(OWN_BYTES).toString('hex')}`;
 }
 
 /** Removes the socket; puts it back if a process answers on it after all. */
 async function removeLeftOver(at: string, path: string): Promise<void> {
-  const aside = join(at, `${NAME}.${randomBytes(8).toString('hex')}`);
+  const aside = join(at, ownName());
   try {
     await rename(path, aside);
     if (await isAnswered(aside)) await link(aside, path);

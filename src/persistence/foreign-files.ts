@@ -49,12 +49,12 @@ export async function checkAllAreFiles(storage: Storage): Promise<void> {
 
 /** Whether a member uses a file of that name. A lock is a socket. */
 function isOfMember(name: string): boolean {
-  return (isKnown(name) && !isOfLock(name)) || name === MARKER || isUnfinished(name);
+  return isWhole(name) || name === MARKER || isUnfinished(name);
 }
 
 /** The names that are not of a member's files, sorted. Names of segments and the like are taken for such. */
 export function foreignFiles(names: readonly string[]): readonly string[] {
-  return names.filter((name) => !isKnown(name) && !isUnfinished(name)).sort();
+  return names.filter((name) => !isWhole(name) && !isUnfinished(name) && !isOfLock(name)).sort();
 }
 
 /** Whether the file was not yet whole when its process ended. */
@@ -62,10 +62,11 @@ export function isUnfinished(name: string): boolean {
   const suffix = SUFFIXES.find((each) => name.endsWith(each));
   if (suffix === undefined) return false;
   const whole = name.slice(0, -suffix.length);
-  return isKnown(whole) || UNFINISHED.has(whole) || isUnfinished(whole);
+  return isWhole(whole) || UNFINISHED.has(whole) || isUnfinished(whole);
 }
 
-function isKnown(name: string): boolean {
-  if (NAMES.has(name) || isOfLock(name)) return true;
+/** Whether the name is that of a member's file when it is whole. */
+function isWhole(name: string): boolean {
+  if (NAMES.has(name)) return true;
   return parseSegmentName(name) !== undefined || parseWaitingName(name) !== undefined;
 }
