@@ -62,3 +62,19 @@ test('descriptorShares leaves one connection however low the limit is', () => {
     assert.deepEqual([shares.connectionsMax, shares.refusedConnectionsMax], [1, 1]);
   }
 });
+
+test('descriptorShares takes the connections of publishers that were added from those of clients', () => {
+  const config = resolveConfig([]);
+  const files = { limit: 164, count: NODE };
+  const start = descriptorShares(config, files);
+  const publisher = { targetEndpoints: [{}, {}], maxConcurrentInvocations: -1 };
+  const replication = { name: 'r', publishers: [publisher] } as unknown as WanReplication;
+  const extended = { ...config, wanReplications: new Map([['r', replication]]) };
+  const { warning, ...shares } = descriptorShares(extended, files, start);
+  assert.deepEqual(shares, {
+    connectionsMax: start.connectionsMax - 8,
+    healthConnectionsMax: start.healthConnectionsMax,
+    refusedConnectionsMax: start.refusedConnectionsMax,
+  });
+  assert.match(warning ?? '', / is 104 instead of 10000: /);
+});

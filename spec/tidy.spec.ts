@@ -72,6 +72,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'listening',
       'reloader',
       'member-configuration',
+      'member-descriptors',
       'member-engine',
       'member-cluster',
       'member-reloads',

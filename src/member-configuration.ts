@@ -1,5 +1,6 @@
 /** The phase of a member's start that makes what the configuration alone decides. */
 import { type Clock, SystemClock } from './base/clock.ts';
+import { type OpenFiles, openFiles } from './base/open-files.ts';
 import type { RepeatedEvents } from './base/repeated-events.ts';
 import type { Config } from './config/config.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
@@ -25,8 +26,10 @@ export interface ConfiguredParts {
   readonly audit: CountingAudit;
   readonly clock: Clock;
   readonly descriptors: DescriptorShares;
-  /** Counts connections beyond `connections-max`. */
-  readonly refused: RepeatedEvents<undefined>;
+  /** Those of the process when it was started. */
+  readonly filesAtStart: OpenFiles;
+  /** Counts connections beyond `connections-max`, which is the detail. */
+  readonly refused: RepeatedEvents<number>;
   readonly tlsFiles: TlsFiles | undefined;
   readonly tls: TlsIdentity | undefined;
   readonly groups: EndpointGroups;
@@ -43,7 +46,8 @@ export interface ConfiguredParts {
 
 /** Rejects with GridError TLS_FILE_UNUSABLE. */
 export async function configure(config: Config, log: Log, audit: Audit): Promise<ConfiguredParts> {
-  const descriptors = descriptorShares(config);
+  const filesAtStart = openFiles();
+  const descriptors = descriptorShares(config, filesAtStart);
   for (const warning of [memoryWarning(config), descriptors.warning]) {
     if (warning !== undefined) log.warn(warning);
   }
@@ -57,9 +61,9 @@ export async function configure(config: Config, log: Log, audit: Audit): Promise
     requestStop = resolve;
   });
   return {
-    ...{ config, log, clock, descriptors, tlsFiles, tls, stopRequested, requestStop },
+    ...{ config, log, clock, descriptors, filesAtStart, tlsFiles, tls, stopRequested, requestStop },
     audit: new CountingAudit(audit, clock),
-    refused: refusedConnections(clock, log, descriptors.connectionsMax),
+    refused: refusedConnections(clock, log),
     groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
     servedHosts: new ServedHosts(ownNames(config), config.allowedHosts),
     crossOrigin: new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds),

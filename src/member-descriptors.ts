@@ -2,7 +2,8 @@
  * Divides the files that the process may have open among connections and everything else. If a
  * connection could take the last descriptor, files of the write-ahead log could not be opened and writes
  * would be refused; and libuv closes a connection that it cannot accept without any event, so its client
- * would get no response. So `connections-max` is lowered until the rest has room.
+ * would get no response. So `connections-max` is lowered until the rest has room, also while the member runs
+ * and WAN publishers are added to it.
  */
 import { type OpenFiles, openFiles } from './base/open-files.ts';
 import type { Config } from './config/config.ts';
@@ -23,34 +24,54 @@ const HEALTH_MIN = 4;
 /** The share of each of these, where there are fewer descriptors than all need. */
 const SHARE = 1 / 8;
 
-export interface DescriptorShares {
-  readonly connectionsMax: number;
+interface ListenerShares {
   readonly healthConnectionsMax: number;
   /** Refused connections that are read at a time, of each listener. */
   readonly refusedConnectionsMax: number;
+}
+
+export interface DescriptorShares extends ListenerShares {
+  readonly connectionsMax: number;
   /** Undefined if `connections-max` is as configured. */
   readonly warning: string | undefined;
 }
 
+/**
+ * `files`: those of the process at its start. `listeners`: for a configuration that was extended since, the
+ * shares of the start, which remain.
+ */
 export function descriptorShares(
   config: Config,
-  { limit, count }: OpenFiles = openFiles(),
+  files: OpenFiles = openFiles(),
+  listeners: ListenerShares = listenerShares(config, files),
 ): DescriptorShares {
-  const own = count + OTHER_COUNT + filesOf(config) + wanConnections(config);
-  const rest = limit - own;
-  const share = Math.floor(rest * SHARE);
-  const hasHealth = config.healthPort !== undefined;
-  const refusedConnectionsMax = between(REFUSED_MIN, share, REFUSED_MAX);
-  const healthConnectionsMax = hasHealth ? between(HEALTH_MIN, share, HEALTH_MAX) : 0;
-  const taken = healthConnectionsMax + refusedConnectionsMax * (hasHealth ? 2 : 1);
-  const connectionsMax = Math.max(1, Math.min(config.connectionsMax, rest - taken));
+  const { healthConnectionsMax, refusedConnectionsMax } = listeners;
+  const { limit } = files;
+  const listenerCount = config.healthPort === undefined ? 1 : 2;
+  const taken = healthConnectionsMax + refusedConnectionsMax * listenerCount;
+  const others = otherCount(config, files) + taken;
+  const connectionsMax = Math.max(1, Math.min(config.connectionsMax, limit - others));
   const warning =
     connectionsMax === config.connectionsMax
       ? undefined
       : `${pathOf('connectionsMax')} is ${connectionsMax} instead of ${config.connectionsMax}: ` +
         `the process may have ${limit} files open (ulimit -n, LimitNOFILE), ` +
-        `and ${own + taken} are for everything else`;
+        `and ${others} are for everything else`;
   return { connectionsMax, healthConnectionsMax, refusedConnectionsMax, warning };
+}
+
+function listenerShares(config: Config, files: OpenFiles): ListenerShares {
+  const share = Math.floor((files.limit - otherCount(config, files)) * SHARE);
+  const hasHealth = config.healthPort !== undefined;
+  return {
+    healthConnectionsMax: hasHealth ? between(HEALTH_MIN, share, HEALTH_MAX) : 0,
+    refusedConnectionsMax: between(REFUSED_MIN, share, REFUSED_MAX),
+  };
+}
+
+/** Number of files and connections beside those of clients. */
+function otherCount(config: Config, { count }: OpenFiles): number {
+  return count + OTHER_COUNT + filesOf(config) + wanConnections(config);
 }
 
 function filesOf({ persistenceEnabled, engineUrl }: Config): number {

@@ -44,14 +44,10 @@ export function healthServer(
 /**
  * Logs connections beyond `connections-max`: the first one at once, then those of each minute together.
  */
-export function refusedConnections(
-  clock: Clock,
-  log: Log,
-  connectionsMax: number,
-): RepeatedEvents<undefined> {
+export function refusedConnections(clock: Clock, log: Log): RepeatedEvents<number> {
   return new RepeatedEvents({
     ...{ clock, intervalMs: REFUSED_MS, keysMax: 1 },
-    report: (_, count) => log.warn({ count, connectionsMax }, 'connections refused'),
+    report: (connectionsMax, count) => log.warn({ count, connectionsMax }, 'connections refused'),
   });
 }
 

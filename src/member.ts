@@ -19,6 +19,7 @@ import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import { listenAsConfigured } from './listening.ts';
 import { type ClusterParts, makeCluster } from './member-cluster.ts';
 import { type ConfiguredParts, configure } from './member-configuration.ts';
+import { descriptorShares } from './member-descriptors.ts';
 import { type MemberEngine, makeEngine } from './member-engine.ts';
 import { reloaderOf } from './member-reloads.ts';
 import { badTypeWarning, healthServer, observe } from './member-servers.ts';
@@ -131,6 +132,7 @@ async function serve(
     store.extend(extended);
     wan?.extend(extended);
     lifetimes.replace(extended.mapTimeToLiveSeconds, extended.mapMaxIdleSeconds);
+    shareDescriptors(parts, extended, server);
   };
   const reloader = reloaderOf(
     ...([parts, record, load] as const),
@@ -202,9 +204,21 @@ function dataServer(
     ...options,
     limits: { ...config, connectionsMax: descriptors.connectionsMax },
     tls,
-    onRefused: () => refused.add('', undefined),
+    onRefused: (connectionsMax) => refused.add('', connectionsMax),
     servedHosts,
   });
+}
+
+/** Connections of publishers that were added take the place of clients' connections. */
+function shareDescriptors(
+  { descriptors, filesAtStart, log }: ConfiguredParts,
+  extended: Config,
+  server: HttpServer,
+): void {
+  const { connectionsMax, warning } = descriptorShares(extended, filesAtStart, descriptors);
+  if (connectionsMax === server.connectionsMax) return;
+  server.connectionsMax = connectionsMax;
+  if (warning !== undefined) log.warn(warning);
 }
 
 /** What changes the publishers of the configuration. */

@@ -11,8 +11,12 @@ import { programWords } from '../../bench/load/program.ts';
 import { RawClient } from './client.ts';
 import { TEST_MEMORY } from './member-process.ts';
 
+/** To its one endpoint. */
+const CONNECTIONS_OF_PUBLISHER = 4;
+
 interface Line {
-  readonly msg: string;
+  /** Undefined in a line of the audit. */
+  readonly msg?: string;
   readonly port?: number;
   readonly healthPort?: number;
   readonly count?: number;
@@ -35,7 +39,7 @@ async function serveWith(context: TestContext, limit: number, ...flags: string[]
     child.on('exit', (code) => reject(new Error(`ended with ${code}`)));
   });
   const { port = 0, healthPort = 0 } = lines.find(({ msg }) => msg === 'listening') ?? {};
-  const lowered = lines.find(({ msg }) => msg.includes('connections-max is'))?.msg ?? '';
+  const lowered = lines.find(({ msg = '' }) => msg.includes('connections-max is'))?.msg ?? '';
   const [, connectionsMax] = /connections-max is (\d+) instead of 10000/.exec(lowered) ?? [];
   return { child, lines, port, healthPort, connectionsMax: Number(connectionsMax) };
 }
@@ -91,4 +95,32 @@ test('idle connections do not take the files of the log', async (context) => {
   for (const each of [client, ...idle]) each.destroy();
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'close'), [0, null]);
+});
+
+test('publishers that are added take the files of connections, until they are removed', async (context) => {
+  const flags = ['--enable-group', 'WAN', '--enable-group', 'CLUSTER_WRITE'];
+  const { lines, port, connectionsMax } = await serveWith(context, 80, ...flags);
+  const publisher = { publisherId: 'p', clusterName: 'dev', targetEndpoints: '127.0.0.1:1' };
+  const json = JSON.stringify({ name: 'n', batchPublishers: [publisher] });
+  const client = new RawClient(port);
+  const call = async (name: string, rest: string) =>
+    (await client.request('POST', `wan/${name}`, Buffer.from(`dev&&${rest}`))).status;
+  const opened = async () => {
+    const clients: RawClient[] = [client];
+    for (;;) {
+      const next = new RawClient(port);
+      clients.push(next);
+      next.send('GET /grid/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+      if ((await next.response())?.status === 503) break;
+    }
+    for (const each of clients.slice(1)) each.destroy();
+    return clients.length - 1;
+  };
+  assert.equal(await call('addWanConfig', encodeURIComponent(json)), 200);
+  assert.equal(await opened(), connectionsMax - CONNECTIONS_OF_PUBLISHER);
+  const warnings = lines.filter(({ msg = '' }) => msg.includes('connections-max is'));
+  assert.ok(warnings[1]?.msg?.includes(` is ${connectionsMax - CONNECTIONS_OF_PUBLISHER} instead`));
+  assert.equal(await call('removeWanConfig', 'n&p'), 200);
+  assert.equal(await opened(), connectionsMax);
+  client.destroy();
 });

@@ -34,7 +34,7 @@ export interface HttpServerOptions {
   /** Called with an error that a handler threw; its request was answered with 500. */
   readonly onFailure: (error: unknown) => void;
   /** Called for each connection beyond `connectionsMax`. */
-  readonly onRefused?: (() => void) | undefined;
+  readonly onRefused?: ((connectionsMax: number) => void) | undefined;
   /** Refused connections that are read at a time; see TurnedAway. */
   readonly refusedConnectionsMax?: number | undefined;
   /** Called with each response that leaves a content type out that is no field's value. */
@@ -52,9 +52,11 @@ export interface HttpServerOptions {
 export class HttpServer implements ConnectionHost, AnswerSender {
   readonly application: Application;
   readonly limits: HttpLimits;
+  /** Limit of the connections that are open at a time, those of TLS handshakes included. */
+  connectionsMax: number;
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
-  readonly #onRefused: (() => void) | undefined;
+  readonly #onRefused: ((connectionsMax: number) => void) | undefined;
   readonly servedHosts: ServedHosts | undefined;
   readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
@@ -99,6 +101,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   constructor(options: HttpServerOptions) {
     this.application = options.application;
     this.limits = options.limits;
+    this.connectionsMax = options.limits.connectionsMax;
     this.clock = options.clock;
     this.onFailure = options.onFailure;
     this.#onRefused = options.onRefused;
@@ -300,17 +303,17 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   }
 
   #admit(socket: Socket): void {
-    const { connectionsMax, headerTimeoutSeconds } = this.limits;
+    const { connectionsMax } = this;
     const handshakes = this.#handshakes;
     const hasRoom = this.connectionCount < connectionsMax || this.#makesRoom();
-    if (!hasRoom) this.#onRefused?.();
+    if (!hasRoom) this.#onRefused?.(connectionsMax);
     if (handshakes === undefined) {
       if (hasRoom) return this.#open(socket);
       this.tick();
       this.#turnedAway.add(socket, connectionsMax, this.arena.dateLine);
     } else if (hasRoom) {
       this.tick();
-      handshakes.begin(socket, this.nowMs + headerTimeoutSeconds * 1000);
+      handshakes.begin(socket, this.nowMs + this.limits.headerTimeoutSeconds * 1000);
     } else socket.destroy();
   }
 
