@@ -1,6 +1,7 @@
 /** HTTP Basic over the wire: which requests need a login, a user's permissions, and wrong logins. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { collectGarbage } from '../../src/base/garbage.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
@@ -96,6 +97,64 @@ test('a data path serves a user who has logged in, and only that user’s own by
     ],
   );
   assert.ok(!JSON.stringify(audited).includes('wrong'));
+});
+
+/** A request with these credentials behind that many blanks. */
+function padded({ requestOf }: ReturnType<typeof member>, login: string, blanks: number): string {
+  return requestOf('GET', 'rest/maps/m/k', login).replace('Basic ', `Basic ${' '.repeat(blanks)}`);
+}
+
+/** Bytes of all buffers that are in use. The second collection waits for the buffers of the first one. */
+function bufferBytes(): number {
+  collectGarbage();
+  collectGarbage();
+  return process.memoryUsage().arrayBuffers;
+}
+
+test('a connection keeps long credentials as a digest, and knows them again', () => {
+  for (const blanks of [0, 400, 500, 20_000]) {
+    const subject = member();
+    const socket = new FakeSocket();
+    subject.open(socket);
+    const [right, wrong] = [ANN, 'ann:sésame:2'].map((login) => padded(subject, login, blanks));
+    const requests = [right, right, wrong, right, padded(subject, ANN, blanks + 1), right];
+    for (const request of requests) socket.receive(request ?? '');
+    assert.deepEqual(
+      readResponses(socket.text).map(({ status }) => status),
+      [204, 204, 401, 204, 204, 204],
+    );
+    // The change of the length is a login of its own, as is the way back.
+    assert.deepEqual(
+      subject.audited.map(({ status }) => status),
+      [200, 401, 200, 200],
+    );
+  }
+});
+
+test('long credentials take no memory of a connection that no limit counts', async () => {
+  const hash = await hashPassword(Buffer.from('sésame:1'));
+  for (const password of ['sésame:1', hash]) {
+    const subject = member({ password });
+    await subject.connect()('GET', 'rest/maps/m/k', ANN);
+    const { inFlight } = subject.server;
+    const request = padded(subject, ANN, 20_000);
+    const guess = subject.requestOf('GET', 'rest/maps/m/k', `ann:${'x'.repeat(20_000)}`);
+    for (const sent of [request, guess]) {
+      const before = bufferBytes();
+      const sockets = Array.from({ length: 100 }, () => new FakeSocket());
+      for (const socket of sockets) {
+        subject.open(socket);
+        socket.receive(sent);
+        socket.sent.length = 0;
+      }
+      const taken = bufferBytes() - before - inFlight.usedBytes - inFlight.unreadBytes;
+      assert.ok(taken < 100 * 6000, `${taken} bytes of 100 connections`);
+      while (inFlight.unreadBytes > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      const left = bufferBytes() - before;
+      assert.ok(left < 100 * 4000, `${left} bytes of 100 connections`);
+      for (const socket of sockets) socket.destroy();
+    }
+  }
 });
 
 test('a hashed password is checked while the request waits, and nothing of it is lost', async () => {

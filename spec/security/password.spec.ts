@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isHashed, parsePassword } from '../../src/base/stored-password.ts';
-import { hashPassword, isSameHashed, isSamePlain } from '../../src/security/password.ts';
+import {
+  hashableOf,
+  hashPassword,
+  isSameHashed,
+  isSamePlain,
+} from '../../src/security/password.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 
@@ -33,6 +38,17 @@ test('isSameHashed agrees with the second vector of RFC 7914, section 12', async
   const stored = parsePassword(`scrypt$1024$8$16$${salt}$${hash.toString('base64')}`);
   assert.ok(isHashed(stored));
   assert.ok(await isSameHashed(stored, bytes('password')));
+});
+
+test('hashableOf has the hashes of the password in 64 bytes', async () => {
+  for (const length of [0, 1, 63, 64, 65, 20_000]) {
+    const password = Buffer.alloc(length, 'sésame');
+    const stored = parsePassword(await hashPassword(password));
+    const hashable = hashableOf(password);
+    assert.ok(isHashed(stored) && hashable.length <= 64);
+    assert.ok(await isSameHashed(stored, hashable), `${length}`);
+    assert.notEqual(hashable.buffer, password.buffer);
+  }
 });
 
 test('hashPassword uses a salt of its own each time', async () => {

@@ -1,8 +1,10 @@
 /**
  * The user of a connection's requests, where HTTP Basic is required. The credentials come with each
- * request. Those with the same bytes as the connection's last right ones are right, so that no hash is
- * computed again. The first login of a connection and each failure have a line in the audit log.
+ * request. Those with the same bytes as the connection's last right ones are right, so that no password is
+ * hashed again. Of long ones a digest is kept, so that a connection holds no memory that no limit counts.
+ * Credentials are also decoded again after they were checked, instead of being kept meanwhile. The first login of a connection and each failure have a line in the audit log.
  */
+import { createHash } from 'node:crypto';
 import type { Span } from '../base/span.ts';
 import { INDEPENDENT } from '../http/answer-delay.ts';
 import type { Exchange, Fields } from '../http/exchange.ts';
@@ -20,12 +22,17 @@ export interface LoginCall extends Call {
   describeAction(): string;
 }
 
+/** Length up to which credentials are kept as they were sent, in bytes. */
+const KEPT_BYTES_MAX = 512;
+
 export class Login {
   readonly #access: AccessControl;
   /** That of the same connection by other rules: of a client, or of a member. */
   readonly #other: Login | undefined;
-  /** The last Authorization value that was right. */
+  /** The last Authorization value that was right, or its digest where it is long. */
   #field: Buffer = Buffer.alloc(0);
+  /** The length of that value; -1 for none. */
+  #fieldLength = -1;
   #epoch = -1;
   #grants: Grants | undefined;
   /** The user of that value, for the audit log. */
@@ -51,7 +58,9 @@ export class Login {
 
   /** Whether the credentials are the last right ones, so that no hash is computed. */
   isKnown(field: Span): boolean {
-    return this.#grants !== undefined && this.#epoch === this.#access.epoch && this.#isSame(field);
+    if (field.length !== this.#fieldLength || this.#epoch !== this.#access.epoch) return false;
+    const { bytes, start, length } = field;
+    return length <= KEPT_BYTES_MAX ? this.#isSame(bytes, start) : this.#isSame(digestOf(field), 0);
   }
 
   /**
@@ -79,8 +88,9 @@ export class Login {
     const verdict = this.#access.check(login, call.exchange.session.peerAddress);
     if (!(verdict instanceof Promise)) return this.#decide(call, verdict, login.user, epoch);
     call.await(verdict, (later) => {
-      if (!call.exchange.isAbandoned) return this.#decide(call, later, login.user, epoch);
-      auditVerdict(call, later, login.user);
+      const user = readBasicField(field)?.user ?? NO_USER;
+      if (!call.exchange.isAbandoned) return this.#decide(call, later, user, epoch);
+      auditVerdict(call, later, user);
       call.exchange.respondEmpty(401, INDEPENDENT, 0);
     });
   }
@@ -92,7 +102,10 @@ export class Login {
     if (epoch !== this.#access.epoch) return this.#check(call, request.authorization);
     auditVerdict(call, verdict, user);
     if (verdict.isRight) {
-      this.#field = request.authorization.toBuffer();
+      const { authorization } = request;
+      const { length } = authorization;
+      this.#field = length <= KEPT_BYTES_MAX ? authorization.toBuffer() : digestOf(authorization);
+      this.#fieldLength = length;
       this.#user = auditedUser(user);
       this.#epoch = epoch;
       this.#grants = this.#access.grantsOf(user, session.peerAddress);
@@ -108,12 +121,12 @@ export class Login {
   }
 
   /**
-   * Compares in a time that depends on the length alone. Four bytes a step: this is most of the cost of
-   * a login for each request (bench: request-path).
+   * Compares with as many bytes as are kept, in a time that depends on their number alone. Four bytes a
+   * step: this is most of the cost of a login for each request (bench: request-path).
    */
-  #isSame({ bytes, start, length }: Span): boolean {
+  #isSame(bytes: Buffer, start: number): boolean {
     const own = this.#field;
-    if (length !== own.length) return false;
+    const { length } = own;
     let difference = 0;
     let at = 0;
     for (; at + 4 <= length; at += 4) {
@@ -126,6 +139,12 @@ export class Login {
     for (; at < length; at++) difference |= bytes[start + at]! ^ own[at]!;
     return difference === 0;
   }
+}
+
+const NO_USER = Buffer.alloc(0);
+
+function digestOf({ bytes, start, end }: Span): Buffer {
+  return createHash('sha256').update(bytes.subarray(start, end)).digest();
 }
 
 function auditVerdict(call: LoginCall, verdict: Verdict, user: Buffer): void {

@@ -20,7 +20,13 @@ import {
 import { Computations } from './computations.ts';
 import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './credentials.ts';
 import { type CountedBy, FailedLogins } from './failed-logins.ts';
-import { isSameHashed, isSamePlain, unmatchedHash, unmatchedPlain } from './password.ts';
+import {
+  hashableOf,
+  isSameHashed,
+  isSamePlain,
+  unmatchedHash,
+  unmatchedPlain,
+} from './password.ts';
 
 /** Time after which an attempt may be repeated that was refused because too many computations wait. */
 const RETRY_MS = 1000;
@@ -138,7 +144,7 @@ export class Authenticator implements Credentials {
     const comparisons = this.#comparisons;
     const underWay = comparisons.get(digest);
     if (underWay !== undefined) return underWay;
-    const given = Buffer.from(password);
+    const given = hashableOf(password);
     const compute = () => isSameHashed(stored, given);
     const comparison = this.#computations.run(network, compute).then(
       (isSame) => {

@@ -2,7 +2,7 @@
  * Hashes passwords and compares them with stored ones (stored-password.ts). Comparisons take constant
  * time; hashes are computed on another thread.
  */
-import { createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import {
   HASH_PREFIX,
   type HashedPassword,
@@ -32,6 +32,18 @@ export function isSamePlain(stored: PlainPassword, given: Buffer): boolean {
 export async function isSameHashed(stored: HashedPassword, given: Buffer): Promise<boolean> {
   return timingSafeEqual(stored.hash, await derive(given, stored));
 }
+
+/**
+ * A copy of the password that has the same hashes, and HASHABLE_BYTES_MAX at most: scrypt uses a password only
+ * as a key of HMAC-SHA-256 (RFC 7914, 6), which replaces a longer one with its SHA-256 (RFC 2104, 2).
+ */
+export function hashableOf(password: Buffer): Buffer {
+  if (password.length <= HASHABLE_BYTES_MAX) return Buffer.from(password);
+  return createHash('sha256').update(password).digest();
+}
+
+/** The block of SHA-256, in bytes. */
+const HASHABLE_BYTES_MAX = 64;
 
 /** A hash that no password has, as expensive to compare with as the given one. */
 export function unmatchedHash({ N, r, p, salt, hash }: HashedPassword): HashedPassword {
