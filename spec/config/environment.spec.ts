@@ -235,4 +235,22 @@ describe('loadConfig of the environment', () => {
       assert.equal(await refusedBy(name), 0, name);
     }
   });
+
+  it('refuses a variable of REST that turns it off in the original', async () => {
+    const name = 'NETWORK_RESTAPI_ENDPOINTGROUPS_CLUSTERWRITE_ENABLED';
+    const refusedWith = async (environment: NodeJS.ProcessEnv, isOn = true) => {
+      const file = `grid: {network: {rest-api: {enabled: ${isOn}}}}`;
+      return (await load('rest.yaml', file, environment)).refused.map(lineOf);
+    };
+    assert.deepEqual(await refusedWith({ [`HZ_${name}`]: 'true' }), [
+      `HZ_${name}: Cannot serve with network.rest-api.endpoint-groups.CLUSTER_WRITE.enabled: ` +
+        'without HZ_NETWORK_RESTAPI_ENABLED the original turns REST off, which the file enables; ' +
+        `set that variable, too, or write GRID_${name}`,
+    ]);
+    assert.deepEqual(await refusedWith({ [`HZ_${name}`]: 'true' }, false), []);
+    assert.deepEqual(await refusedWith({ [`GRID_${name}`]: 'true' }), []);
+    for (const switched of ['HZ_NETWORK_RESTAPI_ENABLED', 'GRID_NETWORK_RESTAPI_ENABLED']) {
+      assert.deepEqual(await refusedWith({ [`HZ_${name}`]: 'true', [switched]: 'true' }), []);
+    }
+  });
 });

@@ -123,12 +123,14 @@ class EnvironmentReader {
   }
 
   end(): EnvironmentContent {
-    const refused = unmergedVariables(this.#statements, this.#file.statements);
-    const rest = restWarnings(this.#statements, this.#file.statements);
+    const refused = [
+      ...unmergedVariables(this.#statements, this.#file.statements),
+      ...restVariables(this.#statements, this.#file.statements),
+    ];
     return {
       ...{ statements: this.#statements, blocks: this.#blocks, problems: this.#problems },
       ...{ refused, unclear: this.#unclear },
-      warnings: [...originalWarnings(this.#environment), ...this.#warnings, ...rest],
+      warnings: [...originalWarnings(this.#environment), ...this.#warnings],
     };
   }
 
@@ -320,21 +322,27 @@ function isBelow(path: readonly string[], around: readonly string[]): boolean {
 
 const REST = pathOf('restEnabled').replace(/\.[^.]*$/, '');
 
-/** REST stays on where a file enables it; in the original, a variable of a group turns it off. */
-function restWarnings(
+/**
+ * The original's variables of REST where the file enables it and no variable sets that. The original then
+ * turns REST off. They are refused, as they may also be meant to add a group to those of the file.
+ */
+function restVariables(
   statements: readonly Statement[],
   ofFile: readonly Statement[],
-): readonly Finding[] {
-  const ofRest = statements.filter(
-    ({ pattern, at }) => pattern.startsWith(`${REST}.`) && at.file.startsWith('HZ_'),
-  );
-  const [first] = ofRest;
-  const isSwitched = ofRest.some(({ pattern }) => pattern === pathOf('restEnabled'));
-  const isInFile = ofFile.some(({ pattern }) => pattern === pathOf('restEnabled'));
-  if (first === undefined || isSwitched || !isInFile) return [];
-  const message =
-    'without HZ_NETWORK_RESTAPI_ENABLED the original turns REST off; it stays on here';
-  return [finding('warning', message, first.at.file)];
+): RefusedSetting[] {
+  const switched = pathOf('restEnabled');
+  const inFile = ofFile.findLast(({ pattern }) => pattern === switched);
+  if (inFile === undefined || !isOn(inFile)) return [];
+  if (statements.some(({ pattern }) => pattern === switched)) return [];
+  return statements
+    .filter(({ pattern, at }) => pattern.startsWith(`${REST}.`) && at.file.startsWith('HZ_'))
+    .map((statement) => {
+      const own = statement.at.file.replace(/^HZ_/, 'GRID_');
+      const reason =
+        'without HZ_NETWORK_RESTAPI_ENABLED the original turns REST off, which the file enables; ' +
+        `set that variable, too, or write ${own}`;
+      return refusedAt(statement, reason);
+    });
 }
 
 /** Refuses the variables that may be meant to switch off something that is on. */

@@ -8,9 +8,6 @@ import { type LoadedConfig, loadConfig } from '../../../src/config/load.ts';
 import { writeConfig } from '../documents.ts';
 import { ENVIRONMENT_FORMS, type EnvironmentForm } from './environment-forms.ts';
 
-/** Without HZ_NETWORK_RESTAPI_ENABLED the original turns REST off; here it stays on, with a warning. */
-const REST = 'network.rest-api.enabled';
-
 const OBSERVED = new RegExp(
   [
     /^(cluster-name|instance-name|lite-member\.enabled|security\.enabled)$/,
@@ -46,17 +43,11 @@ async function check({ variables, file: text = 'hazelcast: {}', original }: Envi
   const named = refusals.filter((line) => names.some((name) => line.includes(name)));
   if (named.length > 0 || original === 'refuses') return;
   assert.ok('config' in outcome, refusals.join('\n'));
-  const wanted = { ...original };
-  if (!names.includes('HZ_NETWORK_RESTAPI_ENABLED') && wanted[REST] === false) {
-    const warnings = linesOf(outcome.findings, 'warning').join('\n');
-    assert.match(warnings, /^HZ_NETWORK_RESTAPI\S+: without HZ_NETWORK_RESTAPI_ENABLED/m);
-    delete wanted[REST];
-  }
   const [before, after] = [valuesOf(alone), valuesOf(outcome)];
-  for (const path of new Set([...Object.keys(wanted), ...Object.keys(after)])) {
+  for (const path of new Set([...Object.keys(original), ...Object.keys(after)])) {
     // Files of TLS have no meaning while it is off.
     if (path.startsWith('network.ssl.properties.') && !outcome.config.tlsEnabled) continue;
-    const expected = wanted[path] ?? before[path];
+    const expected: unknown = original[path] ?? before[path];
     // A name with defaults alone is the same as one without settings.
     assert.equal(textOf(after[path] ?? 0), textOf(expected ?? 0), path);
   }

@@ -480,6 +480,48 @@ export const ENVIRONMENT_FORMS: readonly EnvironmentForm[] = [
     original: { 'network.port.port': 9000 },
   },
   {
+    variables: { HZ_ADVANCEDNETWORK_ENABLED: 'false' },
+    file: 'hazelcast: {advanced-network: {enabled: true, rest-server-socket-endpoint-config: {port: {port: 8080, auto-increment: false}, endpoint-groups: {WAN: {enabled: true}}}}}',
+    original: {
+      'network.port.port': 5701,
+      'network.port.auto-increment': true,
+      'network.rest-api.enabled': false,
+      'network.rest-api.endpoint-groups.WAN.enabled': false,
+    },
+  },
+  {
+    variables: {
+      HZ_ADVANCEDNETWORK_ENABLED: 'true',
+      HZ_ADVANCEDNETWORK_RESTSERVERSOCKETENDPOINTCONFIG_PORT_PORT: '9000',
+    },
+    file: 'hazelcast: {advanced-network: {enabled: false, rest-server-socket-endpoint-config: {port: {port: 8080, auto-increment: false}, endpoint-groups: {WAN: {enabled: true}}}}}',
+    original: {
+      'network.port.port': 9000,
+      'network.port.auto-increment': false,
+      'network.rest-api.enabled': true,
+      'network.rest-api.endpoint-groups.WAN.enabled': true,
+    },
+  },
+  {
+    variables: { HZ_ADVANCEDNETWORK_JOIN_TCPIP_ENABLED: 'true' },
+    file: 'hazelcast: {advanced-network: {enabled: true, rest-server-socket-endpoint-config: {port: {port: 8080, auto-increment: false}, endpoint-groups: {DATA: {enabled: true}}}}}',
+    original: { 'network.join.tcp-ip.enabled': true },
+  },
+  {
+    variables: { HZ_ADVANCEDNETWORK_JOIN_TCPIP_ENABLED: 'false' },
+    file: 'hazelcast: {advanced-network: {enabled: true, join: {tcp-ip: {enabled: true, member-list: [x]}}, rest-server-socket-endpoint-config: {port: {port: 8080, auto-increment: false}, endpoint-groups: {DATA: {enabled: true}}}}}',
+    original: { 'network.join.tcp-ip.enabled': false },
+  },
+  {
+    variables: {
+      HZ_ADVANCEDNETWORK_ENABLED: 'true',
+      HZ_ADVANCEDNETWORK_JOIN_TCPIP_ENABLED: 'true',
+      HZ_ADVANCEDNETWORK_JOIN_TCPIP_MEMBERS: 'a',
+    },
+    file: 'hazelcast: {advanced-network: {enabled: true, join: {tcp-ip: {enabled: true, member-list: [x]}}, rest-server-socket-endpoint-config: {port: {port: 8080, auto-increment: false}, endpoint-groups: {DATA: {enabled: true}}}}}',
+    original: { 'network.join.tcp-ip.member-list': ['x', 'a'] },
+  },
+  {
     variables: { HZ_CPSUBSYSTEM_CPMEMBERCOUNT: '3' },
     file: 'hazelcast: {cp-subsystem: {cp-member-count: 5, session-time-to-live-seconds: 500}}',
     original: {},
