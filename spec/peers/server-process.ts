@@ -28,7 +28,7 @@ export class ServerProcess {
     }
   }
 
-  /** `runner`: the words of a command that runs the program elsewhere. Resolves once `isUp` does with true. */
+  /** `runner`: the words of a command that runs the program elsewhere. Resolves once `isUp` returns true. */
   static async start(
     words: readonly string[],
     isUp: () => Promise<boolean>,

@@ -189,6 +189,8 @@ function soak(
     const group = new ControlGroup(`gridnode-held-${process.pid}`, CONTAINER_MIB * MIB);
     const [child, { port, healthPort }] = await start(group);
     const crowd = new Crowd(port, kinds);
+    const lines: string[] = [];
+    child.stdout?.on('data', (text) => lines.push(String(text)));
     try {
       await crowd.begin(SIZE - OTHERS).catch((error: unknown) => {
         assert.equal(group.killed, 0, 'killed for want of memory');
@@ -214,7 +216,7 @@ function soak(
       await checkLimit(port, healthPort);
       crowd.end();
       await stop(child, 'SIGTERM');
-      assert.equal(child.exitCode, 0);
+      assert.equal(child.exitCode, 0, lines.join(''));
     } finally {
       crowd.end();
       await stop(child, 'SIGKILL');

@@ -1,8 +1,9 @@
 /**
  * The user of a connection's requests, where HTTP Basic is required. The credentials come with each
- * request. Those with the same bytes as the connection's last right ones are right, so that no password is
- * hashed again. Of long ones a digest is kept, so that a connection holds no memory that no limit counts.
- * Credentials are also decoded again after they were checked, instead of being kept meanwhile. The first login of a connection and each failure have a line in the audit log.
+ * request. Those with the same bytes as the connection's last right ones are right, so that no password
+ * is hashed again. Of long ones a digest is kept, so that a connection holds no memory that no limit
+ * counts. Credentials are also decoded again after they were checked, instead of being kept meanwhile.
+ * The first login of a connection and each failure have a line in the audit log.
  */
 import { createHash } from 'node:crypto';
 import type { Span } from '../base/span.ts';

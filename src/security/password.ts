@@ -34,8 +34,9 @@ export async function isSameHashed(stored: HashedPassword, given: Buffer): Promi
 }
 
 /**
- * A copy of the password that has the same hashes, and HASHABLE_BYTES_MAX at most: scrypt uses a password only
- * as a key of HMAC-SHA-256 (RFC 7914, 6), which replaces a longer one with its SHA-256 (RFC 2104, 2).
+ * A copy of the password that has the same hashes and HASHABLE_BYTES_MAX bytes at most: scrypt uses a
+ * password only as a key of HMAC-SHA-256 (RFC 7914, 6), which replaces a longer one with its SHA-256
+ * (RFC 2104, 2).
  */
 export function hashableOf(password: Buffer): Buffer {
   if (password.length <= HASHABLE_BYTES_MAX) return Buffer.from(password);
