@@ -10,6 +10,7 @@ import { GridError, reasonOf } from './base/errors.ts';
 import { addressText, type ServerAddress } from './base/server-address.ts';
 import type { Config } from './config/config.ts';
 import { firstWord } from './engine/redis/error-reply.ts';
+import { isOfRights } from './engine/redis/primary.ts';
 import { OutOfStep } from './engine/redis/redis-connection.ts';
 import { RedisEngine } from './engine/redis/redis-engine.ts';
 import { StoreServers } from './engine/redis/store-servers.ts';
@@ -104,12 +105,15 @@ function lostServers(clock: Clock, log: Log): (address: ServerAddress, reason: E
   return (address, reason) => {
     const server = addressText(address);
     if (!isDue(server)) return;
-    const text =
-      reason instanceof OutOfStep
-        ? `the connection to the server ${server} is made anew`
-        : `the server ${server} does not answer`;
-    log.warn({ server }, `${text}: ${reason.message}`);
+    log.warn({ server }, `${lossText(server, reason)}: ${reason.message}`);
   };
+}
+
+function lossText(server: string, reason: Error): string {
+  if (reason instanceof OutOfStep) return `the connection to the server ${server} is made anew`;
+  return isOfRights(reason)
+    ? `the server ${server} refuses this member's user`
+    : `the server ${server} does not answer`;
 }
 
 /** Logs what a server refuses every TOLD_AGAIN_MS, with its first word as the kind. */

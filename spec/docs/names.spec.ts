@@ -22,7 +22,7 @@ const OTHER_FLAGS = new Set(['--v8-pool-size', '--enable-source-maps']);
 const OTHER_WORDS = new Set([
   ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty', 'wan-marks'],
   'wan-marks-unsynced',
-  ...['redis-benchmark', 'redis-server'],
+  ...['redis-benchmark', 'redis-cli', 'redis-server'],
   // Of Redis and Valkey.
   ...[
     'cluster-node-timeout',

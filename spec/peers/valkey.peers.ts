@@ -1,6 +1,6 @@
 /**
- * The suites of the engine on Valkey: the contract, REST, failover; and slots that move as a whole, which
- * only Valkey does.
+ * The suites of the engine on Valkey: the contract, REST, failover and rights; and slots that move as a
+ * whole, which only Valkey does.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -21,6 +21,7 @@ process.env.ENGINE_SERVER = valkeyServer();
 await import('./redis-engine.peers.ts');
 await import('./rest-on-servers.peers.ts');
 await import('./redis-cluster.peers.ts');
+await import('./rights.peers.ts');
 const { startCluster } = await import('./server-group.ts');
 const { until } = await import('./server-process.ts');
 const { joinedMember } = await import('./joined-member.ts');

@@ -47,8 +47,10 @@ export class FakeServer {
   replicaCount = 0;
   maxMemory = 0;
   policy = 'noeviction';
-  /** Told first. */
+  /** Told first, but of trials of rights. */
   script: Script = () => undefined;
+  /** Told of trials of rights: of scripts without keys, and of channels. */
+  rights: Script = () => undefined;
   /** Whether it writes byte by byte. */
   isSlow = false;
   /** Commands about data, in the order in which they came, each with what it was answered. */
@@ -156,8 +158,10 @@ export class FakeServer {
 
   #answer(socket: Socket, words: readonly string[]): void {
     const usual = ASKED[words[0] ?? ''];
-    const reply = this.script(words) ?? usual?.(this, words) ?? usualReply(words);
-    if (usual === undefined) this.received.push({ words, reply });
+    const isOfRights = isTrial(words);
+    const told = isOfRights ? this.rights(words) : this.script(words);
+    const reply = told ?? usual?.(this, words) ?? usualReply(words);
+    if (usual === undefined && !isOfRights) this.received.push({ words, reply });
     if (words[0] === 'ROLE') this.roleCount++;
     if (words[0] === this.#swallowed) {
       this.#swallowed = undefined;
@@ -174,6 +178,11 @@ export class FakeServer {
       for (const byte of Buffer.from(reply, 'latin1')) this.#slowly(socket, byte);
     else socket.write(reply, 'latin1');
   }
+}
+
+/** Whether the engine tries its rights with the command. */
+function isTrial([name, argument = '', keyCount]: readonly string[]): boolean {
+  return name === 'EVALSHA' ? keyCount === '0' : argument.endsWith(':rights');
 }
 
 /** To a command about data. */

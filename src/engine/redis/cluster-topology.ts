@@ -8,6 +8,7 @@ import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ControlConnection, type ReplyValue } from './control-connection.ts';
 import { isUnknownHost } from './error-reply.ts';
 import { SLOT_COUNT } from './layout.ts';
+import { trial } from './rights.ts';
 import { fieldsIn, judged } from './server-info.ts';
 import { StoreUnusable } from './servers.ts';
 import type { SlotRange, Topology, TopologyOptions, TopologySource } from './topology-source.ts';
@@ -23,6 +24,7 @@ interface Told extends Topology {
 
 export class ClusterTopology implements TopologySource {
   readonly usualReplicaCount = 1;
+  readonly trials = ['CLUSTER INFO', 'CLUSTER SLOTS', 'ASKING'].map((command) => trial(command));
   readonly #options: TopologyOptions;
   #nodes: readonly ServerAddress[];
   /** Nodes that failed when they were asked last, by address. */
@@ -51,6 +53,8 @@ export class ClusterTopology implements TopologySource {
     this.#remember(best.nodes);
     return best;
   }
+
+  async assertPermitted(): Promise<void> {}
 
   async agreesOn(): Promise<boolean> {
     return true;
@@ -86,7 +90,7 @@ export class ClusterTopology implements TopologySource {
     } catch (error) {
       this.#failed.add(addressText(node));
       this.#options.onLost(node, error as Error);
-      return judged(error, node);
+      return judged(error, node, this.#options.connection.login);
     }
   }
 

@@ -144,11 +144,9 @@ export class Dispatcher {
   }
 
   /** Calls `run` when the queue's changes of this turn are about to be sent, so that it may add some. */
-  beforeWrite({ partition, isReplicated }: QueuePlace, run: () => void): void {
-    const { servers, layout, clock } = this.#options;
-    const link = changeLink(isReplicated, servers.primaryOf(layout.slotOf(partition)));
-    const connection = link?.connection;
-    if (connection === undefined) clock.endOfTurn(run);
+  beforeWrite(place: QueuePlace, run: () => void): void {
+    const connection = this.#changeLinkOf(place)?.connection;
+    if (connection === undefined) this.#options.clock.endOfTurn(run);
     else connection.beforeWrite(run);
   }
 
@@ -196,22 +194,25 @@ export class Dispatcher {
       const asked = kind === ASK ? addressIn(text, connection!.address) : undefined;
       return this.#sendAgain(operation, asked, true);
     }
+    const words = () => firstWords(connection!.copyCommand());
     if (kind >= WRONG_TYPE) this.#options.onFault(text);
-    else {
-      const nameOf = () => commandName(connection!.copyCommand());
-      this.#options.onRefused(connection!.address, nameOf, text);
-    }
+    else this.#options.onRefused(connection!.address, () => words()[0] ?? '', text);
+    const failure = this.#failureOf(kind, text, words);
     this.leave(operation);
     operation.group = undefined;
     operation.errorText = text;
-    operation.onFailed(this.#failureOf(kind, text));
+    operation.onFailed(failure);
   }
 
-  /** `text`: of an error that ends an operation. */
-  #failureOf(kind: ReturnType<typeof errorKind>, text: string): Failure {
+  /** `text`: of an error that ends an operation; `words`: the first two of its command. */
+  #failureOf(
+    kind: ReturnType<typeof errorKind>,
+    text: string,
+    words: () => readonly string[],
+  ): Failure {
     if (kind === NO_MEMORY) return FULL;
     if (kind === REFUSED_CHANGE) return firstWord(text) === NO_REPLICAS ? SHORT : REFUSED;
-    if (kind === FAULT || !isUnwritten(text, this.#unwrittenLines)) return UNANSWERED;
+    if (kind === FAULT || !isUnwritten(text, words(), this.#unwrittenLines)) return UNANSWERED;
     return kind === NO_RIGHT ? FORBIDDEN : FOREIGN;
   }
 
@@ -242,9 +243,18 @@ export class Dispatcher {
   }
 
   /** Whether the queue's changes fail at once, as its primary has been away for a deadline. */
-  isAway({ partition, isReplicated }: QueuePlace): boolean {
+  isAway(place: QueuePlace): boolean {
+    return this.#isAway(this.#changeLinkOf(place));
+  }
+
+  /** Why the queue's changes fail while its primary is away. */
+  whyAway(place: QueuePlace): Failure {
+    return whyAway(this.#changeLinkOf(place));
+  }
+
+  #changeLinkOf({ partition, isReplicated }: QueuePlace): Link | undefined {
     const { servers, layout } = this.#options;
-    return this.#isAway(changeLink(isReplicated, servers.primaryOf(layout.slotOf(partition))));
+    return changeLink(isReplicated, servers.primaryOf(layout.slotOf(partition)));
   }
 
   #refuse(operation: Operation, failure: Failure, reason = ''): undefined {
@@ -272,7 +282,7 @@ export class Dispatcher {
 
   #beginAside(operation: Operation, primary: Primary | undefined): CommandBuffer | undefined {
     const link = linkOf(operation, primary);
-    if (this.#isClosed || this.#isAway(link)) return this.#refuse(operation, AWAY);
+    if (this.#isClosed || this.#isAway(link)) return this.#refuse(operation, whyAway(link));
     if (isShort(operation, primary)) return this.#refuse(operation, SHORT, TOO_FEW);
     const connection = link?.connection;
     const lane = laneOf(operation);
@@ -392,7 +402,7 @@ export class Dispatcher {
     const isOver = now >= operation.until || isTooFew;
     if (connection === undefined && !isOver && !this.#isAway(link)) return false;
     if (connection === undefined || isOver) {
-      this.#fail(operation, isTooFew ? SHORT : AWAY);
+      this.#fail(operation, isTooFew ? SHORT : whyAway(link));
       return true;
     }
     const { commands } = connection;
@@ -435,12 +445,20 @@ function changeLink(isReplicated: boolean, primary: Primary | undefined): Link |
   return isReplicated ? primary?.confirmed : primary?.changes;
 }
 
-/** The first word of a command. */
-function commandName(command: Buffer): string {
-  return command.toString('latin1', 0, COMMAND_NAME_END).split('\r\n', 3)[2] ?? '';
+function whyAway(link: Link | undefined): Failure {
+  return link?.isForbidden ? FORBIDDEN : AWAY;
 }
 
-const COMMAND_NAME_END = 64;
+/** The first two words of a command: its name, and that of a script. */
+function firstWords(command: Buffer): readonly string[] {
+  const [, , name = '', , second = ''] = command
+    .toString('latin1', 0, FIRST_BYTES)
+    .split('\r\n', 5);
+  return [name, second];
+}
+
+/** Enough for a call of a script. */
+const FIRST_BYTES = 128;
 
 /** Whether the change needs more replicas than its primary has. */
 function isShort(operation: Operation, primary: Primary | undefined): boolean {

@@ -36,8 +36,10 @@ export const MARKS = 8;
 export const WAKE_UPS = 9;
 
 const LETTERS = 'mxeqrnwhku';
+/** Of the cluster's own keys. */
+const CLUSTER_LETTER = 'c';
 
-type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
+export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
 
 export class Layout {
   readonly partitionCount: number;
@@ -79,7 +81,23 @@ export class Layout {
 
   /** The key of the cluster's own value of that name; all of them share a slot. */
   clusterKey(name: string): Buffer {
-    return Buffer.from(`{${this.#tags[0]}}${this.#owner}c:${name}`);
+    return Buffer.from(`{${this.#tags[0]}}${this.#owner}${CLUSTER_LETTER}:${name}`);
+  }
+
+  /** The pattern of all keys, or channels, of that kind, as access control lists have it. */
+  pattern(kind: KeyKind): string {
+    return this.#pattern(LETTERS[kind]!);
+  }
+
+  /** The pattern of the cluster's own keys. */
+  get clusterKeyPattern(): string {
+    return this.#pattern(CLUSTER_LETTER);
+  }
+
+  /** Access control lists take no spaces. */
+  #pattern(letter: string): string {
+    const owner = this.#owner.replace(/[*?[\]\\]/g, '\\$&').replaceAll(' ', '?');
+    return `{*}${owner}${letter}:*`;
   }
 
   #prefixesOf(kind: KeyKind): Span[] {

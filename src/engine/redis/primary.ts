@@ -21,6 +21,7 @@ import {
   RedisConnection,
 } from './redis-connection.ts';
 import { ARRAY, BULK, ERROR, INTEGER, kindSet, type Reply, STATUS } from './reply.ts';
+import type { Rights } from './rights.ts';
 import { evictionPolicyIn, fieldsIn } from './server-info.ts';
 
 const FIRST_PAUSE_MS = 50;
@@ -62,6 +63,8 @@ export interface PrimaryOptions extends ConnectionOptions {
   readonly allowsEviction: boolean;
   /** By which other members know the connections of this one; undefined for none. */
   connectionName(): string | undefined;
+  /** What the user must be permitted on each primary. */
+  readonly rights: Rights;
   /** The sources of the scripts that are called. */
   readonly scripts: readonly string[];
 }
@@ -197,19 +200,16 @@ function askRole(connection: RedisConnection, onRole: (role: Role | Error) => vo
 const ARRAYS = kindSet(ARRAY);
 const BULKS = kindSet(BULK);
 
-/** The user may not use a command that each connection needs. */
-export class NotPermitted extends Error {}
-
-function refusal(command: string, text: string): Error {
-  if (errorKind(text) !== NO_RIGHT) return new Error(text);
-  return new NotPermitted(`it does not permit ${command}: ${text}`);
-}
-
 /** The server is no primary, so that it is neither read nor changed. */
 class IsReplica extends Error {
   constructor() {
     super('it is a replica, and no primary any more');
   }
+}
+
+/** Whether a server has refused the user, or a command that the user may not use. */
+export function isOfRights(reason: Error): boolean {
+  return reason instanceof LoginRefused || errorKind(reason.message) === NO_RIGHT;
 }
 
 /** A connection that is made again. */
@@ -218,6 +218,8 @@ export class Link {
   connection: RedisConnection | undefined;
   /** Since when there is no connection, on the clock's `now`; undefined while there is one. */
   awaySince: number | undefined;
+  /** Whether there is no connection because the user lacks rights, or its password is wrong. */
+  isForbidden = false;
   readonly #address: ServerAddress;
   readonly #options: PrimaryOptions;
   readonly #observer: LinkObserver;
@@ -299,7 +301,7 @@ export class Link {
     setName(made, this.#options.connectionName());
     if (this.#isForPrimary) {
       askRole(made, (role) => {
-        if (role instanceof Error) made.fail(refusal('ROLE', role.message));
+        if (role instanceof Error) made.fail(role);
         else if (role.replicaCount === undefined) made.fail(new IsReplica());
       });
     }
@@ -322,9 +324,7 @@ export class Link {
       replyKinds: BULKS,
       onReply: (reply) => {
         // A server that loads its data cannot take scripts yet; the first calls bring it back here.
-        if (reply.kind === ERROR && !this.#isEnded) {
-          return made.fail(refusal('SCRIPT LOAD', reply.text));
-        }
+        if (reply.kind === ERROR && !this.#isEnded) return made.fail(new Error(reply.text));
         if (--left === 0) this.#onReady(made);
       },
       onLost: () => {},
@@ -337,6 +337,7 @@ export class Link {
     if (this.#isEnded) return;
     this.connection = made;
     this.awaySince = undefined;
+    this.isForbidden = false;
     this.#pauseMs = FIRST_PAUSE_MS;
     this.#observer.onReady();
   }
@@ -348,6 +349,7 @@ export class Link {
     const { deadlineMs } = this.#options;
     // A server that owes a reply has been away for as long.
     this.awaySince ??= this.#clock.now() - (reason instanceof NoReply ? deadlineMs : 0);
+    this.isForbidden = isOfRights(reason);
     const pauseMs = reason instanceof LoginRefused ? PAUSE_MS_MAX : this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS_MAX);
     this.#again = this.#clock.after(pauseMs, () => this.#connect());

@@ -32,16 +32,19 @@ export const OUT_SECONDS = 3600;
 const WAITING_SECONDS = 86400;
 
 /**
- * Tells the member whose poll waits longest that there is an item; those that do not listen are dropped.
- * Returns false where nobody is left. A member that was told says again that it waits.
+ * Notifies the member whose poll waits longest that there is an item; members that do not listen are dropped.
+ * Returns false if none is left. A notified member reports again that it waits. A server that forbids the
+ * notification to the user makes these polls wait for their next look, and refuses nothing.
  */
 const WAKE = `
 local function wake(waiting, channel, queue)
   while true do
     local first = redis.call('ZRANGE', waiting, 0, 0)[1]
     if not first then return false end
+    local count = redis.pcall('SPUBLISH', channel .. first, queue)
+    if type(count) == 'table' then return false end
     redis.call('ZREM', waiting, first)
-    if redis.call('SPUBLISH', channel .. first, queue) > 0 then return true end
+    if count > 0 then return true end
   end
 end
 `;

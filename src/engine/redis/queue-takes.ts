@@ -12,7 +12,7 @@ import type { Span } from '../../base/span.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import { TimerWheel } from '../../base/timer-wheel.ts';
 import { ABSENT, ANSWERED, APPLIED, FOUND, LOST, type Outcome, type Receiver } from '../engine.ts';
-import { AWAY, type Failure, UNANSWERED, UNCONFIRMED } from './failure.ts';
+import { type Failure, UNANSWERED, UNCONFIRMED } from './failure.ts';
 import {
   LEAVING,
   type LocalQueue,
@@ -80,7 +80,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const queue = this.#queues.get(name);
     const isUnasked = queue.firstUnasked !== undefined;
     if (isUnasked && this.#context.dispatcher.isAway(queue)) {
-      this.#context.fail(receiver, AWAY);
+      this.#context.fail(receiver, this.#context.dispatcher.whyAway(queue));
       return ANSWERED;
     }
     // What comes next belongs to the takes that wait.
@@ -351,7 +351,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const isAway = this.#context.dispatcher.isAway(take.queue);
     if (!isAway && !take.mayHold) return this.#answer(take, ABSENT);
     this.#abandon(take);
-    this.#context.fail(take.receiver, AWAY);
+    this.#context.fail(take.receiver, this.#context.dispatcher.whyAway(take.queue));
   }
 
   #answer(take: QueueTake, outcome: Outcome): void {

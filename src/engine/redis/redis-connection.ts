@@ -25,7 +25,7 @@ interface Batch {
   readonly end: number;
 }
 
-interface Login {
+export interface Login {
   /** Undefined for the default user. */
   readonly user: string | undefined;
   /** Undefined where none is asked for. */

@@ -34,6 +34,7 @@ import type { ConnectionOptions } from './redis-connection.ts';
 import { RedisMaps } from './redis-maps.ts';
 import { RedisMemberStore } from './redis-member-store.ts';
 import { RedisQueues } from './redis-queues.ts';
+import { Rights } from './rights.ts';
 import { ServerTime } from './server-time.ts';
 import { evictionText } from './server-warnings.ts';
 import type { Servers, ServersObserver } from './servers.ts';
@@ -102,7 +103,11 @@ export class RedisEngine implements Engine, ChangeWork {
     const mayChange = () => this.#life.hasLease;
     this.#namePrefix = namePrefix(clusterName);
     const connectionName = () => this.#life.uuid && this.#namePrefix + this.#life.uuid;
-    const connection = { ...options, scripts, mayChange, connectionName, counter: this.#counter };
+    const layout = new Layout(clusterName, partitionCount);
+    const connection = {
+      ...{ ...options, scripts, mayChange, connectionName, counter: this.#counter },
+      rights: new Rights(layout),
+    };
     this.#servers = options.connect(connection, {
       onReady: () => {
         memberStore.look();
@@ -118,7 +123,6 @@ export class RedisEngine implements Engine, ChangeWork {
       },
       onTime: (serverMs, askedAt) => time.set(serverMs, askedAt),
     });
-    const layout = new Layout(clusterName, partitionCount);
     const servers = this.#servers;
     const versions = new HybridClock(time);
     const onFault = (text: string) => options.onFault(text);

@@ -9,7 +9,8 @@ import { header } from './command-buffer.ts';
 /** Commands that write, and the functions of queue-scripts.ts that do. */
 const WRITE =
   /redis\.p?call\('(?:HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop)\(/;
-const FAILED_AT = / script: (\w+), on @user_script:(\d+)/;
+/** Redis names the script, too; Valkey 9 does not. */
+const FAILED_AT = / script: .*on @user_script:(\d+)/;
 
 export interface Script {
   readonly source: string;
@@ -26,13 +27,17 @@ export function unwrittenLines(
   return new Map(sources.map((source) => [shaOf(source), linesTillWrite(source)]));
 }
 
-/** Whether the error of a command, or of a script, says that nothing was written before it. */
+/**
+ * Whether the error of a command, or of a script, says that nothing was written before it. `words`: the first
+ * two words of the command.
+ */
 export function isUnwritten(
   text: string,
+  [, sha = '']: readonly string[],
   lines: ReadonlyMap<string, ReadonlySet<number>>,
 ): boolean {
   if (!text.includes(' script: ')) return true;
-  const [, sha = '', line] = FAILED_AT.exec(text) ?? [];
+  const [, line] = FAILED_AT.exec(text) ?? [];
   return lines.get(sha)?.has(Number(line)) ?? false;
 }
 

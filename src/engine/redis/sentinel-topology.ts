@@ -8,6 +8,7 @@ import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ControlConnection, ServerError } from './control-connection.ts';
 import { SLOT_COUNT } from './layout.ts';
 import { LoginRefused } from './redis-connection.ts';
+import { assertPermitted, trial } from './rights.ts';
 import { SentinelMajority } from './sentinel-majority.ts';
 import { judged, modeOf } from './server-info.ts';
 import { StoreUnusable } from './servers.ts';
@@ -27,6 +28,7 @@ interface Faults {
 
 export class SentinelTopology implements TopologySource {
   readonly usualReplicaCount = 1;
+  readonly trials = [];
   readonly #options: TopologyOptions;
   readonly #name: string;
   /** The Sentinel that told it last, first. */
@@ -71,6 +73,30 @@ export class SentinelTopology implements TopologySource {
     throw faults.told ?? faults.unusable ?? faults.lost ?? new Error('no Sentinel answers');
   }
 
+  /** Each Sentinel is tried that answers. */
+  async assertPermitted(): Promise<void> {
+    const { user } = this.#options.connection.login;
+    const trials = [
+      trial('PING'),
+      trial('SENTINEL MYID'),
+      trial('SENTINEL GET-MASTER-ADDR-BY-NAME', this.#name),
+      trial('SENTINEL SENTINELS', this.#name),
+      { command: 'SUBSCRIBE', words: ['SUBSCRIBE', SWITCHED], pattern: SWITCHED },
+    ];
+    await Promise.all(
+      this.#sentinels.map(async (address) => {
+        const control = this.#connected(undefined, address, true);
+        try {
+          await assertPermitted(control, user, trials);
+        } catch (error) {
+          if (error instanceof StoreUnusable) throw error;
+        } finally {
+          control.end();
+        }
+      }),
+    );
+  }
+
   async agreesOn(primary: ServerAddress): Promise<boolean> {
     return await this.#majority.names(primary);
   }
@@ -103,7 +129,7 @@ export class SentinelTopology implements TopologySource {
         );
       }
       if (!(error instanceof StoreUnusable)) this.#options.onLost(address, error as Error);
-      throw judged(error, address);
+      throw judged(error, address, this.#options.connection.login);
     }
   }
 
@@ -132,7 +158,7 @@ export class SentinelTopology implements TopologySource {
       return undefined;
     } catch (error) {
       this.#options.onLost(address, error as Error);
-      return judged(error, address);
+      return judged(error, address, this.#options.connection.login);
     }
   }
 

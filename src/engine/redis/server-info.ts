@@ -3,8 +3,8 @@
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ControlConnection } from './control-connection.ts';
 import { ServerError } from './control-connection.ts';
-import { firstWord } from './error-reply.ts';
-import { LoginRefused } from './redis-connection.ts';
+import { errorKind, NO_RIGHT } from './error-reply.ts';
+import { type Login, LoginRefused } from './redis-connection.ts';
 import { StoreUnusable } from './servers.ts';
 
 const MAJOR_MIN = 7;
@@ -46,13 +46,20 @@ export function evictionPolicyIn(fields: ReadonlyMap<string, string>): string | 
 }
 
 /** The same error, or StoreUnusable where asking again does not help: a wrong password, for example. */
-export function judged(error: unknown, address: ServerAddress): Error {
+export function judged(error: unknown, address: ServerAddress, { user }: Login): Error {
   const { message } = error as Error;
   if (error instanceof LoginRefused) {
     return new StoreUnusable(`Cannot log in to the server ${addressText(address)}: ${message}`);
   }
-  if (error instanceof ServerError && firstWord(message) === 'NOPERM') {
-    return new StoreUnusable(`Cannot use the server ${addressText(address)}: ${message}`);
+  if (error instanceof ServerError && errorKind(message) === NO_RIGHT) {
+    return new StoreUnusable(
+      `Cannot use the server ${addressText(address)}: it refuses ${userText(user)}: ${message}`,
+    );
   }
   return error as Error;
+}
+
+/** The user, in a sentence. */
+export function userText(user: string | undefined): string {
+  return user === undefined ? 'the default user' : `the user "${user}"`;
 }

@@ -10,7 +10,7 @@ import type { EngineUrl } from '../../base/engine-url.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ControlConnection } from './control-connection.ts';
 import { SLOT_COUNT } from './layout.ts';
-import { NotPermitted, Primary, type PrimaryOptions } from './primary.ts';
+import { Primary, type PrimaryOptions } from './primary.ts';
 import { judged } from './server-info.ts';
 import { warningsOf } from './server-warnings.ts';
 import { type Servers, type ServersObserver, StoreUnusable } from './servers.ts';
@@ -50,8 +50,8 @@ export class StoreServers implements Servers {
   #next: Timer | undefined;
   #check: Timer | undefined;
   #isClosed = false;
-  /** Why the start cannot go on. */
-  #unusable: StoreUnusable | undefined;
+  /** Primaries that the user has the rights on. */
+  readonly #permitted = new WeakSet<Primary>();
   /** Wakes the opening, which looks whether it may end. */
   #onProgress: () => void = () => {};
 
@@ -110,6 +110,9 @@ export class StoreServers implements Servers {
 
   async open(): Promise<void> {
     while (!(await this.#isFound())) await this.#pause(LOOK_MS_OFF);
+    // Before connections are awaited that are not ready without some of the rights.
+    await this.#source!.assertPermitted();
+    await Promise.all(this.primaries.map((primary) => this.#assertPermitted(primary)));
     const end = this.#clock.now() + this.#options.deadlineMs;
     // A part of the primaries is enough where the others do not come.
     while (!this.#isConnected(this.#clock.now() >= end)) await this.#pause(LOOK_MS_OFF);
@@ -120,21 +123,41 @@ export class StoreServers implements Servers {
     const warnings: string[] = [];
     const { usualReplicaCount } = this;
     const { allowsEviction } = this.#options;
-    for (const { address } of this.primaries) {
-      const control = new ControlConnection(address, this.#topologyOptions.connection);
-      try {
-        warnings.push(
-          ...(await warningsOf(control, { usualReplicaCount, replicaCount, allowsEviction })),
-        );
-      } catch (error) {
-        const fault = judged(error, address);
-        if (fault instanceof StoreUnusable) throw fault;
-        this.#observer.onLost(address, fault);
-      } finally {
-        control.end();
-      }
+    for (const primary of this.primaries) {
+      await this.#assertPermitted(primary);
+      await this.#ask(primary, async (control) => {
+        const needed = { usualReplicaCount, replicaCount, allowsEviction };
+        warnings.push(...(await warningsOf(control, needed)));
+      });
     }
     return warnings;
+  }
+
+  /** A server that gives no answer is tried again by `inspect`. */
+  async #assertPermitted(primary: Primary): Promise<void> {
+    if (this.#permitted.has(primary)) return;
+    const { rights, login } = this.#options;
+    await this.#ask(primary, async (control) => {
+      await rights.assertOn(control, login.user, this.#source!.trials);
+      this.#permitted.add(primary);
+    });
+  }
+
+  /** Rejects only with StoreUnusable. */
+  async #ask(
+    { address }: Primary,
+    run: (control: ControlConnection) => Promise<void>,
+  ): Promise<void> {
+    const control = new ControlConnection(address, this.#topologyOptions.connection);
+    try {
+      await run(control);
+    } catch (error) {
+      const fault = judged(error, address, this.#options.login);
+      if (fault instanceof StoreUnusable) throw fault;
+      this.#observer.onLost(address, fault);
+    } finally {
+      control.end();
+    }
   }
 
   close(): void {
@@ -169,16 +192,10 @@ export class StoreServers implements Servers {
 
   #isConnected(isPartEnough: boolean): boolean {
     this.#assertOpen();
-    if (this.#unusable !== undefined) throw this.#unusable;
     const { primaries } = this;
     return isPartEnough
       ? primaries.some(({ isReady }) => isReady)
       : primaries.length > 0 && primaries.every(({ isReady }) => isReady);
-  }
-
-  #onNotPermitted(address: ServerAddress, { message }: NotPermitted): void {
-    this.#unusable = new StoreUnusable(`Cannot use the server ${addressText(address)}: ${message}`);
-    this.#onProgress();
   }
 
   #assertOpen(): void {
@@ -267,7 +284,6 @@ export class StoreServers implements Servers {
       onEviction: (policy) => this.#observer.onEviction(address, policy),
       onLost: (where, reason) => {
         this.#observer.onLost(where, reason);
-        if (reason instanceof NotPermitted) this.#onNotPermitted(where, reason);
         this.look();
       },
     });

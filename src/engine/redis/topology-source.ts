@@ -2,6 +2,7 @@
 import type { EngineUrl } from '../../base/engine-url.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { ConnectionOptions } from './redis-connection.ts';
+import type { Trial } from './rights.ts';
 
 /** A run of slots with one primary. */
 export interface SlotRange {
@@ -25,6 +26,10 @@ export interface TopologySource {
    * StoreUnusable where asking again does not help.
    */
   look(): Promise<Topology>;
+  /** Commands that this kind of servers needs, beside those of the engine. */
+  readonly trials: readonly Trial[];
+  /** Rejects with StoreUnusable if the user lacks rights on a server that has no data. */
+  assertPermitted(): Promise<void>;
   /** See Servers. */
   agreesOn(primary: ServerAddress): Promise<boolean>;
   end(): void;

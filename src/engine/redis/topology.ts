@@ -45,7 +45,7 @@ async function askedMode(address: ServerAddress, options: ConnectionOptions): Pr
   try {
     return await modeOf(control);
   } catch (error) {
-    throw judged(error, address);
+    throw judged(error, address, options.login);
   } finally {
     control.end();
   }
@@ -64,6 +64,8 @@ function oneServer(url: EngineUrl, address: ServerAddress): TopologySource {
   };
   return {
     usualReplicaCount: 0,
+    trials: [],
+    assertPermitted: () => Promise.resolve(),
     look: () => Promise.resolve(topology),
     agreesOn: () => Promise.resolve(true),
     end: () => {},
