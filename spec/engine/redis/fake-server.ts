@@ -61,6 +61,10 @@ export class FakeServer {
   roleCount = 0;
   /** The command whose next reply is lost on the way. */
   #swallowed: string | undefined;
+  /** The command whose next reply is late, and the connection on which replies are held. */
+  #heldFrom: string | undefined;
+  #held: Socket | undefined;
+  #heldReplies: string[] = [];
   /** The port; 0 before the start. */
   port = 0;
   #slowed: Promise<void> = Promise.resolve();
@@ -108,6 +112,20 @@ export class FakeServer {
   /** The next reply to such a command is lost on the way. */
   swallowNext(command: string): void {
     this.#swallowed = command;
+  }
+
+  /** The next reply to such a command is late, as are those behind it on its connection: see `release`. */
+  holdNext(command: string): void {
+    this.#heldFrom = command;
+  }
+
+  /** Sends the replies that were held, in order. Returns their number. */
+  release(): number {
+    const replies = this.#heldReplies;
+    this.#held?.write(replies.join(''), 'latin1');
+    this.#held = undefined;
+    this.#heldReplies = [];
+    return replies.length;
   }
 
   /** Answers the command that was met with silence last. */
@@ -165,6 +183,14 @@ export class FakeServer {
     if (words[0] === 'ROLE') this.roleCount++;
     if (words[0] === this.#swallowed) {
       this.#swallowed = undefined;
+      return;
+    }
+    if (words[0] === this.#heldFrom) {
+      this.#heldFrom = undefined;
+      this.#held = socket;
+    }
+    if (socket === this.#held) {
+      this.#heldReplies.push(reply);
       return;
     }
     if (words[0] === 'SUBSCRIBE') this.#subscribers.add(socket);

@@ -109,6 +109,26 @@ test('a reply that comes twice ends the connection', async () => {
   });
 });
 
+test('an ECHO whose reply is late ends no connection', async () => {
+  await withStore(server.url, {}, async (store) => {
+    let count = 0;
+    server.script = ([name]) => {
+      if (name === 'ECHO') count++;
+      return undefined;
+    };
+    server.holdNext('ECHO');
+    // Further numbers are sent behind it, by the same connection and by the others.
+    await until(() => count > 6);
+    const heldCount = server.release();
+    assert(heldCount > 1);
+    const seen = count;
+    await until(() => count > seen + 3);
+    assert.deepEqual(store.lost, []);
+    assert.equal(await set(store.engine, 'key', 'value'), APPLIED);
+    assert.equal(await get(store.engine, 'key'), ABSENT);
+  });
+});
+
 test('an ECHO that is refused ends no connection', async () => {
   await withStore(server.url, {}, async (store) => {
     const echoes: string[] = [];
