@@ -21,6 +21,7 @@ import { holdSuite } from '../engine/holds.case.ts';
 import { dataCases } from '../integration/data.case.ts';
 import { EngineServer } from './engine-server.ts';
 import { asked, type ServerGroup, startCluster, startWatched } from './server-group.ts';
+import { until } from './server-process.ts';
 import { storeEngine, subjectOf } from './store-engines.ts';
 
 const PAGE = new URL('../../docs/several-members.md', import.meta.url);
@@ -174,7 +175,12 @@ describe('The rights on one server', () => {
   for (const right of ['-spublish', 'resetchannels']) {
     it(`${right} in use: an offer is applied, and another member's poll gets the item`, async () => {
       await makeUser(server.port, OF_ONE);
-      const engines = [await engineOn(server.port), await engineOn(server.port)];
+      const refused: string[] = [];
+      const onRefused = (_: unknown, command: () => string) => refused.push(command());
+      const engines = [
+        await engineOn(server.port, { onRefused }),
+        await engineOn(server.port, { onRefused }),
+      ];
       const [one, other] = engines.map((engine) => new Asker(engine)) as [Asker, Asker];
       const { keeper } = one.wait('awaited', 10_000);
       await sleep(300);
@@ -182,6 +188,7 @@ describe('The rights on one server', () => {
       assert.equal((await other.offer('awaited', 'item')).outcome, APPLIED);
       const { outcome, value } = await keeper.answered;
       assert.deepEqual([outcome, value], [FOUND, 'item']);
+      if (right === 'resetchannels') await until(async () => refused.includes('SSUBSCRIBE'));
       await Promise.all(engines.map((engine) => engine.close()));
     });
   }

@@ -63,6 +63,8 @@ export interface PrimaryOptions extends ConnectionOptions {
   readonly allowsEviction: boolean;
   /** By which other members know the connections of this one; undefined for none. */
   connectionName(): string | undefined;
+  /** A server has refused a command. `command` returns its name. */
+  onRefused(address: ServerAddress, command: () => string, text: string): void;
   /** What the user must be permitted on each primary. */
   readonly rights: Rights;
   /** The sources of the scripts that are called. */

@@ -9,7 +9,7 @@ import type { ServerAddress } from '../../base/server-address.ts';
 import type { ViewedBytes } from '../../base/short-copies.ts';
 import { Span } from '../../base/span.ts';
 import { header } from './command-buffer.ts';
-import { addressIn, errorKind, MOVED } from './error-reply.ts';
+import { addressIn, errorKind, MOVED, NO_RIGHT } from './error-reply.ts';
 import { type Layout, WAKE_UPS } from './layout.ts';
 import { Link, type Primary, type PrimaryOptions } from './primary.ts';
 import { OutOfStep } from './redis-connection.ts';
@@ -182,10 +182,11 @@ class Subscriber {
       if (reply.next().text === SUBSCRIBED) return this.#options.onListening(partition);
       return this.#link.connection?.fail(new OutOfStep());
     }
-    const { servers, layout } = this.#options;
+    const { servers, layout, connection } = this.#options;
     const { text } = reply;
-    const isMoved = errorKind(text) === MOVED;
-    const address = isMoved ? addressIn(text, this.#address) : undefined;
+    const kind = errorKind(text);
+    if (kind === NO_RIGHT) connection.onRefused(this.#address, () => 'SSUBSCRIBE', text);
+    const address = kind === MOVED ? addressIn(text, this.#address) : undefined;
     if (address !== undefined) servers.onMoved(layout.slotOf(partition), address);
     else servers.look();
     this.#stop(partition);
