@@ -1,37 +1,37 @@
-/** The things that a response depends on, and delivers: stored data, an item, pinned bytes. */
+/** The resources behind a response: stored data it waits for, the item it delivers, pinned bytes. */
 
-/** Bytes that are sent without a copy; released once, when the last one has been taken. */
+/** Bytes that are sent without a copy. They are released once, after the last byte has been sent. */
 export interface Pinned {
   /** Whether their memory is counted elsewhere; otherwise the budget for bytes in flight counts it. */
   readonly isCounted: boolean;
   release(): void;
 }
 
-/** The hold of an item that a response delivers. */
+/** A queue item that a response delivers and that returns to its queue if the response is not sent. */
 export interface ItemHold {
-  /** Called once. True: the response leaves. False: it cannot any more, and the item returns. */
+  /** Called once. True: the response is being sent. False: it will never be sent; the item returns. */
   acknowledge(isDelivered: boolean): void;
 }
 
-/** `partition` of an answer that depends on no stored data. */
+/** The `partition` of a response that depends on no stored data. */
 export const INDEPENDENT = -2;
-/** `partition` of an answer that depends on all partitions as they are now. */
+/** The `partition` of a response that depends on the present state of all partitions. */
 export const EVERY_PARTITION = -1;
 
-/** Decides when answers may leave. Its owner calls each sender's `release` when more may go. */
+/** Decides when responses may be sent. Its owner calls each sender's `release` when more may be. */
 export interface AnswerDelay {
-  /** Whether no answer at all may leave before the next release. */
+  /** Whether no response at all may be sent before the next release. */
   readonly delaysAll: boolean;
-  /** Whether an answer that depends on this sequence of the partition has to wait. */
+  /** Whether a response that depends on this sequence of the partition has to wait. */
   delays(partition: number, sequence: number): boolean;
-  /** The present sequence of every partition, copied. */
+  /** Returns a copy of the present sequence of every partition. */
   sequences(): Float64Array;
 }
 
-/** Sends answers that may depend on stored data: an HTTP server, or maps and queues in process. */
+/** Sends responses that may depend on stored data: an HTTP server, or in-process maps and queues. */
 export interface AnswerSender {
-  /** More answers may leave: sends those that no longer have to wait. */
+  /** Sends the delayed responses that no longer have to wait. */
   release(): void;
-  /** The delayed answers must never be shown: their receivers get that the outcome is unknown. */
+  /** Discards the delayed responses; each receiver is informed that its outcome is unknown. */
   disownDelayed(): void;
 }

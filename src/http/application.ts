@@ -1,32 +1,32 @@
 /**
- * The application that the HTTP engine serves.
- * Each request has a slot (request-slot.ts) with a handler of its own, which is reused for other
- * requests, also of other connections. The handler answers through its exchange, at once or in a later
- * turn. A connection's requests begin in the order sent; several may be under way.
+ * The application that the HTTP server runs.
+ * Each request occupies a slot (request-slot.ts), which has its own handler and is reused for requests
+ * of any connection. The handler responds through its exchange, immediately or in a later turn. The
+ * requests of a connection begin in the order sent; several may be under way at a time.
  */
 import type { Exchange } from './exchange.ts';
 
-/** The application: makes the handler of a slot. */
+/** Creates the handler of each slot. */
 export interface Application {
   open(exchange: Exchange): RequestHandler;
 }
 
 export interface RequestHandler {
   /**
-   * Whether no other request of the connection may be under way beside this one. Asked once the request
-   * is admitted, and again when it has outlived its run.
+   * Whether no other request of the connection may be under way at the same time. Read when the request
+   * is admitted, and again if it is still under way after `run`.
    */
   readonly isAlone: boolean;
   /**
-   * The head of a request is complete, its content is not read yet. True: continue with it. False: the
-   * handler has answered; the content is dropped.
+   * Called when the head of a request is complete, before its content is read. True: the request
+   * continues. False: the handler has responded, and the content is dropped.
    */
   admit(): boolean;
-  /** The request is complete; its answer may come later. */
+  /** Runs the complete request. The response may follow in a later turn. */
   run(): void;
   /**
-   * Called while an answer is owed: the client has gone, or has sent its last. A request that waits for
-   * a condition is answered now.
+   * Called while the request is unanswered, if the client has disconnected or will send nothing more. A
+   * request that waits for a condition must respond now.
    */
   hurry(): void;
 }

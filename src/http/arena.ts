@@ -1,11 +1,11 @@
 /**
- * The buffer that the responses of all connections are written into before they are handed to their
- * sockets. Each connection's responses of one turn lie in it in one run, so they leave in one write.
- * The kernel usually takes a run at once, then its place is reused. A buffer with bytes that are still
- * being sent is left to that write, and a new one takes its place.
+ * The output buffer shared by all connections. The responses of a connection in one turn form one
+ * contiguous run, which is sent with one write. The kernel usually accepts a run immediately, and its
+ * space is reused. A buffer with bytes that are still being sent is left to that write and replaced by a
+ * new one.
  *
- * Each buffer begins with the texts that are sent most often: copying within one buffer takes a third
- * of the time of copying from another (bench: short-copies).
+ * Each buffer begins with the most frequent response texts: copying within one buffer takes a third of
+ * the time of copying from another (bench: short-copies).
  */
 import assert from 'node:assert/strict';
 import { isFieldValue } from '../base/field-value.ts';
@@ -13,49 +13,49 @@ import { copyRange, copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import { statusLine } from './status.ts';
 
-/** Size of the buffer in bytes: room for the responses to a full read of pipelined requests. */
+/** Size of the buffer, in bytes: room for the responses to one full read of pipelined requests. */
 const ARENA_BYTES = 262144;
-/** Bytes kept for each prepared text. */
+/** Space reserved for each prepared text, in bytes. */
 const PREPARED_BYTES = 256;
-/** Content types up to so many bytes are kept in the prepared text. */
+/** Longest content type that becomes part of a prepared text, in bytes. */
 const TYPE_BYTES_MAX = 96;
 
-/** Views that are kept, a power of two: a turn's short runs of all connections, and more. */
+/** Number of cached views, a power of two: more than the short runs of all connections in one turn. */
 const VIEW_COUNT = 256;
 
-/** The prepared texts: whole responses, and heads up to the value of Content-Length. */
+/** Indexes of the prepared texts: complete responses, and heads up to the value of Content-Length. */
 export const EMPTY_200 = 0;
 export const EMPTY_204 = 1;
 export const UNTYPED_200 = 2;
-/** With the last content type sent. */
+/** The head with the content type that was sent last. */
 const TYPED_200 = 3;
 const PREPARED_COUNT = 4;
 
 export class OutputArena {
   buffer: Buffer = NOTHING;
-  /** Offset at which the next byte goes. */
+  /** Offset of the next byte to be written. */
   used = 0;
-  /** Of the buffer. */
+  /** The buffer's memory, with its view. */
   #memory = NO_MEMORY;
-  /** Views of runs, for reuse, as runs lie where others were: each at the place that `view` computes. */
+  /** Views of earlier runs, reused for runs of the same position and length; `view` computes the index. */
   #views: (Buffer | undefined)[] = [];
-  /** Runs in the buffer that have not been handed to their sockets. */
+  /** Number of runs in the buffer that have not been handed to their sockets. */
   #runs = 0;
-  /** Second of wall time in the Date field. */
+  /** The time in the Date field, in seconds since 1970 UTC. */
   #second = -1;
-  /** The fields of every response, each with its line end: Date (RFC 9110 section 6.6.1) and others. */
+  /** The header fields of every response, each with CR LF: Date (RFC 9110 section 6.6.1) and others. */
   dateLine = '';
   readonly #otherLines: string;
-  /** The content type in TYPED_200. */
+  /** The content type of TYPED_200. */
   #type: Buffer = NOTHING;
-  /** Lengths of the prepared texts, by place. */
+  /** Lengths of the prepared texts, in bytes, by index. */
   readonly #lengths = new Int32Array(PREPARED_COUNT);
   readonly #typeBytesMax: number;
   readonly #onBadType: () => void;
 
   /**
-   * `otherLines`: fields of every response besides Date, each with its line end. `onBadType` is called for a
-   * content type left out: over `typeBytesMax` bytes, or no field's value.
+   * `otherLines`: header fields of every response besides Date, each with CR LF. `onBadType` is called
+   * when a content type is omitted, because it exceeds `typeBytesMax` bytes or is not a valid field value.
    */
   constructor(
     otherLines = '',
@@ -67,7 +67,7 @@ export class OutputArena {
     this.#onBadType = onBadType;
   }
 
-  /** Sets the time, once a turn: milliseconds since 1970 UTC. */
+  /** Sets the wall time, in ms since 1970 UTC. Called once a turn. */
   tick(wallMs: number): void {
     const second = Math.floor(wallMs / 1000);
     if (second === this.#second) return;
@@ -76,7 +76,7 @@ export class OutputArena {
     if (this.buffer !== NOTHING) this.#prepare();
   }
 
-  /** Makes room for `bytes`; may put a new buffer in place. */
+  /** Ensures room for `bytes`; may replace the buffer. */
   makeRoom(bytes: number): void {
     if (this.used + bytes <= this.buffer.length) return;
     this.#memory = new ViewedBytes(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
@@ -87,12 +87,12 @@ export class OutputArena {
     this.#prepare();
   }
 
-  /** A run begins in the present buffer. */
+  /** Begins a run in the present buffer. */
   openRun(): void {
     this.#runs++;
   }
 
-  /** A run of `buffer` has been handed over; `isTaken`: the kernel has all of it. */
+  /** Ends a run of `buffer`, which has been handed over. `isTaken`: whether the kernel has all of it. */
   closeRun(buffer: Buffer, isTaken: boolean): void {
     if (buffer !== this.buffer) return;
     if (this.#runs === 0) assert.fail('a run is closed once');
@@ -102,7 +102,7 @@ export class OutputArena {
     } else if (--this.#runs === 0) this.used = PREPARED_BYTES_ALL;
   }
 
-  /** The bytes of a run. A new view costs as much as writing a short answer. */
+  /** Returns a view of a run, cached because a new one costs as much as writing a short response. */
   view(buffer: Buffer, start: number, end: number): Buffer {
     if (buffer !== this.buffer) return buffer.subarray(start, end);
     const length = end - start;
@@ -114,7 +114,7 @@ export class OutputArena {
     return view;
   }
 
-  /** Writes one of the prepared texts. Here and below, makeRoom must have been called. */
+  /** Writes a prepared text. All methods that write require an earlier call of `makeRoom`. */
   writePrepared(place: number): void {
     const start = place * PREPARED_BYTES;
     const length = this.#lengths[place] as number;
@@ -123,8 +123,8 @@ export class OutputArena {
   }
 
   /**
-   * Writes the head of a 200 with that content type up to the value of Content-Length. A type that is no
-   * field's value, which a log or another member's data may have, is left out: it could begin other fields.
+   * Writes the head of a 200 with this content type, up to the value of Content-Length. A type that is not
+   * a valid field value is omitted, as it could inject fields; a log or another member may contain one.
    */
   writeTypedHead(bytes: Buffer, start: number, end: number): void {
     const type = this.#type;
@@ -139,14 +139,14 @@ export class OutputArena {
     this.writePrepared(TYPED_200);
   }
 
-  /** Whether the content type may be written; otherwise that is reported. */
+  /** Whether the content type may be written; if not, calls `onBadType`. */
   acceptsType(bytes: Buffer, start: number, end: number): boolean {
     if (end - start <= this.#typeBytesMax && isFieldValue(bytes, start, end)) return true;
     this.#onBadType();
     return false;
   }
 
-  /** Writes the end of a head: the line end of its last field and the empty line. */
+  /** Writes the end of a head: the last field's CR LF and the empty line. */
   writeHeadEnd(): void {
     const { buffer, used } = this;
     buffer[used] = 0x0d;
@@ -156,12 +156,12 @@ export class OutputArena {
     this.used = used + 4;
   }
 
-  /** Writes ASCII. */
+  /** Writes ASCII text. */
   writeText(text: string): void {
     this.used += this.buffer.write(text, this.used, 'latin1');
   }
 
-  /** Writes a whole number from 0 up in decimal. */
+  /** Writes a non-negative integer in decimal. */
   writeNumber(value: number): void {
     let digits = 1;
     for (let limit = 10; value >= limit; limit *= 10) digits++;
@@ -180,7 +180,7 @@ export class OutputArena {
     this.used += span.end - span.start;
   }
 
-  /** Writes bytes of another buffer. */
+  /** Writes the bytes of another buffer from `start` to `end`. */
   writeBytes(bytes: Buffer, start: number, end: number): void {
     copyRange(this.#memory, this.used, bytes, undefined, start, end);
     this.used += end - start;

@@ -1,13 +1,13 @@
-/** The limits at which a connection runs no further requests, as too many of its answers wait. */
+/** The limits for waiting responses beyond which a connection runs no further requests. */
 import type { ConnectionHost } from './connection-host.ts';
 import type { ConnectionRequests } from './connection-requests.ts';
 import type { ResponseQueue } from './response-queue.ts';
 
-/** Requests are not run while more bytes than this wait to be sent; less where the budget is used up. */
+/** Limit for the responses of a connection that wait, in bytes; the lower one holds in a full budget. */
 const UNSENT_BYTES_MAX = 1048576;
 const UNSENT_BYTES_CROWD = 65536;
 
-/** Whether the most answers wait: those to be sent, and those that wait for their place. */
+/** Whether the limit is reached, for responses to be sent and those waiting for earlier ones. */
 export function isFull(
   responses: ResponseQueue,
   { keptBytes }: ConnectionRequests,

@@ -1,31 +1,31 @@
 /**
- * The bytes that a client has sent behind a request that waits. They are kept unread, as nothing of
- * them may take effect yet. Their number is bounded here, and they are in one buffer, so that a client
- * that sends byte by byte takes no more memory. Requests in them are counted for the owner, who bounds
- * these, by a parser of its own, once there are enough bytes for too many requests.
+ * The input received after a request that waits. It is stored unparsed, because none of it may take
+ * effect yet. Its size is limited, and it uses one buffer, so that a client that sends byte by byte takes
+ * no more memory. A separate parser counts the requests in it once there are enough bytes for too many;
+ * the owner limits that count.
  */
 import { grownBuffer } from '../base/grown-buffer.ts';
 import { type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED_UPGRADE, QuietListener } from './parser-listener.ts';
 import { replaceRawBytes } from './raw-target.ts';
 
-/** The most bytes kept: not more than the parser takes at once. */
+/** Limit for the backlog, in bytes: the most that the parser accepts at once. */
 const BACKLOG_BYTES_MAX = 65536;
-/** `GET / HTTP/1.0` with its line ends and the empty line. */
+/** Length of the shortest request, `GET / HTTP/1.0` and two CR LF, in bytes. */
 const REQUEST_BYTES_MIN = 18;
 
 export class Backlog {
-  /** Bytes kept. */
+  /** Bytes in the backlog. */
   bytes = 0;
   #buffer: Buffer = NOTHING;
   #counter: RequestCounter | undefined;
 
-  /** Bytes of memory for those kept. */
+  /** Memory that the backlog takes, in bytes. */
   get heldBytes(): number {
     return this.#buffer.length;
   }
 
-  /** Keeps a copy. False: the bytes would exceed the limit. */
+  /** Appends a copy of the bytes. Returns false if they would exceed the limit. */
   add(bytes: Buffer, start: number, end: number): boolean {
     const used = this.bytes;
     this.bytes = used + end - start;
@@ -36,12 +36,12 @@ export class Backlog {
     return true;
   }
 
-  /** Whether more than so many whole requests are kept. */
+  /** Whether the backlog has more than `requests` complete requests. */
   hasMoreThan(requests: number): boolean {
     return this.bytes >= requests * REQUEST_BYTES_MIN && this.requestCount > requests;
   }
 
-  /** Whole requests kept. */
+  /** Number of complete requests in the backlog. */
   get requestCount(): number {
     if (this.#counter === undefined) {
       this.#counter = new RequestCounter();
@@ -50,7 +50,7 @@ export class Backlog {
     return this.#counter.count;
   }
 
-  /** Returns the bytes kept, which are the caller's from then on. */
+  /** Removes all bytes and returns them; the caller owns them. */
   take(): Buffer {
     const bytes = this.#buffer.subarray(0, this.bytes);
     this.clear();
@@ -65,7 +65,7 @@ export class Backlog {
   }
 }
 
-/** Counts whole requests, up to bytes that are not a request. */
+/** Counts complete requests, up to the first bytes that are not a request. */
 class RequestCounter extends QuietListener {
   count = 0;
   readonly #llhttp: Llhttp = llhttp();

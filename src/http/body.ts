@@ -1,11 +1,11 @@
 /**
- * The content of a request while it arrives. Content that came whole with its head is a span on the
- * chunk; content of known length goes into a buffer of that length; chunked content into a buffer that
- * doubles up to the limit. Unwanted content is only counted.
+ * The content of a request while it is received. Content received completely with its head is a span on
+ * the chunk. Content of known length is copied into a buffer of that length, chunked content into a
+ * buffer that doubles up to the limit. Unwanted content is only counted.
  *
- * Buffers are taken out of the budget for bytes in flight before they are made. A small chunked one is
- * not, as it may still have come whole with its head. Content that did not is under way: where the
- * budget is used up it may be ended to make room for others.
+ * A buffer's bytes are reserved in the budget for bytes in flight before it is allocated. A small chunked
+ * one is exempt, as its content may still have been received with its head. All other content is under
+ * way: if the budget is used up, it may be ended to make room for others.
  */
 import type { ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
@@ -14,22 +14,22 @@ import { type BytesKeeper, endKept, NO_PLACE, type Places } from './kept-bytes.t
 import { RecentBytes } from './recent-bytes.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
 
-/** First size of the buffer of a chunked body, in bytes. */
+/** Initial size of the buffer of a chunked body, in bytes. */
 const CHUNKED_BYTES_FIRST = 4096;
-/** Chunked content beyond this did not come with its head, in bytes: it is more than one read. */
+/** Most chunked content that can have been received with its head, in bytes: that of one read. */
 const CHUNKED_BYTES_FREE = 65536;
 
-/** The request of the content. */
+/** The request that the content belongs to. */
 export interface BodyOwner {
-  /** The content under way has to make room: its request is to be ended. */
+  /** Called when the content has to make room for others; its request must end. */
   onCrowdedOut(): void;
 }
 
 export class Body implements BudgetUser, BytesKeeper {
   readonly #usualBytesMax: number;
-  /** Most bytes of the content; longer content is not kept. Not known before the request is admitted. */
+  /** Limit for the content, in bytes; longer content is dropped. Set when the request is admitted. */
   bytesMax = Number.MAX_SAFE_INTEGER;
-  /** Whether it may come though the budget has no room for it. */
+  /** Whether the content is accepted even if the budget has no room for it. */
   #isUrgent = false;
   readonly #span: Span;
   readonly #budget: InFlightBudget;
@@ -37,33 +37,33 @@ export class Body implements BudgetUser, BytesKeeper {
   place = NO_PLACE;
   longBytes: ViewedBytes | undefined;
   #length = 0;
-  /** Bytes taken out of the budget. */
+  /** Bytes reserved in the budget. */
   #budgetBytes = 0;
-  /** Whether the input ended before the content did. */
+  /** Whether an input ended before the content was complete. */
   isUnderWay = false;
-  /** When it began to be under way, in milliseconds. */
+  /** Time from which the content is under way, in ms. */
   sinceMs = 0;
-  /** The bytes of late; made for the first content under way. */
+  /** The bytes received in the last RECENT_MS; created for the first content under way. */
   #recent: RecentBytes | undefined;
-  /** Notified when others need the room; undefined while the budget does not know the content. */
+  /** Notified when others need the room; undefined while the content is not registered in the budget. */
   #owner: BodyOwner | undefined;
-  /** Bytes of content that have come. */
+  /** Bytes of content received. */
   received = 0;
-  /** Bytes of content that have come or are certain to come. */
+  /** Bytes of content received or announced. */
   announced = 0;
   /** Whether further bytes are only counted. */
   isDropped = false;
-  /** Whether more content came, or is announced, than permitted. */
+  /** Whether more content was received or announced than permitted. */
   isTooLong = false;
 
-  /** `span` names the content once it is complete; usually more than `bytesMax` is not kept. */
+  /** `span` is set to the content once it is complete. `bytesMax`: the usual limit, in bytes. */
   constructor(span: Span, bytesMax: number, budget: InFlightBudget) {
     this.#span = span;
     this.#usualBytesMax = bytesMax;
     this.#budget = budget;
   }
 
-  /** Content of `length` bytes is expected, or of UNKNOWN_LENGTH. */
+  /** Begins content of `length` bytes, or of UNKNOWN_LENGTH. */
   begin(length: number): void {
     this.#length = length;
     this.received = 0;
@@ -76,20 +76,20 @@ export class Body implements BudgetUser, BytesKeeper {
   }
 
   /**
-   * The request is about to be admitted. Content that came whole with its head has been kept, whatever its
-   * length; the caller checks that.
+   * Sets the usual limit, before the request is admitted. Content received completely with its head has
+   * been stored whatever its length; the caller checks that.
    */
   limit(): void {
     this.bytesMax = this.#usualBytesMax;
   }
 
-  /** The content may be longer than usual, and is urgent (in-flight.ts). */
+  /** Raises the limit by `furtherBytes` and makes the content urgent (in-flight.ts). */
   permit(furtherBytes: number): void {
     this.bytesMax = this.#usualBytesMax + furtherBytes;
     this.#isUrgent = true;
   }
 
-  /** At least so many more bytes are to come. */
+  /** Announces that at least `bytes` more will follow. */
   announce(bytes: number): void {
     this.announced = this.received + bytes;
     if (this.announced <= this.bytesMax) return;
@@ -97,7 +97,7 @@ export class Body implements BudgetUser, BytesKeeper {
     this.drop();
   }
 
-  /** The input has ended before the content: from now on all of it is in the budget. */
+  /** Makes the content under way, as the input ended before it; the budget counts all of it from now on. */
   stay(nowMs: number, owner: BodyOwner): void {
     this.isUnderWay = true;
     if (this.isDropped) return;
@@ -111,7 +111,7 @@ export class Body implements BudgetUser, BytesKeeper {
     this.#budget.enterContent(this);
   }
 
-  /** Notes the progress so far; called for each input of content under way. */
+  /** Records the progress; called for each input while the content is under way. */
   note(nowMs: number): void {
     this.#recent?.reach(this.received, nowMs);
   }
@@ -139,13 +139,13 @@ export class Body implements BudgetUser, BytesKeeper {
     this.#span.set(buffer, 0, this.received);
   }
 
-  /** All of it has come: the needs of others can no longer end it. */
+  /** Marks the content as complete: it can no longer be ended to make room. */
   complete(): void {
     this.#owner = undefined;
     this.#budget.leave(this);
   }
 
-  /** The request outlives its turn: content that came whole with its head is copied. */
+  /** Copies content received with its head, for a request that outlives its turn. */
   keep(places: Places): void {
     const span = this.#span;
     if (this.#buffer !== undefined || span.length === 0) return;
@@ -153,13 +153,13 @@ export class Body implements BudgetUser, BytesKeeper {
     places.keep(span);
   }
 
-  /** Frees the bytes received; further ones are dropped. */
+  /** Frees the received bytes and drops all further ones. */
   drop(): void {
     this.isDropped = true;
     this.end();
   }
 
-  /** The request is over: frees its content. */
+  /** Frees the content at the end of its request. */
   end(): void {
     this.#releaseBuffer();
     endKept(this);
@@ -172,12 +172,12 @@ export class Body implements BudgetUser, BytesKeeper {
     if (this.#owner !== undefined) this.complete();
   }
 
-  /** Its slot is not used any more. */
+  /** Gives the content's place back, when its slot is discarded. */
   release(places: Places): void {
     places.release(this);
   }
 
-  /** A buffer with room for the bytes received; undefined where the budget has none. */
+  /** Returns a buffer with room for the received bytes; undefined if the budget has no room. */
   #room(): Buffer | undefined {
     const buffer = this.#buffer;
     if (buffer !== undefined && buffer.length >= this.received) return buffer;
@@ -198,7 +198,7 @@ export class Body implements BudgetUser, BytesKeeper {
     this.#buffer = undefined;
   }
 
-  /** Takes `bytes` in all out of the budget. False: there are not so many, the content is dropped. */
+  /** Raises the reservation to `bytes` in total. False: the budget has no room; the content is dropped. */
   #takeBudget(bytes: number): boolean {
     const further = bytes - this.#budgetBytes;
     if (further <= 0) return true;

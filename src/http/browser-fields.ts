@@ -1,35 +1,35 @@
 /**
- * The header fields by which browsers tell whose page a request is from (Fetch: Origin and CORS; Fetch
- * Metadata Request Headers; Upgrade Insecure Requests). Other clients send none of them, so the object
- * is made only for requests of browsers.
+ * The header fields that identify the page which made a browser send a request (Fetch: Origin and CORS;
+ * Fetch Metadata Request Headers; Upgrade Insecure Requests). Other clients send none of them, so the
+ * object is created only for requests of browsers.
  */
 import * as fields from './fields.ts';
 
 /**
- * Limit of each text, in bytes: no origin or host is longer, and these texts are not in the budget for
- * bytes in flight.
+ * Limit for each text, in bytes: no origin or host is longer, and the budget for bytes in flight does not
+ * count these texts.
  */
 const TEXT_BYTES_MAX = 2048;
-/** The origin of a request whose Origin is too long or repeated. It equals no origin. */
+/** Stands for an Origin that is too long or repeated. It equals no origin. */
 const INVALID = '(invalid)';
 
 export class BrowserFields {
-  /** The page's origin, or `null`; undefined where Origin was not sent. */
+  /** The page's origin, or `null`; undefined if Origin was not sent. */
   origin: string | undefined;
-  /** The value of Host, or the authority of the target; empty where there is none, or it is too long. */
+  /** The value of Host or the authority of the target; empty if absent or too long. */
   host = '';
-  /** Whether the page is another site's, or of this site's and another origin. */
+  /** Whether the page is from another site, or from another origin of this site. */
   isOtherSite = false;
-  /** Whether the browser navigates: it opens what it receives. */
+  /** Whether the browser navigates: it will show the response. */
   isNavigation = false;
-  /** Whether the browser asks for a document that it opens (Upgrade-Insecure-Requests). */
+  /** Whether the browser requests a document to show (Upgrade-Insecure-Requests). */
   opensDocument = false;
-  /** The fields that a CORS preflight asks for. */
+  /** The header fields that a CORS preflight lists. */
   requestedFields = '';
-  /** Header fields of the response, each ended by CR LF; set by the handler. */
+  /** Header fields for the response, each with CR LF; set by the handler. */
   responseLines = '';
 
-  /** Adds a field, which is one of those above. No browser sends one of them twice. */
+  /** Adds one of the fields above. No browser sends any of them twice. */
   add(field: number, value: string): void {
     switch (field) {
       case fields.ORIGIN:

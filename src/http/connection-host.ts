@@ -1,4 +1,4 @@
-/** The parts of the server that connections see. */
+/** The part of the server that connections use. */
 import type { Clock } from '../base/clock.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 import type { ServedHosts } from './served-hosts.ts';
@@ -7,9 +7,9 @@ import type { SlotPool } from './slot-pool.ts';
 import type { TimeSource } from './time-limits.ts';
 import type { Unacknowledged } from './unacknowledged.ts';
 
-/** A connection, as its server sees it. */
+/** The part of a connection that its server uses. */
 interface HostedConnection {
-  /** Set by the server: whether it calls when more answers may leave, and at the end of the turn. */
+  /** Set by the server: whether `release` is due once more responses may be sent, and after this turn. */
   isDelayed: boolean;
   isWoken: boolean;
 }
@@ -17,27 +17,27 @@ interface HostedConnection {
 export interface ConnectionHost extends SlotHost, TimeSource {
   readonly clock: Clock;
   readonly slots: SlotPool;
-  /** The hosts that are served; undefined for all. */
+  /** The served hosts; undefined for all. */
   readonly servedHosts: ServedHosts | undefined;
-  /** Connections that let others run first. */
+  /** Schedules the connections that let others run first. */
   readonly scheduler: FairScheduler;
   /**
-   * Whether it has drained for so long that a response is the last although more has come since it was
-   * stopped.
+   * Whether the server has drained for LAST_REQUEST_MS. From then on a response is the last even if more
+   * input has been received since the stop.
    */
   readonly isDrainOver: boolean;
-  /** The most bytes of a connection that were received before the stop and not read by then. */
+  /** Most bytes of a connection that can have been received and unread when the server was stopped. */
   readonly receiveBufferBytesMax: number;
-  /** The bytes that clients have not acknowledged; asked for while the server drains. */
+  /** The bytes that clients have not acknowledged; queried while the server drains. */
   readonly unacknowledged: Unacknowledged;
   /** The buffer that all connections read into. */
   readonly readBuffer: Buffer;
-  /** Reads the time; called at the beginning of a turn's work. */
+  /** Updates `nowMs`; called when the work of a turn begins. */
   tick(): void;
-  /** The connection has delayed responses: it is called at the next release. */
+  /** Registers a connection with delayed responses, to be called at the next release. */
   addDelayed(connection: HostedConnection): void;
-  /** The connection continues at the end of the turn, however often this is called. */
+  /** Lets the connection continue at the end of the turn, once however often this is called. */
   wake(connection: HostedConnection): void;
-  /** The connection's socket is closed. */
+  /** Called when the connection's socket is closed. */
   onConnectionClosed(connection: HostedConnection): void;
 }

@@ -1,8 +1,8 @@
 /**
- * The requests of a connection: the one that is being read, and those under way, that is, begun and not
- * written yet, in the order sent. A request that may not begin beside those before it is parked: it has
- * been read, and the bytes behind it have not. Responses are written in the order sent; one that is
- * made earlier is kept in its slot.
+ * The requests of a connection: the one being read, and those under way, in the order sent. A request is
+ * under way from its beginning until its response has been written. A request that may not begin while
+ * earlier ones are under way is parked: it has been read, and the input after it has not. Responses are
+ * written in the order of the requests; one that is ready early is buffered in its slot.
  */
 import assert from 'node:assert';
 import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
@@ -14,71 +14,71 @@ import type { SlotPool } from './slot-pool.ts';
 import { SlotRing } from './slot-ring.ts';
 import type { Verdict } from './verdicts.ts';
 
-/** The most under way of one connection. */
+/** Limit for the requests of a connection under way. */
 const REQUESTS_UNDER_WAY_MAX = 64;
-/** Nothing more is read while the long heads of those under way take more memory than this, in bytes. */
+/** Memory for the long heads of requests under way beyond which nothing more is read, in bytes. */
 const HEAD_BYTES_UNDER_WAY_MAX = 16_384;
 
 export class ConnectionRequests {
   readonly #slots: SlotPool;
   readonly #underWay = new SlotRing();
-  /** Bytes of memory for the long heads of those under way. */
+  /** Memory for the long heads of the requests under way, in bytes. */
   #headBytes = 0;
-  /** Count of those that have not been answered. */
+  /** Number of requests under way that have not been answered. */
   #openCount = 0;
   #isSendingKept = false;
   #isParked = false;
-  /** The request that is being read or run, or is parked. */
+  /** The request that is being read, is running or is parked. */
   current: RequestSlot | undefined;
-  /** Bytes of the responses that are kept. */
+  /** Bytes of the buffered responses. */
   keptBytes = 0;
 
   constructor(slots: SlotPool) {
     this.#slots = slots;
   }
 
-  /** Whether none is under way. */
+  /** Whether no request is under way. */
   get isIdle(): boolean {
     return this.#underWay.count === 0;
   }
 
-  /** Requests that have come, the last one perhaps in part, and whose responses have not been written. */
+  /** Number of requests received, the last perhaps in part, whose responses have not been written. */
   get unansweredCount(): number {
     const { current } = this;
     const isRead = current !== undefined && !(current.isBodyPending && current.isAnswered);
     return this.#underWay.count + (isRead ? 1 : 0);
   }
 
-  /** Whether the last one under way waits for an item. */
+  /** Whether the last request under way waits for an item. */
   get awaitsItem(): boolean {
     return !this.#isParked && this.#underWay.last?.awaitsItem === true;
   }
 
-  /** Bytes of memory for the heads of requests that others wait behind. */
+  /** Memory for the heads of the requests that hold up the input, in bytes. */
   get heldBytes(): number {
     if (this.awaitsItem) return this.#underWay.last?.request.headBytes ?? 0;
     const parkedBytes = this.#isParked ? (this.current?.request.headBytes ?? 0) : 0;
     return this.#headBytes + parkedBytes;
   }
 
-  /** Whether nothing more may be read, or the request read may not begin, until one is answered. */
+  /** Whether no request may be read, or the parked one may not begin, until another is answered. */
   get isBlocked(): boolean {
     return this.#underWay.count > 0 && this.#isBehindBlocked();
   }
 
-  /** Whether the response of the request may be written now: all before it have been. */
+  /** Whether the response to the request may be written now, as all earlier ones have been. */
   isNext(slot: RequestSlot): boolean {
     return this.#underWay.count === 0 || this.#underWay.first === slot;
   }
 
-  /** Whether no request is behind that one; `isReading`: a part of the present one has come. */
+  /** Whether no later request exists. `isReading`: whether the current one has been received in part. */
   isNewest(slot: RequestSlot, isReading: boolean): boolean {
     if (slot === this.current) return true;
     const hasCurrent = this.current !== undefined && (isReading || this.#isParked);
     return !hasCurrent && slot === this.#underWay.last;
   }
 
-  /** The request that the parser's input continues or begins. */
+  /** Acquires a slot for the request that the parser's input begins, and makes it the current one. */
   read(connection: SlotConnection<RequestSlot>, parser: RequestParser): RequestSlot {
     const slot = this.#slots.take();
     slot.begin(connection);
@@ -87,7 +87,7 @@ export class ConnectionRequests {
     return slot;
   }
 
-  /** The present request has come whole: it begins, unless it has been refused, or is parked. */
+  /** Runs the current request, which is complete, or parks it, unless it has been refused. */
   begin(): void {
     const slot = this.current as RequestSlot;
     if (!slot.complete()) this.#onRun(slot);
@@ -98,14 +98,14 @@ export class ConnectionRequests {
     }
   }
 
-  /** Nothing is blocked any more: the parked request begins. */
+  /** Runs the parked request, if there is one; nothing blocks it any more. */
   unpark(): void {
     if (!this.#isParked) return;
     this.#isParked = false;
     this.#run(this.current as RequestSlot);
   }
 
-  /** The present request is refused while it is read; it is the last one. */
+  /** Refuses the current request while it is read; it is the connection's last. */
   refuse(verdict: Verdict, parser: RequestParser): void {
     const { current } = this;
     parser.readMethod();
@@ -113,20 +113,20 @@ export class ConnectionRequests {
     if (current?.isKept) this.#onRun(current);
   }
 
-  /** A response has been written. True: later than its run, so others may go on. */
+  /** Removes a request whose response has been written. True: that was after its run; others may continue. */
   onAnswered(slot: RequestSlot): boolean {
     if (slot === this.current) return false;
     if (this.#underWay.first !== slot) assert.fail('responses are written in order');
     this.#underWay.shift();
     this.#openCount--;
-    // One alone under way may have left a part of its head meanwhile.
+    // A request that was the only one under way may have released a part of its head meanwhile.
     if (this.#underWay.count === 0) this.#headBytes = 0;
     else this.#headBytes -= longHeadBytes(slot);
     slot.free();
     return !this.#isSendingKept;
   }
 
-  /** A response is kept. True: later than its run, so others may go on. */
+  /** Counts a response that was buffered. True: that was after its run, so others may continue. */
   onKept(slot: RequestSlot): boolean {
     if (slot === this.current) return false;
     this.#openCount--;
@@ -134,7 +134,7 @@ export class ConnectionRequests {
     return true;
   }
 
-  /** Writes the kept responses whose place has come; asks for content that waits for that. */
+  /** Writes the buffered responses that are next; invites content that waited for them. */
   sendKept(): void {
     if (this.#isSendingKept) return;
     this.#isSendingKept = true;
@@ -150,7 +150,7 @@ export class ConnectionRequests {
     if (this.#underWay.count === 0) this.current?.onTurn();
   }
 
-  /** Asserts that the counts are those of the requests under way. O(requests). */
+  /** Asserts that the counters match the requests under way. O(requests). */
   invariants(): void {
     const underWay = this.#underWay.list();
     const kept = underWay.filter(({ isKept }) => isKept);
@@ -163,17 +163,17 @@ export class ConnectionRequests {
     assert(this.current === undefined || !underWay.includes(this.current), 'one place');
   }
 
-  /** Notifies a stream where there is room for more of it. */
+  /** Notifies the stream of the first request, if it has one and there is room for more of it. */
   offerRoom(): void {
     this.#underWay.first?.offerRoom();
   }
 
-  /** The client sends no more: a request that waits for a condition is answered now. */
+  /** Makes requests that wait for a condition respond now, as the client sends nothing more. */
   hurry(): void {
     for (const slot of this.#underWay.list()) if (!slot.isKept) slot.hurry();
   }
 
-  /** The client has gone: each request leaves, and its slot is free once the engine has answered. */
+  /** Abandons all requests of a disconnected client; a slot is freed once its handler has responded. */
   abandon(): void {
     this.#openCount = 0;
     this.#headBytes = 0;
@@ -186,8 +186,8 @@ export class ConnectionRequests {
   }
 
   /**
-   * No request is being read: the slot that was ready for one is free, unless its request is parked.
-   * `hadLongHead`: the last head was in a buffer that is not to stay in memory.
+   * Frees the slot that was ready for the next request, unless its request is parked. `hadLongHead`:
+   * whether the last head was in a long buffer, which must not stay referenced.
    */
   leaveCurrent(hadLongHead: boolean): void {
     if (this.#isParked) return;
@@ -213,14 +213,14 @@ export class ConnectionRequests {
     this.#onRun(slot);
   }
 
-  /** The request has run, or was refused. If it was answered, the next one is read into its slot. */
+  /** Reuses the slot of a request that has run or was refused; if it is unanswered, it is under way. */
   #onRun(slot: RequestSlot): void {
     if (slot !== this.current) return;
     if (slot.isAnswered && !slot.isKept) slot.renew();
     else this.#stay(slot);
   }
 
-  /** The request is under way. */
+  /** Adds the current request to those under way. */
   #stay(slot: RequestSlot): void {
     this.current = undefined;
     this.#underWay.push(slot);
@@ -231,7 +231,7 @@ export class ConnectionRequests {
   }
 }
 
-/** Bytes of the head where it has a buffer of its own. */
+/** Returns the length of the head if it has a buffer of its own, otherwise 0, in bytes. */
 function longHeadBytes({ request }: RequestSlot): number {
   const { headBytes } = request;
   return headBytes > PLACE_BYTES ? headBytes : 0;

@@ -1,11 +1,11 @@
 /**
- * Buffers for contents that arrive in parts, for reuse. V8 counts the bytes of new buffers and collects
- * its whole heap after some tens of MiB of them, so with a new buffer for each content those of 64 KiB
- * cost a third more (`make bench-peers NAME=post-64k`).
+ * Pool of buffers for contents that are received in parts. V8 counts the bytes of new buffers and collects
+ * its whole heap after some tens of MiB of them: with a new buffer for each, contents of 64 KiB cost a
+ * third more (`make bench-peers NAME=post-64k`).
  *
- * Lengths are in steps of a quarter of a power of two. So contents of about the same length share their
- * buffers, which are longer than these by less than a quarter. The spare buffers are bounded; short and
- * very long contents have buffers of their own length.
+ * Lengths are rounded up to a multiple of a quarter of a power of two, so that contents of similar length
+ * share buffers, which are less than a quarter longer. The spare buffers are limited. Short and very long
+ * contents get unpooled buffers of their exact length.
  */
 const BYTES_MIN = 4096;
 const BYTES_MAX = 1_048_576;
@@ -17,7 +17,7 @@ export class ContentBuffers {
   /** Bytes of all spare buffers. */
   #spareBytes = 0;
 
-  /** A buffer of at least so many bytes, with arbitrary content. */
+  /** Returns a buffer of at least `bytes`, with arbitrary content. */
   take(bytes: number): Buffer {
     if (bytes < BYTES_MIN || bytes > BYTES_MAX) return Buffer.allocUnsafeSlow(bytes);
     const length = steppedUp(bytes);
@@ -27,12 +27,12 @@ export class ContentBuffers {
     return spare;
   }
 
-  /** Returns a buffer that is no longer read. */
+  /** Puts back a buffer that is no longer in use. */
   give(buffer: Buffer): void {
     const { length } = buffer;
     if (length < BYTES_MIN || length > BYTES_MAX) return;
     const spares = this.#spares.get(length) ?? [];
-    // Spare ones of other lengths are of past contents, or there is room again soon.
+    // Spare buffers of other lengths belong to past contents, or will soon be pooled again.
     if (this.#spareBytes + length > SPARE_BYTES_MAX) {
       this.#spares.clear();
       this.#spareBytes = spares.length * length;
@@ -44,7 +44,7 @@ export class ContentBuffers {
   }
 }
 
-/** The next multiple of a quarter of the power of two below. */
+/** Rounds up to a multiple of a quarter of the largest power of two that is not greater. */
 function steppedUp(bytes: number): number {
   const step = 2 ** (29 - Math.clz32(bytes));
   return Math.ceil(bytes / step) * step;
