@@ -1,17 +1,17 @@
 /**
- * One client connection: feeds the bytes of the socket to the parser, has requests run, sends their
- * responses in order, and ends the connection when it is time.
+ * One client connection: feeds the bytes of the socket to the parser, runs requests, sends their
+ * responses in order, and closes the connection when it is over.
  *
- * Requests begin in the order sent, as far as they may be under way together (connection-requests.ts).
- * Where the next one may not begin yet the connection is blocked: further bytes are kept, and reading
- * pauses. Behind a request that waits for an item reading continues, so that the client's leaving is
- * seen; too many bytes end the connection. Reading pauses, too, while the client does not take its
- * answers. Bytes that stay in memory after a piece of work are a part of the budget for bytes in flight
- * (held-bytes.ts). While the server drains, the last request runs when the socket has been read once more:
- * if more comes, its answer is not the last. All requests are answered that were received before the stop
- * (early-bytes.ts), and later ones for a second. After the last answer the connection is half-closed and
- * further bytes are dropped for a while, so that no reset overtakes the answer. At the end of each
- * piece of work the time limits are set to the awaited part.
+ * - Requests begin in the order sent, if they may be under way together (connection-requests.ts). If the
+ *   next one may not begin yet, the connection is blocked: further bytes are buffered, and reading pauses.
+ *   While a request waits for an item, reading continues to detect a disconnect; too much input closes
+ *   the connection. Reading also pauses while the client does not read its responses.
+ * - Bytes that stay in memory after a piece of work count in the budget for bytes in flight
+ *   (held-bytes.ts). Each piece of work ends with an update of the time limits.
+ * - While the server drains, the last request runs after the socket has been read once more: if more has
+ *   been received, its response is not the last. Requests received before the stop are all answered
+ *   (early-bytes.ts), later ones for one second. After the last response the connection is half-closed
+ *   and input is discarded for a while, so that a TCP reset cannot discard the response.
  */
 import type { Socket } from 'node:net';
 import { isFull } from './back-pressure.ts';
@@ -32,14 +32,14 @@ import { readInto } from './socket-reader.ts';
 import * as time from './time-limits.ts';
 import { CONTENT_CROWDED_OUT, INPUT_CUT_OFF, NO_ROOM_FOR_HEAD, type Verdict } from './verdicts.ts';
 
-// States. In READING requests are read and run; in BLOCKED until one under way is answered.
+// States. READING: requests are read and run. BLOCKED: no further one before another is answered.
 const READING = 0;
 const BLOCKED = 1;
-/** The client does not take its answers, they may not leave yet, or others are to run first. */
+/** The client does not read its responses, they may not be sent yet, or other connections run first. */
 const STALLED = 2;
-/** The server drains; the socket is read once more before the last request that has come is run. */
+/** The server drains; the socket is read once more before the last request received is run. */
 const LOOKING = 3;
-/** The last answer has been given; further bytes are dropped. In LINGERING it is half-closed, too. */
+/** The last response has been written; input is discarded. LINGERING: also half-closed. */
 const ENDING = 4;
 const LINGERING = 5;
 const CLOSED = 6;
@@ -53,22 +53,22 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   readonly #responses: ResponseQueue;
   readonly #limits: time.TimeLimits;
   readonly #requests: ConnectionRequests;
-  /** Its share of the budget for bytes in flight; made when it has one for the first time. */
+  /** The connection's share of the budget for bytes in flight; created when it first needs one. */
   #held: HeldBytes | undefined;
-  /** Whether nothing more is to be read: the connection ends when all is answered. */
+  /** Whether nothing more will be read; the connection ends when all requests are answered. */
   #isInputOver = false;
   #state = READING;
-  /** Requests run in a row, and whether others are to run first. */
+  /** Number of requests run in a row, and whether other connections run first. */
   #runCount = 0;
   #standsBack = false;
-  /** The bytes received before the server was stopped; undefined before that. */
+  /** The bytes received before the server was stopped; undefined until then. */
   #early: EarlyBytes | undefined;
   #lookCount = 0;
   /** Whether the client has sent more after the last response. */
   #goesOn = false;
-  /** Whether requests are being run: answers given meanwhile are sent at the end. */
+  /** Whether a piece of work is running; its responses are sent at its end. */
   #isRunning = false;
-  /** Set by the server: whether it calls when more answers may leave, and at the end of the turn. */
+  /** Set by the server: whether `release` is due once more responses may be sent, and after this turn. */
   isDelayed = false;
   isWoken = false;
 
@@ -96,19 +96,19 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return !this.session.hasInputEnded && !this.#host.isDraining;
   }
 
-  /** Sends the answers that may leave by now; continues where answers were in the way. */
+  /** Sends the responses that may be sent by now, and continues with requests that waited for that. */
   release(): void {
     this.#host.tick();
     if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
   }
 
-  /** The server is stopped: it will drain. */
+  /** Called when the server is stopped, before it drains. */
   onStop(): void {
     const { clock, receiveBufferBytesMax } = this.#host;
     this.#early ??= new EarlyBytes(clock, this.#input, receiveBufferBytesMax);
   }
 
-  /** The server drains: a connection that is idle ends, others with their next answer. */
+  /** Begins to drain: an idle connection ends, any other one after its last response. */
   drain(): void {
     this.onStop();
     this.#limits.shorten();
@@ -117,22 +117,22 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     if (this.#state === READING) this.onDeadline();
   }
 
-  /** The connection ends at once: requests under way are not answered any more. */
+  /** Ends the connection immediately, without the responses to the requests under way. */
   destroy(): void {
     this.#abandon();
     this.#socket.destroy();
   }
 
-  /** The connection ends at once. Returns what its client does not get; undefined for nothing. */
+  /** Ends the connection immediately. Returns the losses of its client; undefined for none. */
   cutOff(): Omit<CutOff, 'connections'> | undefined {
     const isEnding = this.#state >= LINGERING;
     const lostBytes = this.#state === LINGERING ? this.#lostBytes() : 0;
     const received = this.#requests.unansweredCount + this.#input.requestCount;
     const requests = received + this.#responses.unsentCount;
     const responseBytes = this.#responses.untakenBytes;
-    // With unread input the connection is reset.
+    // A socket that is closed with unread input is reset, so responses already sent may be lost.
     const sentBytes = this.#host.unacknowledged.of(this.#socket, this.#host.nowMs);
-    // The first request may be in the socket.
+    // The first request may be unread in the socket.
     const isUnread = this.#limits.isNew || (this.#input.isPaused && !this.#isInputOver);
     this.destroy();
     if (lostBytes > 0) return { requests: 1, responseBytes: lostBytes };
@@ -141,12 +141,12 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   responsesFor(slot: RequestSlot): ResponseQueue | undefined {
-    // Woken in this turn, it has the time of its first answer.
+    // A connection woken in this turn uses the time of its first response.
     if (!this.#isRunning && !this.isWoken) this.#host.tick();
     return this.#requests.isNext(slot) ? this.#responses : undefined;
   }
 
-  /** When the client last sent or took something, in milliseconds; Infinity once it is closed. */
+  /** Time of the client's last progress in sending or reading, in ms; Infinity once closed. */
   get idleSinceMs(): number {
     return this.#state === CLOSED ? Number.POSITIVE_INFINITY : this.#limits.idleSinceMs;
   }
@@ -168,7 +168,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     const { headBytes } = slot.request;
     if (headBytes > HELD_BYTES_FREE && !this.#holdPoll(headBytes + this.#input.heldBytes))
       return false;
-    // Behind a login as much may have been read as may not be behind a poll.
+    // While a login is computed, more input may be buffered than a waiting poll allows.
     if (this.#isRunning) return true;
     if (this.#hasTooMuchBehind()) this.destroy();
     else this.#pauseOrResume();
@@ -194,7 +194,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#onLate(CONTENT_CROWDED_OUT);
   }
 
-  /** The head that is being received has to make room for others; one that is being read has moved. */
+  /** Ends the head being received to make room for others, unless it is being read in this turn. */
   #onHeadCrowdedOut(): void {
     if (!this.#isRunning) this.onCrowdedOut();
   }
@@ -242,7 +242,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#host.onConnectionClosed(this);
   }
 
-  /** A request has been answered: all that waited for that continues, now or at the end of the turn. */
+  /** Continues, now or at the end of the turn, with what waited for a request to be answered. */
   #goOn(): void {
     if (this.#isRunning || this.#state === CLOSED) return;
     this.#requests.sendKept();
@@ -252,7 +252,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     else this.#host.wake(this);
   }
 
-  /** The client sends no more: a request that waits for a condition is answered now. */
+  /** Makes requests that wait for a condition respond now, as the client sends nothing more. */
   #hurry(): void {
     this.#host.tick();
     const wasRunning = this.#isRunning;
@@ -261,7 +261,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#isRunning = wasRunning;
   }
 
-  /** Runs requests as long as there are any and nothing is in the way; sends the answers. */
+  /** Runs requests until none is left or the state forbids it, and sends the responses. */
   #proceed(): void {
     this.#isRunning = true;
     this.#runCount = 0;
@@ -285,7 +285,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#hold();
   }
 
-  /** Continues where the requests under way are no longer in the way. */
+  /** Leaves BLOCKED, if the requests under way no longer require it. */
   #unblock(): boolean {
     if (this.#isInputOver ? !this.#requests.isIdle : this.#requests.isBlocked) return false;
     this.#state = this.#isInputOver ? ENDING : READING;
@@ -294,7 +294,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return true;
   }
 
-  /** Whether requests may be read and run; if not, the state says why. */
+  /** Returns whether requests may be read and run; if not, sets the state to the reason. */
   #mayRead(): boolean {
     if (this.#state !== READING) return false;
     if (this.#requests.isBlocked) this.#state = BLOCKED;
@@ -308,7 +308,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#limits.tell(this.#awaited(taken >= 0), received, taken);
   }
 
-  /** Only what the client owes counts: nothing while the server itself is in its way. */
+  /** Returns the part that the client has to send next: NOTHING while the server holds it up. */
   #awaited(isSending: boolean): time.Awaited {
     if (this.#state !== READING) return this.#state === LINGERING ? time.END : time.NOTHING;
     const isClear = !isSending && this.#responses.isEmpty && this.#requests.isIdle;
@@ -321,7 +321,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return current.isInviting ? time.NOTHING : time.CONTENT;
   }
 
-  /** The client has not sent the rest of a request in time, or is not to continue it. */
+  /** Refuses the request being received, which is late or has to make room, and ends the connection. */
   #onLate(lateness: Verdict): void {
     this.#isRunning = true;
     if (this.#parser.isInRequest) this.#onRefusal(lateness);
@@ -329,7 +329,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#proceed();
   }
 
-  /** Frees the bytes read, but for those that are still to run; and a slot without a request. */
+  /** Frees the input, except unread requests that will run later, and a slot without a request. */
   #leaveInput(): void {
     const isToStay = this.#state === BLOCKED || this.#state === STALLED;
     if (!this.#input.leave(isToStay) || (isToStay && this.#hasTooMuchBehind())) this.destroy();
@@ -338,7 +338,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#requests.leaveCurrent(this.#parser.leaveHead());
   }
 
-  /** Takes the memory that is held after a piece of work out of the budget, or ends what holds it. */
+  /** Reserves the memory held after a piece of work in the budget, or ends its request. */
   #hold(): void {
     if (this.#state === CLOSED) return;
     const isBlocked = this.#state === BLOCKED;
@@ -357,7 +357,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     inFlight.relieveHeld(bytes - HELD_BYTES_FREE, nowMs);
   }
 
-  /** False: there is no room for the poll and what is behind it. */
+  /** Returns false if the budget has no room for the waiting poll and the input after it. */
   #holdPoll(bytes: number): boolean {
     if (this.#share().holdPoll(bytes)) return true;
     const { inFlight, nowMs } = this.#host;
@@ -376,7 +376,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return this.#held;
   }
 
-  /** Reads up to the next decision and makes it. False: the input is used up. */
+  /** Reads up to the next decision and makes it. Returns false when the input is used up. */
   #step(): boolean {
     let { current } = this.#requests;
     if (current === undefined) {
@@ -403,15 +403,15 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     }
   }
 
-  /** While the server drains: nothing has come behind the request, and more may be in the socket. */
+  /** Whether the request may be the last: no input follows it, but the socket may still have some. */
   #mayBeLast(): boolean {
     if (this.hasUnread || this.session.hasInputEnded) return false;
     return !this.#host.isDrainOver || this.#early?.areLeft !== false;
   }
 
   /**
-   * Runs the request when more has come, or the socket has been read once more; until then no answer that
-   * asks for more leaves.
+   * Runs the request when more has been received, or the socket has been read once more. Until then no
+   * response is sent that invites another request.
    */
   #lookForMore(): false {
     this.#state = LOOKING;
@@ -422,7 +422,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return false;
   }
 
-  /** Nothing has come in a whole turn: what the socket had before the stop has been read. */
+  /** Runs the request after a whole turn without input: the socket has been read empty. */
   #onLooked(look: number): void {
     if (this.#state !== LOOKING || look !== this.#lookCount) return;
     this.#early?.complete();
@@ -438,7 +438,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#proceed();
   }
 
-  /** Requests under way are not to be answered any more: a poll takes nothing from now on. */
+  /** Abandons the requests under way; a waiting poll takes no item from now on. */
   #abandon(): void {
     if (this.#state === CLOSED) return;
     this.#state = CLOSED;
@@ -446,7 +446,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#held?.holdUnread(0);
   }
 
-  /** Others are to run before the rest of the input, unless there is no memory for the rest. */
+  /** Lets other connections run before the rest of the input, if there is memory to store the rest. */
   #standBack(): void {
     const { length } = this.#parser.rest;
     if (length === 0) return;
@@ -456,7 +456,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#host.scheduler.add(this);
   }
 
-  /** Reads on unless that would only fill the backlog; a client that waits for an item is watched. */
+  /** Pauses reading if it would only fill the backlog; resumes it to watch a client waiting for an item. */
   #pauseOrResume(): void {
     const isBlocked = this.#state === BLOCKED && !this.#requests.awaitsItem;
     this.#input.pause(this.#state === STALLED || (isBlocked && this.#input.isKept));
@@ -464,8 +464,8 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   /**
-   * Bytes of responses that a client which goes on sending loses if the connection is closed now, as that
-   * resets it. Only while the server drains.
+   * Returns the bytes of responses that the client would lose if the connection were closed now: it is
+   * still sending, so closing resets the connection. 0 unless the server drains.
    */
   #lostBytes(): number {
     if (this.#early === undefined || !this.#goesOn) return 0;
@@ -477,13 +477,13 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#end();
   }
 
-  /** All whole requests have begun, and nothing more is to come. */
+  /** Ends the connection after its last complete request; refuses an incomplete one. */
   #endWithInput(): void {
     if (this.#parser.isInRequest) this.#onRefusal(INPUT_CUT_OFF);
     else this.#end();
   }
 
-  /** Hands over the answers that may leave. True: requests that stood back, or were blocked, continue. */
+  /** Sends the responses that may be sent. Returns whether stalled requests may continue. */
   #flush(): boolean {
     if (this.#state === LOOKING) return false;
     this.#requests.sendKept();
@@ -497,7 +497,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return this.#mayRead();
   }
 
-  /** Nothing more is read; the connection ends when all that is under way has been answered. */
+  /** Stops reading; the connection ends when the requests under way have been answered. */
   #end(): void {
     this.#isInputOver = true;
     this.#input.drop();
@@ -518,7 +518,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#hold();
   }
 
-  /** Whether more is behind a poll than permitted: reading on, as is necessary, would only add to it. */
+  /** Whether more requests follow a waiting poll than permitted; reading cannot pause during a poll. */
   #hasTooMuchBehind(): boolean {
     const isForItem = this.#state === BLOCKED && this.#requests.awaitsItem;
     return isForItem && this.#input.hasTooMany;

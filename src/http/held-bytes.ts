@@ -1,29 +1,29 @@
 /**
- * The memory that a connection holds for its client, beside contents and answers: the part of a head that
- * has been received, the path of a poll that waits, and bytes that are not read yet. The connection reports
- * it when it has done a piece of work. What exceeds HELD_BYTES_FREE is taken out of the budget for bytes in
- * flight (in-flight.ts), so a connection without long heads or pipelines never touches that.
+ * The memory that a connection holds for its client besides contents and responses: the received part of a
+ * head, the path of a waiting poll, and unread input. The connection reports it after each piece of work.
+ * Bytes beyond HELD_BYTES_FREE are reserved in the budget for bytes in flight (in-flight.ts), so a
+ * connection without long heads or pipelines never uses the budget.
  *
- * A head that takes some of the budget may be ended to make room for others. Bytes that wait for something
- * else than a poll are only counted, as the connection reads no further.
+ * A head with a reservation may be ended to make room for others. Unread input that waits for anything
+ * but a poll is only counted, as the connection reads no further.
  */
 import type { BudgetUser, InFlightBudget } from './in-flight.ts';
 import { RecentBytes } from './recent-bytes.ts';
 
-/** Memory that a connection may hold without a share of the budget, in bytes. */
+/** Memory that a connection may hold without a reservation, in bytes. */
 export const HELD_BYTES_FREE = 4096;
-/** The number of no head. */
+/** Stands for the number of a head when there is none. */
 const NO_HEAD = Number.NEGATIVE_INFINITY;
 
 export class HeldBytes implements BudgetUser {
   readonly #budget: InFlightBudget;
   readonly #onCrowdedOut: () => void;
-  /** Bytes taken out of the budget, or, while the connection does not read, counted beside it. */
+  /** Bytes reserved in the budget or, if `#isUnread`, only counted by it. */
   #bytes = 0;
   #isUnread = false;
-  /** The number of the head that may make room. */
+  /** The number of the head that may be ended to make room. */
   #head = NO_HEAD;
-  /** When it began to take some of the budget, in milliseconds. */
+  /** Time at which the head's reservation began, in ms. */
   sinceMs = 0;
   readonly #recent = new RecentBytes();
 
@@ -33,15 +33,15 @@ export class HeldBytes implements BudgetUser {
     this.#onCrowdedOut = onCrowdedOut;
   }
 
-  /** Whether nothing is taken or counted. */
+  /** Whether nothing is reserved or counted. */
   get isFree(): boolean {
     return this.#bytes === 0;
   }
 
   /**
-   * The connection holds `bytes` of a request that is being received. `head`: a number that no other head of
-   * the connection has; `received`: bytes of the connection so far. False: they do not fit, and nothing is
-   * taken any more.
+   * Sets the bytes held of a request that is being received. `head`: a number unique to this head within
+   * the connection. `received`: bytes received on the connection so far. Returns false if the bytes do not
+   * fit; then nothing is reserved any more.
    */
   holdHead(bytes: number, head: number, received: number, nowMs: number): boolean {
     if (!this.#take(bytes, false)) return false;
@@ -57,13 +57,13 @@ export class HeldBytes implements BudgetUser {
     return true;
   }
 
-  /** The same of a poll that waits and the bytes behind it. */
+  /** Sets the bytes held of a waiting poll and the input after it. Returns false if they do not fit. */
   holdPoll(bytes: number): boolean {
     this.#leave();
     return this.#take(bytes, false);
   }
 
-  /** The connection holds `bytes` while it does not read. */
+  /** Sets the bytes held of unread input, while the connection does not read. */
   holdUnread(bytes: number): void {
     this.#leave();
     this.#take(bytes, true);
@@ -77,7 +77,7 @@ export class HeldBytes implements BudgetUser {
     this.#onCrowdedOut();
   }
 
-  /** Bytes beyond the free ones are taken in place of those taken before. */
+  /** Replaces the reservation by one for `bytes`, less the free ones. Returns false if they do not fit. */
   #take(bytes: number, isUnread: boolean): boolean {
     const beyond = Math.max(0, bytes - HELD_BYTES_FREE);
     if (beyond === this.#bytes && isUnread === this.#isUnread) return true;

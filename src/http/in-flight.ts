@@ -1,83 +1,84 @@
 /**
- * The budget for bytes in flight over all connections: contents under way, by their announced length,
- * copies of answers that wait for their clients, and what connections hold of heads, of polls that wait
- * and of the bytes behind these (held-bytes.ts). A long value that is sent without a copy is in it where
- * servers keep the data; otherwise it is data, and counted there.
+ * The budget for bytes in flight, shared by all connections. It counts contents under way, by their
+ * announced length; copies of responses that wait for slow readers; and the memory that connections hold
+ * for heads, waiting polls and the input after these (held-bytes.ts). A long value sent without a copy
+ * counts if the engine's servers store the data; otherwise it already counts as stored data.
  *
- * Heads, polls that wait and the bytes behind these polls have half of it at most: a poll may wait for
- * years, and contents have to be received meanwhile. Beyond that they are refused. Requests that have been
- * received, and wait for others to be answered, are counted beside the budget, as pipelines would otherwise
- * have contents refused: where they are more than half of it, connections do not stand back for others, and
- * a reader that takes its answers slowly is ended.
+ * - Heads, waiting polls and the input after these may use half of the budget and are refused beyond that:
+ *   a poll may wait for years, and contents must be received meanwhile.
+ * - Received requests that wait for earlier responses are counted separately, as pipelines would otherwise
+ *   cause contents to be refused. If they exceed half of the budget, connections do not yield to others,
+ *   and a slow reader is disconnected.
+ * - Contents beyond the budget are refused, except one urgent content at a time: one sent by another
+ *   member, as the longest would otherwise never fit.
+ * - Responses are never refused, as their requests have taken effect. If the budget is used up,
+ *   connections whose responses use part of it stop reading.
  *
- * Contents beyond the budget are refused, but for one at a time that is urgent: what another member sends,
- * of which the longest would otherwise never come. Answers are not, as their requests have taken effect; but
- * then connections that have some of it read no further. So that neither half-sent requests nor slow
- * readers block the others, each refusal ends the content or head that has been under way for a while and
- * moved least of late; where there is none, the answers that have waited so.
+ * Slow senders and readers must not block the others. So each refusal ends the content or head that moved
+ * the fewest bytes in the last RECENT_MS, or else such a response; younger ones are spared.
  */
 
 import assert from 'node:assert/strict';
 import { ContentBuffers } from './content-buffers.ts';
 import { RECENT_MS } from './recent-bytes.ts';
 
-/** Contents and answers that moved so many bytes of late are not ended. */
+/** Contents and responses that moved at least this many bytes in the last RECENT_MS are not ended. */
 const SPARED_BYTES = 65536;
-/** The search for one to end is made once in so many milliseconds at most. */
+/** Minimum interval between two searches for a user to end, in ms. */
 const SEARCH_PAUSE_MS = 10;
 
-/** A user of the budget: content or a head that comes, or answers that are to be taken. */
+/** A user of the budget: content or a head being received, or responses being sent. */
 export interface BudgetUser {
-  /** When it began, in milliseconds of the clock. */
+  /** Time at which it began, in ms of the clock. */
   readonly sinceMs: number;
-  /** Bytes that have come, or were taken, in the last RECENT_MS. */
+  /** Returns the bytes received or sent in the last RECENT_MS. */
   recentBytes(nowMs: number): number;
-  /** Ends it: content or a head with 408, answers with their connection. */
+  /** Ends it: content or a head with 408, responses by closing their connection. */
   makeRoom(): void;
 }
 
 export class InFlightBudget {
   readonly bytesMax: number;
-  /** The buffers of contents. */
+  /** The buffers for contents. */
   readonly buffers = new ContentBuffers();
-  /** Bytes of all parts. */
+  /** Bytes in use, of all parts. */
   usedBytes = 0;
-  /** Bytes of the parts that have half of it at most. */
+  /** Bytes in use by the parts that are limited to half of the budget. */
   heldBytes = 0;
-  /** Bytes of requests that have not been read, beside the budget; those behind polls are not among them. */
+  /** Bytes of unread requests, not counted in the budget; excludes the input after waiting polls. */
   unreadBytes = 0;
-  /** Contents, heads and answers, each in the order in which they began. */
+  /** Contents, heads and responses, each in the order in which they began. */
   readonly #contents = new Set<BudgetUser>();
   readonly #heads = new Set<BudgetUser>();
   readonly #answers = new Set<BudgetUser>();
   #searchedMs = Number.NEGATIVE_INFINITY;
-  /** The urgent content for which there was no room; it stays one until its bytes are given back. */
+  /** The urgent content admitted beyond the budget, until its bytes are released. */
   #urgent: BudgetUser | undefined;
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
   }
 
-  /** Whether nothing more fits. */
+  /** Whether the budget is used up. */
   get isFull(): boolean {
     return this.usedBytes >= this.bytesMax;
   }
 
-  /** Takes bytes for content. False: they do not fit, and nothing was taken. */
+  /** Reserves bytes for content. Returns false, without effect, if they do not fit. */
   take(bytes: number): boolean {
     if (this.usedBytes + bytes > this.bytesMax) return false;
     this.usedBytes += bytes;
     return true;
   }
 
-  /** Whether so many bytes more may stay unread. */
+  /** Whether `bytes` more may stay unread. */
   mayStayUnread(bytes: number): boolean {
     return this.unreadBytes + bytes <= this.bytesMax / 2;
   }
 
   /**
-   * Takes bytes for a head, a poll that waits or the bytes behind one. False: they do not fit, and
-   * nothing was taken.
+   * Reserves bytes for a head, a waiting poll or the input after one. Returns false, without effect, if
+   * they do not fit.
    */
   takeHeld(bytes: number): boolean {
     if (!this.#hasHalfRoom(bytes) || !this.take(bytes)) return false;
@@ -85,7 +86,7 @@ export class InFlightBudget {
     return true;
   }
 
-  /** Gives such bytes back. */
+  /** Releases bytes that takeHeld has reserved. */
   giveHeld(bytes: number): void {
     if (bytes > this.heldBytes) assert.fail('bytes held are given back once');
     this.heldBytes -= bytes;
@@ -93,8 +94,8 @@ export class InFlightBudget {
   }
 
   /**
-   * Takes bytes for urgent content, though they do not fit. False: other content is under way, or was taken
-   * so, and nothing was taken.
+   * Reserves bytes for urgent content even if they do not fit. Returns false, without effect, if other
+   * content is under way or has been admitted as urgent.
    */
   takeUrgent(bytes: number, content: BudgetUser): boolean {
     if (this.#urgent !== undefined && this.#urgent !== content) return false;
@@ -104,33 +105,33 @@ export class InFlightBudget {
     return true;
   }
 
-  /** The bytes of urgent content have been given back. */
+  /** Ends the urgency of content whose bytes have been released. */
   endUrgent(content: BudgetUser): void {
     if (this.#urgent === content) this.#urgent = undefined;
   }
 
-  /** Takes bytes for answers, whether they fit or not. */
+  /** Reserves bytes for responses, whether they fit or not. */
   overdraw(bytes: number): void {
     this.usedBytes += bytes;
   }
 
-  /** Gives bytes back. */
+  /** Releases bytes. */
   give(bytes: number): void {
     if (bytes > this.usedBytes) assert.fail('bytes are given back once');
     this.usedBytes -= bytes;
   }
 
-  /** Content is under way; it leaves when it has come or is freed. */
+  /** Registers content under way. It leaves when it is complete or freed. */
   enterContent(content: BudgetUser): void {
     this.#contents.add(content);
   }
 
-  /** A head is under way that holds bytes; it leaves when it has come, or holds none. */
+  /** Registers a head under way that holds bytes. It leaves when it is complete or holds none. */
   enterHead(head: BudgetUser): void {
     this.#heads.add(head);
   }
 
-  /** Answers wait; they leave when they have been taken. */
+  /** Registers waiting responses. They leave when they have been sent. */
   enterAnswers(answers: BudgetUser): void {
     this.#answers.add(answers);
   }
@@ -139,18 +140,18 @@ export class InFlightBudget {
     if (!this.#contents.delete(user) && !this.#heads.delete(user)) this.#answers.delete(user);
   }
 
-  /** Content was refused: ends the one that has moved least of late, if any may be ended. */
+  /** Makes room after content was refused: ends the user with the least recent progress, if any may be. */
   relieve(nowMs: number): void {
     this.#end(nowMs, [this.#contents, this.#heads], [this.#answers]);
   }
 
-  /** A head or a poll was refused so many bytes: where half of the budget is used up, ends only a head. */
+  /** Makes room after a head or poll was refused `bytes`; ends only a head if their half is used up. */
   relieveHeld(bytes: number, nowMs: number): void {
     if (this.#hasHalfRoom(bytes)) this.relieve(nowMs);
     else this.#end(nowMs, [this.#heads]);
   }
 
-  /** More bytes are unread than may be: ends an answer, whose connection may have some of them. */
+  /** Makes room when too many bytes are unread: ends a response, whose connection may hold some of them. */
   relieveUnread(nowMs: number): void {
     this.#end(nowMs, [this.#answers]);
   }
@@ -159,7 +160,7 @@ export class InFlightBudget {
     return this.heldBytes + bytes <= this.bytesMax / 2;
   }
 
-  /** Ends one of the first kinds that have one to be ended. */
+  /** Ends a user of the first group of kinds in which one may be ended. */
   #end(nowMs: number, ...kinds: readonly (readonly Set<BudgetUser>[])[]): void {
     if (nowMs < this.#searchedMs + SEARCH_PAUSE_MS) return;
     this.#searchedMs = nowMs;
@@ -170,7 +171,7 @@ export class InFlightBudget {
   }
 }
 
-/** The one of those under way for RECENT_MS that moved the fewest bytes in that time. */
+/** Returns the user, among those at least RECENT_MS old, that moved the fewest bytes in that time. */
 function leastOf(kinds: readonly Set<BudgetUser>[], nowMs: number): BudgetUser | undefined {
   let least: BudgetUser | undefined;
   let leastBytes = SPARED_BYTES;

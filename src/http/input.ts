@@ -1,6 +1,6 @@
 /**
- * The input of one connection: the bytes of its socket, read by the parser at once or, while nothing is
- * to be read, kept for later. The socket is paused then, so that little has to be kept.
+ * The input of one connection: bytes from its socket are parsed immediately or, while no request may be
+ * read, added to the backlog. The socket is then paused, so that the backlog stays small.
  */
 import type { Socket } from 'node:net';
 import { Backlog } from './backlog.ts';
@@ -15,7 +15,7 @@ export class Input {
   readonly #pipelineMax: number;
   /** Whether the socket is paused. */
   isPaused = false;
-  /** How often it was paused. */
+  /** Number of times the socket was paused. */
   pauseCount = 0;
 
   constructor(socket: Socket, limits: HttpLimits, servedHosts: ServedHosts | undefined) {
@@ -24,48 +24,48 @@ export class Input {
     this.parser = new RequestParser(limits, servedHosts);
   }
 
-  /** Whether bytes have come that have not been read. */
+  /** Whether there are received bytes that have not been parsed. */
   get hasUnread(): boolean {
     return this.parser.hasRest || this.#backlog.bytes > 0;
   }
 
-  /** Bytes that have come and have not been read. */
+  /** Received bytes that have not been parsed. */
   get unreadBytes(): number {
     return this.parser.rest.length + this.#backlog.bytes;
   }
 
-  /** Whether bytes are kept. */
+  /** Whether the backlog has bytes. */
   get isKept(): boolean {
     return this.#backlog.bytes > 0;
   }
 
-  /** Bytes of memory for a request that has been read in part, without its content, and for bytes kept. */
+  /** Memory for the backlog and a partly read request without its content, in bytes. */
   get heldBytes(): number {
     return this.parser.heldBytes + this.#backlog.heldBytes;
   }
 
-  /** Whether more whole requests are kept than may wait. */
+  /** Whether the backlog has more complete requests than may wait. */
   get hasTooMany(): boolean {
     return this.#backlog.hasMoreThan(this.#pipelineMax);
   }
 
-  /** Whole requests kept. */
+  /** Number of complete requests in the backlog. */
   get requestCount(): number {
     return this.isKept ? this.#backlog.requestCount : 0;
   }
 
-  /** Has the parser read the bytes kept; there are some. */
+  /** Loads the backlog, which must not be empty, into the parser. */
   takeKept(): void {
     const bytes = this.#backlog.take();
     this.parser.load(bytes, bytes.length);
   }
 
-  /** Keeps a copy of bytes for later. False: that would exceed the limit. */
+  /** Adds a copy of the bytes to the backlog. Returns false if that would exceed its limit. */
   keep(bytes: Buffer, start: number, end: number): boolean {
     return this.#backlog.add(bytes, start, end);
   }
 
-  /** The bytes loaded become unavailable; with `isToStay` the unread are kept. False: too many. */
+  /** Unloads the input; with `isToStay` unread bytes go to the backlog. Returns false if that is full. */
   leave(isToStay: boolean): boolean {
     const { rest } = this.parser;
     const fits = !isToStay || rest.length === 0 || this.keep(rest.bytes, rest.start, rest.end);
@@ -73,7 +73,7 @@ export class Input {
     return fits;
   }
 
-  /** No more is read: drops the bytes kept. */
+  /** Drops the backlog, as nothing more will be read. */
   drop(): void {
     this.#backlog.clear();
     this.parser.leaveHead();
@@ -88,7 +88,7 @@ export class Input {
     } else this.#socket.resume();
   }
 
-  /** The connection has ended. */
+  /** Frees the backlog and the parser when the connection has ended. */
   free(): void {
     this.drop();
     this.parser.free();

@@ -1,40 +1,40 @@
 /**
- * Bytes of requests that outlive their turn. Each slot has a place for its own, in a buffer of many places,
- * so that a request under way takes no buffer's objects into the caches; it stays the slot's. More bytes
- * than that have a buffer for themselves, beside the place.
+ * Storage for the bytes of requests that outlive their turn. Each slot has a fixed place of PLACE_BYTES in
+ * a buffer shared by many slots, so that a request under way needs no buffer object in the CPU caches. The
+ * slot owns its place permanently. Longer bytes get a separate buffer in addition.
  */
 import { copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 
-/** An odd number of cache lines: at an even one, places would lie in a part of the caches only. */
+/** Size of a place, in bytes: an odd number of cache lines, so that places spread over all cache sets. */
 export const PLACE_BYTES = 192;
-/** A buffer has so many places: a power of two. */
+/** Binary logarithm of the number of places in a buffer. */
 const BUFFER_BITS = 6;
 const PLACE_MASK = (1 << BUFFER_BITS) - 1;
-/** A longer buffer is not kept for later requests. */
+/** Longest separate buffer that is reused for later requests, in bytes. */
 const REUSED_BYTES_MAX = 2048;
 export const NO_PLACE = -1;
 
-/** Keeps bytes of one request at a time. */
+/** An owner of a place, which retains bytes of one request at a time. */
 export interface BytesKeeper {
-  /** The number of its place; NO_PLACE before it keeps any, and while there is none left. */
+  /** The number of its place; NO_PLACE before the first use, or if no place is left. */
   place: number;
-  /** The buffer for more bytes. */
+  /** The separate buffer for longer bytes. */
   longBytes: ViewedBytes | undefined;
 }
 
-/** The places of a server's slots. Their buffers are kept. */
+/** The places of a server's slots. Their buffers are never freed. */
 export class Places {
   readonly #countMax: number;
   readonly #buffers: ViewedBytes[] = [];
   readonly #free: number[] = [];
-  /** Places that have been taken at least once. */
+  /** Number of places that have been used at least once. */
   #count = 0;
-  /** Where the next bytes are copied to. */
+  /** Destination of the next copied bytes. */
   #memory: ViewedBytes = NOTHING;
   #used = 0;
 
-  /** `countMax`: so many places at most. */
+  /** `countMax`: limit for the number of places. */
   constructor(countMax: number) {
     this.#countMax = countMax;
   }
@@ -45,8 +45,8 @@ export class Places {
   }
 
   /**
-   * What is kept from now on is the keeper's, `bytes` in all; what that kept before is overwritten. True:
-   * `endKept` is to be called afterwards.
+   * Prepares to retain `bytes` in total for the keeper; its earlier bytes are overwritten. Returns whether
+   * `endKept` must be called afterwards.
    */
   begin(keeper: BytesKeeper, bytes: number): boolean {
     if (keeper.place === NO_PLACE) keeper.place = this.#take();
@@ -57,7 +57,7 @@ export class Places {
     return false;
   }
 
-  /** Moves the span to a copy of its bytes. */
+  /** Copies the bytes of the span and makes the span refer to the copy. */
   keep(span: Span): void {
     const { length } = span;
     if (length === 0) return;
@@ -68,7 +68,7 @@ export class Places {
     span.setViewed(memory.bytes, memory.view, from, this.#used);
   }
 
-  /** The keeper is not used any more. */
+  /** Frees the place of a keeper that is discarded. */
   release(keeper: BytesKeeper): void {
     if (keeper.place !== NO_PLACE) this.#free.push(keeper.place);
     keeper.place = NO_PLACE;
@@ -93,7 +93,7 @@ export class Places {
   }
 }
 
-/** Nothing that the keeper has kept is used any more. */
+/** Frees a long buffer, when the keeper's bytes are no longer used. */
 export function endKept(keeper: BytesKeeper): void {
   const { longBytes } = keeper;
   if (longBytes !== undefined && longBytes.length > REUSED_BYTES_MAX) keeper.longBytes = undefined;

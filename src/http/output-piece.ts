@@ -1,27 +1,27 @@
-/** The pieces that an responses sends, and the dependences of those that must not leave yet. */
+/** The pieces of a connection's responses, and the stored data that each waits for. */
 import assert from 'node:assert/strict';
 import { type AnswerDelay, EVERY_PARTITION, type ItemHold, type Pinned } from './answer-delay.ts';
 
-/** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
+/** Bytes to send: pinned, part of a run in the arena, or a copy from the arena. */
 export interface OutputPiece {
   bytes: Buffer;
   start: number;
   end: number;
   readonly pinned: Pinned | undefined;
-  /** Its beginning in the arena; -1 elsewhere. */
+  /** Start of its run in the arena; -1 if it is not in the arena. */
   runStart: number;
-  /** Runs of the arena that it consists of. */
+  /** Number of runs of the arena that it consists of. */
   runCount: number;
-  /** Responses that begin in it. */
+  /** Number of responses that begin in it. */
   responses: number;
-  /** Whether some of it has been handed over. */
+  /** Whether a part of it has been handed to the socket. */
   isUnderWay: boolean;
   dependence: Dependence | undefined;
-  /** The item that it delivers, acknowledged when it leaves. */
+  /** The item that it delivers, acknowledged when it is sent. */
   item: ItemHold | undefined;
 }
 
-/** A run of responses in the arena. */
+/** Returns a piece for a run of responses in the arena. */
 export function runPiece(
   bytes: Buffer,
   start: number,
@@ -32,7 +32,7 @@ export function runPiece(
   return { bytes, start, end, runStart: start, runCount: 1, responses, isUnderWay: false, ...none };
 }
 
-/** A long value, which is sent without a copy. */
+/** Returns a piece for a long value, which is sent without a copy. */
 export function pinnedPiece(
   bytes: Buffer,
   start: number,
@@ -45,24 +45,24 @@ export function pinnedPiece(
   return { bytes: bytes.subarray(start, end), start: 0, end: end - start, ...rest };
 }
 
-/** The bytes of memory that are there for the piece alone, all the time that it is there. */
+/** Returns the memory that only this piece retains, in bytes; constant while the piece exists. */
 export function countedBytes({ bytes, pinned, runStart }: OutputPiece): number {
   return runStart >= 0 || pinned?.isCounted === true ? 0 : bytes.length;
 }
 
-/** Whether `next` lies right after the piece, in the same buffer. */
+/** Whether `next` directly follows the piece in the same buffer. */
 export function isAdjacent(piece: OutputPiece, next: OutputPiece): boolean {
   return piece.runStart >= 0 && next.runStart === piece.end && next.bytes === piece.bytes;
 }
 
-/** Makes `next`, which is adjacent, a part of the piece. */
+/** Merges the adjacent piece `next` into the piece. */
 export function join(piece: OutputPiece, next: OutputPiece): void {
   piece.end = next.end;
   piece.runCount += next.runCount;
   piece.responses += next.responses;
 }
 
-/** Gives the piece these bytes, which are not in the arena. */
+/** Replaces the bytes of the piece by bytes outside of the arena. */
 export function setOwnBytes(piece: OutputPiece, bytes: Buffer): void {
   piece.bytes = bytes;
   piece.start = 0;
@@ -70,7 +70,7 @@ export function setOwnBytes(piece: OutputPiece, bytes: Buffer): void {
   piece.runStart = -1;
 }
 
-/** Sums over the pieces of a connection: bytes to be sent, bytes of copies, delayed ones, items. */
+/** Totals over the pieces of a connection: bytes to send, bytes of copies, delayed pieces, items. */
 interface PieceCounts {
   readonly bytes: number;
   readonly copiedBytes: number;
@@ -78,7 +78,7 @@ interface PieceCounts {
   readonly items: number;
 }
 
-/** Asserts that the counts are those of the pieces. O(pieces). */
+/** Asserts that the counts match the pieces. O(pieces). */
 export function assertPieces(pieces: readonly OutputPiece[], counts: PieceCounts): void {
   const sum = (each: readonly OutputPiece[], of: (piece: OutputPiece) => number): number =>
     each.reduce((total, piece) => total + of(piece), 0);
@@ -90,17 +90,17 @@ export function assertPieces(pieces: readonly OutputPiece[], counts: PieceCounts
   });
   for (const [index, { start, end, bytes, isUnderWay }] of pieces.entries()) {
     assert(start <= end && end <= bytes.length, 'bytes of a piece');
-    assert(index === 0 || !isUnderWay, 'the first piece alone is under way');
+    assert(index === 0 || !isUnderWay, 'only the first piece is under way');
   }
 }
 
-/** The sequences that an answer waits for: one partition's, or those of all from 0. */
+/** The sequences that a response waits for: that of one partition, or those of all partitions from 0. */
 export interface Dependence {
   readonly partition: number;
   readonly sequences: Float64Array;
 }
 
-/** The sequences that the answer has to wait for; undefined for none. */
+/** Returns the sequences that a response has to wait for; undefined for none. */
 export function dependence(
   delay: AnswerDelay,
   partition: number,

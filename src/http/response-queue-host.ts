@@ -1,4 +1,4 @@
-/** The parts of the server that the queues of its connections' responses share. */
+/** The part of the server that the response queues of its connections share. */
 
 import type { AnswerDelay } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
@@ -8,8 +8,8 @@ export interface ResponseQueueHost {
   readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
   readonly delay: AnswerDelay | undefined;
-  /** While it is set, the text that leaves in the place of every response that has not left. */
+  /** The text to send in place of every unsent response, while it is set. */
   readonly substitute: string | undefined;
-  /** The time of this turn, in milliseconds. */
+  /** The time of this turn, in ms. */
   readonly nowMs: number;
 }

@@ -1,9 +1,9 @@
 /**
- * The responses that a connection has to send, in order. They are written into the arena, as one run a
- * turn. A run is cut into pieces only before a long value, which is sent without a copy, or an answer
- * that must not leave yet. flush hands over the responses that may leave; it never waits. A slow client
- * is sent 64 KiB at a time, each when the one before has been taken. The rest is copied out of the arena,
- * so that it alone stays in memory.
+ * The queue of a connection's unsent responses, in order. They are written into the arena, as one run per
+ * turn. A run is cut into pieces only before a long value, which is sent without a copy, or a response
+ * that may not be sent yet. `flush` hands the responses that may be sent to the socket and never waits. A
+ * slow client is sent 64 KiB at a time, each after the previous ones have been accepted. The rest is
+ * copied from the arena, so that only these bytes stay in memory.
  */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
@@ -29,14 +29,14 @@ import type { ResponseQueueHost } from './response-queue-host.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { statusLine } from './status.ts';
 
-/** Bytes handed to the socket at once, at most. */
+/** Most bytes handed to the socket in one write. */
 const WRITE_BYTES_MAX = 65536;
 
-/** The connection of the responses. */
+/** The connection that sends the responses. */
 interface ResponseQueueOwner {
-  /** In a later turn: the client has taken the bytes sent slowly, and more may be sent. */
+  /** Called in a later turn, when a slow client has accepted all bytes and more may be sent. */
   release(): void;
-  /** The connection has failed, or has to make room. */
+  /** Called when the connection has failed, or has to make room for others. */
   destroy(): void;
 }
 
@@ -46,33 +46,33 @@ export class ResponseQueue implements BudgetUser {
   readonly #arena: OutputArena;
   readonly #host: ResponseQueueHost;
   #pieces: OutputPiece[] = [];
-  /** Bytes in pieces. */
+  /** Bytes of all pieces. */
   #pieceBytes = 0;
-  /** Bytes of copies, taken out of the budget. */
+  /** Bytes of copies, which the budget counts. */
   #copiedBytes = 0;
-  /** Since when there are copies, in milliseconds. */
+  /** Time since which there have been copies, in ms. */
   sinceMs = 0;
-  /** The bytes taken of late; made for the first copies. */
+  /** The bytes that the client accepted in the last RECENT_MS; created for the first copies. */
   #recent: RecentBytes | undefined;
-  /** The run being written, after all pieces; NOTHING when there is none. */
+  /** The run being written, which follows all pieces; NOTHING if there is none. */
   #runBuffer: Buffer = NOTHING;
   #runStart = 0;
   #runEnd = 0;
   /** The sequences that the response being written waits for. */
   #dependence: Dependence | undefined;
-  /** The item that it delivers. */
+  /** The item that the response being written delivers. */
   #item: ItemHold | undefined;
-  /** Whether the socket calls back when the bytes it was handed last have been taken. */
+  /** Whether the socket will call back when the bytes handed over last have been accepted. */
   #isAwaitingSocket = false;
-  /** Bytes handed to the socket. */
+  /** Total of the bytes handed to the socket. */
   #handedBytes = 0;
-  /** Responses in the run. */
+  /** Number of responses in the run. */
   #runResponses = 0;
-  /** Responses that wait for the sequences they depend on. */
+  /** Number of responses that wait for the sequences they depend on. */
   delayedCount = 0;
-  /** Responses that deliver an item and have not left. */
+  /** Number of unsent responses that deliver an item. */
   #itemCount = 0;
-  /** Whether the client has ended its side: it may never read a response that has not left by then. */
+  /** Whether the client has ended its side, and so may never read the unsent responses. */
   #hasClientLeft = false;
 
   constructor(socket: Socket, host: ResponseQueueHost, owner: ResponseQueueOwner) {
@@ -87,8 +87,8 @@ export class ResponseQueue implements BudgetUser {
   }
 
   /**
-   * Before a response is written: makes room for `bytes` of it, its head at least. One that delivers an
-   * item, or waits, is a piece of its own.
+   * Begins a response and ensures room for `bytes` of it, at least its head. A response that delivers an
+   * item or has to wait is a separate piece.
    */
   begin(bytes: number, partition: number, sequence: number, item?: ItemHold): void {
     const arena = this.#arena;
@@ -107,7 +107,7 @@ export class ResponseQueue implements BudgetUser {
     this.#runStart = arena.used;
   }
 
-  /** The response, or with `isFinal` false an interim one, has been written into the arena. */
+  /** Ends a response that has been written into the arena; an interim one if not `isFinal`. */
   end(isFinal = true): void {
     const { used, buffer } = this.#arena;
     if (this.#runBuffer !== buffer || used > buffer.length) assert.fail('room for a response');
@@ -121,7 +121,7 @@ export class ResponseQueue implements BudgetUser {
     if (item !== undefined) this.#itemCount++;
   }
 
-  /** A long value follows the bytes written; it is sent without a copy. */
+  /** Adds a long value after the bytes written so far. It is sent without a copy. */
   addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
     this.#cut();
     this.#push(pinnedPiece(bytes, start, end, pinned));
@@ -132,21 +132,21 @@ export class ResponseQueue implements BudgetUser {
     return this.#pieceBytes + this.#runEnd - this.#runStart;
   }
 
-  /** Responses that the system has not taken in full. */
+  /** Number of responses that the kernel has not accepted completely. */
   get unsentCount(): number {
     const [first] = this.#pieces;
     const count = this.#pieces.reduce((sum, { responses }) => sum + responses, this.#runResponses);
-    // The head of a long value has been sent, or nothing but the last bytes is left.
+    // One more if a response has been sent in part: the head of a long value, or all but the last bytes.
     const isWithin = first === undefined ? count === 0 && this.isSending : first.responses === 0;
     return isWithin ? count + 1 : count;
   }
 
-  /** Bytes that the system has not taken. */
+  /** Bytes that the kernel has not accepted. */
   get untakenBytes(): number {
     return this.unsentBytes + this.#writer.waitingBytes;
   }
 
-  /** Whether copies of answers wait for the client. */
+  /** Whether copies of responses wait for the client. */
   get holdsCopies(): boolean {
     return this.#copiedBytes > 0;
   }
@@ -156,23 +156,23 @@ export class ResponseQueue implements BudgetUser {
     return this.#pieces.length === 0 && this.#runBuffer === NOTHING;
   }
 
-  /** Whether there are responses that may not leave yet. */
+  /** Whether there are responses that may not be sent yet. */
   get isDelayed(): boolean {
     return this.delayedCount > 0 || (this.#host.delay?.delaysAll === true && !this.isEmpty);
   }
 
-  /** Whether the client has not taken all that may leave. */
+  /** Whether responses that may be sent have not been accepted completely. */
   get isSending(): boolean {
     return this.#isAwaitingSocket || this.#writer.waitingBytes > 0;
   }
 
-  /** Bytes that the client has taken. */
+  /** Total of the bytes that the client has accepted. */
   get takenBytes(): number {
     return this.#handedBytes - this.#writer.waitingBytes;
   }
 
   recentBytes(nowMs: number): number {
-    // The kernel does not report when it takes part of a piece.
+    // The kernel does not report when it accepts a part of a piece.
     this.#recent?.reachEvenly(this.takenBytes, nowMs);
     return this.#recent?.sum(nowMs) ?? 0;
   }
@@ -181,7 +181,7 @@ export class ResponseQueue implements BudgetUser {
     this.#owner.destroy();
   }
 
-  /** Hands over the responses that may leave. */
+  /** Hands the responses that may be sent to the socket. */
   flush(): void {
     if (this.#host.substitute !== undefined) this.#replaceUnsent(this.#host.substitute);
     if (this.#host.delay?.delaysAll === true) return;
@@ -197,7 +197,7 @@ export class ResponseQueue implements BudgetUser {
     if (this.#isAwaitingSocket) this.#copyRest();
   }
 
-  /** The connection is gone: nothing more is sent. The socket itself frees the bytes that it has. */
+  /** Drops all responses of a closed connection. The socket frees the bytes that it has. */
   drop(): void {
     this.#cut();
     if (HAS_DEAR_CHECKS) this.#assertPieces();
@@ -211,7 +211,7 @@ export class ResponseQueue implements BudgetUser {
     this.delayedCount = 0;
   }
 
-  /** The usual case: one short run, and a client that takes its answers at once. */
+  /** Sends a single short run, the usual case if the client reads its responses promptly. */
   #sendRun(): void {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
@@ -221,7 +221,7 @@ export class ResponseQueue implements BudgetUser {
     this.#runStart = this.#runEnd = 0;
   }
 
-  /** Puts this text in the place of every response of which nothing has been handed over. */
+  /** Replaces every response that has not been handed over, even in part, by the text. */
   #replaceUnsent(text: string): void {
     this.#cut();
     let count = 0;
@@ -255,7 +255,7 @@ export class ResponseQueue implements BudgetUser {
     pieces.splice(0, sent);
   }
 
-  /** The items of responses that may leave are delivered by them, or return. */
+  /** Acknowledges the items of responses that may be sent; returns them if the client has ended its side. */
   #acknowledgeItems(): void {
     for (let index = 0; index < this.#pieces.length; index++) {
       const piece = this.#pieces[index]!;
@@ -274,7 +274,7 @@ export class ResponseQueue implements BudgetUser {
     item.acknowledge(isDelivered);
   }
 
-  /** Puts a 204 in the place of the piece's response, and of the long value after it. */
+  /** Replaces the piece's response, and the long value after it, by a 204. */
   #withdraw(piece: OutputPiece, next: OutputPiece | undefined): void {
     const text = Buffer.from(`${statusLine(204)}${this.#arena.dateLine}\r\n`);
     this.#finish(piece);
@@ -295,7 +295,7 @@ export class ResponseQueue implements BudgetUser {
     return true;
   }
 
-  /** Whether `next` lies right after the piece and may leave with it; then it is part of it now. */
+  /** Merges `next` into the piece, if it is adjacent and may be sent. Returns whether it did. */
   #joins(piece: OutputPiece, next: OutputPiece): boolean {
     if (!isAdjacent(piece, next) || !this.#mayLeave(next)) return false;
     join(piece, next);
@@ -303,8 +303,8 @@ export class ResponseQueue implements BudgetUser {
   }
 
   /**
-   * Hands over the piece as far as the client takes it. False: the socket calls back when the last part
-   * handed over has been taken; until then a pinned one must stay, and a slow client waits.
+   * Hands over as much of the piece as the socket accepts. False: the socket will call back when it has
+   * accepted the last part; until then a pinned piece must be retained, and no more is handed over.
    */
   #send(piece: OutputPiece): boolean {
     while (piece.start < piece.end) {
@@ -318,14 +318,14 @@ export class ResponseQueue implements BudgetUser {
     return true;
   }
 
-  /** False: the socket calls back when the bytes are taken. Those of a run are left to the socket. */
+  /** Hands over bytes; those of a run may be left to the socket. False: the socket will call back. */
   #hand(bytes: Buffer, isRun: boolean): boolean {
     this.#handedBytes += bytes.length;
     this.#isAwaitingSocket = !this.#writer.write(bytes, isRun);
     return !this.#isAwaitingSocket;
   }
 
-  /** Whether the place of the last run handed over is no longer needed. */
+  /** Whether the space of the last run handed over is no longer needed. */
   #isRunTaken(): boolean {
     return this.#writer.isCopying || this.#writer.waitingBytes === 0;
   }
@@ -349,7 +349,7 @@ export class ResponseQueue implements BudgetUser {
     assertPieces(this.#pieces, { ...counts, ...left });
   }
 
-  /** The piece is no longer needed. */
+  /** Releases a piece that is no longer needed. */
   #finish(piece: OutputPiece): void {
     piece.pinned?.release();
     for (let run = 0; run < piece.runCount && piece.runStart >= 0; run++) {
@@ -362,7 +362,7 @@ export class ResponseQueue implements BudgetUser {
     if (this.#copiedBytes === 0) this.#host.inFlight.leave(this);
   }
 
-  /** The client is slow: the bytes in the arena are copied, but for those that the socket has already. */
+  /** Copies the bytes of a slow client from the arena, except those that the socket already has. */
   #copyRest(): void {
     for (const piece of this.#pieces) {
       if (piece.runStart < 0) continue;
@@ -387,7 +387,7 @@ export class ResponseQueue implements BudgetUser {
     inFlight.overdraw(bytes);
   }
 
-  /** Ends the run: its bytes become a piece. */
+  /** Ends the run, if there is one, and makes it a piece. */
   #cut(dependence?: Dependence, item?: ItemHold): void {
     if (this.#runBuffer !== NOTHING) this.#endRun(dependence, item);
   }

@@ -1,12 +1,12 @@
 /**
- * A response whose content is made piece by piece. Pieces are copied when they are written and leave at
- * the end of the turn; once 64 KiB wait to be sent, the writer is to wait for room. So a stream takes
- * no more memory than that, however long it is and however slowly it is read. Short pieces go through
- * the arena. Others go into buffers of the pool for contents, as a slow reader's bytes in the arena
- * would cost a new arena.
+ * A response whose content is written in pieces. Pieces are copied when they are written and sent at the
+ * end of the turn. Once 64 KiB are unsent, the writer must wait for room, so a stream takes no more memory
+ * than that, however long it is and however slowly it is read. Short pieces are written into the arena,
+ * others into buffers of the pool for contents, because a slow reader's bytes in the arena would require
+ * a new one.
  *
- * A stream whose client has gone takes no more content. Its handler is hurried then, and ends it, as
- * any other; until then the request's slot is in use.
+ * A stream whose client has disconnected ignores further content. Its handler is asked to finish and ends
+ * it as usual; until then the request's slot is in use.
  */
 
 import { INDEPENDENT } from './answer-delay.ts';
@@ -14,25 +14,25 @@ import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import type { ResponseQueue } from './response-queue.ts';
 
-/** The most bytes of one chunk: with its framing as many as are sent at once. */
+/** Longest chunk, in bytes: with its framing it fits into one write. */
 const CHUNK_BYTES_MAX = 65520;
-/** Pieces up to so many bytes go through the arena. */
+/** Longest piece that is written into the arena, in bytes. */
 const SHORT_BYTES_MAX = 4096;
-/** A chunk's size in hexadecimal, and the line ends around it and after it. */
+/** Room for the framing of a chunk, its hexadecimal size and line ends, in bytes. */
 const CHUNK_FRAMING_BYTES = 16;
-/** Where more bytes have not been sent, the writer is to wait. */
+/** Unsent bytes beyond which the writer must wait. */
 const UNSENT_BYTES_MAX = 65536;
 
-/** The parts of its request's slot that a stream uses. */
+/** The part of its request's slot that a stream uses. */
 export interface StreamOwner {
-  /** Where the stream is written; undefined once the client has gone. */
+  /** The queue to write to; undefined once the client has disconnected. */
   readonly responses: ResponseQueue | undefined;
-  /** Counts the bytes not sent yet, and has buffers for them. */
+  /** Counts the unsent bytes, and provides the buffers for them. */
   readonly inFlight: InFlightBudget;
   onStream(stream: ResponseStream): void;
-  /** Bytes have been written and are to leave. */
+  /** Called when bytes have been written and have to be sent. */
   onStreamed(): void;
-  /** The connection is to end at the present point of the stream. */
+  /** Called when the connection has to end at the present point of the stream. */
   onCut(): void;
 }
 
@@ -46,7 +46,7 @@ export class ResponseStream {
   #isEnded = false;
   #wantsRoom = false;
 
-  /** `isSilent`: no content is sent, as to HEAD. */
+  /** `isSilent`: whether the content is not sent, as in a response to HEAD. */
   constructor(
     owner: StreamOwner,
     arena: OutputArena,
@@ -63,12 +63,12 @@ export class ResponseStream {
     this.#onEnded = onEnded;
   }
 
-  /** Whether the bytes written are sent: not to HEAD, nor to a client that has gone. */
+  /** Whether written bytes are sent: not in response to HEAD, nor to a disconnected client. */
   get takesContent(): boolean {
     return this.#takesContent;
   }
 
-  /** Adds bytes, which are copied. False: no more until onRoom is called. */
+  /** Writes bytes, which are copied. Returns false if the writer must wait until onRoom is called. */
   write(bytes: Buffer): boolean {
     if (this.#isEnded || !this.#takesContent) return true;
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAX) {
@@ -79,7 +79,7 @@ export class ResponseStream {
     return !this.#wantsRoom;
   }
 
-  /** The content is complete. */
+  /** Ends the complete content. */
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -92,20 +92,20 @@ export class ResponseStream {
     this.#onEnded();
   }
 
-  /** The content cannot be completed: the connection ends, so that the client notices it. */
+  /** Ends content that cannot be completed; closes the connection, so that the client notices. */
   cut(): void {
     if (this.#isEnded) return;
     this.#owner.onCut();
     this.end();
   }
 
-  /** The client has gone. */
+  /** Ignores further content, as the client has disconnected. */
   drop(): void {
     this.#takesContent = false;
     this.#wantsRoom = false;
   }
 
-  /** Notifies the writer where there is room again. */
+  /** Calls onRoom if the writer waits and there is room again. */
   offerRoom(): void {
     if (!this.#wantsRoom || this.#unsentBytes() > UNSENT_BYTES_MAX / 2) return;
     this.#wantsRoom = false;

@@ -1,6 +1,6 @@
 /**
  * Writes responses into the arena (RFC 9112 section 6): status line, Date, framing, content. Every
- * response with content has Content-Length; 204 has neither. The answer to HEAD has no content.
+ * response has Content-Length, except 204, 304 and streams. A response to HEAD has no content.
  */
 import type { Span } from '../base/span.ts';
 import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';
@@ -8,15 +8,15 @@ import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
 import { isBodiless, statusLine } from './status.ts';
 
-/** Room for a head but for its content type and further fields, in bytes. */
+/** Room for a head without its content type and further fields, in bytes. */
 const HEAD_BYTES_MAX = 320;
 
-/** Room for the head of a response to the request but for its content type and further fields, in bytes. */
+/** Returns the room for a response's head without its content type and further fields, in bytes. */
 export function headBytesMax({ browser }: Request): number {
   return browser === undefined ? HEAD_BYTES_MAX : HEAD_BYTES_MAX + browser.responseLines.length;
 }
 
-/** Writes a response without content. `isLast`: the connection ends after it. */
+/** Writes a response without content. `isLast`: whether the connection ends after it. */
 export function writeEmpty(
   arena: OutputArena,
   request: Request,
@@ -29,7 +29,7 @@ export function writeEmpty(
   } else arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);
 }
 
-/** Writes the head of a 200 response with `length` bytes of content; an empty type is none. */
+/** Writes the head of a 200 response with `length` bytes of content. An empty type is not sent. */
 export function writeHeadOfContent(
   arena: OutputArena,
   request: Request,
@@ -51,7 +51,7 @@ export function writeHeadOfContent(
   arena.writeHeadEnd();
 }
 
-/** Writes a whole response; `fieldLines` are further fields, each ended by CR LF. */
+/** Writes a complete response. `fieldLines`: further header fields, each with CR LF. */
 export function writeWhole(
   arena: OutputArena,
   request: Request,
@@ -67,7 +67,7 @@ export function writeWhole(
   if (request.method !== HEAD && !isBodiless(status)) arena.writeBytes(body, 0, body.length);
 }
 
-/** Writes the head of a response whose content comes in pieces. */
+/** Writes the head of a response whose content follows in pieces. */
 export function writeHeadOfStream(
   arena: OutputArena,
   request: Request,
@@ -81,12 +81,12 @@ export function writeHeadOfStream(
   arena.writeText(headText(arena, request, status, type + coding + fieldLines, isLast));
 }
 
-/** Whether the head has no fields that depend on the request or its connection. */
+/** Whether no header field depends on the request or its connection. */
 function isPlain({ version, browser }: Request, isLast: boolean): boolean {
   return !isLast && version !== 10 && browser === undefined;
 }
 
-/** A head, with the Connection field where it is needed: at the end, or to keep HTTP/1.0 open. */
+/** Returns a head, with a Connection field if the connection ends or HTTP/1.0 is kept open. */
 function headText(
   arena: OutputArena,
   request: Request,
