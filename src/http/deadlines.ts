@@ -1,8 +1,8 @@
 /**
- * The time limits of connections and of handshakes, all on one timer wheel. An owner takes a place once
- * and sets its deadline any number of times: O(1), without an object or a timer each. A deadline may be
- * earlier than the owner's real limit: then the owner computes that and sets it again. So nothing is
- * moved for a request that comes and is answered meanwhile.
+ * The deadlines of connections and TLS handshakes, all on one timer wheel. An owner registers once and
+ * then sets its deadline any number of times, in O(1) and without an object or timer each. A deadline may
+ * be earlier than the owner's real limit; then the owner computes the limit and sets the deadline again.
+ * So the deadline need not move for a request that is received and answered before it.
  */
 import type { Clock } from '../base/clock.ts';
 import { grown } from '../base/grown.ts';
@@ -11,7 +11,7 @@ import { TimerWheel } from '../base/timer-wheel.ts';
 
 /** The owner of a deadline. */
 export interface Timed {
-  /** The last deadline set has come; none is set any more. */
+  /** Called when the deadline has passed; none is set afterwards. */
   onDeadline(): void;
 }
 
@@ -19,19 +19,19 @@ export class Deadlines {
   readonly #wheel: TimerWheel;
   readonly #table = new TicketTable();
   readonly #owners: (Timed | undefined)[] = [];
-  /** The wheel's id of each place's deadline; 0 for none. */
+  /** The wheel's timer id by place; 0 if no deadline is set. */
   #ids = new Float64Array(this.#table.capacity);
 
   constructor(clock: Clock) {
     this.#wheel = new TimerWheel(clock, (place) => this.#onDue(place));
   }
 
-  /** Deadlines that have not come. */
+  /** Number of pending deadlines. */
   get count(): number {
     return this.#wheel.count;
   }
 
-  /** A place for the owner, which leaves it when it ends. */
+  /** Registers an owner and returns its place. The owner must call `leave` when it ends. */
   enter(owner: Timed): number {
     const place = this.#table.take();
     this.#ids = grown(this.#ids, this.#table.capacity);
@@ -39,7 +39,7 @@ export class Deadlines {
     return place;
   }
 
-  /** Sets the deadline to `atMs` by the clock, instead of the one before. */
+  /** Sets the deadline to `atMs` by the clock, replacing the previous one. */
   set(place: number, atMs: number): void {
     this.#wheel.cancel(this.#ids[place]!);
     this.#ids[place] = this.#wheel.add(atMs, place);

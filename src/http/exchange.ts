@@ -1,7 +1,8 @@
 /**
- * A request and its response, as its handler sees them: part of a request's slot, reused. Each request
- * is answered by exactly one of the respond methods. A response whose place has come is written into
- * the arena; one made earlier is kept by the slot, and one for a client that has gone is dropped.
+ * A request and its response, as seen by its handler; part of a request's slot, and reused with it. Each
+ * request is answered by exactly one call of a respond method. A response that is next in order is
+ * written into the arena. One that is ready too early is buffered in the slot, and one for a disconnected
+ * client is dropped.
  */
 import assert from 'node:assert';
 import type { ErrorCode } from '../base/errors.ts';
@@ -29,9 +30,9 @@ import type { ResponseQueue } from './response-queue.ts';
 import { ResponseStream, type StreamOwner } from './response-stream.ts';
 import type { Session } from './session.ts';
 
-/** A response that waits for its place. Exactly one of its methods is called, once. */
+/** A response that waits for earlier ones. Exactly one of its methods is called, once. */
 export interface KeptResponse {
-  /** Bytes that it keeps in memory. */
+  /** Bytes that it retains in memory. */
   readonly bytes: number;
   send(): void;
   drop(): void;
@@ -43,41 +44,40 @@ export type Fields = Readonly<Record<string, string>>;
 export abstract class Exchange implements StreamOwner {
   /** The client of the request. */
   session!: Session;
-  /** The code of a refusal, for logs; set before the answer, and empty otherwise. */
+  /** The code of a refusal, for logs; set before the response, and empty otherwise. */
   code: RefusalCode | ErrorCode | '' = '';
-  /** Its text. */
+  /** The text of the refusal, for logs. */
   reason = '';
-  // What every answer uses lies together, from here on.
+  // The fields below are used by every response and are adjacent in memory.
   readonly request = new Request();
   readonly #arena: OutputArena;
   /** Whether the request has been answered. */
   isAnswered = true;
-  /** Number of the request among those of the slot. */
+  /** Sequence number of the request within the slot. */
   number = 0;
 
   constructor(arena: OutputArena) {
     this.#arena = arena;
   }
 
-  /** Whether an answer may wait for a condition: false at the end of input and while draining. */
+  /** Whether the response may wait for a condition: false at the end of input and while draining. */
   abstract get mayWait(): boolean;
 
-  /** Whether the client has gone: the answer is dropped. */
+  /** Whether the client has disconnected, so that the response is dropped. */
   abstract get isAbandoned(): boolean;
 
-  /** The budget for bytes in flight where it is used up, so that no long answer is to be made; or 0. */
+  /** The budget for bytes in flight if it is used up, so that long responses must be refused; or 0. */
   abstract get usedUpBytes(): number;
 
   /**
-   * While the request is admitted: its content may have so many bytes more than body-bytes-max, and where
-   * no other content is under way it comes though in-flight-bytes-max is used up.
+   * Permits content of `furtherBytes` more than body-bytes-max, and beyond in-flight-bytes-max if no other
+   * content is under way. Called while the request is admitted.
    */
   abstract permitContent(furtherBytes: number): void;
 
   /**
-   * The request waits for an item, for as long as its client does: only its path is kept, and the client
-   * is watched. False: the budget for bytes in flight has no room for the path; the request is to be
-   * refused.
+   * Lets the request wait for an item until its client disconnects. Only its path is retained, and the
+   * client is watched. False: the budget for bytes in flight has no room for the path; refuse the request.
    */
   abstract awaitItem(): boolean;
 
@@ -87,8 +87,8 @@ export abstract class Exchange implements StreamOwner {
   }
 
   /**
-   * An answer without content. `partition` and `sequence`, here and below: the mutation that must be
-   * durable before the answer leaves, where answers are delayed; or INDEPENDENT.
+   * Responds without content. `partition` and `sequence` of all respond methods: the mutation that must be
+   * durable before the response is sent, if responses are delayed; or INDEPENDENT.
    */
   respondEmpty(status: number, partition: number, sequence: number): void {
     const responses = this.#begin();
@@ -101,8 +101,9 @@ export abstract class Exchange implements StreamOwner {
   }
 
   /**
-   * A 200 with bytes, copied during the call. An empty content type sends none. With `hold`, a client
-   * that has ended its side before the answer may leave is answered 204 instead, and the item returns.
+   * Responds 200 with bytes, which are copied during the call. An empty content type is not sent. With
+   * `hold`, a client that has ended its side before the response may be sent gets 204 instead, and the
+   * item returns to its queue.
    */
   respondBytes(
     contentType: Span,
@@ -129,7 +130,7 @@ export abstract class Exchange implements StreamOwner {
     this.#answered(200, isLast);
   }
 
-  /** A 200 with bytes that `pinned` keeps in place until they have been sent. */
+  /** Responds 200 with bytes that `pinned` keeps unchanged until they have been sent. */
   respondPinned(
     contentType: Span,
     body: Span,
@@ -151,7 +152,7 @@ export abstract class Exchange implements StreamOwner {
     this.#answered(200, isLast);
   }
 
-  /** Any response: status, content, further fields by name. Not for hot paths. */
+  /** Responds with any status, content and further header fields. Not for hot paths. */
   respond(status: number, contentType: string, content: string | Buffer, fields?: Fields): void {
     const bytes = typeof content === 'string' ? Buffer.from(content) : content;
     const responses = this.#begin();
@@ -171,8 +172,8 @@ export abstract class Exchange implements StreamOwner {
   }
 
   /**
-   * Refuses the request, with the text of the table: in JSON, or without content where the text is for
-   * logs alone. `status`: that of the table, unless another is given.
+   * Refuses the request with the text of the table, in JSON, or without content if the text is only for
+   * logs. `status` defaults to that of the table.
    */
   refuse<Code extends RefusalCode>(
     code: Code,
@@ -186,34 +187,34 @@ export abstract class Exchange implements StreamOwner {
     this.respondEmpty(status, INDEPENDENT, 0);
   }
 
-  /** Refuses the request in JSON; the message names the thing and the value. */
+  /** Refuses the request in JSON. The message names the faulty part and its value. */
   refuseWith(
     code: RefusalCode | ErrorCode,
     message: string,
     status: number,
     fields?: Fields,
   ): void {
-    // A refusal that the dialect answers with 200 is none for the log.
+    // A refusal with status 200, as the original's interface has, is not logged as one.
     if (status >= 400) this.note(code, message);
     this.respond(status, 'application/json', JSON.stringify({ status: 'fail', message }), fields);
   }
 
-  /** The answer that follows at once is a refusal, for logs. */
+  /** Records for logs that the response written next is a refusal. */
   note(code: RefusalCode | ErrorCode, reason: string): void {
     this.code = code;
     this.reason = reason;
   }
 
-  /** The refusal is answered, and logged. */
+  /** Clears the refusal after it has been logged. */
   forgetRefusal(): void {
     this.code = '';
     this.reason = '';
   }
 
   /**
-   * Begins a response whose content is made piece by piece: chunked, or to the end of the connection in
-   * HTTP/1.0. The request has been alone under way until then; it is answered when the stream has
-   * ended. `onRoom` is called when more may be written, after a write that returned false.
+   * Begins a response whose content is written in pieces: chunked, or up to the end of the connection in
+   * HTTP/1.0. Its request must be the only one under way, and is answered when the stream has ended.
+   * `onRoom` is called when more may be written after a write that returned false.
    */
   stream(status: number, contentType: string, onRoom: () => void, fields?: Fields): ResponseStream {
     const responses = this.#begin();
@@ -225,7 +226,7 @@ export abstract class Exchange implements StreamOwner {
       responses.begin(headBytesMax(request) + contentType.length + lines.length, INDEPENDENT, 0);
       writeHeadOfStream(this.#arena, request, status, contentType, lines, isLast);
       responses.end(false);
-    } else assert(this.isAbandoned, 'a stream begins when all before it is answered');
+    } else assert(this.isAbandoned, 'a stream begins after all earlier responses');
     const isSilent = request.method === HEAD || responses === undefined;
     const stream = new ResponseStream(this, this.#arena, isChunked, isSilent, onRoom, () => {
       this.#answered(status, isLast);
@@ -234,29 +235,29 @@ export abstract class Exchange implements StreamOwner {
     return stream;
   }
 
-  /** The request of that number has failed by a fault of the member: 500, unless it has been answered. */
+  /** Reports a fault of the member. If the request of that number is unanswered, it is answered 500. */
   fail(error: unknown, number: number): void {
     this.onFailed(error, number === this.number);
   }
 
-  /** The interim answer to `Expect: 100-continue`. */
+  /** Writes the interim response to `Expect: 100-continue`. */
   protected sendContinue(responses: ResponseQueue): void {
     responses.begin(headBytesMax(this.request), INDEPENDENT, 0);
     this.#arena.writeText('HTTP/1.1 100 Continue\r\n\r\n');
     responses.end(false);
   }
 
-  // The parts of the slot.
+  // Implemented by the slot.
 
-  /** The responses for the response; undefined while it has to be kept. */
+  /** The queue to write the response to; undefined while the response must be buffered. */
   abstract get responses(): ResponseQueue | undefined;
-  /** Whether the response that is about to be written is the connection's last. */
+  /** Whether the response written next is the connection's last. */
   protected abstract get isLast(): boolean;
-  /** The response has been written. */
+  /** Called when the response has been written. */
   protected abstract onAnswered(status: number, isLast: boolean): void;
-  /** The response is made before its place has come, or for a client that has gone. */
+  /** Buffers a response that is not next in order; drops it if the client has disconnected. */
   protected abstract keep(response: KeptResponse): void;
-  /** The handler has failed; `isPresent`: at the present request. */
+  /** Called when the handler has failed. `isPresent`: whether at the slot's present request. */
   protected abstract onFailed(error: unknown, isPresent: boolean): void;
   abstract readonly inFlight: InFlightBudget;
   abstract onStream(stream: ResponseStream): void;
@@ -264,7 +265,7 @@ export abstract class Exchange implements StreamOwner {
   abstract onCut(): void;
 
   #begin(): ResponseQueue | undefined {
-    if (this.isAnswered) assert.fail('one answer a request');
+    if (this.isAnswered) assert.fail('a request is answered once');
     return this.responses;
   }
 
@@ -309,7 +310,7 @@ export abstract class Exchange implements StreamOwner {
     this.#keep(bytes.length, () => this.#deliver(hold, respond, pinned), pinned, hold);
   }
 
-  /** A client that has ended its side may not read a response that has not left: its item returns. */
+  /** Responds, or responds 204 and returns the item if the client has ended its side and may not read it. */
   #deliver(hold: ItemHold | undefined, respond: () => void, pinned?: Pinned): void {
     if (hold === undefined || !this.session.hasInputEnded) return respond();
     pinned?.release();
@@ -334,7 +335,7 @@ export abstract class Exchange implements StreamOwner {
 }
 
 function DROPPED(): never {
-  assert.fail('a response to a client that has gone');
+  assert.fail('a response to a disconnected client');
 }
 
 function copied(span: Span): Span {
@@ -342,7 +343,7 @@ function copied(span: Span): Span {
   return new Span().set(bytes, 0, bytes.length);
 }
 
-/** Lines of a head. A name that is not a token, or a value with a line end, is the caller's mistake. */
+/** Returns the lines of a head. Asserts that names are tokens and that values have no line end. */
 function fieldLines(fields: Fields | undefined): string {
   if (fields === undefined) return '';
   let lines = '';

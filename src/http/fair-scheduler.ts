@@ -1,24 +1,24 @@
 /**
- * Fairness among connections with many requests to run. A connection runs so many in a row; then it
- * stands back, and those that do continue in turn, for some time in each turn of the event loop. So a
- * flood of pipelined requests, on any number of connections, costs the others a few milliseconds.
+ * Fair scheduling of connections with many pipelined requests. A connection runs REQUESTS_IN_A_ROW, then
+ * yields. Connections that have yielded continue round-robin, for TURN_MS in each turn of the event loop.
+ * So a flood of pipelined requests on any number of connections delays the others by a few milliseconds.
  */
 import type { Clock } from '../base/clock.ts';
 
-/** Requests that a connection runs in a row while it has more of them. */
+/** Number of requests that a connection runs before it yields. */
 export const REQUESTS_IN_A_ROW = 64;
-/** How long in a turn of the loop connections that stood back continue, in milliseconds. */
+/** Time in each turn of the event loop for connections that have yielded, in ms. */
 const TURN_MS = 5;
 
-/** A connection that stands back. */
+/** A connection that has yielded. */
 export interface Scheduled {
-  /** Continues; it may stand back again at once. */
+  /** Continues the connection, which may yield again during the call. */
   takeTurn(): void;
 }
 
 export class FairScheduler {
   readonly #clock: Clock;
-  /** In the order in which they stood back; the first `#next` have had their turn. */
+  /** In the order in which they yielded; the first `#next` have continued. */
   #waiting: Scheduled[] = [];
   #next = 0;
   readonly #run = (): void => this.#go();
@@ -27,7 +27,7 @@ export class FairScheduler {
     this.#clock = clock;
   }
 
-  /** The scheduled continues after the others that wait. */
+  /** Schedules a connection after those that already wait. */
   add(scheduled: Scheduled): void {
     this.#waiting.push(scheduled);
     if (this.#waiting.length === 1) this.#clock.endOfTurn(this.#run);

@@ -1,16 +1,16 @@
 /**
- * The checks of HTTP itself between a request's admission by its handler and its content: what the
- * client expects, the length of its content, and its coding. A request that fails one is answered.
+ * The checks of HTTP between the admission of a request by its handler and its content: the Expect field,
+ * and the length and coding of the content. A request that fails a check is refused.
  */
 import type { Body } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { Request } from './request.ts';
 import type { SlotHost } from './slot-host.ts';
 
-/** The most bytes of unwanted content that are read so that the connection can continue. */
+/** Limit for unwanted content that is read to let the connection continue, in bytes. */
 export const DROPPED_BYTES_MAX = 1048576;
 
-/** False: the request has been refused because of its head. */
+/** Returns whether the head passes; if not, the request has been refused. */
 export function passesHeadChecks(exchange: Exchange, body: Body): boolean {
   const { request } = exchange;
   if (!request.hasFields && !request.hasBody) return true;
@@ -24,7 +24,7 @@ export function passesHeadChecks(exchange: Exchange, body: Body): boolean {
   return !exchange.isAnswered;
 }
 
-/** Whether the connection ends instead of dropping the rest of refused content. */
+/** Whether the connection ends, rather than reading and dropping the rest of refused content. */
 export function endsInsteadOfDropping(
   { contentLength, expectsContinue }: Request,
   hasUnread: boolean,
@@ -32,11 +32,11 @@ export function endsInsteadOfDropping(
   return contentLength > DROPPED_BYTES_MAX || (expectsContinue && !hasUnread);
 }
 
-/** Refuses content that was dropped: it is longer than permitted, or the budget has no room for it. */
+/** Refuses content that was dropped, because it is too long or the budget has no room for it. */
 export function refuseContent(exchange: Exchange, body: Body, { inFlight, nowMs }: SlotHost): void {
   if (body.isTooLong) return refuseLength(exchange, body.bytesMax);
   exchange.refuse('NO_ROOM_FOR_CONTENT', { bytesMax: inFlight.bytesMax });
-  // Another's may be ended.
+  // Other content may be ended to make room.
   inFlight.relieve(nowMs);
 }
 

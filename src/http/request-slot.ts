@@ -1,13 +1,13 @@
 /**
- * A request, from its first byte to its response: its bytes, its handler, and a response that waits for
- * its place. Slots come from a pool. One is reused only when its request is answered.
+ * A request from its first byte to its response: its bytes, its handler, and a response that waits for
+ * earlier ones. Slots are pooled. A slot is reused only after its request has been answered.
  *
  *     free ─ read ─ run ─┬─────────────── answered, written ─ free
  *                 │      └─ under way ──┬─ answered, written ─ free
- *                 └ parked ─ run …      └─ answered, kept ─ written ─ free
+ *                 └ parked ─ run …      └─ answered, buffered ─ written ─ free
  *
- * One answered while it runs owns no bytes: its spans lie in the input of all connections. One that is
- * parked or under way has bytes of its own (`own`).
+ * A request answered while it runs retains no bytes: its spans refer to the input area of all connections.
+ * A request that is parked or under way retains a copy of its bytes (`own`).
  */
 import assert from 'node:assert';
 import { isEmptyRefusal, REFUSALS } from '../base/refusals.ts';
@@ -33,7 +33,7 @@ import * as state from './slot-state.ts';
 import * as verdicts from './verdicts.ts';
 
 export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
-  /** The connection of the request; undefined while it is free, and once the client has gone. */
+  /** The connection of the request; undefined while free, and once the client has disconnected. */
   #connection: SlotConnection<RequestSlot> | undefined;
   #state = 0;
   readonly #host: SlotHost;
@@ -43,12 +43,12 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   readonly handler: RequestHandler;
   readonly body: Body;
   readonly #places: Places;
-  /** Its number in the pool. */
+  /** The slot's number in the pool. */
   readonly poolNumber: number;
   place = NO_PLACE;
   longBytes: ViewedBytes | undefined;
 
-  /** `onFree` is called when its request is over. */
+  /** `onFree` is called when a request of the slot is over. */
   constructor(
     host: SlotHost,
     places: Places,
@@ -64,7 +64,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.handler = host.application.open(this);
   }
 
-  /** A request of the connection begins. */
+  /** Begins a request of the connection. */
   begin(connection: SlotConnection<RequestSlot>): void {
     if (this.#state !== 0) assert.fail('a slot has one request');
     this.#state = state.TAKEN;
@@ -73,17 +73,17 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.number++;
   }
 
-  /** Whether it has content that has not come whole. */
+  /** Whether content has been announced and not completely received. */
   get isBodyPending(): boolean {
     return this.#is(state.BODY_PENDING);
   }
 
-  /** Whether `100 Continue` is on its way. */
+  /** Whether the client waits for `100 Continue`, or may not have received it yet. */
   get isInviting(): boolean {
     return this.#is(state.INVITING);
   }
 
-  /** Whether it waits for an item: its client is watched. */
+  /** Whether the request waits for an item, so that its client is watched. */
   get awaitsItem(): boolean {
     return this.#is(state.AWAITS_ITEM);
   }
@@ -115,7 +115,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     return this.#connection?.responsesFor(this);
   }
 
-  /** Whether nothing behind it is to be read. */
+  /** Whether nothing after the request may be read. */
   get isFinal(): boolean {
     const { request } = this;
     return !request.keepAlive || request.method === CONNECT || this.#is(state.ENDS_CONNECTION);
@@ -131,24 +131,24 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     return isCutShort || (this.#host.isDraining && connection.isEnding);
   }
 
-  /** Whether its response waits for its place. */
+  /** Whether the response is buffered until earlier ones have been written. */
   get isKept(): boolean {
     return this.#kept !== undefined;
   }
 
-  /** Bytes of the response that is kept. */
+  /** Bytes of the buffered response. */
   get keptBytes(): number {
     return this.#kept?.bytes ?? 0;
   }
 
-  /** Content is announced: it is asked for, or the request is refused and the content dropped. */
+  /** Admits a request with content: the content is invited, or the request refused and it is dropped. */
   onHead(hasRest: boolean): void {
     this.#state |= state.BODY_PENDING | state.DIRTY;
     if (!this.#admit()) return;
     if (this.request.expectsContinue && !hasRest) this.#state |= state.INVITING;
   }
 
-  /** It is complete. Returns whether to run it; otherwise it has been refused. */
+  /** Called when the request is complete. Returns whether to run it; otherwise it has been refused. */
   complete(): boolean {
     return this.isBodyPending ? this.#takeContent() : this.#admit();
   }
@@ -166,7 +166,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     if (this.#connection === undefined) this.#leave();
   }
 
-  /** It outlives its turn: it has bytes of its own from now on. */
+  /** Copies the bytes of the request, because it outlives its turn. */
   own(): void {
     if (this.#is(state.OWNS_BYTES)) return;
     const { request } = this;
@@ -182,8 +182,8 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   }
 
   /**
-   * Its bytes are refused, or not waited for: it is answered, unless it has been, and the connection
-   * ends. `parserReason`: the parser's reason.
+   * Refuses the request because its bytes are invalid or late: answers it, unless it has been answered, and
+   * ends the connection. `isParsed`: whether the parser refused the bytes. `parserReason`: its reason.
    */
   refuseBytes(verdict: verdicts.Verdict, isParsed: boolean, parserReason: () => string): void {
     const code = verdicts.codeOf(verdict);
@@ -206,7 +206,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.respondEmpty(status, INDEPENDENT, 0);
   }
 
-  /** Content is being sent: refused where it is too much. True: too much that is unwanted. */
+  /** Checks content that is being received. Returns whether more of it is unwanted than may be read. */
   checkBody(): boolean {
     const { body } = this;
     const { nowMs } = this.#host;
@@ -219,7 +219,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     return this.isAnswered && body.announced > DROPPED_BYTES_MAX;
   }
 
-  /** Asks for the content, once, where the client waits for that and its turn has come. */
+  /** Writes `100 Continue`, once, if the client waits for it and all earlier responses are written. */
   invite(): void {
     if (!this.isInviting || this.#is(state.INVITED) || this.isAnswered) return;
     const { responses } = this;
@@ -228,12 +228,12 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.sendContinue(responses);
   }
 
-  /** The client is to send the content, whether it was invited or not. */
+  /** Expects the content from now on, whether it was invited or not. */
   uninvite(): void {
     this.#state &= ~state.INVITING;
   }
 
-  /** The client has gone: the answer is dropped. */
+  /** Abandons the request of a disconnected client; its response is dropped. */
   abandon(): void {
     this.#connection = undefined;
     this.#stream?.drop();
@@ -241,13 +241,13 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     if (!this.#is(state.RUNNING)) this.#leave();
   }
 
-  /** Its turn to be answered has come while it is read: the answers it owes its client are written. */
+  /** Writes what the request, still being read, has for its client: it is now the first in order. */
   onTurn(): void {
     if (this.#kept !== undefined) this.sendKept();
     else this.invite();
   }
 
-  /** The client sends no more, or has gone: a request that waits for a condition is answered now. */
+  /** Makes a request that waits for a condition respond now: its client sends no more or is gone. */
   hurry(): void {
     try {
       this.handler.hurry();
@@ -256,14 +256,14 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     }
   }
 
-  /** Its place has come: the response that was kept is written. */
+  /** Writes the buffered response, which is now the first in order. */
   sendKept(): void {
     this.#takeKept()?.send();
   }
 
   /**
-   * A fault of the member: the request is answered with 500. The connection ends, unless the request is
-   * under way, as others may have begun behind it.
+   * Reports a fault of the member and answers the request 500. The connection ends, unless the request is
+   * under way, as later ones may have begun.
    */
   onFailed(error: unknown, isPresent = true): void {
     this.#host.onFailure(error);
@@ -328,12 +328,12 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.#connection?.destroy();
   }
 
-  /** Notifies the stream, if the response is one, where there is room for more of it. */
+  /** Notifies the stream, if the response is one and there is room for more of it. */
   offerRoom(): void {
     this.#stream?.offerRoom();
   }
 
-  /** The request is over: the slot is free for another one. */
+  /** Ends the request and returns the slot to the pool. */
   free(): void {
     if (!this.#is(state.TAKEN)) assert.fail('a slot is freed once');
     this.renew();
@@ -342,13 +342,13 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.#onFree(this);
   }
 
-  /** The request is over, and the slot gets the connection's next one. */
+  /** Ends the request and prepares the slot for the next one of the connection. */
   renew(): void {
     if (this.#is(state.DIRTY)) this.#clean();
     this.#state = state.TAKEN;
   }
 
-  /** The slot is not used any more. */
+  /** Frees the places of a slot that is discarded. */
   release(): void {
     this.#places.release(this);
     this.body.release(this.#places);
@@ -364,7 +364,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.forgetRefusal();
   }
 
-  /** Without a client: ends the request if it has not begun or is answered, else hurries it. */
+  /** Frees the slot of an abandoned request, or makes the request respond now if it is running. */
   #leave(): void {
     this.#state |= state.DIRTY;
     if (!this.#is(state.BEGUN) || this.isAnswered) return this.free();
@@ -372,7 +372,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.hurry();
   }
 
-  /** The response that was kept: it is not any more. */
+  /** Removes and returns the buffered response. */
   #takeKept(): KeptResponse | undefined {
     const kept = this.#kept;
     if (kept !== undefined) this.#host.inFlight.give(kept.bytes);
@@ -380,7 +380,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     return kept;
   }
 
-  /** Its content has come. Returns whether to run it with that; otherwise it has been answered. */
+  /** Accepts the complete content. Returns whether to run the request; otherwise it has been answered. */
   #takeContent(): boolean {
     const { body } = this;
     this.#state &= ~state.BODY_PENDING;
@@ -391,7 +391,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     return false;
   }
 
-  /** Returns whether to run it; otherwise it has been answered. */
+  /** Admits the request. Returns whether to run it; otherwise it has been answered. */
   #admit(): boolean {
     this.isAnswered = false;
     if (this.request.hasBody) this.body.limit();

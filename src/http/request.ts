@@ -1,80 +1,80 @@
 /**
- * A request as the handler sees it: numbers and spans on the bytes received, filled in by the parser
- * and reused for the connection's next request. Valid until the request is answered. Spans may lie in
- * the input area that all connections share, so the connection gives a request that outlives its turn
- * bytes of its own.
+ * A request as seen by its handler: numbers, and spans of the received bytes. The parser fills it in, and
+ * it is reused for the next request of the connection. It is valid until the request is answered. Spans
+ * may refer to the input area that all connections share, so the bytes of a request that outlives its
+ * turn are copied.
  */
 import { Span } from '../base/span.ts';
 import type { BrowserFields } from './browser-fields.ts';
 import type { Places } from './kept-bytes.ts';
 
 export class Request {
-  // What every request uses lies together, from here on.
-  /** One of the method numbers. */
+  // The fields below are used by every request and are adjacent in memory.
+  /** The number of the method (methods.ts). */
   method = 0;
-  /** 10 or 11. */
+  /** The version: 10 for HTTP/1.0, 11 for HTTP/1.1. */
   version = 0;
   /** Whether the connection may continue after this request (RFC 9112 section 9.3). */
   keepAlive = false;
-  /** Bytes of content announced; 0 for none; UNKNOWN_LENGTH when chunked. */
+  /** Length of the content, in bytes; UNKNOWN_LENGTH if chunked. */
   contentLength = 0;
-  /** Whether it may have one of the fields that are named below. */
+  /** Whether the request may have any of the header fields below. */
   hasFields = false;
-  /** Path and query, beginning with a slash, or the asterisk; raw bytes, escapes as sent. */
+  /** The path, beginning with a slash, and query; or the asterisk. Raw bytes and escapes are unchanged. */
   readonly target = new Span();
-  /** Offset in target's bytes of the first `?`, or target's end. */
+  /** Offset of the first `?` in the target's bytes, or the target's end. */
   pathEnd = 0;
-  /** Whether the path has a `%`. */
+  /** Whether the path contains a `%`. */
   escaped = false;
-  /** As sent; empty when there is none. */
+  /** The value of Content-Type as sent; empty if absent. */
   readonly contentType = new Span();
-  /** Value of Authorization as sent; empty when there is none. */
+  /** The value of Authorization as sent; empty if absent. */
   readonly authorization = new Span();
-  /** Expect: 100-continue in HTTP/1.1. */
+  /** Whether the request has `Expect: 100-continue`, in HTTP/1.1. */
   expectsContinue = false;
   /** An expectation other than 100-continue, or ''. */
   unknownExpectation = '';
-  /** The Content-Encoding sent, or ''. */
+  /** The value of Content-Encoding, or ''. */
   contentEncoding = '';
-  /** The fields that only browsers send; undefined where there are none. */
+  /** The fields that only browsers send; undefined if there are none. */
   browser: BrowserFields | undefined;
-  /** The value of Host, or the authority of the target, cut, where the listener does not serve it. */
+  /** The requested host, truncated, if the listener does not serve it. */
   unservedHost: string | undefined;
-  /** The content; complete when the handler runs. */
+  /** The content, which is complete when the handler runs. */
   readonly body = new Span();
 
   get hasBody(): boolean {
     return this.contentLength !== 0;
   }
 
-  /** Bytes that `keepHead` copies. */
+  /** Number of bytes that `keepHead` copies. */
   get headBytes(): number {
     const { length } = this.target;
     return this.hasFields ? length + this.contentType.length + this.authorization.length : length;
   }
 
-  /** Leaves only the path of the head: it is not read any further. */
+  /** Releases all of the head but its path. */
   keepPath(): void {
     this.target.end = this.pathEnd;
     this.contentType.clear();
     this.authorization.clear();
   }
 
-  /** The request is over: releases the bytes of its head. */
+  /** Releases the bytes of the head, when the request is over. */
   forget(): void {
     this.target.clear();
     this.contentType.clear();
     this.authorization.clear();
   }
 
-  /** The first bytes of the target as text, in which those of 0x80 and above are escapes. */
+  /** Returns the first `length` bytes of the target as text, with raw bytes escaped. */
   targetText(length: number): string {
     const { bytes, start } = this.target;
     const text = bytes.toString('latin1', start, start + length);
     return text.replace(/[\x80-\xff]/g, (byte) => `%${hexadecimal(byte.charCodeAt(0))}`);
   }
 
-  /** Moves the head to a copy, so that it outlives the turn. */
+  /** Copies the head, so that it outlives the turn. */
   keepHead(places: Places): void {
     const { target } = this;
     const { start } = target;

@@ -1,10 +1,10 @@
-/** The client of a connection as handlers know it, and a place for their own data about it. */
+/** The client of a connection as seen by handlers, with room for their own data about it. */
 export class Session {
-  /** The client's address; empty where it had gone at once. */
+  /** The client's address; empty if it had disconnected by then. */
   readonly peerAddress: string;
-  /** Whether the client has sent all that it will send. */
+  /** Whether the client has ended its side and will send nothing more. */
   hasInputEnded = false;
-  /** The application's own; undefined at first. */
+  /** Data of the application; initially undefined. */
   memory: unknown = undefined;
 
   constructor(peerAddress: string) {

@@ -1,4 +1,4 @@
-/** The parts of the server that the slots of requests see. */
+/** The part of the server that the slots of requests use. */
 import type { ErrorCode } from '../base/errors.ts';
 import type { RefusalCode } from '../base/refusals.ts';
 import type { Application } from './application.ts';
@@ -6,10 +6,10 @@ import type { HttpLimits } from './limits.ts';
 import type { Request } from './request.ts';
 import type { ResponseQueueHost } from './response-queue-host.ts';
 
-/** `request` is undefined for bytes that are not a request; `refusal` is valid during the call. */
+/** Observes responses. `request`: undefined for invalid bytes. `refusal`: only valid during the call. */
 export type Observer = (status: number, request: Request | undefined, refusal: Refusal) => void;
 
-/** Why a request was refused; empty where it was not. */
+/** The reason for refusing a request; empty if it was not refused. */
 interface Refusal {
   readonly code: RefusalCode | ErrorCode | '';
   readonly reason: string;
@@ -20,8 +20,8 @@ export interface SlotHost extends ResponseQueueHost {
   readonly limits: HttpLimits;
   /** Whether the server has stopped accepting and ends its connections. */
   readonly isDraining: boolean;
-  /** Called with each answer, for logs. */
+  /** Called for each response, for logs. */
   readonly observe: Observer | undefined;
-  /** Called with each fault of the member. */
+  /** Called for each fault of the member. */
   readonly onFailure: (error: unknown) => void;
 }

@@ -1,36 +1,36 @@
-/** The slots of a server, for its requests: those that were made first come first. */
+/** The pool of a server's slots for requests. The slots that were created first are used first. */
 import { FreeNumbers } from '../base/free-numbers.ts';
 import { Places } from './kept-bytes.ts';
 import { RequestSlot } from './request-slot.ts';
 import type { SlotHost } from './slot-host.ts';
 
 /**
- * More without a request are left to the collector: the slots of a flood are not kept. So many are under
- * way where 64 clients have as many reads each.
+ * Limit for the number of spare slots: those of 64 clients with 64 requests under way each. After a flood,
+ * the slots beyond it are left to the garbage collector.
  */
 const SPARE_MAX = 4096;
-/** A request with content has two places. */
+/** Limit for the number of places; a request with content has two. */
 const PLACES_MAX = 2 * SPARE_MAX;
 
 export class SlotPool {
   readonly #host: SlotHost;
-  /** By their numbers; undefined where one is vacant. */
+  /** The slots by their numbers; undefined for a vacant number. */
   readonly #slots: (RequestSlot | undefined)[] = [];
-  /** The numbers of the slots without a request, and how many. */
+  /** The numbers of the slots without a request, and their count. */
   readonly #spare = new FreeNumbers();
   #spareCount = 0;
-  /** Numbers without a slot. */
+  /** The numbers without a slot. */
   readonly #vacant = new FreeNumbers();
   readonly #places = new Places(PLACES_MAX);
   readonly #onFree = (slot: RequestSlot): void => this.#give(slot);
-  /** Slots that have a request. */
+  /** Number of slots with a request. */
   usedCount = 0;
 
   constructor(host: SlotHost) {
     this.#host = host;
   }
 
-  /** Bytes of memory for what requests under way keep, without long ones. */
+  /** Memory for the bytes that requests under way retain, without long ones, in bytes. */
   get placeBytes(): number {
     return this.#places.bytes;
   }

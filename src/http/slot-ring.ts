@@ -1,7 +1,7 @@
-/** The slots of requests under way, first in, first out: a ring that grows and keeps its places. */
+/** The slots of requests under way, first in, first out: a ring buffer that grows and does not shrink. */
 import type { RequestSlot } from './request-slot.ts';
 
-/** A power of two. */
+/** Initial capacity, a power of two. */
 const FIRST_PLACES = 4;
 
 export class SlotRing {
@@ -23,14 +23,14 @@ export class SlotRing {
     this.#slots[(this.#first + this.count++) & (this.#slots.length - 1)] = slot;
   }
 
-  /** Removes the first one; there must be one. */
+  /** Removes the first slot; there must be one. */
   shift(): void {
     this.#slots[this.#first] = undefined;
     this.#first = (this.#first + 1) & (this.#slots.length - 1);
     this.count--;
   }
 
-  /** All of them, in order. */
+  /** Returns all slots in order. */
   list(): RequestSlot[] {
     return Array.from({ length: this.count }, (_, index) => this.#at(index));
   }

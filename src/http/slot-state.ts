@@ -1,22 +1,23 @@
-/** The state of a request's slot: bits of one number, as each request under way takes it into the caches. */
+/** The state of a request's slot, as bits of one number to save CPU cache per request under way. */
 
-/** It has a request, answered or not. */
+/** The slot has a request, answered or not. */
 export const TAKEN = 1;
-/** It has content that has not come whole. */
+/** Content has been announced and not completely received. */
 export const BODY_PENDING = 1 << 1;
-/** `100 Continue` is on its way. */
+/** The client waits for `100 Continue`, or may not have received it yet. */
 export const INVITING = 1 << 2;
+/** `100 Continue` has been written. */
 export const INVITED = 1 << 3;
-/** It waits for an item: its client is watched. */
+/** The request waits for an item, so that its client is watched. */
 export const AWAITS_ITEM = 1 << 4;
-/** Its response ends the connection in any case. */
+/** The response always ends the connection. */
 export const ENDS_CONNECTION = 1 << 5;
-/** The bytes are not a request, or not the whole head of one. */
+/** The bytes are not a request, or its head is incomplete. */
 export const UNREADABLE = 1 << 6;
-/** It has begun to run. */
+/** The request has begun to run. */
 export const BEGUN = 1 << 7;
 export const RUNNING = 1 << 8;
-/** It has bytes of its own. */
+/** The request retains a copy of its bytes. */
 export const OWNS_BYTES = 1 << 9;
-/** Something else than this number differs from an unused slot, and a new request does not set it. */
+/** Fields other than this number differ from an unused slot and are not set by a new request. */
 export const DIRTY = 1 << 10;
