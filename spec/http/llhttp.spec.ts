@@ -12,12 +12,12 @@ describe('Llhttp', () => {
 
   it('refuses a layout with a field elsewhere, which it names', (context) => {
     const wrong: readonly (readonly [keyof Llhttp, number, RegExp])[] = [
-      ['execute', OK, /: a callback does not pause it behind a head$/],
-      ['resume', 0, /: byte 20 is not its position's place$/],
-      ['expectedBytes', 5, /: byte 32 is not its content length's place$/],
-      ['method', 7, /: byte 41 is not its method's place$/],
-      ['version', 11, /: bytes 42 and 43 are not its version's places$/],
-      ['flags', 0, /: byte 50 is not its flags' place$/],
+      ['execute', OK, /: a callback does not pause it after a head$/],
+      ['resume', 0, /: byte 20 does not hold its position$/],
+      ['expectedBytes', 5, /: byte 32 does not hold its content length$/],
+      ['method', 7, /: byte 41 does not hold its method$/],
+      ['version', 11, /: bytes 42 and 43 do not hold its version$/],
+      ['flags', 0, /: byte 50 does not hold its flags$/],
     ];
     for (const [name, value, message] of wrong) {
       const { mock } = context.mock.method(llhttp(), name as 'method', () => value);
@@ -33,10 +33,10 @@ describe('Llhttp', () => {
     const memory = whole.indexOf(Buffer.from([5, 3, 1, 0, 2]));
     assert.ok(memory > 0, 'the section of the memory');
     const wrong: readonly (readonly [number, number, RegExp])[] = [
-      [memory + 2, 2, /: its memory is not one without a maximum$/],
-      [memory + 3, 1, /: its memory is not one without a maximum$/],
-      [memory + 4, 3, /: its memory begins with 3 pages instead of 2$/],
-      [memory, 77, /: it has no memory of its own$/],
+      [memory + 2, 2, /: it does not have one memory without a maximum$/],
+      [memory + 3, 1, /: it does not have one memory without a maximum$/],
+      [memory + 4, 3, /: its initial memory has 3 pages instead of 2$/],
+      [memory, 77, /: it does not define a memory$/],
     ];
     for (const [at, byte, message] of wrong) {
       const module = Buffer.from(whole);

@@ -194,7 +194,7 @@ describe('HttpTransport', () => {
       [`HTTP/1.1 200 OK\r\n${length}\r\nxmore`, /4 bytes follow/],
       [
         `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(70_000)}`,
-        /head of the answer is longer than 65536 bytes/,
+        /head of the response is longer than 65536 bytes/,
       ],
       ['HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', /not HTTP/],
       ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nans\r\n', /closed/],

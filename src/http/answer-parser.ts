@@ -1,17 +1,17 @@
 /**
- * Reads the answers that a connection of our own gets, one at a time, with llhttp. An answer without a
- * length ends with its connection. What comes before the final answer (1xx) is passed over.
+ * Parses the responses on an outgoing connection with llhttp, one at a time. A response without a length
+ * ends with its connection. Interim responses (1xx) are skipped.
  */
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED, QuietListener, REFUSED } from './parser-listener.ts';
 
-/** Limit of the bytes before an answer's body. */
+/** Limit for the head of a response, in bytes. */
 const HEAD_BYTES_MAX = 65_536;
 const FINAL_STATUS_MIN = 200;
 
 export class AnswerParser extends QuietListener {
   status = 0;
-  /** Whether the connection may have another answer after this one. */
+  /** Whether the connection may carry another response after this one. */
   keepsAlive = false;
   readonly #llhttp: Llhttp = llhttp();
   readonly #pointer = this.#llhttp.allocate();
@@ -28,7 +28,7 @@ export class AnswerParser extends QuietListener {
     this.begin();
   }
 
-  /** The next bytes are those of another answer. */
+  /** Prepares for the next response. */
   begin(): void {
     this.#llhttp.expectAnswer(this.#pointer);
     this.#body = [];
@@ -38,14 +38,14 @@ export class AnswerParser extends QuietListener {
     this.#isComplete = false;
   }
 
-  /** The body of the complete answer. */
+  /** The body of the complete response. */
   get body(): Buffer {
     return Buffer.concat(this.#body);
   }
 
   /**
-   * Reads the first `length` bytes of the chunk. Returns whether the answer is complete; throws an Error
-   * where they are no answer, or more than that.
+   * Reads the first `length` bytes of the chunk. Returns whether the response is complete. Throws an
+   * Error if the bytes are not a response, or more follow it.
    */
   read(chunk: Buffer, length: number): boolean {
     for (let start = 0; start < length; start += INPUT_BYTES_MAX) {
@@ -55,24 +55,24 @@ export class AnswerParser extends QuietListener {
       if (result !== OK && result !== PAUSED) throw this.#fault(result);
       if (this.#isComplete) {
         const at = start + this.#llhttp.resume(this.#pointer);
-        if (at < length) throw new Error(`${length - at} bytes follow the answer`);
+        if (at < length) throw new Error(`${length - at} bytes follow the response`);
         return true;
       }
       if (!this.#isInBody) this.#headBytes += end - start;
       if (this.#headBytes > HEAD_BYTES_MAX) {
-        throw new Error(`the head of the answer is longer than ${HEAD_BYTES_MAX} bytes`);
+        throw new Error(`the head of the response is longer than ${HEAD_BYTES_MAX} bytes`);
       }
     }
     return false;
   }
 
-  /** The connection has ended. Returns whether the answer is complete thereby. */
+  /** Ends the input. Returns whether that completes the response. */
   finish(): boolean {
     this.#llhttp.finish(this.#pointer, this);
     return this.#isComplete;
   }
 
-  /** Nothing is read any more. */
+  /** Frees the parser. */
   free(): void {
     this.#llhttp.free(this.#pointer);
   }
@@ -99,13 +99,13 @@ export class AnswerParser extends QuietListener {
 
   #fault(result: number): Error {
     if (result === REFUSED) {
-      return new Error(`the answer is longer than ${this.#bodyBytesMax} bytes`);
+      return new Error(`the response is longer than ${this.#bodyBytesMax} bytes`);
     }
-    return new Error(`the answer is not HTTP: ${this.#llhttp.errorReason(this.#pointer)}`);
+    return new Error(`the response is not HTTP: ${this.#llhttp.errorReason(this.#pointer)}`);
   }
 }
 
-/** What sockets may read into, all into the same: what `read` gets is valid during the call only. */
+/** The read buffer that all sockets may share: the bytes passed to `read` are only valid in the call. */
 export function readBuffer(): Buffer {
   return llhttp().readBuffer;
 }

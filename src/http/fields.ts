@@ -1,6 +1,6 @@
 /**
- * The header fields that affect how a message is read or answered, recognised by their bytes, and the
- * syntax of their values (RFC 9110, RFC 9112). All other fields are ignored.
+ * The header fields that affect how a request is parsed or answered, and the syntax of their values
+ * (RFC 9110, RFC 9112). Names are compared as bytes. All other fields are ignored.
  */
 
 export const OTHER_FIELD = 0;
@@ -11,7 +11,7 @@ export const TRANSFER_ENCODING = 4;
 export const CONTENT_ENCODING = 5;
 export const EXPECT = 6;
 export const AUTHORIZATION = 7;
-/** It has no meaning, but the parser takes it for Connection. */
+/** Proxy-Connection has no meaning, but the parser treats it as Connection. */
 export const PROXY_CONNECTION = 8;
 // Fields that browsers send (browser-fields.ts).
 export const ORIGIN = 9;
@@ -20,7 +20,7 @@ export const SEC_FETCH_MODE = 11;
 export const UPGRADE_INSECURE_REQUESTS = 12;
 export const ACCESS_CONTROL_REQUEST_HEADERS = 13;
 
-/** The number of the field with that name; names are compared without regard to case. */
+/** Returns the number of the field with this name; case is ignored. */
 export function fieldOf(bytes: Buffer, start: number, end: number): number {
   switch (end - start) {
     case 4:
@@ -54,7 +54,7 @@ export function fieldOf(bytes: Buffer, start: number, end: number): number {
   }
 }
 
-/** Whether the bytes are the lower-case text `wanted` in any case. ASCII letters, digits and `-` only. */
+/** Whether the bytes equal the lower-case text `wanted`, ignoring case. ASCII letters, digits and `-`. */
 export function equalsIgnoringCase(
   bytes: Buffer,
   start: number,
@@ -70,13 +70,13 @@ export function equalsIgnoringCase(
   return true;
 }
 
-/** The end of the value without trailing white space, which the parser leaves on. */
+/** Returns the end of the value without trailing white space, which the parser does not remove. */
 export function trimmedEnd(bytes: Buffer, start: number, end: number): number {
   while (end > start && (bytes[end - 1] === 0x20 || bytes[end - 1] === 0x09)) end--;
   return end;
 }
 
-/** Whether a Host value is `uri-host [":" port]` or empty (RFC 9110 section 7.2, RFC 3986). */
+/** Whether the bytes are a valid Host value, `uri-host [":" port]` or empty (RFC 9110 section 7.2). */
 export function isHost(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
   if (bytes[at] === 0x5b && at < end) {
@@ -104,7 +104,7 @@ export function isAuthority(bytes: Buffer, start: number, end: number): boolean 
   return start < end && bytes[start] !== 0x3a && isHost(bytes, start, end);
 }
 
-/** Whether a list has at least one member, and no other than `wanted`, in any case. */
+/** Whether a list has at least one member, and all of its members equal `wanted`, ignoring case. */
 export function isListOf(bytes: Buffer, start: number, end: number, wanted: Buffer): boolean {
   let count = 0;
   for (let from = start; from <= end; ) {
@@ -120,7 +120,7 @@ export function isListOf(bytes: Buffer, start: number, end: number, wanted: Buff
   return count > 0;
 }
 
-/** The number of a Content-Length value of digits; checked by the parser before. */
+/** Returns the number in a Content-Length value, which the parser has checked to be digits. */
 export function decimal(bytes: Buffer, start: number, end: number): number {
   let value = 0;
   for (let at = start; at < end; at++) value = value * 10 + (bytes[at] as number) - 0x30;
@@ -141,7 +141,7 @@ const NAME_MODE = Buffer.from('sec-fetch-mode');
 const NAME_UPGRADE = Buffer.from('upgrade-insecure-requests');
 const NAME_REQUESTED = Buffer.from('access-control-request-headers');
 
-/** Whether the percent sign there is followed by two hexadecimal digits. */
+/** Whether the percent sign at `at` is followed by two hexadecimal digits. */
 function isEscape(bytes: Buffer, at: number, end: number): boolean {
   return at + 2 < end && /^[0-9A-Fa-f]{2}$/.test(bytes.toString('latin1', at + 1, at + 3));
 }

@@ -1,10 +1,10 @@
 /**
  * Collects the head of a request from the pieces that the parser reports, and checks the rules that
- * llhttp leaves open (RFC 9112: Host, one coding, lengths; the limits). Fills in a Request.
+ * llhttp does not (RFC 9112: Host, a single coding, lengths; the limits). Fills in a Request.
  *
- * Spans are offsets in the parser's input. Where that ends before the request does, the pieces so far
- * move to a buffer of its own (the carry), and the following ones are appended there. Positions count
- * the bytes of the connection from its beginning, so lengths are exact across inputs.
+ * Spans are offsets in the parser's input. If the input ends before the request does, the pieces so far
+ * are copied to a separate buffer (the carry), and later ones are appended to it. Positions count the
+ * bytes from the beginning of the connection, so lengths are exact across inputs.
  */
 import { grownBuffer } from '../base/grown-buffer.ts';
 import { Span } from '../base/span.ts';
@@ -17,9 +17,9 @@ import type { ServedHosts } from './served-hosts.ts';
 import { resolveTarget } from './target.ts';
 import * as verdicts from './verdicts.ts';
 
-/** The longest carry that is kept for the next request, in bytes. */
+/** Longest carry that is reused for the next request, in bytes. */
 const CARRY_BYTES_KEPT = 4096;
-/** The longest value of another field that is read into a text, for messages, in bytes. */
+/** Longest part of a value that messages quote, in bytes. */
 const SHOWN_BYTES_MAX = 200;
 
 const IN_TARGET = 0;
@@ -27,38 +27,38 @@ const IN_NAME = 1;
 const IN_VALUE = 2;
 
 export class Head {
-  /** The request that is filled in; set between requests. */
+  /** The request to fill in; set between requests. */
   request!: Request;
   readonly #limits: HttpLimits;
-  /** The hosts that are served; undefined for all. */
+  /** The served hosts; undefined for all. */
   readonly #servedHosts: ServedHosts | undefined;
   #state = IN_TARGET;
-  /** The input, its beginning, and the difference between a position and an offset in it. */
+  /** The input, its start, and the difference between a position and an offset in it. */
   #input: Buffer = NOTHING;
   #inputStart = 0;
   #positionBase = 0;
-  /** The buffer of the spans: the input or the carry. */
+  /** The buffer that the spans refer to: the input or the carry. */
   #source: Buffer = NOTHING;
   #carry: Buffer = NOTHING;
-  /** Bytes used in the carry; -1 while the head lies in the input. */
+  /** Bytes used in the carry; -1 while the head is entirely in the input. */
   #carried = -1;
-  /** The last field whose name or value was read, and the places of these. */
+  /** The last field whose name or value was read, and the offsets of both. */
   #field = fields.OTHER_FIELD;
   #nameStart = 0;
   #nameEnd = 0;
   #valueStart = 0;
   #valueEnd = 0;
   #hosts = 0;
-  /** The value of Host, or the authority of the target; while it begins at -1 there is none. */
+  /** The value of Host, or the authority of the target; its start is -1 if there is neither. */
   readonly #host = new Span();
   #codings = 0;
   #contentTypes = 0;
   #authorizations = 0;
   #targetEndPosition = 0;
-  /** Spaces before the target at the end of the last input, and the position of that end. */
+  /** Number of spaces before the target at the end of the last input, and the position of that end. */
   #spaces = 0;
   #spacesEndPosition = NOWHERE;
-  /** First byte of the protocol's name, once the input that has it is left; otherwise 0. */
+  /** First byte of the protocol name, saved when its input ends; 0 until then. */
   #protocol = 0;
   /** Position of the first field, or -1. */
   #fieldsPosition = -1;
@@ -69,14 +69,14 @@ export class Head {
     this.#servedHosts = servedHosts;
   }
 
-  /** The following pieces lie in `input`, from `start` on. */
+  /** Sets the buffer that the following pieces refer to. */
   setInput(input: Buffer, start: number, positionBase: number): void {
     this.#input = input;
     this.#inputStart = start;
     this.#positionBase = positionBase;
   }
 
-  /** A request begins in the input. */
+  /** Begins a request. */
   begin(): void {
     const request = this.request;
     this.#state = IN_TARGET;
@@ -131,7 +131,7 @@ export class Head {
   onValue(start: number, length: number): void {
     this.#valueEndPosition = this.#positionBase + start + length;
     if (this.#state === IN_NAME) {
-      // The parser reports an empty value when it has seen the line's end.
+      // The parser reports an empty value only after the end of its line.
       if (length === 0) this.#valueEndPosition -= LINE_END_BYTES;
       this.#state = IN_VALUE;
       this.#field = fields.fieldOf(this.#source, this.#nameStart, this.#nameEnd);
@@ -143,7 +143,7 @@ export class Head {
     }
   }
 
-  /** The input ends, before `end`, inside the head. */
+  /** Called when the input, up to `end`, has been read and the head is incomplete. */
   suspend(end: number): verdicts.Verdict {
     if (this.request.target.start < 0 && this.#countSpaces(end) > 1) {
       return verdicts.SPACES_REPEATED;
@@ -157,7 +157,7 @@ export class Head {
       : 0;
   }
 
-  /** The head is complete, in an input that ends before `end`. */
+  /** Checks the complete head. The input extends to `end`. */
   complete(end: number): verdicts.Verdict {
     const request = this.request;
     const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
@@ -179,12 +179,12 @@ export class Head {
     return unresolved;
   }
 
-  /** Bytes of memory that the head takes beside the input. */
+  /** Memory that the head takes besides the input, in bytes. */
   get heldBytes(): number {
     return this.#carried < 0 ? 0 : this.#carry.length;
   }
 
-  /** The head is no longer needed. Returns whether it was in a long carry, which is released. */
+  /** Releases a long carry once the head is no longer needed. Returns whether there was one. */
   leave(): boolean {
     if (this.#carry.length <= CARRY_BYTES_KEPT) return false;
     this.#carry = NOTHING;
@@ -193,35 +193,35 @@ export class Head {
     return true;
   }
 
-  /** Whether no field has begun. */
+  /** Whether the request line is being read: no field has begun. */
   get isInLine(): boolean {
     return this.#state === IN_TARGET;
   }
 
-  /** Whether the last field read is one that the parser takes for Connection. */
+  /** Whether the last field read is Proxy-Connection, which the parser treats as Connection. */
   get isAtProxyConnection(): boolean {
     return this.#field === fields.PROXY_CONNECTION;
   }
 
-  /** All fields with their line ends, in bytes; exact once the head is complete. */
+  /** Length of all fields with their line ends, in bytes; exact once the head is complete. */
   get fieldBytes(): number {
     if (this.#fieldsPosition < 0) return 0;
     return this.#valueEndPosition + LINE_END_BYTES - this.#fieldsPosition;
   }
 
-  /** Position of the first byte after a complete head that has fields. */
+  /** Position of the first byte after the head, if it is complete and has fields. */
   get endPosition(): number {
     return this.#valueEndPosition + LINE_END_BYTES + EMPTY_LINE_BYTES;
   }
 
-  /** Whether the content ends before `end`, so that the head need not outlive the input. */
+  /** Whether the content ends by `end`, so that the head need not outlive the input. */
   #isBodyBefore(end: number): boolean {
     const { contentLength } = this.request;
     if (contentLength === UNKNOWN_LENGTH) return false;
     return this.endPosition + contentLength <= this.#positionBase + end;
   }
 
-  /** The value of the last field read is complete. */
+  /** Processes the last field, whose value is complete. */
   #endField(): verdicts.Verdict {
     if (this.#field === fields.OTHER_FIELD) return 0;
     const request = this.request;
@@ -269,7 +269,7 @@ export class Head {
     }
   }
 
-  /** Other programs send Sec-Fetch-Mode, too (Node's fetch does), but only browsers navigate. */
+  /** Adds a browser's field. Others also send Sec-Fetch-Mode (Node's fetch), but only browsers navigate. */
   #endBrowserField(bytes: Buffer, start: number, end: number): void {
     const isMode = this.#field === fields.SEC_FETCH_MODE;
     if (isMode && !fields.equalsIgnoringCase(bytes, start, end, NAVIGATE)) return;
@@ -277,7 +277,7 @@ export class Head {
     this.request.browser.add(this.#field, bytes.toString('latin1', start, end));
   }
 
-  /** An HTTP/1.0 request may have no host, and is served. */
+  /** Checks whether the host is served. An HTTP/1.0 request without a host is. */
   #checkHost(): void {
     const { bytes, start, end } = this.#host;
     if (start < 0) return;
@@ -289,7 +289,7 @@ export class Head {
     }
   }
 
-  /** The place of the piece in the buffer of spans; in the carry it is appended first. */
+  /** Returns the offset of the piece in the spans' buffer; if that is the carry, appends it. */
   #place(start: number, length: number): number {
     return this.#carried < 0 ? start : this.#append(this.#input, start, start + length);
   }
@@ -328,7 +328,7 @@ export class Head {
     }
   }
 
-  /** Bytes of the head so far that are needed further. */
+  /** Returns the length of the parts of the head so far that are still needed, in bytes. */
   #bytesToMove(): number {
     const { target, contentType, authorization } = this.request;
     const hostBytes = this.#host.start < 0 ? 0 : this.#host.length;
@@ -343,7 +343,7 @@ export class Head {
     span.end = this.#carried;
   }
 
-  /** The number of spaces at the end of an input that ends before `end`. It is counted once. */
+  /** Returns the number of spaces at the end of the input, `end`. They are counted once. */
   #countSpaces(end: number): number {
     const position = this.#positionBase + end;
     if (position !== this.#spacesEndPosition) {
@@ -353,7 +353,7 @@ export class Head {
     return this.#spaces;
   }
 
-  /** The number of spaces right before the address, up to which there is no target. */
+  /** Returns the number of spaces before the address, which no part of the target precedes. */
   #spacesBefore(address: number): number {
     const start = this.#inputStart;
     let at = address;
@@ -362,14 +362,14 @@ export class Head {
     return address - at + (isSplit ? this.#spaces : 0);
   }
 
-  /** The byte after the target's space if it lies in this input, otherwise 0. */
+  /** Returns the byte after the space that follows the target, if it is in this input; otherwise 0. */
   #protocolBefore(end: number): number {
     const at = this.#targetEndPosition + 1 - this.#positionBase;
     return at >= this.#inputStart && at < end ? (this.#input[at] as number) : 0;
   }
 }
 
-/** The bytes as a text for messages: the first SHOWN_BYTES_MAX of them. */
+/** Returns the first SHOWN_BYTES_MAX bytes as text, for messages. */
 function shown(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('latin1', start, Math.min(end, start + SHOWN_BYTES_MAX));
 }
@@ -381,5 +381,5 @@ const NAVIGATE = Buffer.from('navigate');
 const SPACE = 0x20;
 const LINE_END_BYTES = 2;
 const EMPTY_LINE_BYTES = 2;
-/** A position before all others, so that no chunk has the bytes after it. */
+/** A position before all others, so that no input has the bytes after it. */
 const NOWHERE = -2;

@@ -1,29 +1,29 @@
 /**
- * The heads that a connection has sent before. The requests of a client differ in their target and
- * little else. So most heads repeat, byte for byte but for the target, one that llhttp has read on the
- * same connection. Such a head is not read again: the result of the one before is valid for it, too,
- * where all characters of its target are plain ones, which have no special meaning to any reader of
- * heads. That takes less than half of the time (bench: request-parser).
+ * Recognises request heads that repeat an earlier head of the same connection. A client's requests usually
+ * differ only in their target: the rest of the head repeats, byte for byte, one that llhttp has parsed.
+ * Such a head is not parsed again. The earlier result is also valid for it if its target has only plain
+ * characters, which have no special meaning in a head. That takes less than half of the time (bench:
+ * request-parser).
  *
- * Only a request that lies whole in the input is recognised; all others are llhttp's. A head becomes
- * known when the one before it was as long, so a head that is sent once costs nothing.
+ * Only requests that are entirely in the input are recognised; llhttp parses all others. A head is stored
+ * only if the previous one had the same length, so a head that is sent once costs nothing.
  */
 import type { Body } from './body.ts';
 import type { Llhttp } from './llhttp.ts';
 import { DELETE, GET, HEAD, methodName, OPTIONS, POST, PUT } from './methods.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 
-/** The longest head that is kept, from the end of its target on, in bytes. */
+/** Longest head that is stored, measured from the end of its target, in bytes. */
 const BYTES_MAX = 1024;
 const WORD_BYTES = 4;
 
 export class KnownHeads {
   readonly #llhttp: Llhttp;
   readonly #targetBytesMax: number;
-  /** For requests whose method begins with a P, which have content, and for others. */
+  /** The stored heads: for methods that begin with P, which have content, and for all others. */
   #writing: KnownHead | undefined;
   #reading: KnownHead | undefined;
-  /** Length of the last head that llhttp read, from the end of its target on. */
+  /** Length of the last head that llhttp parsed, from the end of its target, in bytes. */
   #lastBytes = 0;
 
   constructor(llhttp: Llhttp, targetBytesMax: number) {
@@ -32,8 +32,8 @@ export class KnownHeads {
   }
 
   /**
-   * Reads the request that begins at `start` of the parser's memory, if its head is known and its
-   * content ends by `end`, into `request` and `body`. Returns where the request ends; 0: it is llhttp's.
+   * Reads the request at `start` of the parser's memory into `request` and `body`, if its head repeats and
+   * its content ends by `end`. Returns the end of the request; 0 if llhttp has to parse it.
    */
   recognise(start: number, end: number, request: Request, body: Body): number {
     const { memory, view } = this.#llhttp;
@@ -54,7 +54,7 @@ export class KnownHeads {
     return requestEnd;
   }
 
-  /** llhttp has read the request, which ends at `end` of its memory. */
+  /** Considers for storing the head of a request that llhttp has parsed, and that ends at `end`. */
   learn(end: number, request: Request): void {
     const { memory } = this.#llhttp;
     const bytes = end - request.contentLength - request.target.end;
@@ -67,12 +67,12 @@ export class KnownHeads {
   }
 }
 
-/** Whether the request lies whole in the memory, with a path, which alone may vary in it. */
+/** Whether the request is entirely in the memory, and has no part but its path that may vary. */
 function isUsual(request: Request, memory: Buffer): boolean {
   const { target, version, method, keepAlive, contentLength } = request;
   return (
     target.bytes === memory &&
-    // Otherwise the target was sent with an authority, or is not a path.
+    // A target sent with an authority, and one that is not a path, are excluded.
     memory[target.start] === SLASH &&
     memory[target.start - 1] === SPACE &&
     version === 11 &&
@@ -88,15 +88,15 @@ function isUsual(request: Request, memory: Buffer): boolean {
 }
 
 class KnownHead {
-  /** Method and space. */
+  /** The method and a space. */
   readonly beginning: Buffer;
-  /** Length from the end of the target on. */
+  /** Length from the end of the target, in bytes. */
   readonly bytes: number;
   readonly contentLength: number;
   readonly #method: number;
-  /** The bytes after the target, from every fourth byte on; the last word ends where the head does. */
+  /** The bytes after the target as 32-bit words; the last word ends with the head and may overlap. */
   readonly #words: Int32Array;
-  /** Positions of the content type and the credentials, from the end of the target. */
+  /** Offsets of the content type and the credentials from the end of the target. */
   readonly #typeStart: number;
   readonly #typeEnd: number;
   readonly #loginStart: number;
@@ -129,7 +129,7 @@ class KnownHead {
     return true;
   }
 
-  /** Whether the bytes before `end` are those that followed the target. */
+  /** Whether the bytes before `end` equal the stored ones. */
   endsAt(view: DataView, end: number): boolean {
     const words = this.#words;
     const last = words.length - 1;
@@ -140,7 +140,7 @@ class KnownHead {
     return view.getInt32(end - WORD_BYTES, true) === words[last];
   }
 
-  /** The request is this one, with the target at that place. */
+  /** Sets the request to this head, with the given target. */
   fillIn(
     request: Request,
     memory: Buffer,
@@ -167,14 +167,14 @@ class KnownHead {
   }
 }
 
-/** The end of the plain characters from `start` on: those of paths (RFC 3986) without `%`, and raw bytes. */
+/** Returns the end of the plain characters at `start`: those of paths (RFC 3986) but `%`, and raw bytes. */
 function plainEnd(memory: Buffer, start: number, end: number): number {
   let at = start;
   while (at < end && PLAIN[memory[at] as number] === 1) at++;
   return at;
 }
 
-/** By method number. */
+/** The beginning of a head, by method number. */
 const BEGINNINGS: Buffer[] = [];
 for (const method of [DELETE, GET, HEAD, POST, PUT, OPTIONS]) {
   BEGINNINGS[method] = Buffer.from(`${methodName(method)} `);

@@ -1,17 +1,18 @@
 /**
- * The WebAssembly module of llhttp that undici carries, and its memory: it is made to begin with more of
- * it than it knows of, as memory that grows slows all typed arrays down (llhttp.ts). What is assumed of
- * the module is checked here and by Llhttp.checkLayout; another module is refused with what differs.
+ * The WebAssembly module of llhttp that undici includes. Its initial memory is enlarged, because memory
+ * that grows slows down all typed arrays (llhttp.ts); the module itself uses only PAGES_KNOWN. The
+ * assumptions about the module are checked here and by Llhttp.checkLayout. A module that differs is
+ * refused, and the error names the difference.
  */
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { GridError } from '../base/errors.ts';
 
 export const PAGE_BYTES = 65536;
-/** Memory that the module begins with by itself, and the memory it is made to begin with, in pages. */
+/** The module's own initial memory, and the enlarged one, in pages. */
 export const PAGES_KNOWN = 2;
 export const PAGES = 64;
-/** The module whose layout the tests check, by its SHA-256. */
+/** SHA-256 of the module whose layout the specs check. */
 const KNOWN_MODULE = '2434215e1f7fa0163f22ce895ddbeb83984fa0aa51e123164e053213e5aca028';
 
 export function readModule(): Buffer {
@@ -19,27 +20,27 @@ export function readModule(): Buffer {
   return Buffer.from(require('undici/lib/llhttp/llhttp_simd-wasm.js') as Buffer);
 }
 
-/** Whether the module, which must be as read, is the one that the tests have checked. */
+/** Whether the module, before any change, is the one that the specs check. */
 export function isKnownModule(module: Buffer): boolean {
   return createHash('sha256').update(module).digest('hex') === KNOWN_MODULE;
 }
 
-/** Makes the module begin with PAGES. Throws GridError PARSER_UNUSABLE where its memory is another one. */
+/** Sets the module's initial memory to PAGES. Throws GridError PARSER_UNUSABLE if it is not as expected. */
 export function enlargeMemory(module: Buffer): void {
-  // The section has: one memory, without a maximum, of so many pages.
+  // The section contains the number of memories, 0 for no maximum, and the number of pages.
   const at = contentsOf(module, MEMORY_SECTION);
   const [count, limits, pages] = module.subarray(at, at + 3);
-  check(count === 1 && limits === 0, 'its memory is not one without a maximum');
-  check(pages === PAGES_KNOWN, `its memory begins with ${pages} pages instead of ${PAGES_KNOWN}`);
+  check(count === 1 && limits === 0, 'it does not have one memory without a maximum');
+  check(pages === PAGES_KNOWN, `its initial memory has ${pages} pages instead of ${PAGES_KNOWN}`);
   module[at + 2] = PAGES;
 }
 
-/** Throws GridError PARSER_UNUSABLE with what differs, unless it is so. */
+/** Throws GridError PARSER_UNUSABLE with the difference, unless the condition holds. */
 export function check(isSo: boolean, what: string): asserts isSo {
   if (!isSo) throw new GridError('PARSER_UNUSABLE', { what });
 }
 
-/** The beginning of the contents of the section with that number in a module. */
+/** Returns the offset of the contents of a section. */
 function contentsOf(module: Buffer, section: number): number {
   let at = MODULE_HEADER_BYTES;
   while (at < module.length) {
@@ -53,7 +54,7 @@ function contentsOf(module: Buffer, section: number): number {
     if (number === section) return at;
     at += bytes;
   }
-  throw new GridError('PARSER_UNUSABLE', { what: 'it has no memory of its own' });
+  throw new GridError('PARSER_UNUSABLE', { what: 'it does not define a memory' });
 }
 
 const MODULE_HEADER_BYTES = 8;

@@ -1,15 +1,15 @@
 /**
- * The llhttp parser, as the WebAssembly module that undici carries: one instance for the process, one
- * parser pointer a connection, one input area that bytes are copied into before they are read.
+ * The llhttp parser, from the WebAssembly module that undici includes: one instance per process, one parser
+ * pointer per connection, and one input area that bytes are copied into before they are parsed.
  *
- * Callbacks go to the listener whose execute is running. They get addresses in the module's memory, and
- * so offsets in `memory`, valid until the next load. No lenient flag is ever set.
+ * Callbacks are passed to the listener of the running `execute`. They receive addresses in the module's
+ * memory, which are offsets in `memory` and valid until the next load. No lenient flag is ever set.
  *
- * The module's memory never grows in usual operation, as growing it detaches its buffer: from the first
- * detached buffer on, every access to any typed array of the process checks whether its buffer is
- * detached, which slows reads down (bench: detached-buffer). So the module begins with more
- * memory than it knows of. After the part that it knows are the input area and the parsers. Only those
- * of very many connections are allocated by the module itself, and then `memory` is another view.
+ * The module's memory does not grow in normal operation, because growing it detaches its buffer: once any
+ * buffer has been detached, every access to any typed array of the process checks for that, which slows
+ * reads down (bench: detached-buffer). So the module starts with more memory than its allocator uses. The
+ * input area and the parsers follow the allocator's part. Only with very many connections does the module
+ * allocate parsers itself, and then `memory` is replaced by a new view.
  */
 import assert from 'node:assert';
 import { ownBuffer } from '../base/own-buffer.ts';
@@ -25,38 +25,38 @@ import {
 import { PUT } from './methods.ts';
 import { OK, PAUSED, type ParserListener, QuietListener } from './parser-listener.ts';
 
-/** Size of the input area in bytes: as many as a socket hands over in one read. */
+/** Size of the input area, in bytes: the most that one read of a socket returns. */
 export const INPUT_BYTES_MAX = 65536;
-/** Bytes of a parser. */
+/** Size of a parser, in bytes. */
 const PARSER_BYTES = 64;
-/** Up to this length a loop over words is faster than a view of the chunk (bench: short-copies). */
+/** Length up to which a loop over words is faster than a view, in bytes (bench: short-copies). */
 const WORDS_BYTES_MAX = 256;
 
 export class Llhttp {
   readonly #exports: Exports;
   readonly inputAddress = PAGES_KNOWN * PAGE_BYTES;
-  /** Read buffer of all connections, and the same as words: input is loaded fastest from there. */
+  /** The read buffer of all connections, and its words; input in it is loaded fastest. */
   readonly readBuffer = ownBuffer(INPUT_BYTES_MAX);
   readonly #readWords = new Int32Array(this.readBuffer.buffer);
-  /** The module's memory; `view` and `#words` are the same. */
+  /** The module's memory; `view` and `#words` refer to the same bytes. */
   memory: Buffer = NOTHING;
   view: DataView = new DataView(NOTHING.buffer);
   #words: Int32Array = new Int32Array();
-  /** A parser that has read nothing; new ones are copies of it. */
+  /** A request parser that has read nothing; new ones are copied from it. */
   readonly #pattern: number;
-  /** The same of answers, from the first `expectAnswer` on. */
+  /** A response parser that has read nothing; created by the first `expectAnswer`. */
   #answerPattern: number | undefined;
-  /** Places of freed parsers, and the place after all given ones. */
+  /** Pointers of freed parsers, and the first address after all allocated ones. */
   readonly #freed: number[] = [];
   #unused = this.inputAddress + INPUT_BYTES_MAX;
   #listener: ParserListener | undefined;
   /** The owner of the bytes in the input area. */
   inputOwner: ParserListener | undefined;
-  /** Whether the module is the one that the tests have checked. */
+  /** Whether the module is the one that the specs check. */
   readonly isKnown: boolean;
 
   constructor() {
-    assert(!loaded, 'one llhttp instance a process');
+    assert(!loaded, 'one llhttp instance per process');
     loaded = true;
     const listener = (): ParserListener => this.#listener as ParserListener;
     const module = readModule();
@@ -82,19 +82,19 @@ export class Llhttp {
     this.#pattern = this.#exports.llhttp_alloc(TYPE_REQUEST);
     this.#view();
     const { length } = this.memory;
-    check(length === PAGES * PAGE_BYTES, `its memory has ${length} bytes after its start`);
-    // This little parsing makes V8 optimize the parser: 20 ms of a thread beside a start.
+    check(length === PAGES * PAGE_BYTES, `its memory has ${length} bytes after its initialization`);
+    // Skipped for the known module: parsing even this much makes V8 optimise it, 20 ms of a thread.
     if (!this.isKnown) this.checkLayout();
   }
 
-  /** A new parser of requests; free it when its connection ends. */
+  /** Allocates a request parser, to be freed when its connection ends. */
   allocate(): number {
     const pointer = this.#freed.pop() ?? this.#place();
     this.setState(pointer, undefined);
     return pointer;
   }
 
-  /** From now on the parser reads an answer. */
+  /** Makes the parser read a response next. */
   expectAnswer(pointer: number): void {
     this.#answerPattern ??= this.#allocated(TYPE_ANSWER);
     this.memory.copyWithin(pointer, this.#answerPattern, this.#answerPattern + PARSER_BYTES);
@@ -104,19 +104,19 @@ export class Llhttp {
     this.#freed.push(pointer);
   }
 
-  /** Copies the parser's state, into `copy` if that is given. */
+  /** Copies the parser's state, into `copy` if passed. */
   copyState(pointer: number, copy: Uint8Array = new Uint8Array(PARSER_BYTES)): Uint8Array {
     copy.set(this.memory.subarray(pointer, pointer + PARSER_BYTES));
     return copy;
   }
 
-  /** Sets the parser's state to a copy; without one, to that before a request. */
+  /** Restores the parser's state from a copy; without one, resets it to the beginning of a request. */
   setState(pointer: number, copy: Uint8Array | undefined): void {
     if (copy !== undefined) this.memory.set(copy, pointer);
     else this.memory.copyWithin(pointer, this.#pattern, this.#pattern + PARSER_BYTES);
   }
 
-  /** Puts bytes `start` to `end` of the chunk into the input area; INPUT_BYTES_MAX at most. */
+  /** Copies bytes `start` to `end` of the chunk, at most INPUT_BYTES_MAX, into the input area. */
   load(owner: ParserListener | undefined, chunk: Buffer, start: number, end: number): void {
     assert(this.#listener === undefined && end - start <= INPUT_BYTES_MAX);
     this.inputOwner = owner;
@@ -130,7 +130,7 @@ export class Llhttp {
     for (let at = 0; at << 2 < end; at++) words[to + at] = source[at] as number;
   }
 
-  /** Reads input bytes `start` to `end`; returns OK, PAUSED, PAUSED_UPGRADE or an error. */
+  /** Parses input bytes `start` to `end`. Returns OK, PAUSED, PAUSED_UPGRADE or an error. */
   execute(pointer: number, listener: ParserListener, start: number, end: number): number {
     this.#listener = listener;
     try {
@@ -140,7 +140,7 @@ export class Llhttp {
     }
   }
 
-  /** No more input comes; the listener is told where that completes an answer. */
+  /** Ends the input. If that completes a response, the listener's onMessageComplete is called. */
   finish(pointer: number, listener: ParserListener): void {
     this.#listener = listener;
     try {
@@ -150,72 +150,71 @@ export class Llhttp {
     }
   }
 
-  /** After PAUSED: the input offset to continue from. */
+  /** Resumes after PAUSED. Returns the input offset to continue from. */
   resume(pointer: number): number {
     const at = pointer >> 2;
     this.#words[at + ERROR_WORD] = 0;
     return this.errorAddress(pointer) - this.inputAddress;
   }
 
-  /** After PAUSED_UPGRADE: the input offset to continue from, in HTTP/1.1 as before. */
+  /** Resumes after PAUSED_UPGRADE, still in HTTP/1.1. Returns the input offset to continue from. */
   resumeAfterUpgrade(pointer: number): number {
     this.#exports.llhttp_resume_after_upgrade(pointer);
     return this.resume(pointer);
   }
 
   /**
-   * The connection may continue after the request, whatever its trailers contain: the parser reads a
-   * Connection field there as if it were in the head. Called within onMessageComplete.
+   * Keeps the connection open after the request, whatever its trailers contain: the parser treats a
+   * Connection field among them like one in the head. Called in onMessageComplete.
    */
   keepOpen(pointer: number): void {
     this.memory[pointer + FLAGS_OFFSET] = (this.memory[pointer + FLAGS_OFFSET] as number) & ~CLOSE;
   }
 
-  /** Flags of the fields read so far. */
+  /** Returns the flags of the fields read so far. */
   flags(pointer: number): number {
     return this.memory[pointer + FLAGS_OFFSET] as number;
   }
 
   /**
-   * Restores flags that were read before; the version is known. Returns whether the connection is kept
-   * alive.
+   * Restores earlier flags, after the version has been read. Returns whether the connection is kept alive.
    */
   setFlags(pointer: number, flags: number): boolean {
     this.memory[pointer + FLAGS_OFFSET] = flags;
     return this.version(pointer) === 11 ? (flags & CLOSE) === 0 : (flags & KEEP_ALIVE) !== 0;
   }
 
-  /** The number of the method. */
+  /** Returns the number of the method. */
   method(pointer: number): number {
     return this.memory[pointer + METHOD_OFFSET] as number;
   }
 
-  /** Ten times the major version and the minor: 11 for HTTP/1.1. */
+  /** Returns the version, ten times major plus minor: 11 for HTTP/1.1. */
   version(pointer: number): number {
     const { memory } = this;
     const major = memory[pointer + MAJOR_OFFSET] as number;
     return major * 10 + (memory[pointer + MINOR_OFFSET] as number);
   }
 
-  /** Bytes still to come of the content, or of the chunk that has begun. */
+  /** Returns the bytes that are missing of the content, or of the present chunk. */
   expectedBytes(pointer: number): number {
     const at = (pointer >> 2) + CONTENT_LENGTH_WORD;
     const [low, high] = [this.#words[at] as number, this.#words[at + 1] as number];
     return (low >>> 0) + (high >>> 0) * 2 ** 32;
   }
 
-  /** The address of the byte that the parser has refused. */
+  /** Returns the address of the byte that the parser refused. */
   errorAddress(pointer: number): number {
     return this.#words[(pointer >> 2) + POSITION_WORD] as number;
   }
 
-  /** The parser's reason of its last error; ASCII. */
+  /** Returns the parser's reason for its last error; ASCII. */
   errorReason(pointer: number): string {
     const start = this.#exports.llhttp_get_error_reason(pointer);
     return this.memory.toString('latin1', start, this.memory.indexOf(0, start));
   }
 
-  /** A place that no parser has used yet. */
+  /** Returns memory for a parser that no parser has used yet. */
   #place(): number {
     const pointer = this.#unused;
     if (pointer < PAGES * PAGE_BYTES) {
@@ -225,7 +224,7 @@ export class Llhttp {
     return this.#allocated(TYPE_REQUEST);
   }
 
-  /** A parser in the module's own memory. */
+  /** Returns a parser in the memory of the module's allocator. */
   #allocated(type: number): number {
     const allocated = this.#exports.llhttp_alloc(type);
     assert(allocated !== 0);
@@ -240,9 +239,9 @@ export class Llhttp {
   }
 
   /**
-   * Checks that a parser's fields lie where they are read. There is no getter for the content length,
-   * and those of the others cost a call out of JavaScript each. Throws GridError PARSER_UNUSABLE with
-   * the field that does not.
+   * Checks the offsets of a parser's fields. They are read directly, as there is no getter for the content
+   * length, and the other getters cost a call out of JavaScript each. Throws GridError PARSER_UNUSABLE,
+   * naming the field with another offset.
    */
   checkLayout(): void {
     const pointer = this.allocate();
@@ -261,27 +260,27 @@ export class Llhttp {
     pausing.onHeadersComplete = () => PAUSED;
     this.load(undefined, head, 0, head.length);
     const paused = this.execute(pointer, pausing, 0, head.length);
-    check(paused === PAUSED, 'a callback does not pause it behind a head');
+    check(paused === PAUSED, 'a callback does not pause it after a head');
     const position = this.#exports.llhttp_get_error_pos(pointer) - this.inputAddress;
     check(
       this.resume(pointer) === position,
-      `byte ${POSITION_WORD * 4} is not its position's place`,
+      `byte ${POSITION_WORD * 4} does not hold its position`,
     );
     const result = this.execute(pointer, pausing, position, head.length);
-    check(result === OK, `byte ${ERROR_WORD * 4} is not its error's place`);
+    check(result === OK, `byte ${ERROR_WORD * 4} does not hold its error`);
     const isLength = this.expectedBytes(pointer) === 0x1f0f2e3d4c - 1;
-    check(isLength, `byte ${CONTENT_LENGTH_WORD * 4} is not its content length's place`);
-    check(this.method(pointer) === PUT, `byte ${METHOD_OFFSET} is not its method's place`);
+    check(isLength, `byte ${CONTENT_LENGTH_WORD * 4} does not hold its content length`);
+    check(this.method(pointer) === PUT, `byte ${METHOD_OFFSET} does not hold its method`);
     const isVersion = this.version(pointer) === 10;
-    check(isVersion, `bytes ${MAJOR_OFFSET} and ${MINOR_OFFSET} are not its version's places`);
+    check(isVersion, `bytes ${MAJOR_OFFSET} and ${MINOR_OFFSET} do not hold its version`);
     const flags = this.flags(pointer);
     this.keepOpen(pointer);
     const isCleared = (flags & CLOSE) !== 0 && flags - this.flags(pointer) === CLOSE;
-    check(isCleared, `byte ${FLAGS_OFFSET} is not its flags' place`);
+    check(isCleared, `byte ${FLAGS_OFFSET} does not hold its flags`);
   }
 }
 
-/** The instance of the process, made at the first call. */
+/** Returns the instance of the process, created by the first call. */
 export function llhttp(): Llhttp {
   instance ??= new Llhttp();
   return instance;
@@ -293,7 +292,7 @@ let loaded = false;
 const TYPE_REQUEST = 1;
 const TYPE_ANSWER = 2;
 const NOTHING = Buffer.alloc(0);
-/** Places of a parser's fields, in words and in bytes from its pointer; verified by checkLayout. */
+/** Offsets of a parser's fields from its pointer, in words and in bytes; verified by checkLayout. */
 const ERROR_WORD = 3;
 const POSITION_WORD = 5;
 const CONTENT_LENGTH_WORD = 8;
@@ -301,7 +300,7 @@ const METHOD_OFFSET = 41;
 const MAJOR_OFFSET = 42;
 const MINOR_OFFSET = 43;
 const FLAGS_OFFSET = 50;
-/** Of the flags: the sender keeps the connection, or closes it. */
+/** Bits of the flags: the sender keeps the connection open, or closes it. */
 const KEEP_ALIVE = 1;
 const CLOSE = 2;
 
@@ -316,7 +315,7 @@ interface Exports {
   llhttp_get_error_reason(pointer: number): number;
 }
 
-/** Type definitions for Node 20 leave WebAssembly to the DOM's; only this part is needed. */
+/** The part of WebAssembly that is used here; Node 20's type definitions leave it to the DOM's. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Buffer);

@@ -1,28 +1,28 @@
-/** What llhttp calls while it reads, and the results of these callbacks and of reading. */
+/** The callbacks of llhttp, and the results of these callbacks and of `execute`. */
 
-/** Results of execute and of callbacks that are not errors of the sender. */
+/** Results of `execute` and of callbacks, by llhttp's numbers. */
 export const OK = 0;
 export const DATA_AFTER_CLOSE = 5;
 export const INVALID_TARGET = 7;
 export const INVALID_VERSION = 9;
 export const PAUSED = 21;
 export const PAUSED_UPGRADE = 22;
-/** Returned by a callback that refuses; execute returns it, too. */
+/** Returned by a callback that refuses the message, and then by `execute`. */
 export const REFUSED = 24;
 
-/** Called while execute runs. Each returns OK, PAUSED or REFUSED. */
+/** Receives llhttp's callbacks during `execute`. Each returns OK, PAUSED or REFUSED. */
 export interface ParserListener {
   onMessageBegin(): number;
   onTarget(address: number, length: number): number;
   onFieldName(address: number, length: number): number;
   onFieldValue(address: number, length: number): number;
-  /** `status`: of an answer. */
+  /** `status`: that of a response. */
   onHeadersComplete(keepAlive: boolean, status: number): number;
   onBody(address: number, length: number): number;
   onMessageComplete(): number;
 }
 
-/** Passes over everything. */
+/** Ignores every callback. */
 export class QuietListener implements ParserListener {
   onMessageBegin(): number {
     return OK;

@@ -1,11 +1,11 @@
 /**
- * Reads the requests of one connection out of its chunks: drives an llhttp parser, collects heads and
- * bodies, bounds the framing of chunked bodies. It knows no socket and no answer: next() returns the
- * point reached.
+ * Parses the requests of one connection: drives an llhttp parser, collects heads and bodies, and limits
+ * the framing of chunked bodies. It uses neither the socket nor responses: `next` returns the point
+ * reached.
  *
- * Heads that the connection has sent before are recognised (known-heads.ts); llhttp reads the others.
- * It is paused at the end of each head that has content and of each message. So requests run outside of
- * its callbacks, and the position in the input is known exactly.
+ * Heads that repeat an earlier one are recognised (known-heads.ts); llhttp parses the others. It is paused
+ * at the end of each head with content and of each message. So requests run outside of its callbacks, and
+ * the position in the input is exact.
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
@@ -29,13 +29,13 @@ import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import type { ServedHosts } from './served-hosts.ts';
 import * as verdicts from './verdicts.ts';
 
-/** The chunk is used up; the next one continues where it ended. */
+/** The chunk is used up; parsing continues with the next one. */
 export const NEEDS_MORE = 0;
-/** A head followed by content is complete: decide on it, then continue. */
+/** A head with content is complete. The caller decides on it, then continues. */
 export const AT_HEAD = 1;
 /** A request is complete. */
 export const AT_REQUEST = 2;
-/** The bytes are not a request that can be served: `refusal` has the reason. Read no more. */
+/** The bytes are not a request that can be served, for the reason in `refusal`. Nothing more is parsed. */
 export const AT_REFUSAL = 3;
 
 type Reached = 0 | 1 | 2 | 3;
@@ -44,20 +44,20 @@ const BETWEEN = 0;
 const IN_HEAD = 1;
 const IN_BODY = 2;
 
-/** Framing that is not counted: a chunk's size in hexadecimal and line ends, with room. */
+/** Framing of each chunk that is not counted, in bytes: more than its hexadecimal size and line ends. */
 const FRAMING_BYTES_PER_CHUNK = 24;
 
 export class RequestParser implements ParserListener {
-  /** The request and the body that the present request is read into. */
+  /** The objects that the present request is parsed into. */
   request!: Request;
   body!: Body;
-  /** After AT_REFUSAL: the reason. */
+  /** The reason, after AT_REFUSAL. */
   refusal: verdicts.Verdict = 0;
 
-  /** Where the present head began; it differs from that of every other head that outlives its input. */
+  /** Position of the present head, unique among the connection's heads that outlive their input. */
   headPosition = 0;
 
-  /** The bytes of the chunk that have not been read. */
+  /** The bytes of the chunk that have not been parsed. */
   readonly rest = new Span();
 
   readonly #llhttp: Llhttp = llhttp();
@@ -68,23 +68,23 @@ export class RequestParser implements ParserListener {
   #pointer: number;
   #state = BETWEEN;
   #reached: Reached = NEEDS_MORE;
-  /** Whether the parser's input area was given the chunk, and from which offset on. */
+  /** Whether the chunk is in the parser's input area, and from which offset. */
   #isLoaded = false;
   #loadedStart = 0;
-  /** Whether the input continues a request line that began in the one before. */
+  /** Whether the input continues a request line that began in the previous input. */
   #isLineSplit = false;
-  /** The input's end in the parser's memory, and the difference of a position and an offset there. */
+  /** The input's end in the parser's memory, and the difference between a position and an address. */
   #inputEnd = 0;
   #positionBase = 0;
   /** Bytes of the connection before the chunk. */
   #chunkPosition = 0;
-  /** Position where the present framing of a chunked body began, and the bytes counted before it. */
+  /** Position where the present framing of a chunked body began, and the framing counted before it. */
   #framingPosition = 0;
   #framingBytes = 0;
   /** llhttp's flags when the present field began. */
   #flags = 0;
 
-  /** `servedHosts`: the hosts that are served; undefined for all. */
+  /** `servedHosts`: the served hosts; undefined for all. */
   constructor(limits: HttpLimits, servedHosts?: ServedHosts) {
     this.#headerBytesMax = limits.headerBytesMax;
     this.#head = new Head(limits, servedHosts);
@@ -93,7 +93,7 @@ export class RequestParser implements ParserListener {
     this.#pointer = this.#llhttp.allocate();
   }
 
-  /** Between requests: the next ones are read into these. */
+  /** Sets the objects for the next request. Only called between requests. */
   use(request: Request, body: Body): void {
     if (this.request === request) return;
     if (this.#state !== BETWEEN) assert.fail('the request of bytes that have been read in part');
@@ -103,9 +103,8 @@ export class RequestParser implements ParserListener {
   }
 
   /**
-   * Takes the next bytes of the connection, bytes 0 to `length - 1` of the chunk: INPUT_BYTES_MAX at
-   * most. They begin with the unread ones of the chunk before. They are needed until next returns
-   * NEEDS_MORE.
+   * Sets the next input: the first `length` bytes of the chunk, at most INPUT_BYTES_MAX. It begins with the
+   * unread bytes of the previous chunk, and must remain unchanged until `next` returns NEEDS_MORE.
    */
   load(chunk: Buffer, length: number): void {
     if (length > INPUT_BYTES_MAX) assert.fail(`a chunk of ${length} bytes`);
@@ -114,7 +113,7 @@ export class RequestParser implements ParserListener {
     this.#isLoaded = false;
   }
 
-  /** Reads on, up to the next decision. */
+  /** Parses up to the next decision. */
   next(): Reached {
     if (!this.hasRest) return this.#suspend();
     if (!this.#isLoaded || this.#llhttp.inputOwner !== this) this.#loadInput();
@@ -122,7 +121,7 @@ export class RequestParser implements ParserListener {
     return this.#parse();
   }
 
-  /** The same by llhttp. */
+  /** Parses up to the next decision with llhttp. */
   #parse(): Reached {
     const { rest } = this;
     let mayBeRaw = true;
@@ -146,7 +145,7 @@ export class RequestParser implements ParserListener {
     return this.#suspend();
   }
 
-  /** Whether bytes of the chunk have not been read. */
+  /** Whether the chunk has unparsed bytes. */
   get hasRest(): boolean {
     return this.rest.start < this.rest.end;
   }
@@ -156,32 +155,32 @@ export class RequestParser implements ParserListener {
     return this.#state !== BETWEEN;
   }
 
-  /** Bytes of memory for a request that has been read in part, without its content. */
+  /** Memory for a partly read request without its content, in bytes. */
   get heldBytes(): number {
     return this.#state === BETWEEN ? 0 : this.#head.heldBytes;
   }
 
-  /** Bytes of the connection that have been read. */
+  /** Bytes of the connection that have been parsed. */
   get position(): number {
     return this.#chunkPosition + this.rest.start;
   }
 
-  /** The head of the last request is no longer needed. Returns whether it had a long buffer. */
+  /** Releases the head of the last request. Returns whether it had a long buffer. */
   leaveHead(): boolean {
     return this.#head.leave();
   }
 
-  /** The method of a request whose head has not been read whole. */
+  /** Sets the method of a request whose head is incomplete. */
   readMethod(): void {
     if (this.#state === IN_HEAD) this.request.method = this.#llhttp.method(this.#pointer);
   }
 
-  /** llhttp's reason for bytes that it did not take; it repeats nothing that was sent. */
+  /** llhttp's reason for refusing bytes; it quotes nothing that was sent. */
   get errorReason(): string {
     return this.#llhttp.errorReason(this.#pointer);
   }
 
-  /** Frees the parser; nothing may be called afterwards. */
+  /** Frees the parser. No method may be called afterwards. */
   free(): void {
     if (this.#pointer === 0) assert.fail('a parser is freed once');
     this.#llhttp.free(this.#pointer);
@@ -263,7 +262,7 @@ export class RequestParser implements ParserListener {
     this.#head.setInput(memory, inputAddress, this.#positionBase);
   }
 
-  /** Whether the input continues with a request whose head is known; then it has been read. */
+  /** Reads the next request if its head repeats an earlier one. Returns whether it does. */
   #isKnown(): boolean {
     const base = this.#inputEnd - this.rest.end;
     const end = this.#knownHeads.recognise(
@@ -286,7 +285,7 @@ export class RequestParser implements ParserListener {
     return this.#reached;
   }
 
-  /** The input is used up: its part of an unfinished request is counted and kept. */
+  /** Ends the input: counts and stores its part of an incomplete request. */
   #suspend(): Reached {
     if (this.#state === IN_HEAD) {
       const verdict = this.#head.suspend(this.#inputEnd);
@@ -301,12 +300,12 @@ export class RequestParser implements ParserListener {
     return NEEDS_MORE;
   }
 
-  /** Whether llhttp is to read the input again, as the byte that it refused is a raw one. */
+  /** Returns whether llhttp has to parse the input again, because the byte it refused is a raw byte. */
   #replacesRawBytes(): boolean {
     return this.#rawTarget.replace(this.#pointer, this.#inputEnd, this.#isLineSplit);
   }
 
-  /** Whether the framing up to the position, extensions and trailers mostly, is over the limit. */
+  /** Whether the framing up to the position, mainly extensions and trailers, exceeds the limit. */
   #isFramingTooLong(position: number): boolean {
     if (this.request.contentLength !== UNKNOWN_LENGTH) return false;
     return this.#framingBytes + position - this.#framingPosition > this.#headerBytesMax;
@@ -323,7 +322,7 @@ export class RequestParser implements ParserListener {
     return AT_REFUSAL;
   }
 
-  /** Distinguishes a well-formed version that is not served from bytes that are not HTTP. */
+  /** Returns the reason for llhttp's error; distinguishes an unsupported version from invalid bytes. */
   #verdictOf(error: number): verdicts.Verdict {
     if (error === DATA_AFTER_CLOSE) return verdicts.BEHIND_LAST;
     const isVersion = error === INVALID_VERSION;
@@ -333,5 +332,5 @@ export class RequestParser implements ParserListener {
   }
 }
 
-/** llhttp's reason for a version of two digits that it does not know. */
+/** llhttp's reason for a well-formed version that it does not support. */
 const VERSION_REASON = 'Invalid HTTP version';

@@ -1,32 +1,33 @@
 /**
- * Bytes of 0x80 and above in a target. llhttp refuses them, and its lenient flags are never set. So the
- * parser is set back to its state before the input, and reads the input again with `%` in the place of
- * each of these bytes. It accepts them exactly where it accepts their escapes. The bytes themselves are
- * back in their places before the target is used. A target without such bytes costs nothing.
+ * Support for raw bytes (0x80 and above) in a target. llhttp refuses them, and its lenient flags are never
+ * set. So the parser is reset to its state before the input, and parses the input again with `%` in place
+ * of each raw byte. A raw byte is therefore accepted exactly where its escape would be. The raw bytes are
+ * restored before the target is used. A target without them costs nothing.
  */
 import type { Llhttp } from './llhttp.ts';
 
 export class RawTarget {
   readonly #llhttp: Llhttp;
-  /** The parser's state before the input, which continues a request line; made for the first one. */
+  /** The parser's state before an input that continues a request line; created for the first one. */
   #state: Uint8Array | undefined;
-  /** The bytes that were replaced, from the first one to the end of the target. */
+  /** The original bytes, from the first replaced one to the end of the target. */
   #bytes: Uint8Array = NOTHING;
-  /** Their address. */
+  /** The address of `#bytes`; 0 if nothing is replaced. */
   #address = 0;
 
   constructor(llhttp: Llhttp) {
     this.#llhttp = llhttp;
   }
 
-  /** The input ends within a request line. */
+  /** Saves the parser's state when the input ends within a request line. */
   keepState(pointer: number): void {
     this.#state = this.#llhttp.copyState(pointer, this.#state);
   }
 
   /**
-   * The parser has refused a byte of the target, in an input that ends before `end`. True: it is to read
-   * the input again. `isSplit`: the input continues a request line.
+   * Replaces the raw bytes from the byte of the target that the parser has refused; the input extends to
+   * `end`. Returns whether the parser must parse the input again. `isSplit`: whether the input continues a
+   * request line.
    */
   replace(pointer: number, end: number, isSplit: boolean): boolean {
     const { memory } = this.#llhttp;
@@ -41,7 +42,7 @@ export class RawTarget {
     return true;
   }
 
-  /** The parser has read the target, up to the end of it or of the input. */
+  /** Restores the raw bytes, once the parser has read the target's part in the input. */
   restore(): void {
     if (this.#address === 0) return;
     this.#llhttp.memory.set(this.#bytes, this.#address);
@@ -50,7 +51,7 @@ export class RawTarget {
   }
 }
 
-/** Puts `%` in the place of each byte of 0x80 and above from `start` to `end`. */
+/** Replaces each byte of 0x80 and above from `start` to `end` by `%`. */
 export function replaceRawBytes(memory: Buffer, start: number, end: number): void {
   for (let at = start; at < end; at++) {
     if ((memory[at] as number) >= RAW) memory[at] = PERCENT;

@@ -1,24 +1,24 @@
 /**
- * The count of bytes that moved of late: in the last five seconds, and up to a quarter of a second
- * before. A ring of sums, one for each quarter that the five seconds touch. Adding and reading are O(1)
- * but for quarters that have passed since, of which at most the ring's length are visited.
+ * Counts the bytes moved in the last RECENT_MS, plus up to STEP_MS before that. It is a ring of sums, one
+ * for each step that the period touches. Adding and reading are O(1), plus the steps passed since the last
+ * call, at most the length of the ring.
  */
 
-/** The time that counts as of late, in milliseconds. */
+/** Period over which moved bytes are counted, in ms. */
 export const RECENT_MS = 5000;
 const STEP_MS = 250;
 const STEPS = RECENT_MS / STEP_MS + 1;
 
 export class RecentBytes {
   readonly #sums = new Float64Array(STEPS);
-  /** The number of the last step that was added to or read, and the sum of the ring. */
+  /** The number of the present step, as of the last call, and the sum of the ring. */
   #step = 0;
   #total = 0;
-  /** Bytes that have moved in all, and the time of that count. */
+  /** Total of moved bytes, and the time at which it was set. */
   #reached = 0;
   #reachedMs = 0;
 
-  /** No byte has moved of late; `reached` have before. */
+  /** Begins a count with an earlier total of `reached` bytes, none of them recent. */
   begin(reached: number, nowMs: number): void {
     this.#sums.fill(0);
     this.#step = stepAt(nowMs);
@@ -27,14 +27,14 @@ export class RecentBytes {
     this.#reachedMs = nowMs;
   }
 
-  /** So many bytes have moved in all, the new ones just now. */
+  /** Raises the total to `reached`; the new bytes have moved just now. */
   reach(reached: number, nowMs: number): void {
     this.#add(reached - this.#reached, nowMs);
     this.#reached = reached;
     this.#reachedMs = nowMs;
   }
 
-  /** The same, the new ones evenly since the last call. */
+  /** Raises the total to `reached`; the new bytes have moved evenly since the last call. */
   reachEvenly(reached: number, nowMs: number): void {
     const share = Math.min(1, RECENT_MS / Math.max(nowMs - this.#reachedMs, 1));
     this.#add((reached - this.#reached) * share, nowMs);
@@ -53,7 +53,7 @@ export class RecentBytes {
     this.#total += bytes;
   }
 
-  /** Leaves out the steps that are no longer of late. */
+  /** Removes the steps that are older than the period. */
   #forget(nowMs: number): void {
     const step = stepAt(nowMs);
     const passed = Math.min(step - this.#step, STEPS);
@@ -66,7 +66,7 @@ export class RecentBytes {
   }
 }
 
-/** From 0 up, as no clock here begins before 0. */
+/** Returns the number of a step, never negative, as the clocks begin at 0 or later. */
 function stepAt(nowMs: number): number {
   return Math.floor(nowMs / STEP_MS);
 }

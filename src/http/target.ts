@@ -1,7 +1,7 @@
 /**
- * The request target (RFC 9112 section 3.2): origin-form as it is; absolute-form without its scheme and
- * authority, which replaces Host; asterisk-form for OPTIONS. Any other form, and a fragment, is
- * refused.
+ * Resolves the request target (RFC 9112 section 3.2). Origin-form is unchanged. Absolute-form loses its
+ * scheme and authority, and the authority replaces Host. Asterisk-form is valid for OPTIONS. Other forms
+ * and fragments are refused.
  */
 import type { Span } from '../base/span.ts';
 import { equalsIgnoringCase, isAuthority } from './fields.ts';
@@ -9,7 +9,7 @@ import { CONNECT, OPTIONS } from './methods.ts';
 import type { Request } from './request.ts';
 import * as verdicts from './verdicts.ts';
 
-/** Narrows target to path and query and finds the path's end. An authority replaces `host`. */
+/** Narrows the target to path and query, and finds the path's end. An authority replaces `host`. */
 export function resolveTarget(request: Request, host: Span): verdicts.Verdict {
   const { target } = request;
   const bytes = target.bytes;
@@ -39,7 +39,7 @@ export function resolveTarget(request: Request, host: Span): verdicts.Verdict {
   return 0;
 }
 
-/** Removes the scheme and authority of an absolute-form target; one without a path means `/`. */
+/** Removes the scheme and authority of an absolute-form target. Without a path it becomes `/`. */
 function skipAuthority(request: Request, host: Span): verdicts.Verdict {
   const { target } = request;
   const { bytes, start, end } = target;

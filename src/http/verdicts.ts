@@ -1,11 +1,12 @@
 /**
- * Why bytes are not a request that can be served, or the rest of one is not waited for: a number for each
- * reason, as the parser's rules return it, and its code in the table of refusals (base/refusals.ts).
+ * The reasons for which input is not a request that can be served, or the rest of a request is no longer
+ * awaited. Each has a number, which the parser's checks return, and a code in the table of refusals
+ * (base/refusals.ts).
  */
 import { type RefusalCode, refusalText, type UnreadableCode } from '../base/refusals.ts';
 import type { HttpLimits } from './limits.ts';
 
-/** The result of a rule: 0 to continue, otherwise the number of a reason. */
+/** The result of a check: 0 to continue, otherwise the number of a reason. */
 export type Verdict = number;
 
 const codes: (UnreadableCode | undefined)[] = [undefined];
@@ -14,7 +15,7 @@ function verdict(code: UnreadableCode): Verdict {
   return codes.push(code) - 1;
 }
 
-/** Bytes that llhttp does not take; the log has llhttp's own reason. */
+/** Bytes that llhttp refuses; the log has llhttp's own reason. */
 export const NOT_A_REQUEST = verdict('NOT_A_REQUEST');
 export const PROTOCOL_UNKNOWN = verdict('PROTOCOL_UNKNOWN');
 export const VERSION_UNKNOWN = verdict('VERSION_UNKNOWN');
@@ -40,15 +41,15 @@ export const CONTENT_LATE_AT_STOP = verdict('CONTENT_LATE_AT_STOP');
 export const CONTENT_CROWDED_OUT = verdict('CONTENT_CROWDED_OUT');
 export const NO_ROOM_FOR_HEAD = verdict('NO_ROOM_FOR_HEAD');
 
-/** Bytes after the last request; they get no answer, as that has been answered. */
+/** Bytes after the last request. They get no response, as that request has been answered. */
 export const BEHIND_LAST: Verdict = codes.push(undefined) - 1;
 
-/** The code of the refusal; undefined for none. */
+/** Returns the code of the refusal; undefined if there is none. */
 export function codeOf(verdict: Verdict): RefusalCode | undefined {
   return codes[verdict];
 }
 
-/** The text of the refusal, with the limits in force. */
+/** Returns the text of the refusal, with the limits in force. */
 export function reasonOf(verdict: Verdict, limits: HttpLimits): string {
   const code = codes[verdict];
   return code === undefined ? '' : refusalText(code, { ...limits });
