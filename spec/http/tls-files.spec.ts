@@ -42,18 +42,18 @@ const absent = join(FOLDER, 'absent.pem');
 
 const refused: readonly (readonly [string, string, string | undefined, string, string])[] = [
   [absent, serverKey, undefined, absent, 'no such file'],
-  [FOLDER, serverKey, undefined, FOLDER, 'a directory'],
-  [noise, serverKey, undefined, noise, 'no certificate in PEM form in it'],
-  [broken, serverKey, undefined, broken, 'certificate 1 in it cannot be read'],
+  [FOLDER, serverKey, undefined, FOLDER, 'is a directory'],
+  [noise, serverKey, undefined, noise, 'it contains no certificate in PEM form'],
+  [broken, serverKey, undefined, broken, 'certificate 1 in it is invalid'],
   [server, absent, undefined, absent, 'no such file'],
-  [server, noise, undefined, noise, 'no private key in PEM form in it'],
-  [server, locked, undefined, locked, 'its key has a passphrase'],
+  [server, noise, undefined, noise, 'it contains no private key in PEM form'],
+  [server, locked, undefined, locked, 'the key needs a passphrase'],
   [
     server,
     tlsFile('client-key.pem'),
     undefined,
     tlsFile('client-key.pem'),
-    `not the key of the certificate in "${server}"`,
+    `the key does not match the certificate in "${server}"`,
   ],
   [server, serverKey, absent, absent, 'no such file'],
   [
@@ -63,8 +63,8 @@ const refused: readonly (readonly [string, string, string | undefined, string, s
     tlsFile('weak.pem'),
     'ee key too small',
   ],
-  [server, serverKey, serverKey, serverKey, 'no certificate in PEM form in it'],
-  [server, serverKey, broken, broken, 'certificate 1 in it cannot be read'],
+  [server, serverKey, serverKey, serverKey, 'it contains no certificate in PEM form'],
+  [server, serverKey, broken, broken, 'certificate 1 in it is invalid'],
 ];
 
 function filesOf(
@@ -79,7 +79,7 @@ function filesOf(
 const stores: readonly (readonly [string, string | undefined, string])[] = [
   ['key-store.p12', 'wrong', 'wrong password'],
   ['key-store.p12', undefined, 'wrong password'],
-  ['trust-store.p12', 'test-only', 'no private key in it'],
+  ['trust-store.p12', 'test-only', 'it contains no private key'],
   ['key-store.jks', 'test-only', 'not a PKCS12 file'],
   ['server.pem', 'test-only', 'not a PKCS12 file'],
   ['absent.p12', 'test-only', 'no such file'],
@@ -108,7 +108,7 @@ describe('readTlsFiles', () => {
     const wrong = filesOf(server, locked, undefined, 'y');
     await assert.rejects(readTlsFiles(wrong), /for TLS: wrong passphrase$/);
     const right = filesOf(server, locked, undefined, 'x');
-    await assert.rejects(readTlsFiles(right), /for TLS: not the key of the certificate/);
+    await assert.rejects(readTlsFiles(right), /for TLS: the key does not match the certificate/);
   });
 
   it('reads certificate, key and authorities', async () => {

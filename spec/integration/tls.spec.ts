@@ -54,7 +54,7 @@ describe('gridnode serve over TLS', () => {
     assert.deepEqual([failed.level, failed.code], ['error', 'TLS_FILE_UNUSABLE']);
     assert.equal(
       failed.msg,
-      `not reloaded: Cannot use "${KEY}" for TLS: no private key in PEM form in it`,
+      `not reloaded: Cannot use "${KEY}" for TLS: it contains no private key in PEM form`,
     );
     const third = tlsClient(port);
     assert.equal((await new RawClient(third).request('GET', 'instance')).status, 200);

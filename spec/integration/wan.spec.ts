@@ -346,7 +346,7 @@ describe('replication over TLS', () => {
     const { msg = '' } = (await reload(tlsFile('README.md'))) ?? {};
     assert.equal(
       msg,
-      `not reloaded: Cannot use "${file}" for TLS: no certificate in PEM form in it`,
+      `not reloaded: Cannot use "${file}" for TLS: it contains no certificate in PEM form`,
     );
     await source.set('a', '2');
     await soon(sent, 2);

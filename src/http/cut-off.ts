@@ -1,17 +1,17 @@
-/** What clients do not get because their server ends at once. */
+/** The losses of clients whose server ends immediately. */
 export interface CutOff {
-  /** Connections with unanswered requests, unsent responses or unread input. */
+  /** Number of connections with unanswered requests, unsent responses or unread input. */
   readonly connections: number;
   /**
-   * Requests that were read, the last one of a connection perhaps in part, and whose responses the system
-   * has not taken in full.
+   * Number of requests read, the last of a connection perhaps in part, whose responses the kernel has not
+   * accepted completely.
    */
   readonly requests: number;
-  /** Bytes of responses that the system has not taken, or not delivered. */
+  /** Bytes of responses that the kernel has not accepted or not delivered. */
   readonly responseBytes: number;
 }
 
-/** The numbers in words; undefined if nothing was cut off. */
+/** Describes the losses for the log; undefined if there are none. */
 export function describeCutOff({
   connections,
   requests,
@@ -19,7 +19,7 @@ export function describeCutOff({
 }: CutOff): string | undefined {
   if (connections === 0) return undefined;
   return (
-    `${connections} connections: ${requests} requests or more not answered in full, ` +
+    `${connections} connections: at least ${requests} requests not fully answered, ` +
     `${responseBytes} bytes of responses not delivered`
   );
 }

@@ -1,23 +1,23 @@
 /**
- * The bytes of one connection that were received before its server was stopped. Their requests are
- * answered, however long that takes.
+ * The bytes of one connection that were received before its server was stopped ("early"). Their requests
+ * are answered, however long that takes.
  *
- * Node does not report what the system's receive buffer holds. So the bytes that are read count as early
- * until that buffer was read empty once: a turn of the event loop has passed in which reading did not
- * pause, and which read less than the loop reads of one socket at most. From a client that sends faster
- * than the server reads, no more bytes are early than such a buffer holds.
+ * Node does not report the contents of the kernel's receive buffer. So bytes count as early until the
+ * buffer has been read empty once: in a whole turn of the event loop, reading did not pause and returned
+ * less than the loop's limit for one socket. If the client sends faster than the server reads, at most as
+ * many bytes are early as the receive buffer can hold.
  */
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../base/clock.ts';
 import type { Input } from './input.ts';
 
 /**
- * The event loop reads a socket up to 32 times a turn, as long as that fills the buffer, which has 64 KiB
- * (for TLS 16 KiB). A turn that read less than this has read the socket empty, in bytes.
+ * A turn that reads less than this, in bytes, has read the socket empty: the event loop reads a socket up
+ * to 32 times a turn, as long as each read fills the buffer of 64 KiB (16 KiB for TLS).
  */
 const TURN_BYTES_MAX = 262_144;
 const LIMITS_FILE = '/proc/sys/net/ipv4/tcp_rmem';
-/** Linux's own limit of a receive buffer, in bytes. */
+/** Linux's default limit for a receive buffer, in bytes. */
 const BUFFER_BYTES_MAX = 6_291_456;
 
 export class EarlyBytes {
@@ -32,7 +32,7 @@ export class EarlyBytes {
   /** Bytes read after the early ones. */
   #lateBytes = 0;
 
-  /** `bytesMax`: the most that the system's receive buffer may have held. */
+  /** `bytesMax`: the most that the kernel's receive buffer can hold. */
   constructor(clock: Clock, input: Input, bytesMax: number) {
     this.#clock = clock;
     this.#input = input;
@@ -40,12 +40,12 @@ export class EarlyBytes {
     this.watch();
   }
 
-  /** Whether early bytes may be left: in the socket, or unread by the parser. */
+  /** Whether early bytes may remain in the socket, or unread by the parser. */
   get areLeft(): boolean {
     return !this.#isComplete || this.#input.unreadBytes > this.#lateBytes;
   }
 
-  /** Bytes were read from the socket. */
+  /** Called when bytes were read from the socket. */
   onRead(bytes: number): void {
     if (this.#isComplete) this.#lateBytes += bytes;
     else {
@@ -54,18 +54,18 @@ export class EarlyBytes {
     }
   }
 
-  /** The socket is known to be empty. */
+  /** Marks the socket as read empty. */
   complete(): void {
     this.#isComplete = true;
   }
 
-  /** Watches whether the socket is read empty; also to be called when reading goes on after a pause. */
+  /** Checks in the next turn whether the socket has been read empty. Also called when reading resumes. */
   watch(): void {
     if (this.#isComplete || this.#isWatching || this.#input.isPaused) return;
     this.#isWatching = true;
     const { pauseCount } = this.#input;
     const readBytes = this.#readBytes;
-    // The second end of a turn is that of a whole one.
+    // The first end of a turn belongs to the present, partial one.
     this.#clock.endOfTurn(() => {
       this.#clock.endOfTurn(() => this.#onWatched(pauseCount, readBytes));
     });
@@ -79,7 +79,7 @@ export class EarlyBytes {
   }
 }
 
-/** The most bytes that the system keeps of a connection for a program to read. */
+/** Returns the kernel's limit for the receive buffer of a connection, in bytes. */
 export function receiveBufferBytesMax(): number {
   try {
     const [, , max] = readFileSync(LIMITS_FILE, 'latin1').split(/\s+/);

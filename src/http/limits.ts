@@ -1,25 +1,25 @@
-/** The limits of a connection; settings `network.http.*`, each with its own flag. */
+/** The limits of the server and its connections: the settings `network.http.*`, each also a flag. */
 export interface HttpLimits {
-  /** All header fields of a request with their line ends, in bytes; also chunk extensions and trailers. */
+  /** Limit in bytes for all header fields with line ends; also for chunk extensions and trailers. */
   readonly headerBytesMax: number;
-  /** The request target, in bytes. */
+  /** Limit for the request target, in bytes. */
   readonly targetBytesMax: number;
-  /** The content of a request, in bytes. */
+  /** Limit for the content of a request, in bytes. */
   readonly bodyBytesMax: number;
-  /** Open connections. */
+  /** Limit for the number of open connections. */
   readonly connectionsMax: number;
-  /** Requests of one connection that wait: delayed answers, or requests behind a poll. */
+  /** Limit for the waiting requests of a connection: delayed responses, or requests after a poll. */
   readonly pipelineMax: number;
-  /** Time from the first byte of a request to the end of its head; also of a TLS handshake. */
+  /** Limit for the time from the first byte of a request to the end of its head; also for handshakes. */
   readonly headerTimeoutSeconds: number;
-  /** Time without a byte of a request's content. */
+  /** Limit for the time without progress in a request's content. */
   readonly bodyProgressTimeoutSeconds: number;
-  /** Time in which the client takes nothing of the answers that wait for it. */
+  /** Limit for the time in which the client reads nothing of the responses that wait for it. */
   readonly writeProgressTimeoutSeconds: number;
-  /** Time without a request. */
+  /** Limit for the time without a request. */
   readonly keepAliveTimeoutSeconds: number;
-  /** Time for the first request of a connection, to the end of its head; undefined: no limit of its own. */
+  /** Limit for the time to the end of a connection's first head; undefined for no separate limit. */
   readonly firstRequestTimeoutSeconds?: number;
-  /** Contents under way, answers that wait for their clients, long heads and polls, in all, in bytes. */
+  /** Total for contents under way, responses that wait for slow readers, long heads and polls, in bytes. */
   readonly inFlightBytesMax: number;
 }

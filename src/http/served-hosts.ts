@@ -1,23 +1,23 @@
 /**
- * The values of Host that a listener serves. A browser keeps pages of other sites from reading what a
- * member on loopback returns, by the name in the URL. A site whose name resolves to 127.0.0.1 (DNS
- * rebinding) evades that, but its name is in Host. So only names of this machine are served there, and
- * those that are configured. An address is no name that resolves.
+ * The values of Host that a listener serves, as a protection against DNS rebinding. A browser prevents
+ * pages of other sites from reading the responses of a member on loopback, by the name in the URL. A site
+ * whose own name resolves to 127.0.0.1 evades that, but its name is in Host. So a listener on loopback
+ * serves only this machine's names, the configured ones, and addresses, which cannot be rebound.
  */
 import { isLoopback } from '../base/loopback.ts';
 
 export class ServedHosts {
   readonly #names: ReadonlySet<string>;
-  /** Ends of names, with their first dot. */
+  /** Suffixes of served names, each beginning with a dot. */
   readonly #ends: readonly string[];
   readonly #areConfigured: boolean;
   #servesAll: boolean;
-  /** The value that was served last: most requests repeat it. */
+  /** The value that was served last; most requests repeat it. */
   #last = NOTHING;
 
   /**
-   * `own`: names of this machine; `allowed`: further names, `*.example.org` for those below it, `*` for
-   * all.
+   * `own`: names of this machine. `allowed`: further names; `*.example.org` for its subdomains, `*` for all
+   * names.
    */
   constructor(own: readonly string[], allowed: readonly string[]) {
     const all = [...own, ...allowed].map(nameOf);
@@ -27,12 +27,12 @@ export class ServedHosts {
     this.#servesAll = allowed.includes('*');
   }
 
-  /** The listener is bound to the address. Beyond loopback all hosts are served, unless some are allowed. */
+  /** Sets the listener's address. One beyond loopback serves all hosts, unless some are configured. */
   bind(address: string): void {
     this.#servesAll ||= !this.#areConfigured && !isLoopback(address);
   }
 
-  /** Whether the valid value of Host is served. */
+  /** Whether a syntactically valid value of Host is served. */
   serves(bytes: Buffer, start: number, end: number): boolean {
     return this.#servesAll || this.#isLast(bytes, start, end) || this.#isNamed(bytes, start, end);
   }
@@ -59,11 +59,11 @@ function isPattern(name: string): boolean {
   return name.startsWith('*');
 }
 
-/** In lower case, without the dot of the root. */
+/** Returns the name in lower case, without a trailing dot. */
 function nameOf(text: string): string {
   return text.toLowerCase().replace(/\.$/, '');
 }
 
-/** In brackets, or a number at the end: no name ends in one (URL Standard, "ends in a number"). */
+/** An address: in brackets, or with a number as its last label (URL Standard, "ends in a number"). */
 const ADDRESS = /^\[|(^|\.)(\d+|0x[0-9a-f]*)$/;
 const NOTHING = Buffer.alloc(0);

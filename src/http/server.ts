@@ -1,6 +1,6 @@
 /**
- * The HTTP server: accepts connections up to a limit, has the parts they share (the arena, the limits,
- * the delay of answers), and ends them. It knows no route and no engine.
+ * The HTTP server: accepts connections up to a limit, owns what they share (the arena, the limits, the
+ * delay of responses), and ends them. It is independent of routes and of the engine.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -29,23 +29,23 @@ export interface HttpServerOptions {
   readonly application: Application;
   readonly limits: HttpLimits;
   readonly clock: Clock;
-  /** Serves over TLS alone, with this identity. */
+  /** The identity for TLS; if set, the server accepts only TLS. */
   readonly tls?: TlsIdentity | undefined;
-  /** Called with an error that a handler threw; its request was answered with 500. */
+  /** Called with an error that a handler threw; its request is answered 500. */
   readonly onFailure: (error: unknown) => void;
-  /** Called for each connection beyond `connectionsMax`. */
+  /** Called for each connection that is refused because of `connectionsMax`. */
   readonly onRefused?: ((connectionsMax: number) => void) | undefined;
-  /** Refused connections that are read at a time; see TurnedAway. */
+  /** Limit for the refused connections that are read at a time; see TurnedAway. */
   readonly refusedConnectionsMax?: number | undefined;
-  /** Called with each response that leaves a content type out that is no field's value. */
+  /** Called for each response that omits a content type because it is not a valid field value. */
   readonly onBadType?: (() => void) | undefined;
-  /** Decides when answers may leave; without it, all may leave at once. */
+  /** Decides when responses may be sent; without it, all may be sent immediately. */
   readonly delay?: AnswerDelay | undefined;
-  /** The hosts that are served; without it, all are. */
+  /** The served hosts; without it, all are served. */
   readonly servedHosts?: ServedHosts | undefined;
-  /** Header fields of every response, each ended by CR LF. */
+  /** Header fields of every response, each with CR LF. */
   readonly fieldLines?: string;
-  /** A connection beyond the limit closes the one that has been idle longest, instead of being refused. */
+  /** Whether a connection beyond the limit closes the longest idle one, instead of being refused. */
   readonly closesIdle?: boolean;
 }
 
@@ -60,42 +60,42 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   readonly servedHosts: ServedHosts | undefined;
   readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
-  /** Time limits of connections and of TLS handshakes. */
+  /** The deadlines of connections and TLS handshakes. */
   readonly deadlines: Deadlines;
-  /** Connections that let others run first. */
+  /** Schedules the connections that let others run first. */
   readonly scheduler: FairScheduler;
   readonly slots: SlotPool;
-  /** The time of this turn, in milliseconds of the clock. */
+  /** The time of this turn, in ms of the clock. */
   nowMs = Number.NEGATIVE_INFINITY;
-  /** When the Date field is to be made again. */
+  /** Time at which the Date field changes, in ms of the clock. */
   #secondEndMs = Number.NEGATIVE_INFINITY;
-  /** The buffer that all connections read into. */
+  /** The read buffer of all connections. */
   readonly readBuffer = llhttp().readBuffer;
-  /** Called with each answer, for logs. */
+  /** Called for each response, for logs. */
   observe: Observer | undefined;
   substitute: string | undefined;
-  /** Decides when answers may leave; undefined where all may leave at once. */
+  /** Decides when responses may be sent; undefined if all may be sent immediately. */
   readonly delay: AnswerDelay | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
   receiveBufferBytesMax = Number.POSITIVE_INFINITY;
   readonly unacknowledged = new Unacknowledged();
-  /** When it began to drain, in milliseconds of the clock; Infinity before. */
+  /** Time at which it began to drain, in ms of the clock; Infinity until then. */
   drainedMs = Number.POSITIVE_INFINITY;
   readonly #server: Server;
   readonly #turnedAway: TurnedAway;
   readonly #closesIdle: boolean;
   readonly #handshakes: Handshakes | undefined;
   readonly #connections = new Set<Connection>();
-  /** Sockets accepted while the server stops accepting; they are opened when it has stopped. */
+  /** Sockets accepted while the server is stopping; they are opened when it has stopped accepting. */
   #latecomers: Socket[] | undefined;
-  /** Connections with delayed answers, each once. */
+  /** Connections with delayed responses, each once. */
   #delayed: Connection[] = [];
   /** Connections that continue at the end of the turn, each once. */
   #woken: Connection[] = [];
   readonly #wakeAll = (): void => this.#turnOnEnd();
   #onAllClosed: (() => void) | undefined;
-  /** Cuts off handshakes under way when the server drains. */
+  /** Ends the handshakes still under way some time after the server began to drain. */
   #handshakesEnd: Timer | undefined;
 
   constructor(options: HttpServerOptions) {
@@ -127,24 +127,24 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   }
 
   /**
-   * Whether the server has drained for so long that a response is the last although more has come since
-   * the stop.
+   * Whether the server has drained for LAST_REQUEST_MS. From then on a response is the last even if more
+   * input has been received since the stop.
    */
   get isDrainOver(): boolean {
     return this.nowMs >= this.drainedMs + LAST_REQUEST_MS;
   }
 
-  /** Open connections, and those whose TLS handshake is under way. */
+  /** Number of open connections, including those whose TLS handshake is under way. */
   get connectionCount(): number {
     return this.#connections.size + (this.#handshakes?.count ?? 0);
   }
 
-  /** Connections that begin from now on get this identity. Throws OpenSSL's error about it. */
+  /** Sets the identity for new connections. Throws OpenSSL's error about it. */
   renewTls(identity: TlsIdentity): void {
     this.#handshakes?.renew(identity);
   }
 
-  /** Accepts connections; port 0 picks one. Rejects with the system's error. */
+  /** Begins to accept connections. Port 0 selects a free port. Rejects with the system's error. */
   listen(host: string, port: number): Promise<AddressInfo> {
     const server = this.#server;
     return new Promise((resolve, reject) => {
@@ -163,12 +163,12 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     });
   }
 
-  /** The port that it is bound to; 0 while it is none. */
+  /** The bound port; 0 if there is none. */
   get port(): number {
     return (this.#server.address() as AddressInfo | null)?.port ?? 0;
   }
 
-  /** Reads the time; called at the beginning of a turn's work. */
+  /** Updates `nowMs`; called when the work of a turn begins. */
   tick(): void {
     this.nowMs = this.clock.now();
     if (this.nowMs < this.#secondEndMs) return;
@@ -177,7 +177,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.arena.tick(wallMs);
   }
 
-  /** More answers may leave: sends those that no longer have to wait. */
+  /** Sends the delayed responses that no longer have to wait. */
   release(): void {
     const delayed = this.#delayed;
     this.#delayed = [];
@@ -187,7 +187,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     }
   }
 
-  /** Delayed answers must never be shown: their clients get that the outcome is unknown. */
+  /** Replaces the delayed responses by 503 with `Grid-Outcome: unknown`. */
   disownDelayed(): void {
     this.tick();
     this.substitute =
@@ -198,11 +198,10 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   }
 
   /**
-   * Stops accepting, answers the requests received, ends every connection. Resolves when the last one
-   * is closed. Bytes in the sockets' buffers at that time still count as received, and connections that
-   * the kernel has by then are accepted: one a turn, up to the first turn without one. These are opened
-   * only then. Until then no answer is a connection's last, so that a waiting client does not connect
-   * again meanwhile.
+   * Stops accepting, answers the received requests and ends every connection. Resolves when the last one
+   * is closed. Bytes already in the sockets' buffers count as received. Connections already in the kernel's
+   * backlog are accepted, one per turn until a turn brings none, and only then opened. Until then no
+   * response is a connection's last, so that a waiting client does not reconnect meanwhile.
    */
   drain(): Promise<void> {
     this.tick();
@@ -216,7 +215,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     });
   }
 
-  /** Ends every connection at once. Sockets that were accepted and not opened count as cut off. */
+  /** Ends every connection immediately. Sockets that were accepted but not opened count as cut off. */
   abort(): CutOff {
     this.isDraining = true;
     const latecomers = this.#stopAccepting();
@@ -265,7 +264,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     }
   }
 
-  /** `seen`: the count of those that had come when the turn that ends now began. */
+  /** `seen`: number of latecomers when the turn that ends now began. */
   #acceptRest(seen: number, untilMs: number): void {
     if (this.#latecomers === undefined) return;
     this.tick();
@@ -283,7 +282,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.#tellIfAllClosed();
   }
 
-  /** Returns the accepted sockets that are not opened. */
+  /** Stops accepting. Returns the accepted sockets that have not been opened. */
   #stopAccepting(): readonly Socket[] {
     if (this.#server.listening) this.#server.close();
     const latecomers = this.#latecomers ?? [];
@@ -317,7 +316,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     } else socket.destroy();
   }
 
-  /** Closes the connection that has been idle longest, if that is to make room. */
+  /** Closes the longest idle connection, if the server is configured to. Returns whether it did. */
   #makesRoom(): boolean {
     if (!this.#closesIdle) return false;
     let idlest: Connection | undefined;

@@ -1,24 +1,24 @@
 /**
- * Reading from accepted sockets into one buffer for all of them. A socket that is read as a stream
- * takes a new buffer of 64 KiB from the allocator for every read and leaves it to the collector; that
- * is a fifth of a server's time for a small request (bench: socket-reader, whose figure includes the
- * client's share). Node reads into a given buffer where a socket is made with `onread`, but a server
- * makes its sockets without: so the connection's handle is moved to a socket made here.
+ * Reads from accepted sockets into one buffer shared by all. A socket that is read as a stream allocates a
+ * new buffer of 64 KiB for every read and leaves it to the garbage collector. That is a fifth of a
+ * server's time for a small request (bench: socket-reader, whose figure includes the client's share). Node
+ * reads into a provided buffer only if the socket was created with the option `onread`. A server creates
+ * its sockets without it, so the connection's handle is moved to a socket created here.
  *
- * A TLS socket, and one that has no such handle (other runtimes, tests), is read as a stream; that is
- * slower and otherwise the same.
+ * A TLS socket, and one without such a handle (other runtimes, tests), is read as a stream. That is slower
+ * and otherwise equivalent.
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 
-/** Most that is read at once, in bytes. */
+/** Most bytes returned by one read. */
 export const READ_BYTES_MAX = 65536;
 
-/** Takes bytes 0 to `length - 1`; they are valid during the call only. */
+/** Receives the first `length` bytes, which are only valid during the call. */
 type OnRead = (bytes: Buffer, length: number) => void;
 
 /**
- * Begins to read the socket, which its server has accepted with `pauseOnConnect`. Returns the socket to
- * use from then on, instead of the one given.
+ * Begins to read a socket that its server has accepted with `pauseOnConnect`. Returns the socket to use
+ * from then on instead of `accepted`.
  */
 export function readInto(buffer: Buffer, accepted: Socket, onRead: OnRead): Socket {
   const { _handle: handle, encrypted } = accepted as Handled;
@@ -43,10 +43,10 @@ export function readInto(buffer: Buffer, accepted: Socket, onRead: OnRead): Sock
   return new Socket(options).resume();
 }
 
-/** The part of Node's sockets that its types leave out. */
+/** The part of Node's sockets that is missing in its types. */
 interface Handled {
   _handle?: { useUserBuffer?: unknown } | null;
-  /** Of a TLS socket. */
+  /** Set on TLS sockets. */
   readonly encrypted?: true;
 }
 

@@ -1,17 +1,18 @@
 /**
- * The way of answers to a socket. The kernel nearly always takes an answer at once, and the way there
- * through the socket's stream costs several objects and a tick of its own (bench: socket-reader). So
- * where the socket has a handle of the system's, bytes are handed to that. It sends them in order, and
- * calls back when the kernel has taken the bytes that it did not take at once. Other sockets (TLS, other
- * runtimes, tests) are written to as streams; that is slower and otherwise the same.
+ * Writes responses to a socket. The kernel nearly always accepts a response immediately, and writing through
+ * the socket's stream costs several objects and a tick (bench: socket-reader). So if the socket has a
+ * system handle, bytes are written to the handle. It sends them in order, and calls back when the kernel
+ * has accepted bytes that it did not accept immediately. Other sockets (TLS, other runtimes, tests) are
+ * written to as streams. That is slower and otherwise equivalent.
  *
- * A handle calls back through an object of a class that Node keeps internal (the teller). Up to Node 24 the
- * handle needs one with each write and uses it up only where it calls back; later versions make it then.
- * The first answer of the process is written as to a stream, which shows the class.
+ * A handle calls back through a write request, an object of a class internal to Node (WriteWrap). Up to
+ * Node 24 each write needs such an object, but uses it up only if the handle calls back; later versions
+ * create it then. The first response of the process is written through the stream, which reveals the
+ * class.
  */
 import type { Socket } from 'node:net';
 
-/** Called once for bytes that were not taken at once: they have been, or the connection has failed. */
+/** Called once when bytes not accepted immediately have been accepted, or the connection has failed. */
 type OnTaken = (error?: Error | null) => void;
 
 export class SocketWriter {
@@ -19,14 +20,14 @@ export class SocketWriter {
   readonly #handle: StreamHandle | undefined;
   readonly #onTaken: OnTaken;
   readonly #onFailed: () => void;
-  /** For the next bytes that the kernel does not take at once. */
+  /** The write request for the next bytes that the kernel does not accept immediately. */
   #teller: Teller | null = null;
-  /** Whether the handle has bytes that the kernel has not taken, and that did not come by the stream. */
+  /** Whether the handle has unaccepted bytes that were not written through the stream. */
   #isWaiting = false;
-  /** Whether the socket copies the bytes it is handed while it has nothing else to send, as TLS does. */
+  /** Whether the socket, if it has nothing else to send, copies the bytes written to it, as TLS does. */
   readonly isCopying: boolean;
 
-  /** `onFailed`: nothing more can be sent; the socket is still to be destroyed. */
+  /** `onFailed` is called when nothing more can be sent. It has to destroy the socket. */
   constructor(socket: Socket, onTaken: OnTaken, onFailed: () => void) {
     this.#socket = socket;
     this.#onTaken = onTaken;
@@ -38,15 +39,15 @@ export class SocketWriter {
     if (Class === undefined) showClass(handle);
   }
 
-  /** Bytes handed over that the client has not taken. */
+  /** Bytes written that the client has not accepted. */
   get waitingBytes(): number {
     const { writableLength } = this.#socket;
     return this.#isWaiting ? writableLength + this.#handle!.writeQueueSize : writableLength;
   }
 
   /**
-   * Hands over bytes, which have to stay unchanged until they are taken. False: nothing more may be
-   * handed over until onTaken is called. With `isLeft` the caller need not know when they are taken.
+   * Writes bytes, which must remain unchanged until they have been accepted. False: nothing more may be
+   * written until onTaken is called. `isLeft`: the caller need not know when they have been accepted.
    */
   write(bytes: Buffer, isLeft: boolean): boolean {
     const handle = this.#handle;
@@ -63,7 +64,7 @@ export class SocketWriter {
     return true;
   }
 
-  /** The handle has the teller, though the kernel may have taken everything by now. */
+  /** Awaits the callback of a write request, although the kernel may have accepted everything by now. */
   #await(teller: Teller, bytes: Buffer): boolean {
     this.#teller = null;
     this.#isWaiting = true;
@@ -72,7 +73,7 @@ export class SocketWriter {
     return false;
   }
 
-  /** A stream that has nothing else to send hands bytes to the kernel at once, unless it is TLS. */
+  /** Writes through the stream. If nothing else is unsent, all but TLS pass bytes to the kernel at once. */
   #writeToStream(bytes: Buffer, isLeft: boolean): boolean {
     const socket = this.#socket;
     if (isLeft && !this.isCopying && socket.writableLength === 0) {
@@ -91,38 +92,38 @@ export class SocketWriter {
   }
 }
 
-/** The object through which a handle calls back. */
+/** A write request, the object through which a handle calls back (Node's WriteWrap). */
 interface Teller {
-  /** Positive while a handle has it. */
+  /** Positive while a handle uses the object. */
   getAsyncId(): number;
-  /** The result of a write that ended within the call. */
+  /** The result of a write that was completed during the call. */
   readonly writeStatus?: number | null;
-  /** Called when the kernel has taken the bytes, with 0, or a negative error number. */
+  /** Called with 0 when the kernel has accepted the bytes, or with a negative error number. */
   oncomplete?(status: number): void;
-  /** The bytes, kept from the collector until then. */
+  /** The bytes, referenced until then so that they are not collected. */
   bytes?: Buffer;
 }
 
 type TellerClass = new () => Teller;
 
-/** The part of Node's sockets that its types leave out. */
+/** The part of Node's sockets that is missing in its types. */
 interface Handled {
   readonly _handle?: StreamHandle | null;
-  /** Of a TLS socket. */
+  /** Set on TLS sockets. */
   readonly encrypted?: true;
 }
 
 interface StreamHandle {
-  /** Bytes that the kernel has not taken. */
+  /** Bytes that the kernel has not accepted. */
   readonly writeQueueSize: number;
-  /** Hands over bytes: 0, a negative error number, or the teller. */
+  /** Writes bytes. Returns 0, a negative error number, or a write request. */
   writeBuffer?(teller: Teller | null, bytes: Buffer): number | Teller;
 }
 
-/** The class of all tellers, once a stream has shown it; null where handles make them. */
+/** The class of write requests, once a stream has revealed it; null if handles create them. */
 let Class: TellerClass | null | undefined;
 
-/** The next write of a stream to the handle shows the class of its teller. */
+/** Captures the class of the write request in the stream's next write to the handle. */
 function showClass(handle: StreamHandle): void {
   handle.writeBuffer = (teller, bytes) => {
     delete handle.writeBuffer;

@@ -1,4 +1,4 @@
-/** Reason phrases of final statuses and 100 (RFC 9110 section 15; 207: RFC 4918; 428 to 431: RFC 6585). */
+/** Reason phrases by status: 100 and final ones (RFC 9110 section 15; 207: RFC 4918; 428–431: RFC 6585). */
 const REASONS: Readonly<Record<number, string>> = {
   100: 'Continue',
   200: 'OK',
@@ -52,15 +52,15 @@ const REASONS: Readonly<Record<number, string>> = {
   511: 'Network Authentication Required',
 };
 
-/** The status line with its line end. Throws RangeError for an invalid status. */
+/** Returns the status line with CR LF. Throws RangeError for an invalid status. */
 export function statusLine(status: number): string {
   if (!(Number.isInteger(status) && status >= 100 && status < 600)) {
-    throw new RangeError(`Cannot answer with status ${status}: not from 100 to 599`);
+    throw new RangeError(`Cannot respond with status ${status}: not from 100 to 599`);
   }
   return `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n`;
 }
 
-/** Whether a response of that status has no content, and so no framing of it (RFC 9110 section 6.4.1). */
+/** Whether a response with this status has no content and no framing fields (RFC 9110 section 6.4.1). */
 export function isBodiless(status: number): boolean {
   return status === 204 || status === 304;
 }

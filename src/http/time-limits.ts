@@ -1,30 +1,29 @@
 /**
- * The time limits of one connection. Its client is awaited in two ways: to send (the next request, the
- * rest of a head, of content, or its end), and to take the bytes sent. Each has a limit, counted from
- * the last progress.
+ * The time limits of one connection. The server waits for its client in two ways: to send (the next
+ * request, the rest of a head or of content, or the end), and to read the responses. Each wait has a limit,
+ * measured from the last progress.
  *
- * Progress only notes the time. The deadline is moved at once only where it would come too late; where
- * it comes too early it is set anew. So a request that comes and is answered at once moves nothing.
+ * Progress only records the time. The deadline is moved immediately only if it would be too late; one that
+ * is too early is set again when it has passed. So a request that is answered immediately moves nothing.
  */
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { HttpLimits } from './limits.ts';
 import { CONTENT_LATE, CONTENT_LATE_AT_STOP, HEAD_LATE, type Verdict } from './verdicts.ts';
 
-/** How long a half-closed connection is read, in milliseconds. */
+/** Time for which a half-closed connection is read, in ms. */
 const END_MS = 2000;
 /**
- * While the server drains, a client that is silent this long within a request gets 408, in
- * milliseconds.
+ * Time without input within a request after which the client gets 408 while the server drains, in ms.
  */
 const DRAIN_MS = 5000;
 /**
- * How long a connection of a server that drains waits for a request, in milliseconds, if the last one
- * came within this time: its response says that it is the last. Otherwise a client that sends on would
- * send into a closed connection.
+ * Time that a connection waits for another request while the server drains, in ms, if it was not idle that
+ * long before. The response to that request announces the end of the connection; otherwise a client that
+ * is about to send would send into a closed connection.
  */
 export const LAST_REQUEST_MS = 1000;
 
-/** What the client is to send. */
+/** The part that the client has to send next. */
 export const NOTHING = 0;
 export const REQUEST = 1;
 export const HEAD = 2;
@@ -33,19 +32,19 @@ export const END = 4;
 
 export type Awaited = 0 | 1 | 2 | 3 | 4;
 
-/** Whether the client has sent a request, and whether one has come since the last call of `tell`. */
+/** Whether the client has sent a request at all, and whether it has sent one since the last `tell`. */
 const NO_REQUEST = 0;
 const STILL = 1;
 const MOVED = 2;
 type Progress = 0 | 1 | 2;
 
-/** The parts that the limits of a server's connections share. */
+/** The part of the server that the time limits of its connections share. */
 export interface TimeSource {
   readonly limits: HttpLimits;
   readonly deadlines: Deadlines;
-  /** The time of this turn, in milliseconds. */
+  /** The time of this turn, in ms. */
   readonly nowMs: number;
-  /** When the server began to drain; Infinity before. */
+  /** Time at which the server began to drain, in ms; Infinity until then. */
   readonly drainedMs: number;
 }
 
@@ -55,18 +54,18 @@ export class TimeLimits {
   #awaited: Awaited = REQUEST;
   #awaitedSinceMs: number;
   #progress: Progress = NO_REQUEST;
-  /** When the first request is due, in milliseconds. */
+  /** Deadline for the first request, in ms. */
   readonly #firstDueMs: number;
-  /** Bytes of content that had come by then. */
+  /** Bytes of content received, as of the last `tell`. */
   #receivedBytes = 0;
   #isSending = false;
   #sendingSinceMs = 0;
-  /** Bytes that the client had taken by then. */
+  /** Bytes that the client had accepted, as of the last `tell`. */
   #takenBytes = 0;
-  /** When the owner is called; Infinity: not set. */
+  /** Time at which the owner is called, in ms; Infinity if not set. */
   #deadlineMs = Number.POSITIVE_INFINITY;
 
-  /** The owner is called when a limit may have passed; then it calls check. */
+  /** `owner` is called when a limit may have been exceeded, and then calls `check`. */
   constructor(source: TimeSource, owner: Timed) {
     this.#source = source;
     this.#awaitedSinceMs = source.nowMs;
@@ -76,24 +75,24 @@ export class TimeLimits {
     this.#set();
   }
 
-  /** The client has sent a request, or a part of one. */
+  /** Records that the client has sent a request or a part of one. */
   onMoved(): void {
     this.#progress = MOVED;
   }
 
-  /** Whether the client has sent no request yet, or only a part of its head. */
+  /** Whether the client has not yet sent the complete head of a request. */
   get isNew(): boolean {
     return this.#progress === NO_REQUEST;
   }
 
-  /** When the client last moved, or began to be waited for, in milliseconds. */
+  /** Time of the client's last progress, or at which the present wait began, in ms. */
   get idleSinceMs(): number {
     return this.#awaitedSinceMs;
   }
 
   /**
-   * The awaited part that the client is to send from now on, and the bytes of content that have come;
-   * the bytes that it has taken in all, or -1 where it has nothing to take.
+   * Sets the part that the client has to send next, the bytes of content received, and the total of the
+   * bytes that it has accepted, or -1 if nothing is being sent to it.
    */
   tell(awaited: Awaited, receivedBytes: number, takenBytes: number): void {
     this.#sends(takenBytes);
@@ -107,7 +106,7 @@ export class TimeLimits {
     } else if (hasMoved) this.#awaitedSinceMs = this.#source.nowMs;
   }
 
-  /** The deadline has come. Returns whether a limit has passed; if not, sets the next deadline. */
+  /** Called at the deadline. Returns whether a limit is exceeded; if not, sets the next deadline. */
   check(): boolean {
     this.#deadlineMs = Number.POSITIVE_INFINITY;
     if (this.isReaderLate || this.isSenderLate) return true;
@@ -115,7 +114,7 @@ export class TimeLimits {
     return false;
   }
 
-  /** Whether the client has taken nothing for too long. */
+  /** Whether the client has not read its responses for too long. */
   get isReaderLate(): boolean {
     return this.#readerDueMs() <= this.#source.nowMs;
   }
@@ -125,19 +124,19 @@ export class TimeLimits {
     return this.#senderDueMs() <= this.#source.nowMs;
   }
 
-  /** The limit that has passed for the rest of a request. */
+  /** The refusal for the limit that the rest of a request has exceeded. */
   get lateness(): Verdict {
     if (this.#source.nowMs < this.#ownDueMs()) return CONTENT_LATE_AT_STOP;
     return this.#awaited === HEAD ? HEAD_LATE : CONTENT_LATE;
   }
 
-  /** The awaited part is waited for once more. */
+  /** Begins the wait for the awaited part again. */
   extend(): void {
     this.#awaitedSinceMs = this.#source.nowMs;
     this.#set();
   }
 
-  /** The server drains. */
+  /** Applies the shorter limits of a server that drains. */
   shorten(): void {
     this.#set();
   }
@@ -173,7 +172,7 @@ export class TimeLimits {
     return Math.min(this.#ownDueMs(), this.#drainDueMs());
   }
 
-  /** When the awaited part is due while the server does not drain. */
+  /** Returns the time at which the awaited part is due if the server does not drain, in ms. */
   #ownDueMs(): number {
     const dueMs = this.#awaitedSinceMs + limitMs(this.#awaited, this.#source.limits);
     return this.isNew ? Math.min(dueMs, this.#firstDueMs) : dueMs;

@@ -1,6 +1,6 @@
 /**
- * Reads the files of TLS and checks them before their use: a certificate that has a key, its own;
- * authorities that are certificates. The error names the file and its fault, never its content.
+ * Reads TLS files and checks them before use: the key must match the certificate, and authorities must be
+ * certificates. Errors name the file and its fault, never its content.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { GridError } from '../base/errors.ts';
 import { secureContextOf, type TlsIdentity } from './tls.ts';
 
-/** Paths of PEM files, or of a PKCS12 file instead of certificate and key. */
+/** Paths of the server's PEM files, or of a PKCS12 file instead of certificate and key. */
 export interface TlsFiles {
   readonly own: PemFiles | KeyStoreFile;
   readonly clientCa: string | undefined;
@@ -26,7 +26,7 @@ interface KeyStoreFile {
   readonly passphrase: string | undefined;
 }
 
-/** Rejects with GridError TLS_FILE_UNUSABLE. */
+/** Reads the server's identity. Rejects with GridError TLS_FILE_UNUSABLE. */
 export async function readTlsFiles({ own, clientCa: file }: TlsFiles): Promise<TlsIdentity> {
   const identity = 'keyStore' in own ? await readKeyStore(own) : await readPemFiles(own);
   const clientCa = file === undefined ? undefined : await read(file);
@@ -34,7 +34,7 @@ export async function readTlsFiles({ own, clientCa: file }: TlsFiles): Promise<T
   return { ...identity, clientCa };
 }
 
-/** Paths of files for connections to other members; each may be missing. */
+/** Paths of the files for connections to other members; all optional. */
 interface TargetTlsFiles {
   readonly authorities: string | undefined;
   readonly certificate: string | undefined;
@@ -45,8 +45,8 @@ interface TargetTlsFiles {
 }
 
 /**
- * What a client of other members has: the authorities of their certificates, and its own. Rejects with
- * GridError TLS_FILE_UNUSABLE.
+ * Reads the TLS options for connections to other members: the authorities of their certificates, and the
+ * client's own certificate and key. Rejects with GridError TLS_FILE_UNUSABLE.
  */
 export async function readTargetTls(files: TargetTlsFiles): Promise<SecureContextOptions> {
   const { authorities, certificate, key, keyPassword, keyStore, keyStorePassword } = files;
@@ -68,7 +68,7 @@ async function readPemFiles(files: PemFiles): Promise<Omit<TlsIdentity, 'clientC
   const [own] = certificatesIn(certificate, files.certificate);
   const key = await read(files.key);
   if (!own?.checkPrivateKey(privateKeyIn(key, files))) {
-    throw unusable(files.key, `not the key of the certificate in "${files.certificate}"`);
+    throw unusable(files.key, `the key does not match the certificate in "${files.certificate}"`);
   }
   const identity = { certificate, key, passphrase: files.passphrase };
   try {
@@ -101,15 +101,15 @@ async function read(file: string): Promise<Buffer> {
   }
 }
 
-/** All certificates of a PEM text, at least one. */
+/** Returns all certificates of a PEM text, at least one. */
 function certificatesIn(pem: Buffer, file: string): X509Certificate[] {
   const blocks = pem.toString('latin1').match(CERTIFICATE);
-  if (blocks === null) throw unusable(file, 'no certificate in PEM form in it');
+  if (blocks === null) throw unusable(file, 'it contains no certificate in PEM form');
   return blocks.map((block, index) => {
     try {
       return new X509Certificate(block);
     } catch (error) {
-      throw unusable(file, `certificate ${index + 1} in it cannot be read`, error);
+      throw unusable(file, `certificate ${index + 1} in it is invalid`, error);
     }
   });
 }
@@ -119,8 +119,8 @@ function privateKeyIn(pem: Buffer, { key: file, passphrase }: PemFiles): KeyObje
     return createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase });
   } catch (error) {
     const isLocked = pem.includes('ENCRYPTED');
-    const locked = passphrase === undefined ? 'its key has a passphrase' : 'wrong passphrase';
-    throw unusable(file, isLocked ? locked : 'no private key in PEM form in it', error);
+    const locked = passphrase === undefined ? 'the key needs a passphrase' : 'wrong passphrase';
+    throw unusable(file, isLocked ? locked : 'it contains no private key in PEM form', error);
   }
 }
 
@@ -131,10 +131,10 @@ function unusable(file: string, reason: string | undefined, cause?: unknown): Gr
 
 const CERTIFICATE = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]+-----END [^-]+-----/g;
 
-/** OpenSSL's errors about a PKCS12 file, in other words. */
+/** Patterns of OpenSSL's errors about a PKCS12 file, and the reasons to report instead. */
 const STORE_FAILURES: readonly (readonly [RegExp, string])[] = [
   [/mac verify/i, 'wrong password'],
-  [/private key/i, 'no private key in it'],
+  [/private key/i, 'it contains no private key'],
   [
     /unsupported/i,
     'its encryption is too old; create it again with keytool or openssl pkcs12 -export',
@@ -144,6 +144,6 @@ const STORE_FAILURES: readonly (readonly [RegExp, string])[] = [
 
 const READ_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
-  EACCES: 'not permitted',
-  EISDIR: 'a directory',
+  EACCES: 'permission denied',
+  EISDIR: 'is a directory',
 };

@@ -1,25 +1,25 @@
 /**
- * TLS in front of connections (1.2 and up): takes accepted sockets through their handshakes and passes
- * on the secure ones. The owner bounds the time and the count of handshakes. One that fails, plain text
- * on the port included, ends its socket and nothing else.
+ * TLS handshakes (1.2 and later): performs the handshakes of accepted sockets and passes on the secure
+ * sockets. The owner limits the duration and the number of handshakes. A failed handshake, including plain
+ * text on the port, only ends its socket.
  *
- * The handshakes are those of a tls.Server that does not listen itself. So sockets beyond a limit are
- * closed before TLS begins, and each socket is counted from its first moment on.
+ * The handshakes are performed by a tls.Server that does not listen itself. So sockets beyond a limit can
+ * be closed before TLS begins, and each socket is counted from the moment it is accepted.
  */
 import type { Socket } from 'node:net';
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import type { Deadlines, Timed } from './deadlines.ts';
 
-/** The identity of the server, and the authorities of its clients; PEM texts, but for a key store. */
+/** The server's identity, and the authorities of its clients. All PEM texts, except the key store. */
 export interface TlsIdentity {
-  /** The certificate, followed by those that lead to its authority. */
+  /** The certificate, followed by the intermediate certificates up to its authority. */
   readonly certificate?: Buffer | undefined;
   readonly key?: Buffer | undefined;
-  /** Certificate and key in one, as PKCS12, instead of the two. */
+  /** Certificate and key as PKCS12, instead of the two above. */
   readonly keyStore?: Buffer | undefined;
   /** Passphrase of the key or key store. */
   readonly passphrase?: string | undefined;
-  /** Clients must show a certificate of one of these authorities; undefined: they need none. */
+  /** The authorities of client certificates; undefined if clients need no certificate. */
   readonly clientCa: Buffer | undefined;
 }
 
@@ -30,8 +30,8 @@ export class Handshakes {
   readonly #underWay = new Map<Socket, Handshake>();
 
   /**
-   * Throws OpenSSL's error about an identity that it cannot use. `onEnded` is called for each handshake
-   * that has ended, after `onSecure` if it succeeded.
+   * Throws OpenSSL's error if the identity is unusable. `onEnded` is called at the end of each handshake,
+   * after `onSecure` if it succeeded.
    */
   constructor(
     identity: TlsIdentity,
@@ -41,14 +41,14 @@ export class Handshakes {
   ) {
     this.#deadlines = deadlines;
     this.#onEnded = onEnded;
-    // Loaded here: servers without TLS start sooner.
+    // Loaded only here, so that servers without TLS start sooner.
     this.#server = process.getBuiltinModule('node:tls').createServer(
       {
         ...secureContextOf(identity),
         requestCert: identity.clientCa !== undefined,
         rejectUnauthorized: identity.clientCa !== undefined,
         ALPNProtocols: ['http/1.1', 'http/1.0'],
-        // Node's own limit begins anew with every byte.
+        // Node's own timeout starts again with every byte.
         handshakeTimeout: 0,
       },
       (socket) => {
@@ -59,28 +59,28 @@ export class Handshakes {
     );
   }
 
-  /** Handshakes under way. */
+  /** Number of handshakes under way. */
   get count(): number {
     return this.#underWay.size;
   }
 
-  /** Begins the handshake of a socket, which must be done by `deadlineMs`. */
+  /** Begins the handshake of a socket, which must be completed by `deadlineMs`. */
   begin(socket: Socket, deadlineMs: number): void {
     const handshake = new Handshake(socket, this.#deadlines, deadlineMs);
     this.#underWay.set(socket, handshake);
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#end(socket));
-    // A client that ends its side within the handshake has gone.
+    // A client that ends its side during the handshake has disconnected.
     socket.allowHalfOpen = false;
     this.#server.emit('connection', socket);
   }
 
-  /** Handshakes that begin from now on use this identity. Throws the errors of the constructor. */
+  /** Sets the identity for new handshakes. Throws the errors of the constructor. */
   renew(identity: TlsIdentity): void {
     this.#server.setSecureContext(secureContextOf(identity));
   }
 
-  /** Cuts off the handshakes under way. */
+  /** Destroys the sockets of all handshakes under way. */
   destroy(): void {
     for (const socket of this.#underWay.keys()) socket.destroy();
   }
@@ -112,7 +112,7 @@ class Handshake implements Timed {
   }
 }
 
-/** The identity as Node takes it. */
+/** Returns the identity as options for Node's TLS. */
 export function secureContextOf(identity: TlsIdentity): TlsOptions {
   const { certificate, key, keyStore, passphrase, clientCa } = identity;
   return {
@@ -123,7 +123,7 @@ export function secureContextOf(identity: TlsIdentity): TlsOptions {
   };
 }
 
-/** The part of Node's TLS sockets that its types leave out: the socket below. */
+/** The part of Node's TLS sockets that is missing in its types: the underlying socket. */
 interface Wrapping {
   readonly _parent: Socket;
 }

@@ -1,15 +1,16 @@
 /**
- * Connections beyond the limit: each gets an answer and is closed. It is read for a while, so that no
- * reset overtakes the answer; where too many come at once for that, the others are only closed.
+ * Connections beyond the limit: each gets a response and is closed. It is read for a while, so that a TCP
+ * reset cannot discard the response. If there are too many at a time, the others are closed immediately
+ * after the response.
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { REFUSALS, refusalText } from '../base/refusals.ts';
 import { statusLine } from './status.ts';
 
-/** How long such a connection is read, in milliseconds. */
+/** Time for which a refused connection is read, in ms. */
 const READ_MS = 2000;
-/** How many such connections are read at a time by default. */
+/** Default limit for the refused connections that are read at a time. */
 const READ_COUNT_MAX = 128;
 
 export class TurnedAway {
@@ -22,7 +23,7 @@ export class TurnedAway {
     this.#readCountMax = readCountMax;
   }
 
-  /** Answers that so many are open and ends the connection. `dateLine`: the Date field. */
+  /** Responds that the limit is reached, and ends the connection. `dateLine`: the Date field. */
   add(socket: Socket, connectionsMax: number, dateLine: string): void {
     const { status } = REFUSALS.TOO_MANY_CONNECTIONS;
     const message = refusalText('TOO_MANY_CONNECTIONS', { connectionsMax });
@@ -32,8 +33,8 @@ export class TurnedAway {
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
     socket.on('error', () => socket.destroy());
     if (this.#sockets.size >= this.#readCountMax) {
-      // Both are done before the calls return, so that none of many such connections has a descriptor
-      // when the next one is accepted.
+      // Both take effect before they return, so that the descriptor is free when the next connection of a
+      // flood is accepted.
       socket.write(answer);
       socket.destroy();
       return;
@@ -48,7 +49,7 @@ export class TurnedAway {
     socket.end(answer);
   }
 
-  /** Cuts off all that are read. */
+  /** Destroys all sockets that are being read. */
   destroy(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

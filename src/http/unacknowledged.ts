@@ -1,20 +1,20 @@
 /**
- * The bytes that the system has sent, or is to send, and that clients have not acknowledged. Node does not
- * report them. A socket that is closed while its client goes on sending is reset, and these bytes are lost.
- * Linux lists them for all sockets; elsewhere there are none.
+ * Counts the bytes in the kernel's send queues, which clients have not acknowledged. If a socket is closed
+ * while its client is still sending, it is reset, and these bytes are lost. Node does not report them;
+ * Linux lists them for all sockets. On other systems the count is 0.
  */
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 
 const FILES = ['/proc/net/tcp', '/proc/net/tcp6'];
-/** How old the list may be, in milliseconds. */
+/** Longest time for which a list is reused, in ms. */
 const AGE_MS_MAX = 250;
 
 export class Unacknowledged {
   #bytes: ReadonlyMap<string, number> = new Map();
   #readMs = Number.NEGATIVE_INFINITY;
 
-  /** The bytes of the socket, by its ports. O(sockets of the machine), once in AGE_MS_MAX. */
+  /** Returns the bytes of a socket, found by its ports. O(sockets of the machine), once per AGE_MS_MAX. */
   of({ localPort, remotePort }: Socket, nowMs: number): number {
     if (nowMs >= this.#readMs + AGE_MS_MAX) {
       this.#readMs = nowMs;
@@ -24,7 +24,7 @@ export class Unacknowledged {
   }
 }
 
-/** The ports of each socket, and its unacknowledged bytes. */
+/** Returns the ports of each socket and its unacknowledged bytes. */
 function rowsOf(file: string): (readonly [string, number])[] {
   let text = '';
   try {
@@ -39,5 +39,5 @@ function rowsOf(file: string): (readonly [string, number])[] {
   });
 }
 
-/** Ports and the length of the queue to send, in hexadecimal. */
+/** Matches the ports and the length of the send queue, in hexadecimal. */
 const ROW = /: \w+:(\w{4}) \w+:(\w{4}) \w\w (\w{8}):/g;
