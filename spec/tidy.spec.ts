@@ -82,7 +82,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['rest', 'http', 'cluster', 'security', 'telemetry', 'config', 'types of engine', 'base'],
   ],
   rest: [
-    ...['types of http', 'src/http/answer-delay.ts', 'src/http/methods.ts'],
+    ...['types of http', 'src/http/response-delay.ts', 'src/http/methods.ts'],
     ...['engine', 'cluster', 'security', 'persistence', 'wan', 'config'],
     ...['telemetry', 'base'],
   ],
@@ -90,7 +90,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engine: ['base'],
   'engine/*': ['engine', 'types of cluster', 'src/cluster/member-store.ts', 'base'],
   persistence: ['types of cluster', 'engine', 'base'],
-  wan: ['src/http/answer-parser.ts', 'engine', 'base'],
+  wan: ['src/http/response-parser.ts', 'engine', 'base'],
   client: ['base'],
   cluster: ['engine', 'base'],
   security: ['types of config', 'base'],

@@ -1,7 +1,7 @@
 /**
  * What happens to a member's persistence: lines of its log, and answers that may leave, or must not any more.
  */
-import type { AnswerSender } from './http/answer-delay.ts';
+import type { AnswerSender } from './http/response-delay.ts';
 import type { Start } from './persistence/awaited-start.ts';
 import type { Finding } from './persistence/findings.ts';
 import type { ForcedStart } from './persistence/forced-start.ts';

@@ -12,7 +12,7 @@ import { segmentBytesMax } from './config/memory-defaults.ts';
 import { pathOf } from './config/settings.ts';
 import type { KeptQueue, KeptQueues } from './engine/kept-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
-import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
+import type { AnswerDelay, AnswerSender } from './http/response-delay.ts';
 import { PersistenceEvents } from './member-persistence-events.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';

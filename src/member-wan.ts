@@ -11,7 +11,7 @@ import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
 import type { KeptQueue, KeptQueues } from './engine/kept-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
-import type { AnswerSender } from './http/answer-delay.ts';
+import type { AnswerSender } from './http/response-delay.ts';
 import type { Session } from './http/session.ts';
 import type { WanMaps } from './member-wan-maps.ts';
 import type { Replications } from './member-wan-replications.ts';

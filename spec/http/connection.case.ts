@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AnswerDelay } from '../../src/http/answer-delay.ts';
+import type { AnswerDelay } from '../../src/http/response-delay.ts';
 import { DelayingSink } from '../engine/sinks.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
 import { type createTestServer, LaterDelay, type TestServer } from './test-server.ts';

@@ -4,11 +4,11 @@
  * `/stream` begins a stream. The answer to a request is its name, or the text that the test gives.
  */
 import { Span } from '../../src/base/span.ts';
-import { INDEPENDENT } from '../../src/http/answer-delay.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
+import { INDEPENDENT } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { FakeClock } from '../fake-clock.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import * as engine from '../../src/engine/engine.ts';
-import * as http from '../../src/http/answer-delay.ts';
+import * as http from '../../src/http/response-delay.ts';
 
 it('an answer depends on the same partitions for both', () => {
   assert.equal(http.INDEPENDENT, engine.NO_PARTITION);

@@ -3,9 +3,9 @@
  * `/ping` is answered at once. Tells its port when it listens, and its state when it is asked.
  */
 import { SystemClock } from '../../src/base/clock.ts';
-import { INDEPENDENT } from '../../src/http/answer-delay.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
+import { INDEPENDENT } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { DEFAULT_LIMITS } from '../http/default-limits.ts';

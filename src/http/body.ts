@@ -10,9 +10,9 @@
 import type { ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import type { BudgetUser, InFlightBudget } from './in-flight.ts';
-import { type BytesKeeper, endKept, NO_PLACE, type Places } from './kept-bytes.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
+import { type BytesKeeper, endKept, NO_PLACE, type Places } from './retained-bytes.ts';
 
 /** Initial size of the buffer of a chunked body, in bytes. */
 const CHUNKED_BYTES_FIRST = 4096;

@@ -6,13 +6,13 @@
  */
 import assert from 'node:assert';
 import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
-import { PLACE_BYTES } from './kept-bytes.ts';
 import type { RequestParser } from './parser.ts';
+import type { Verdict } from './read-failures.ts';
 import type { RequestSlot } from './request-slot.ts';
+import { PLACE_BYTES } from './retained-bytes.ts';
 import type { SlotConnection } from './slot-connection.ts';
 import type { SlotPool } from './slot-pool.ts';
 import { SlotRing } from './slot-ring.ts';
-import type { Verdict } from './verdicts.ts';
 
 /** Limit for the requests of a connection under way. */
 const REQUESTS_UNDER_WAY_MAX = 64;

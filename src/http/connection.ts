@@ -24,13 +24,18 @@ import { REQUESTS_IN_A_ROW, type Scheduled } from './fair-scheduler.ts';
 import { HELD_BYTES_FREE, HeldBytes } from './held-bytes.ts';
 import { Input } from './input.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, type RequestParser } from './parser.ts';
+import {
+  CONTENT_CROWDED_OUT,
+  INPUT_CUT_OFF,
+  NO_ROOM_FOR_HEAD,
+  type Verdict,
+} from './read-failures.ts';
 import type { RequestSlot } from './request-slot.ts';
 import { ResponseQueue } from './response-queue.ts';
 import { Session } from './session.ts';
 import type { SlotConnection } from './slot-connection.ts';
 import { readInto } from './socket-reader.ts';
 import * as time from './time-limits.ts';
-import { CONTENT_CROWDED_OUT, INPUT_CUT_OFF, NO_ROOM_FOR_HEAD, type Verdict } from './verdicts.ts';
 
 // States. READING: requests are read and run. BLOCKED: no further one before another is answered.
 const READING = 0;

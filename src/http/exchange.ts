@@ -14,7 +14,6 @@ import {
   refusalText,
 } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
-import { INDEPENDENT, type ItemHold, type Pinned } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import { HEAD } from './methods.ts';
@@ -26,6 +25,7 @@ import {
   writeHeadOfStream,
   writeWhole,
 } from './response.ts';
+import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import { ResponseStream, type StreamOwner } from './response-stream.ts';
 import type { Session } from './session.ts';

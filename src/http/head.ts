@@ -12,10 +12,10 @@ import { BrowserFields } from './browser-fields.ts';
 import * as fields from './fields.ts';
 import type { HttpLimits } from './limits.ts';
 import { SOURCE } from './methods.ts';
+import * as verdicts from './read-failures.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import type { ServedHosts } from './served-hosts.ts';
 import { resolveTarget } from './target.ts';
-import * as verdicts from './verdicts.ts';
 
 /** Longest carry that is reused for the next request, in bytes. */
 const CARRY_BYTES_KEPT = 4096;

@@ -1,6 +1,6 @@
 /** The pieces of a connection's responses, and the stored data that each waits for. */
 import assert from 'node:assert/strict';
-import { type AnswerDelay, EVERY_PARTITION, type ItemHold, type Pinned } from './answer-delay.ts';
+import { type AnswerDelay, EVERY_PARTITION, type ItemHold, type Pinned } from './response-delay.ts';
 
 /** Bytes to send: pinned, part of a run in the arena, or a copy from the arena. */
 export interface OutputPiece {

@@ -3,7 +3,7 @@
  * the framing of chunked bodies. It uses neither the socket nor responses: `next` returns the point
  * reached.
  *
- * Heads that repeat an earlier one are recognised (known-heads.ts); llhttp parses the others. It is paused
+ * Heads that repeat an earlier one are recognised (repeated-heads.ts); llhttp parses the others. It is paused
  * at the end of each head with content and of each message. So requests run outside of its callbacks, and
  * the position in the input is exact.
  */
@@ -11,7 +11,6 @@ import assert from 'node:assert';
 import { Span } from '../base/span.ts';
 import type { Body } from './body.ts';
 import { Head } from './head.ts';
-import { KnownHeads } from './known-heads.ts';
 import type { HttpLimits } from './limits.ts';
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import {
@@ -25,9 +24,10 @@ import {
   REFUSED,
 } from './parser-listener.ts';
 import { RawTarget } from './raw-target.ts';
+import * as verdicts from './read-failures.ts';
+import { KnownHeads } from './repeated-heads.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import type { ServedHosts } from './served-hosts.ts';
-import * as verdicts from './verdicts.ts';
 
 /** The chunk is used up; parsing continues with the next one. */
 export const NEEDS_MORE = 0;

@@ -12,25 +12,25 @@
 import assert from 'node:assert';
 import { isEmptyRefusal, REFUSALS } from '../base/refusals.ts';
 import type { ViewedBytes } from '../base/short-copies.ts';
-import { INDEPENDENT } from './answer-delay.ts';
 import type { RequestHandler } from './application.ts';
 import { Body, type BodyOwner } from './body.ts';
-import { Exchange, type KeptResponse } from './exchange.ts';
 import {
   DROPPED_BYTES_MAX,
   endsInsteadOfDropping,
   passesHeadChecks,
   refuseContent,
-} from './head-checks.ts';
+} from './content-checks.ts';
+import { Exchange, type KeptResponse } from './exchange.ts';
 import type { InFlightBudget } from './in-flight.ts';
-import { type BytesKeeper, endKept, NO_PLACE, type Places } from './kept-bytes.ts';
 import { CONNECT } from './methods.ts';
+import * as verdicts from './read-failures.ts';
+import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { ResponseStream } from './response-stream.ts';
+import { type BytesKeeper, endKept, NO_PLACE, type Places } from './retained-bytes.ts';
 import type { SlotConnection } from './slot-connection.ts';
 import type { SlotHost } from './slot-host.ts';
 import * as state from './slot-state.ts';
-import * as verdicts from './verdicts.ts';
 
 export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   /** The connection of the request; undefined while free, and once the client has disconnected. */

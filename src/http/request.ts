@@ -6,7 +6,7 @@
  */
 import { Span } from '../base/span.ts';
 import type { BrowserFields } from './browser-fields.ts';
-import type { Places } from './kept-bytes.ts';
+import type { Places } from './retained-bytes.ts';
 
 export class Request {
   // The fields below are used by every request and are adjacent in memory.

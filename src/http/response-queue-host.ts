@@ -1,8 +1,8 @@
 /** The part of the server that the response queues of its connections share. */
 
-import type { AnswerDelay } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
+import type { AnswerDelay } from './response-delay.ts';
 
 export interface ResponseQueueHost {
   readonly arena: OutputArena;

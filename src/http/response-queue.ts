@@ -8,7 +8,6 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
-import { INDEPENDENT, type ItemHold, type Pinned } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
 import type { BudgetUser } from './in-flight.ts';
 import {
@@ -25,6 +24,7 @@ import {
   setOwnBytes,
 } from './output-piece.ts';
 import { RecentBytes } from './recent-bytes.ts';
+import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
 import type { ResponseQueueHost } from './response-queue-host.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { statusLine } from './status.ts';

@@ -9,9 +9,9 @@
  * it as usual; until then the request's slot is in use.
  */
 
-import { INDEPENDENT } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
+import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 
 /** Longest chunk, in bytes: with its framing it fits into one write. */

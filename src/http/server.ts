@@ -4,7 +4,6 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
-import type { AnswerDelay, AnswerSender } from './answer-delay.ts';
 import type { Application } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
@@ -16,13 +15,14 @@ import { FairScheduler } from './fair-scheduler.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
+import { TurnedAway } from './refused-connections.ts';
+import type { AnswerDelay, AnswerSender } from './response-delay.ts';
 import type { ServedHosts } from './served-hosts.ts';
 import type { Observer } from './slot-host.ts';
 import { SlotPool } from './slot-pool.ts';
 import { statusLine } from './status.ts';
 import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
-import { TurnedAway } from './turned-away.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
 export interface HttpServerOptions {

@@ -1,7 +1,7 @@
 /** The pool of a server's slots for requests. The slots that were created first are used first. */
 import { FreeNumbers } from '../base/free-numbers.ts';
-import { Places } from './kept-bytes.ts';
 import { RequestSlot } from './request-slot.ts';
+import { Places } from './retained-bytes.ts';
 import type { SlotHost } from './slot-host.ts';
 
 /**

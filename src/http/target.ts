@@ -6,8 +6,8 @@
 import type { Span } from '../base/span.ts';
 import { equalsIgnoringCase, isAuthority } from './fields.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
+import * as verdicts from './read-failures.ts';
 import type { Request } from './request.ts';
-import * as verdicts from './verdicts.ts';
 
 /** Narrows the target to path and query, and finds the path's end. An authority replaces `host`. */
 export function resolveTarget(request: Request, host: Span): verdicts.Verdict {

@@ -8,7 +8,7 @@
  */
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { HttpLimits } from './limits.ts';
-import { CONTENT_LATE, CONTENT_LATE_AT_STOP, HEAD_LATE, type Verdict } from './verdicts.ts';
+import { CONTENT_LATE, CONTENT_LATE_AT_STOP, HEAD_LATE, type Verdict } from './read-failures.ts';
 
 /** Time for which a half-closed connection is read, in ms. */
 const END_MS = 2000;

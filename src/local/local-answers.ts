@@ -3,8 +3,8 @@
  * HTTP does, until a crash can no longer undo its content.
  */
 
-import type { AnswerDelay, AnswerSender } from '../http/answer-delay.ts';
 import { type Dependence, dependence, isDelayed } from '../http/output-piece.ts';
+import type { AnswerDelay, AnswerSender } from '../http/response-delay.ts';
 
 /** Called once; `isKnown` is false where the disk has failed before the answer could leave. */
 type Leave = (isKnown: boolean) => void;

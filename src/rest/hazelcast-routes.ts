@@ -4,8 +4,8 @@
  * left out.
  */
 
-import { INDEPENDENT } from '../http/answer-delay.ts';
 import type { Fields } from '../http/exchange.ts';
+import { INDEPENDENT } from '../http/response-delay.ts';
 import { ADD, MAP, QUEUE, REMOVE } from '../security/permissions.ts';
 import type { AdministrativeCall, Work } from './administrative-call.ts';
 import * as health from './health-endpoints.ts';

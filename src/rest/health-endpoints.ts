@@ -1,5 +1,5 @@
 /** Health endpoints (group HEALTH_CHECK), for load balancers and probes. */
-import { INDEPENDENT } from '../http/answer-delay.ts';
+import { INDEPENDENT } from '../http/response-delay.ts';
 import { respondJson } from './json.ts';
 import type { Call } from './route.ts';
 

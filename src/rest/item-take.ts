@@ -3,7 +3,7 @@ import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
 import type { Waiter } from '../cluster/cluster.ts';
 import { ANSWERED, type Answer, type Engine, FOUND, NO_HOLD, NOBODY } from '../engine/engine.ts';
-import { INDEPENDENT, type ItemHold } from '../http/answer-delay.ts';
+import { INDEPENDENT, type ItemHold } from '../http/response-delay.ts';
 import { RETRY_LATER } from './outcome.ts';
 import type { Call } from './route.ts';
 import type { DataServices } from './services.ts';

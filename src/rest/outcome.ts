@@ -17,8 +17,8 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
 import { failureCode } from '../engine/failure-code.ts';
-import type { ItemHold } from '../http/answer-delay.ts';
 import type { Exchange, Fields } from '../http/exchange.ts';
+import type { ItemHold } from '../http/response-delay.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
 /** What was asked for. */

@@ -1,5 +1,5 @@
 /** Queue endpoints: offer, poll with a time limit, size (seed section 4, group DATA). */
-import { INDEPENDENT } from '../http/answer-delay.ts';
+import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Call } from './route.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 

@@ -8,7 +8,7 @@ import { fileText } from '../config/file-text.ts';
 import { lineOf } from '../config/finding.ts';
 import { FindingList } from '../config/finding-list.ts';
 import { pathOf } from '../config/settings.ts';
-import { INDEPENDENT } from '../http/answer-delay.ts';
+import { INDEPENDENT } from '../http/response-delay.ts';
 import { readBasicField } from '../security/access-control.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import type { PublisherStatus, ReceiveAnswer, WanPublisherControl } from '../wan/wan-service.ts';

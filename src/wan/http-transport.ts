@@ -3,7 +3,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import type { SecureContextOptions, connect as TlsConnect } from 'node:tls';
 import { domainToASCII } from 'node:url';
 import { addressText } from '../base/server-address.ts';
-import { readBuffer } from '../http/answer-parser.ts';
+import { readBuffer } from '../http/response-parser.ts';
 import type { WanEndpoint } from './publisher-options.ts';
 import { type OnRead, TargetConnection } from './target-connection.ts';
 import type { TransportAnswer, WanTransport } from './wan-transport.ts';

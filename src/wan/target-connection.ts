@@ -4,7 +4,7 @@
  * costs a member with a publisher a seventh more processor time.
  */
 import type { Socket } from 'node:net';
-import { AnswerParser } from '../http/answer-parser.ts';
+import { AnswerParser } from '../http/response-parser.ts';
 import { ANSWER_BYTES_MAX, type TransportAnswer } from './wan-transport.ts';
 
 /** A connection that was not used for this long may have been closed by what lies between. */

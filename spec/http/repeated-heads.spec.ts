@@ -6,9 +6,9 @@ import { InFlightBudget } from '../../src/http/in-flight.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { llhttp } from '../../src/http/llhttp.ts';
 import { AT_REFUSAL, AT_REQUEST, NEEDS_MORE, RequestParser } from '../../src/http/parser.ts';
+import { TARGET_TOO_LONG } from '../../src/http/read-failures.ts';
 import { Request } from '../../src/http/request.ts';
 import { ServedHosts } from '../../src/http/served-hosts.ts';
-import { TARGET_TOO_LONG } from '../../src/http/verdicts.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
 
 const GET = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x:1\r\nAuthorization: Basic YTpi\r\n\r\n';

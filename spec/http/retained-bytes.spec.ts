@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ViewedBytes } from '../../src/base/short-copies.ts';
 import { Span } from '../../src/base/span.ts';
-import { type BytesKeeper, endKept, NO_PLACE, Places } from '../../src/http/kept-bytes.ts';
+import { type BytesKeeper, endKept, NO_PLACE, Places } from '../../src/http/retained-bytes.ts';
 
 /** Longer than a place, and longer than what is kept for later requests. */
 const LONG = 300;

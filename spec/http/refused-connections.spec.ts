@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { TurnedAway } from '../../src/http/turned-away.ts';
+import { TurnedAway } from '../../src/http/refused-connections.ts';
 import { FakeClock } from '../fake-clock.ts';
 
 class Accepted extends EventEmitter {
