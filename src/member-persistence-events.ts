@@ -1,7 +1,7 @@
 /**
  * What happens to a member's persistence: lines of its log, and answers that may leave, or must not any more.
  */
-import type { AnswerSender } from './http/response-delay.ts';
+import type { ResponseSender } from './http/response-delay.ts';
 import type { Start } from './persistence/awaited-start.ts';
 import type { Finding } from './persistence/findings.ts';
 import type { ForcedStart } from './persistence/forced-start.ts';
@@ -16,14 +16,14 @@ const FOREIGN_FILES = 'files in the data directory are not of a member; they sta
 
 export class PersistenceEvents {
   readonly #log: Log;
-  readonly #senders: AnswerSender[] = [];
+  readonly #senders: ResponseSender[] = [];
 
   constructor(log: Log) {
     this.#log = log;
   }
 
   /** The sender is told from now on when its answers may leave. */
-  addSender(sender: AnswerSender): void {
+  addSender(sender: ResponseSender): void {
     this.#senders.push(sender);
   }
 
@@ -64,7 +64,7 @@ export class PersistenceEvents {
 
   onFailed(error: Error): void {
     this.#log.fatal({ err: error }, 'the disk has failed: this member must be restarted');
-    for (const sender of this.#senders) sender.disownDelayed();
+    for (const sender of this.#senders) sender.failDelayed();
   }
 
   onProgress(progress: RecoveryProgress): void {

@@ -12,7 +12,7 @@ import { segmentBytesMax } from './config/memory-defaults.ts';
 import { pathOf } from './config/settings.ts';
 import type { KeptQueue, KeptQueues } from './engine/kept-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
-import type { AnswerDelay, AnswerSender } from './http/response-delay.ts';
+import type { ResponseDelay, ResponseSender } from './http/response-delay.ts';
 import { PersistenceEvents } from './member-persistence-events.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';
@@ -26,7 +26,7 @@ import type { BackupMade, Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
-export class MemberPersistence implements AnswerDelay, Upkeep {
+export class MemberPersistence implements ResponseDelay, Upkeep {
   /** The engine's sink. */
   readonly sink: WriteAheadLog;
   readonly #config: Config;
@@ -111,7 +111,7 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
   }
 
   /** The sender is told from now on when its answers may leave. */
-  addSender(sender: AnswerSender): void {
+  addSender(sender: ResponseSender): void {
     this.#events.addSender(sender);
   }
 

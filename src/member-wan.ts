@@ -11,7 +11,7 @@ import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
 import type { KeptQueue, KeptQueues } from './engine/kept-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
-import type { AnswerSender } from './http/response-delay.ts';
+import type { ResponseSender } from './http/response-delay.ts';
 import type { Session } from './http/session.ts';
 import type { WanMaps } from './member-wan-maps.ts';
 import type { Replications } from './member-wan-replications.ts';
@@ -61,7 +61,7 @@ export interface WanParts {
   removeFromConfig(replication: string, publisherId: string): ReturnType<WanCalls['remove']>;
 }
 
-export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
+export class MemberWan implements WanCalls, ResponseSender, KeptQueues {
   readonly senders = new WeakSet<Session>();
   readonly #parts: WanParts;
   #config: Config;
@@ -188,7 +188,7 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
   }
 
   /** What is delayed is never sent, as it stays delayed. */
-  disownDelayed(): void {}
+  failDelayed(): void {}
 
   /** Sends on until all is acknowledged or the time, since `sinceMs`, is over. Then nothing is sent. */
   async drain(sinceMs: number): Promise<void> {

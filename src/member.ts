@@ -14,7 +14,7 @@ import type { LoadedConfig } from './config/load.ts';
 import type { Engine } from './engine/engine.ts';
 import type { KeptQueue } from './engine/kept-queues.ts';
 import { describeCutOff } from './http/cut-off.ts';
-import type { AnswerDelay, AnswerSender } from './http/response-delay.ts';
+import type { ResponseDelay, ResponseSender } from './http/response-delay.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import { listenAsConfigured } from './listening.ts';
 import { type ClusterParts, makeCluster } from './member-cluster.ts';
@@ -68,7 +68,7 @@ interface InProcess {
   readonly cluster: Pick<Cluster, 'takesWrites' | 'isCutOff'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
   /** Decides when answers may leave; undefined where all may leave at once. */
-  readonly delay: (AnswerDelay & { addSender(sender: AnswerSender): void }) | undefined;
+  readonly delay: (ResponseDelay & { addSender(sender: ResponseSender): void }) | undefined;
   /** Polls that wait. */
   readonly waiting: Set<Waiter>;
 }

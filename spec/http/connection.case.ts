@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AnswerDelay } from '../../src/http/response-delay.ts';
+import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import { DelayingSink } from '../engine/sinks.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
 import { type createTestServer, LaterDelay, type TestServer } from './test-server.ts';
@@ -212,7 +212,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       /** Holds a partition's answers beyond what is durable. */
       function hold(server: TestServer, delay: LaterDelay) {
         const durable = server.engine.sequences();
-        const holder: AnswerDelay = {
+        const holder: ResponseDelay = {
           delaysAll: false,
           delays: (partition, sequence) => sequence > (durable[partition] ?? 0),
           sequences: () => server.engine.sequences(),

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Llhttp, llhttp } from '../../src/http/llhttp.ts';
-import { enlargeMemory, isKnownModule, readModule } from '../../src/http/llhttp-module.ts';
+import { enlargeMemory, isCheckedModule, readModule } from '../../src/http/llhttp-module.ts';
 import { OK, type ParserListener } from '../../src/http/parser-listener.ts';
 
 describe('Llhttp', () => {
   it('is the module that is known, and has its fields where they are read', () => {
-    assert(llhttp().isKnown, 'another module: with its fields where they were, its digest goes in');
+    assert(
+      llhttp().isChecked,
+      'another module: with its fields where they were, its digest goes in',
+    );
     llhttp().checkLayout();
   });
 
@@ -29,7 +32,7 @@ describe('Llhttp', () => {
 
   it('refuses a module whose memory is another one, and says how', () => {
     const whole = readModule();
-    assert.ok(isKnownModule(whole));
+    assert.ok(isCheckedModule(whole));
     const memory = whole.indexOf(Buffer.from([5, 3, 1, 0, 2]));
     assert.ok(memory > 0, 'the section of the memory');
     const wrong: readonly (readonly [number, number, RegExp])[] = [
@@ -41,7 +44,7 @@ describe('Llhttp', () => {
     for (const [at, byte, message] of wrong) {
       const module = Buffer.from(whole);
       module[at] = byte;
-      assert.ok(!isKnownModule(module));
+      assert.ok(!isCheckedModule(module));
       assert.throws(() => enlargeMemory(module), { code: 'PARSER_UNUSABLE', message });
     }
   });

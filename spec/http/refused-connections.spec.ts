@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { TurnedAway } from '../../src/http/refused-connections.ts';
+import { RefusedConnections } from '../../src/http/refused-connections.ts';
 import { FakeClock } from '../fake-clock.ts';
 
 class Accepted extends EventEmitter {
@@ -29,10 +29,10 @@ class Accepted extends EventEmitter {
   }
 }
 
-describe('TurnedAway', () => {
+describe('RefusedConnections', () => {
   function turnAway(count: number) {
     const clock = new FakeClock();
-    const turnedAway = new TurnedAway(clock);
+    const turnedAway = new RefusedConnections(clock);
     const sockets = Array.from({ length: count }, () => new Accepted());
     const add = (socket: Accepted): void =>
       turnedAway.add(socket as unknown as Socket, 1, 'Date: now\r\n');

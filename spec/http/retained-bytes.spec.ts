@@ -4,7 +4,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ViewedBytes } from '../../src/base/short-copies.ts';
 import { Span } from '../../src/base/span.ts';
-import { type BytesKeeper, endKept, NO_PLACE, Places } from '../../src/http/retained-bytes.ts';
+import {
+  type BytesRetainer,
+  endRetention,
+  NO_PLACE,
+  Places,
+} from '../../src/http/retained-bytes.ts';
 
 /** Longer than a place, and longer than what is kept for later requests. */
 const LONG = 300;
@@ -12,12 +17,12 @@ const VERY_LONG = 3000;
 /** Bytes of a buffer of places. */
 const BUFFER_BYTES = 12_288;
 
-function keeper(): BytesKeeper {
+function keeper(): BytesRetainer {
   return { place: NO_PLACE, longBytes: undefined };
 }
 
 /** A request of that many bytes: keeps them in two spans, and ends them. */
-function keep(places: Places, owner: BytesKeeper, length: number, fill = 1): Buffer {
+function keep(places: Places, owner: BytesRetainer, length: number, fill = 1): Buffer {
   const input = ViewedBytes.copyOf(Buffer.alloc(length, fill));
   const middle = length >> 1;
   const spans = [
@@ -28,7 +33,7 @@ function keep(places: Places, owner: BytesKeeper, length: number, fill = 1): Buf
   for (const span of spans) places.keep(span);
   input.bytes.fill(0);
   const kept = Buffer.concat(spans.map((span) => span.toBuffer()));
-  if (isToEnd) endKept(owner);
+  if (isToEnd) endRetention(owner);
   return kept;
 }
 

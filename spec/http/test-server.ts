@@ -14,7 +14,7 @@ import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import type { Request } from '../../src/http/request.ts';
-import type { AnswerDelay } from '../../src/http/response-delay.ts';
+import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ServedHosts } from '../../src/http/served-hosts.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import type { Observer } from '../../src/http/slot-host.ts';
@@ -77,7 +77,7 @@ export interface TestServerParts {
   /** In place of the server's own. */
   readonly services?: ServiceParts;
   readonly tls?: TlsIdentity;
-  readonly delay?: AnswerDelay;
+  readonly delay?: ResponseDelay;
   /** The hosts that are served; all unless given. */
   readonly servedHosts?: ServedHosts;
   readonly onBadType?: () => void;
@@ -88,8 +88,8 @@ export interface TestServerParts {
 }
 
 /** Delays nothing, until what delays answers is set. */
-export class LaterDelay implements AnswerDelay {
-  by: AnswerDelay | undefined;
+export class LaterDelay implements ResponseDelay {
+  by: ResponseDelay | undefined;
 
   get delaysAll(): boolean {
     return this.by?.delaysAll ?? false;

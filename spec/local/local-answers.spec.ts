@@ -80,7 +80,7 @@ test('nobody is told what was delayed when the disk fails', async () => {
   const { answers, sync, map, queue } = onDisk();
   await Promise.all([queue.offer('item'), Promise.resolve().then(sync)]);
   const told = [map.set('k', 'v'), queue.poll()];
-  answers.disownDelayed();
+  answers.failDelayed();
   assert.deepEqual(await seen(...told), ['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
 });
 

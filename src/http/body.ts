@@ -12,7 +12,7 @@ import type { Span } from '../base/span.ts';
 import type { BudgetUser, InFlightBudget } from './in-flight.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
-import { type BytesKeeper, endKept, NO_PLACE, type Places } from './retained-bytes.ts';
+import { type BytesRetainer, endRetention, NO_PLACE, type Places } from './retained-bytes.ts';
 
 /** Initial size of the buffer of a chunked body, in bytes. */
 const CHUNKED_BYTES_FIRST = 4096;
@@ -25,7 +25,7 @@ export interface BodyOwner {
   onCrowdedOut(): void;
 }
 
-export class Body implements BudgetUser, BytesKeeper {
+export class Body implements BudgetUser, BytesRetainer {
   readonly #usualBytesMax: number;
   /** Limit for the content, in bytes; longer content is dropped. Set when the request is admitted. */
   bytesMax = Number.MAX_SAFE_INTEGER;
@@ -162,7 +162,7 @@ export class Body implements BudgetUser, BytesKeeper {
   /** Frees the content at the end of its request. */
   end(): void {
     this.#releaseBuffer();
-    endKept(this);
+    endRetention(this);
     this.#span.clear();
     if (this.#budgetBytes > 0) {
       this.#budget.give(this.#budgetBytes);

@@ -11,7 +11,7 @@ import type { SlotHost } from './slot-host.ts';
 export const DROPPED_BYTES_MAX = 1048576;
 
 /** Returns whether the head passes; if not, the request has been refused. */
-export function passesHeadChecks(exchange: Exchange, body: Body): boolean {
+export function passesContentChecks(exchange: Exchange, body: Body): boolean {
   const { request } = exchange;
   if (!request.hasFields && !request.hasBody) return true;
   if (request.unknownExpectation !== '') {

@@ -31,7 +31,7 @@ import { ResponseStream, type StreamOwner } from './response-stream.ts';
 import type { Session } from './session.ts';
 
 /** A response that waits for earlier ones. Exactly one of its methods is called, once. */
-export interface KeptResponse {
+export interface BufferedResponse {
   /** Bytes that it retains in memory. */
   readonly bytes: number;
   send(): void;
@@ -256,7 +256,7 @@ export abstract class Exchange implements StreamOwner {
   /** Called when the response has been written. */
   protected abstract onAnswered(status: number, isLast: boolean): void;
   /** Buffers a response that is not next in order; drops it if the client has disconnected. */
-  protected abstract keep(response: KeptResponse): void;
+  protected abstract keep(response: BufferedResponse): void;
   /** Called when the handler has failed. `isPresent`: whether at the slot's present request. */
   protected abstract onFailed(error: unknown, isPresent: boolean): void;
   abstract readonly inFlight: InFlightBudget;

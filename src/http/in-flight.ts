@@ -50,7 +50,7 @@ export class InFlightBudget {
   /** Contents, heads and responses, each in the order in which they began. */
   readonly #contents = new Set<BudgetUser>();
   readonly #heads = new Set<BudgetUser>();
-  readonly #answers = new Set<BudgetUser>();
+  readonly #responses = new Set<BudgetUser>();
   #searchedMs = Number.NEGATIVE_INFINITY;
   /** The urgent content admitted beyond the budget, until its bytes are released. */
   #urgent: BudgetUser | undefined;
@@ -132,17 +132,17 @@ export class InFlightBudget {
   }
 
   /** Registers waiting responses. They leave when they have been sent. */
-  enterAnswers(answers: BudgetUser): void {
-    this.#answers.add(answers);
+  enterResponses(responses: BudgetUser): void {
+    this.#responses.add(responses);
   }
 
   leave(user: BudgetUser): void {
-    if (!this.#contents.delete(user) && !this.#heads.delete(user)) this.#answers.delete(user);
+    if (!this.#contents.delete(user) && !this.#heads.delete(user)) this.#responses.delete(user);
   }
 
   /** Makes room after content was refused: ends the user with the least recent progress, if any may be. */
   relieve(nowMs: number): void {
-    this.#end(nowMs, [this.#contents, this.#heads], [this.#answers]);
+    this.#end(nowMs, [this.#contents, this.#heads], [this.#responses]);
   }
 
   /** Makes room after a head or poll was refused `bytes`; ends only a head if their half is used up. */
@@ -153,7 +153,7 @@ export class InFlightBudget {
 
   /** Makes room when too many bytes are unread: ends a response, whose connection may hold some of them. */
   relieveUnread(nowMs: number): void {
-    this.#end(nowMs, [this.#answers]);
+    this.#end(nowMs, [this.#responses]);
   }
 
   #hasHalfRoom(bytes: number): boolean {

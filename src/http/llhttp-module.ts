@@ -1,6 +1,6 @@
 /**
  * The WebAssembly module of llhttp that undici includes. Its initial memory is enlarged, because memory
- * that grows slows down all typed arrays (llhttp.ts); the module itself uses only PAGES_KNOWN. The
+ * that grows slows down all typed arrays (llhttp.ts); the module itself uses only MODULE_PAGES. The
  * assumptions about the module are checked here and by Llhttp.checkLayout. A module that differs is
  * refused, and the error names the difference.
  */
@@ -10,10 +10,10 @@ import { GridError } from '../base/errors.ts';
 
 export const PAGE_BYTES = 65536;
 /** The module's own initial memory, and the enlarged one, in pages. */
-export const PAGES_KNOWN = 2;
+export const MODULE_PAGES = 2;
 export const PAGES = 64;
 /** SHA-256 of the module whose layout the specs check. */
-const KNOWN_MODULE = '2434215e1f7fa0163f22ce895ddbeb83984fa0aa51e123164e053213e5aca028';
+const CHECKED_MODULE = '2434215e1f7fa0163f22ce895ddbeb83984fa0aa51e123164e053213e5aca028';
 
 export function readModule(): Buffer {
   const require = createRequire(import.meta.url);
@@ -21,8 +21,8 @@ export function readModule(): Buffer {
 }
 
 /** Whether the module, before any change, is the one that the specs check. */
-export function isKnownModule(module: Buffer): boolean {
-  return createHash('sha256').update(module).digest('hex') === KNOWN_MODULE;
+export function isCheckedModule(module: Buffer): boolean {
+  return createHash('sha256').update(module).digest('hex') === CHECKED_MODULE;
 }
 
 /** Sets the module's initial memory to PAGES. Throws GridError PARSER_UNUSABLE if it is not as expected. */
@@ -31,7 +31,7 @@ export function enlargeMemory(module: Buffer): void {
   const at = contentsOf(module, MEMORY_SECTION);
   const [count, limits, pages] = module.subarray(at, at + 3);
   check(count === 1 && limits === 0, 'it does not have one memory without a maximum');
-  check(pages === PAGES_KNOWN, `its initial memory has ${pages} pages instead of ${PAGES_KNOWN}`);
+  check(pages === MODULE_PAGES, `its initial memory has ${pages} pages instead of ${MODULE_PAGES}`);
   module[at + 2] = PAGES;
 }
 

@@ -16,10 +16,10 @@ import { ownBuffer } from '../base/own-buffer.ts';
 import {
   check,
   enlargeMemory,
-  isKnownModule,
+  isCheckedModule,
+  MODULE_PAGES,
   PAGE_BYTES,
   PAGES,
-  PAGES_KNOWN,
   readModule,
 } from './llhttp-module.ts';
 import { PUT } from './methods.ts';
@@ -34,7 +34,7 @@ const WORDS_BYTES_MAX = 256;
 
 export class Llhttp {
   readonly #exports: Exports;
-  readonly inputAddress = PAGES_KNOWN * PAGE_BYTES;
+  readonly inputAddress = MODULE_PAGES * PAGE_BYTES;
   /** The read buffer of all connections, and its words; input in it is loaded fastest. */
   readonly readBuffer = ownBuffer(INPUT_BYTES_MAX);
   readonly #readWords = new Int32Array(this.readBuffer.buffer);
@@ -44,8 +44,8 @@ export class Llhttp {
   #words: Int32Array = new Int32Array();
   /** A request parser that has read nothing; new ones are copied from it. */
   readonly #pattern: number;
-  /** A response parser that has read nothing; created by the first `expectAnswer`. */
-  #answerPattern: number | undefined;
+  /** A response parser that has read nothing; created by the first `expectResponse`. */
+  #responsePattern: number | undefined;
   /** Pointers of freed parsers, and the first address after all allocated ones. */
   readonly #freed: number[] = [];
   #unused = this.inputAddress + INPUT_BYTES_MAX;
@@ -53,14 +53,14 @@ export class Llhttp {
   /** The owner of the bytes in the input area. */
   inputOwner: ParserListener | undefined;
   /** Whether the module is the one that the specs check. */
-  readonly isKnown: boolean;
+  readonly isChecked: boolean;
 
   constructor() {
     assert(!loaded, 'one llhttp instance per process');
     loaded = true;
     const listener = (): ParserListener => this.#listener as ParserListener;
     const module = readModule();
-    this.isKnown = isKnownModule(module);
+    this.isChecked = isCheckedModule(module);
     enlargeMemory(module);
     const instance = new WebAssembly.Instance(new WebAssembly.Module(module), {
       env: {
@@ -84,7 +84,7 @@ export class Llhttp {
     const { length } = this.memory;
     check(length === PAGES * PAGE_BYTES, `its memory has ${length} bytes after its initialization`);
     // Skipped for the known module: parsing even this much makes V8 optimise it, 20 ms of a thread.
-    if (!this.isKnown) this.checkLayout();
+    if (!this.isChecked) this.checkLayout();
   }
 
   /** Allocates a request parser, to be freed when its connection ends. */
@@ -95,9 +95,9 @@ export class Llhttp {
   }
 
   /** Makes the parser read a response next. */
-  expectAnswer(pointer: number): void {
-    this.#answerPattern ??= this.#allocated(TYPE_ANSWER);
-    this.memory.copyWithin(pointer, this.#answerPattern, this.#answerPattern + PARSER_BYTES);
+  expectResponse(pointer: number): void {
+    this.#responsePattern ??= this.#allocated(TYPE_RESPONSE);
+    this.memory.copyWithin(pointer, this.#responsePattern, this.#responsePattern + PARSER_BYTES);
   }
 
   free(pointer: number): void {
@@ -290,7 +290,7 @@ let instance: Llhttp | undefined;
 let loaded = false;
 
 const TYPE_REQUEST = 1;
-const TYPE_ANSWER = 2;
+const TYPE_RESPONSE = 2;
 const NOTHING = Buffer.alloc(0);
 /** Offsets of a parser's fields from its pointer, in words and in bytes; verified by checkLayout. */
 const ERROR_WORD = 3;

@@ -1,6 +1,11 @@
 /** The pieces of a connection's responses, and the stored data that each waits for. */
 import assert from 'node:assert/strict';
-import { type AnswerDelay, EVERY_PARTITION, type ItemHold, type Pinned } from './response-delay.ts';
+import {
+  EVERY_PARTITION,
+  type ItemHold,
+  type Pinned,
+  type ResponseDelay,
+} from './response-delay.ts';
 
 /** Bytes to send: pinned, part of a run in the arena, or a copy from the arena. */
 export interface OutputPiece {
@@ -102,7 +107,7 @@ export interface Dependence {
 
 /** Returns the sequences that a response has to wait for; undefined for none. */
 export function dependence(
-  delay: AnswerDelay,
+  delay: ResponseDelay,
   partition: number,
   sequence: number,
 ): Dependence | undefined {
@@ -112,7 +117,7 @@ export function dependence(
   return isDelayed(delay, waits) ? waits : undefined;
 }
 
-export function isDelayed(delay: AnswerDelay, { partition, sequences }: Dependence): boolean {
+export function isDelayed(delay: ResponseDelay, { partition, sequences }: Dependence): boolean {
   if (partition !== EVERY_PARTITION) return delay.delays(partition, sequences[0] as number);
   return sequences.some((sequence, each) => delay.delays(each, sequence));
 }

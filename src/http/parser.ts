@@ -25,7 +25,7 @@ import {
 } from './parser-listener.ts';
 import { RawTarget } from './raw-target.ts';
 import * as verdicts from './read-failures.ts';
-import { KnownHeads } from './repeated-heads.ts';
+import { RepeatedHeads } from './repeated-heads.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import type { ServedHosts } from './served-hosts.ts';
 
@@ -63,7 +63,7 @@ export class RequestParser implements ParserListener {
   readonly #llhttp: Llhttp = llhttp();
   readonly #headerBytesMax: number;
   readonly #head: Head;
-  readonly #knownHeads: KnownHeads;
+  readonly #repeatedHeads: RepeatedHeads;
   readonly #rawTarget: RawTarget;
   #pointer: number;
   #state = BETWEEN;
@@ -88,7 +88,7 @@ export class RequestParser implements ParserListener {
   constructor(limits: HttpLimits, servedHosts?: ServedHosts) {
     this.#headerBytesMax = limits.headerBytesMax;
     this.#head = new Head(limits, servedHosts);
-    this.#knownHeads = new KnownHeads(this.#llhttp, limits.targetBytesMax);
+    this.#repeatedHeads = new RepeatedHeads(this.#llhttp, limits.targetBytesMax);
     this.#rawTarget = new RawTarget(this.#llhttp);
     this.#pointer = this.#llhttp.allocate();
   }
@@ -265,7 +265,7 @@ export class RequestParser implements ParserListener {
   /** Reads the next request if its head repeats an earlier one. Returns whether it does. */
   #isKnown(): boolean {
     const base = this.#inputEnd - this.rest.end;
-    const end = this.#knownHeads.recognise(
+    const end = this.#repeatedHeads.recognise(
       base + this.rest.start,
       this.#inputEnd,
       this.request,
@@ -280,7 +280,7 @@ export class RequestParser implements ParserListener {
       this.#state = BETWEEN;
       if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start))
         return this.#refuse(verdicts.FRAMING_TOO_LONG);
-      this.#knownHeads.learn(this.#inputEnd - this.rest.end + this.rest.start, this.request);
+      this.#repeatedHeads.learn(this.#inputEnd - this.rest.end + this.rest.start, this.request);
     }
     return this.#reached;
   }
@@ -324,7 +324,7 @@ export class RequestParser implements ParserListener {
 
   /** Returns the reason for llhttp's error; distinguishes an unsupported version from invalid bytes. */
   #verdictOf(error: number): verdicts.Verdict {
-    if (error === DATA_AFTER_CLOSE) return verdicts.BEHIND_LAST;
+    if (error === DATA_AFTER_CLOSE) return verdicts.AFTER_LAST;
     const isVersion = error === INVALID_VERSION;
     return isVersion && this.errorReason === VERSION_REASON
       ? verdicts.VERSION_UNKNOWN

@@ -42,7 +42,7 @@ export const CONTENT_CROWDED_OUT = verdict('CONTENT_CROWDED_OUT');
 export const NO_ROOM_FOR_HEAD = verdict('NO_ROOM_FOR_HEAD');
 
 /** Bytes after the last request. They get no response, as that request has been answered. */
-export const BEHIND_LAST: Verdict = codes.push(undefined) - 1;
+export const AFTER_LAST: Verdict = codes.push(undefined) - 1;
 
 /** Returns the code of the refusal; undefined if there is none. */
 export function codeOf(verdict: Verdict): RefusalCode | undefined {

@@ -13,7 +13,7 @@ const READ_MS = 2000;
 /** Default limit for the refused connections that are read at a time. */
 const READ_COUNT_MAX = 128;
 
-export class TurnedAway {
+export class RefusedConnections {
   readonly #clock: Clock;
   readonly #readCountMax: number;
   readonly #sockets = new Set<Socket>();
@@ -28,14 +28,14 @@ export class TurnedAway {
     const { status } = REFUSALS.TOO_MANY_CONNECTIONS;
     const message = refusalText('TOO_MANY_CONNECTIONS', { connectionsMax });
     const body = JSON.stringify({ status: 'fail', message });
-    const answer =
+    const response =
       `${statusLine(status)}${dateLine}Content-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
     socket.on('error', () => socket.destroy());
     if (this.#sockets.size >= this.#readCountMax) {
       // Both take effect before they return, so that the descriptor is free when the next connection of a
       // flood is accepted.
-      socket.write(answer);
+      socket.write(response);
       socket.destroy();
       return;
     }
@@ -46,7 +46,7 @@ export class TurnedAway {
       this.#sockets.delete(socket);
     });
     socket.resume();
-    socket.end(answer);
+    socket.end(response);
   }
 
   /** Destroys all sockets that are being read. */

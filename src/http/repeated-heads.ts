@@ -17,12 +17,12 @@ import { type Request, UNKNOWN_LENGTH } from './request.ts';
 const BYTES_MAX = 1024;
 const WORD_BYTES = 4;
 
-export class KnownHeads {
+export class RepeatedHeads {
   readonly #llhttp: Llhttp;
   readonly #targetBytesMax: number;
   /** The stored heads: for methods that begin with P, which have content, and for all others. */
-  #writing: KnownHead | undefined;
-  #reading: KnownHead | undefined;
+  #writing: RepeatedHead | undefined;
+  #reading: RepeatedHead | undefined;
   /** Length of the last head that llhttp parsed, from the end of its target, in bytes. */
   #lastBytes = 0;
 
@@ -37,18 +37,18 @@ export class KnownHeads {
    */
   recognise(start: number, end: number, request: Request, body: Body): number {
     const { memory, view } = this.#llhttp;
-    const known = memory[start] === LETTER_P ? this.#writing : this.#reading;
-    if (known === undefined || !known.beginsAt(memory, start)) return 0;
-    const targetStart = start + known.beginning.length;
+    const repeated = memory[start] === LETTER_P ? this.#writing : this.#reading;
+    if (repeated === undefined || !repeated.beginsAt(memory, start)) return 0;
+    const targetStart = start + repeated.beginning.length;
     if (memory[targetStart] !== SLASH) return 0;
     const targetEnd = plainEnd(memory, targetStart, end);
-    const headEnd = targetEnd + known.bytes;
-    const requestEnd = headEnd + known.contentLength;
+    const headEnd = targetEnd + repeated.bytes;
+    const requestEnd = headEnd + repeated.contentLength;
     if (requestEnd > end || targetEnd - targetStart > this.#targetBytesMax) return 0;
-    if (!known.endsAt(view, headEnd)) return 0;
-    known.fillIn(request, memory, view, targetStart, targetEnd);
-    if (known.contentLength > 0) {
-      body.begin(known.contentLength);
+    if (!repeated.endsAt(view, headEnd)) return 0;
+    repeated.fillIn(request, memory, view, targetStart, targetEnd);
+    if (repeated.contentLength > 0) {
+      body.begin(repeated.contentLength);
       body.append(memory, headEnd, requestEnd, view);
     }
     return requestEnd;
@@ -61,9 +61,9 @@ export class KnownHeads {
     const isSecond = bytes === this.#lastBytes;
     this.#lastBytes = bytes;
     if (!isSecond || bytes > BYTES_MAX || !isUsual(request, memory)) return;
-    const known = new KnownHead(request, memory, bytes);
-    if (known.beginning[0] === LETTER_P) this.#writing = known;
-    else this.#reading = known;
+    const repeated = new RepeatedHead(request, memory, bytes);
+    if (repeated.beginning[0] === LETTER_P) this.#writing = repeated;
+    else this.#reading = repeated;
   }
 }
 
@@ -87,7 +87,7 @@ function isUsual(request: Request, memory: Buffer): boolean {
   );
 }
 
-class KnownHead {
+class RepeatedHead {
   /** The method and a space. */
   readonly beginning: Buffer;
   /** Length from the end of the target, in bytes. */

@@ -17,28 +17,28 @@ import { Body, type BodyOwner } from './body.ts';
 import {
   DROPPED_BYTES_MAX,
   endsInsteadOfDropping,
-  passesHeadChecks,
+  passesContentChecks,
   refuseContent,
 } from './content-checks.ts';
-import { Exchange, type KeptResponse } from './exchange.ts';
+import { type BufferedResponse, Exchange } from './exchange.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import { CONNECT } from './methods.ts';
 import * as verdicts from './read-failures.ts';
 import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { ResponseStream } from './response-stream.ts';
-import { type BytesKeeper, endKept, NO_PLACE, type Places } from './retained-bytes.ts';
+import { type BytesRetainer, endRetention, NO_PLACE, type Places } from './retained-bytes.ts';
 import type { SlotConnection } from './slot-connection.ts';
 import type { SlotHost } from './slot-host.ts';
 import * as state from './slot-state.ts';
 
-export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
+export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   /** The connection of the request; undefined while free, and once the client has disconnected. */
   #connection: SlotConnection<RequestSlot> | undefined;
   #state = 0;
   readonly #host: SlotHost;
   readonly #onFree: (slot: RequestSlot) => void;
-  #kept: KeptResponse | undefined;
+  #kept: BufferedResponse | undefined;
   #stream: ResponseStream | undefined;
   readonly handler: RequestHandler;
   readonly body: Body;
@@ -299,7 +299,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     else if (!this.#is(state.RUNNING)) this.free();
   }
 
-  keep(response: KeptResponse): void {
+  keep(response: BufferedResponse): void {
     if (this.#connection === undefined) {
       response.drop();
       this.#state |= state.DIRTY;
@@ -356,7 +356,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
 
   #clean(): void {
     this.body.end();
-    endKept(this);
+    endRetention(this);
     this.request.forget();
     this.request.browser = undefined;
     this.#stream = undefined;
@@ -373,7 +373,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   }
 
   /** Removes and returns the buffered response. */
-  #takeKept(): KeptResponse | undefined {
+  #takeKept(): BufferedResponse | undefined {
     const kept = this.#kept;
     if (kept !== undefined) this.#host.inFlight.give(kept.bytes);
     this.#kept = undefined;
@@ -401,7 +401,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
       this.onFailed(error);
       return false;
     }
-    return passesHeadChecks(this, this.body);
+    return passesContentChecks(this, this.body);
   }
 
   #is(bit: number): boolean {

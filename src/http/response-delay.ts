@@ -19,7 +19,7 @@ export const INDEPENDENT = -2;
 export const EVERY_PARTITION = -1;
 
 /** Decides when responses may be sent. Its owner calls each sender's `release` when more may be. */
-export interface AnswerDelay {
+export interface ResponseDelay {
   /** Whether no response at all may be sent before the next release. */
   readonly delaysAll: boolean;
   /** Whether a response that depends on this sequence of the partition has to wait. */
@@ -29,9 +29,9 @@ export interface AnswerDelay {
 }
 
 /** Sends responses that may depend on stored data: an HTTP server, or in-process maps and queues. */
-export interface AnswerSender {
+export interface ResponseSender {
   /** Sends the delayed responses that no longer have to wait. */
   release(): void;
   /** Discards the delayed responses; each receiver is informed that its outcome is unknown. */
-  disownDelayed(): void;
+  failDelayed(): void;
 }

@@ -9,7 +9,7 @@ import { OK, PAUSED, QuietListener, REFUSED } from './parser-listener.ts';
 const HEAD_BYTES_MAX = 65_536;
 const FINAL_STATUS_MIN = 200;
 
-export class AnswerParser extends QuietListener {
+export class ResponseParser extends QuietListener {
   status = 0;
   /** Whether the connection may carry another response after this one. */
   keepsAlive = false;
@@ -30,7 +30,7 @@ export class AnswerParser extends QuietListener {
 
   /** Prepares for the next response. */
   begin(): void {
-    this.#llhttp.expectAnswer(this.#pointer);
+    this.#llhttp.expectResponse(this.#pointer);
     this.#body = [];
     this.#bodyBytes = 0;
     this.#headBytes = 0;

@@ -2,12 +2,12 @@
 
 import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
-import type { AnswerDelay } from './response-delay.ts';
+import type { ResponseDelay } from './response-delay.ts';
 
 export interface ResponseQueueHost {
   readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
-  readonly delay: AnswerDelay | undefined;
+  readonly delay: ResponseDelay | undefined;
   /** The text to send in place of every unsent response, while it is set. */
   readonly substitute: string | undefined;
   /** The time of this turn, in ms. */

@@ -381,7 +381,7 @@ export class ResponseQueue implements BudgetUser {
       this.sinceMs = nowMs;
       this.#recent ??= new RecentBytes();
       this.#recent.begin(this.takenBytes, nowMs);
-      inFlight.enterAnswers(this);
+      inFlight.enterResponses(this);
     }
     this.#copiedBytes += bytes;
     inFlight.overdraw(bytes);

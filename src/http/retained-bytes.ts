@@ -16,7 +16,7 @@ const REUSED_BYTES_MAX = 2048;
 export const NO_PLACE = -1;
 
 /** An owner of a place, which retains bytes of one request at a time. */
-export interface BytesKeeper {
+export interface BytesRetainer {
   /** The number of its place; NO_PLACE before the first use, or if no place is left. */
   place: number;
   /** The separate buffer for longer bytes. */
@@ -46,9 +46,9 @@ export class Places {
 
   /**
    * Prepares to retain `bytes` in total for the keeper; its earlier bytes are overwritten. Returns whether
-   * `endKept` must be called afterwards.
+   * `endRetention` must be called afterwards.
    */
-  begin(keeper: BytesKeeper, bytes: number): boolean {
+  begin(keeper: BytesRetainer, bytes: number): boolean {
     if (keeper.place === NO_PLACE) keeper.place = this.#take();
     const { place } = keeper;
     if (bytes > PLACE_BYTES || place === NO_PLACE) return this.#beginLong(keeper, bytes);
@@ -69,13 +69,13 @@ export class Places {
   }
 
   /** Frees the place of a keeper that is discarded. */
-  release(keeper: BytesKeeper): void {
+  release(keeper: BytesRetainer): void {
     if (keeper.place !== NO_PLACE) this.#free.push(keeper.place);
     keeper.place = NO_PLACE;
     keeper.longBytes = undefined;
   }
 
-  #beginLong(keeper: BytesKeeper, bytes: number): boolean {
+  #beginLong(keeper: BytesRetainer, bytes: number): boolean {
     if (keeper.longBytes === undefined || keeper.longBytes.length < bytes)
       keeper.longBytes = new ViewedBytes(Math.max(bytes, PLACE_BYTES));
     this.#memory = keeper.longBytes;
@@ -94,7 +94,7 @@ export class Places {
 }
 
 /** Frees a long buffer, when the keeper's bytes are no longer used. */
-export function endKept(keeper: BytesKeeper): void {
+export function endRetention(keeper: BytesRetainer): void {
   const { longBytes } = keeper;
   if (longBytes !== undefined && longBytes.length > REUSED_BYTES_MAX) keeper.longBytes = undefined;
 }

@@ -15,8 +15,8 @@ import { FairScheduler } from './fair-scheduler.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
-import { TurnedAway } from './refused-connections.ts';
-import type { AnswerDelay, AnswerSender } from './response-delay.ts';
+import { RefusedConnections } from './refused-connections.ts';
+import type { ResponseDelay, ResponseSender } from './response-delay.ts';
 import type { ServedHosts } from './served-hosts.ts';
 import type { Observer } from './slot-host.ts';
 import { SlotPool } from './slot-pool.ts';
@@ -35,12 +35,12 @@ export interface HttpServerOptions {
   readonly onFailure: (error: unknown) => void;
   /** Called for each connection that is refused because of `connectionsMax`. */
   readonly onRefused?: ((connectionsMax: number) => void) | undefined;
-  /** Limit for the refused connections that are read at a time; see TurnedAway. */
+  /** Limit for the refused connections that are read at a time; see RefusedConnections. */
   readonly refusedConnectionsMax?: number | undefined;
   /** Called for each response that omits a content type because it is not a valid field value. */
   readonly onBadType?: (() => void) | undefined;
   /** Decides when responses may be sent; without it, all may be sent immediately. */
-  readonly delay?: AnswerDelay | undefined;
+  readonly delay?: ResponseDelay | undefined;
   /** The served hosts; without it, all are served. */
   readonly servedHosts?: ServedHosts | undefined;
   /** Header fields of every response, each with CR LF. */
@@ -49,10 +49,10 @@ export interface HttpServerOptions {
   readonly closesIdle?: boolean;
 }
 
-export class HttpServer implements ConnectionHost, AnswerSender {
+export class HttpServer implements ConnectionHost, ResponseSender {
   readonly application: Application;
   readonly limits: HttpLimits;
-  /** Limit of the connections that are open at a time, those of TLS handshakes included. */
+  /** Limit for the number of open connections, including those whose TLS handshake is under way. */
   connectionsMax: number;
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
@@ -75,7 +75,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   observe: Observer | undefined;
   substitute: string | undefined;
   /** Decides when responses may be sent; undefined if all may be sent immediately. */
-  readonly delay: AnswerDelay | undefined;
+  readonly delay: ResponseDelay | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
   receiveBufferBytesMax = Number.POSITIVE_INFINITY;
@@ -83,7 +83,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   /** Time at which it began to drain, in ms of the clock; Infinity until then. */
   drainedMs = Number.POSITIVE_INFINITY;
   readonly #server: Server;
-  readonly #turnedAway: TurnedAway;
+  readonly #refused: RefusedConnections;
   readonly #closesIdle: boolean;
   readonly #handshakes: Handshakes | undefined;
   readonly #connections = new Set<Connection>();
@@ -112,7 +112,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.slots = new SlotPool(this);
-    this.#turnedAway = new TurnedAway(this.clock, options.refusedConnectionsMax);
+    this.#refused = new RefusedConnections(this.clock, options.refusedConnectionsMax);
     this.deadlines = new Deadlines(this.clock);
     if (options.tls !== undefined) {
       this.#handshakes = new Handshakes(
@@ -188,7 +188,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   }
 
   /** Replaces the delayed responses by 503 with `Grid-Outcome: unknown`. */
-  disownDelayed(): void {
+  failDelayed(): void {
     this.tick();
     this.substitute =
       `${statusLine(503)}${this.arena.dateLine}Grid-Outcome: unknown\r\n` +
@@ -231,7 +231,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
       requests += left.requests;
       responseBytes += left.responseBytes;
     }
-    this.#turnedAway.destroy();
+    this.#refused.destroy();
     this.#tellIfAllClosed();
     return { connections, requests, responseBytes };
   }
@@ -309,7 +309,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     if (handshakes === undefined) {
       if (hasRoom) return this.#open(socket);
       this.tick();
-      this.#turnedAway.add(socket, connectionsMax, this.arena.dateLine);
+      this.#refused.add(socket, connectionsMax, this.arena.dateLine);
     } else if (hasRoom) {
       this.tick();
       handshakes.begin(socket, this.nowMs + this.limits.headerTimeoutSeconds * 1000);

@@ -4,16 +4,16 @@
  */
 
 import { type Dependence, dependence, isDelayed } from '../http/output-piece.ts';
-import type { AnswerDelay, AnswerSender } from '../http/response-delay.ts';
+import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 
 /** Called once; `isKnown` is false where the disk has failed before the answer could leave. */
 type Leave = (isKnown: boolean) => void;
 
-export class LocalAnswers implements AnswerSender {
-  readonly #delay: AnswerDelay | undefined;
+export class LocalAnswers implements ResponseSender {
+  readonly #delay: ResponseDelay | undefined;
   #delayed: { readonly waitsFor: Dependence | undefined; readonly leave: Leave }[] = [];
 
-  constructor(delay: AnswerDelay | undefined) {
+  constructor(delay: ResponseDelay | undefined) {
     this.#delay = delay;
   }
 
@@ -42,7 +42,7 @@ export class LocalAnswers implements AnswerSender {
     }
   }
 
-  disownDelayed(): void {
+  failDelayed(): void {
     const delayed = this.#delayed;
     this.#delayed = [];
     for (const { leave } of delayed) leave(false);

@@ -4,7 +4,7 @@
  * costs a member with a publisher a seventh more processor time.
  */
 import type { Socket } from 'node:net';
-import { AnswerParser } from '../http/response-parser.ts';
+import { ResponseParser } from '../http/response-parser.ts';
 import { ANSWER_BYTES_MAX, type TransportAnswer } from './wan-transport.ts';
 
 /** A connection that was not used for this long may have been closed by what lies between. */
@@ -33,7 +33,7 @@ interface Exchange {
 export class TargetConnection {
   readonly #parts: TargetConnectionParts;
   readonly #socket: Socket;
-  readonly #parser = new AnswerParser(ANSWER_BYTES_MAX);
+  readonly #parser = new ResponseParser(ANSWER_BYTES_MAX);
   /** What is under way. */
   #exchange: Exchange | undefined;
   #error: Error | undefined;
