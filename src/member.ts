@@ -136,7 +136,7 @@ async function serve(
   };
   const reloader = reloaderOf(
     ...([parts, record, load] as const),
-    (identity) => server.renewTls(identity),
+    (identity) => server.setTlsIdentity(identity),
     async () => (await wan?.readTlsAgain()) ?? (() => {}),
   );
   const [name, key] = [new PathPart(config.targetBytesMax), new PathPart(config.targetBytesMax)];

@@ -22,14 +22,14 @@ describe('a buffer for content', () => {
         const taken: Buffer[] = [];
         for (const each of steps) {
           if ('take' in each) {
-            const buffer = buffers.take(each.take);
+            const buffer = buffers.acquire(each.take);
             assert(buffer.length >= each.take);
             assert(buffer.length < each.take * 1.25);
             assert(!taken.includes(buffer));
             taken.push(buffer);
           } else if (taken.length > 0) {
             const [given] = taken.splice(each.give % taken.length, 1);
-            buffers.give(given!);
+            buffers.release(given!);
           }
         }
       }),
@@ -38,31 +38,31 @@ describe('a buffer for content', () => {
 
   it('is used again for contents of about its length', () => {
     const buffers = new ContentBuffers();
-    const buffer = buffers.take(65_000);
-    buffers.give(buffer);
-    assert.equal(buffers.take(60_000), buffer);
-    buffers.give(buffer);
-    assert.notEqual(buffers.take(50_000), buffer);
+    const buffer = buffers.acquire(65_000);
+    buffers.release(buffer);
+    assert.equal(buffers.acquire(60_000), buffer);
+    buffers.release(buffer);
+    assert.notEqual(buffers.acquire(50_000), buffer);
   });
 
   it('is of its content’s length and not kept where that is short or very long', () => {
     const buffers = new ContentBuffers();
     for (const bytes of [4095, MIB + 1]) {
-      const buffer = buffers.take(bytes);
+      const buffer = buffers.acquire(bytes);
       assert.equal(buffer.length, bytes);
-      buffers.give(buffer);
-      assert.notEqual(buffers.take(bytes), buffer);
+      buffers.release(buffer);
+      assert.notEqual(buffers.acquire(bytes), buffer);
     }
   });
 
   it('is kept as long as no more than 4 MiB are', () => {
     const buffers = new ContentBuffers();
-    const some = Array.from({ length: 6 }, () => buffers.take(MIB));
-    for (const each of some) buffers.give(each);
-    const again = Array.from({ length: 6 }, () => buffers.take(MIB));
+    const some = Array.from({ length: 6 }, () => buffers.acquire(MIB));
+    for (const each of some) buffers.release(each);
+    const again = Array.from({ length: 6 }, () => buffers.acquire(MIB));
     assert.equal(again.filter((each) => some.includes(each)).length, 4);
-    for (const each of again.slice(0, 2)) buffers.give(each);
-    assert.equal(buffers.take(MIB), again[1]);
+    for (const each of again.slice(0, 2)) buffers.release(each);
+    assert.equal(buffers.acquire(MIB), again[1]);
   });
 });
 
@@ -70,13 +70,13 @@ describe('buffers that are spare', () => {
   it('go for one of another length when there is no room for it, the shortest and longest, too', () => {
     const buffers = new ContentBuffers();
     for (const bytes of [MIB, 4096, MIB]) {
-      const some = Array.from({ length: (4 * MIB) / bytes }, () => buffers.take(bytes));
-      for (const each of some) buffers.give(each);
-      const other = buffers.take(65_536);
-      buffers.give(other);
-      assert.equal(buffers.take(65_536), other);
-      assert(!some.includes(buffers.take(bytes)));
-      buffers.give(other);
+      const some = Array.from({ length: (4 * MIB) / bytes }, () => buffers.acquire(bytes));
+      for (const each of some) buffers.release(each);
+      const other = buffers.acquire(65_536);
+      buffers.release(other);
+      assert.equal(buffers.acquire(65_536), other);
+      assert(!some.includes(buffers.acquire(bytes)));
+      buffers.release(other);
     }
   });
 });

@@ -12,7 +12,7 @@ describe('FairScheduler', () => {
     const add = (name: string, costMs: number, times: number): void => {
       let left = times;
       const taker = {
-        takeTurn() {
+        resume() {
           went.push(name);
           clock.advance(costMs);
           if (--left > 0) scheduler.add(taker);

@@ -10,14 +10,14 @@ describe('an allocation that fails inside a callback of the parser', () => {
     const other = another();
     other.socket.receive(postHead('maps/m/k', 5).slice(0, -10));
     socket.receive(postHead('maps/m/k', 500));
-    buffers.take = () => {
+    buffers.acquire = () => {
       throw new RangeError('Array buffer allocation failed');
     };
     socket.receive('half');
     assert(socket.isDestroyed);
     assert.equal(socket.text, '');
     assert.match(String(failures[0]), /allocation failed/);
-    Reflect.deleteProperty(buffers, 'take');
+    Reflect.deleteProperty(buffers, 'acquire');
     other.socket.receive(`${postHead('maps/m/k', 5).slice(-10)}value${get('maps/m/k')}`);
     const third = another();
     third.socket.receive(post('maps/m/other', 'x') + LIVE);

@@ -123,8 +123,8 @@ class RecordingServer implements Application {
   open(exchange: Exchange): RequestHandler {
     const handler = this.#served?.open(exchange) as RequestHandler;
     return {
-      get isAlone() {
-        return handler.isAlone;
+      get isExclusive() {
+        return handler.isExclusive;
       },
       admit: () => {
         const { method, target } = exchange.request;
@@ -140,7 +140,7 @@ class RecordingServer implements Application {
         if (run !== undefined) run.body = exchange.request.body.toBuffer().toString('latin1');
         handler.run();
       },
-      hurry: () => handler.hurry(),
+      finishNow: () => handler.finishNow(),
     };
   }
 

@@ -43,7 +43,7 @@ export class HeldApplication implements Application {
 }
 
 class HeldHandler implements RequestHandler {
-  isAlone = false;
+  isExclusive = false;
   readonly #application: HeldApplication;
   readonly #exchange: Exchange;
   #name = '';
@@ -58,7 +58,7 @@ class HeldHandler implements RequestHandler {
   }
 
   admit(): boolean {
-    this.isAlone = /^\/(alone|stream)/.test(this.#target);
+    this.isExclusive = /^\/(alone|stream)/.test(this.#target);
     if (this.#target !== '/refused') return true;
     this.#exchange.refuseWith('PATH_UNKNOWN', 'nothing here', 404);
     return false;
@@ -74,7 +74,7 @@ class HeldHandler implements RequestHandler {
     else this.#application.underWay.set(name, this);
   }
 
-  hurry(): void {
+  finishNow(): void {
     for (const stream of this.#application.streams.splice(0)) {
       if (!stream.takesContent) stream.end();
       else this.#application.streams.push(stream);

@@ -30,7 +30,7 @@ function keep(places: Places, owner: BytesRetainer, length: number, fill = 1): B
     new Span().setViewed(input.bytes, input.view, middle, length),
   ];
   const isToEnd = places.begin(owner, length);
-  for (const span of spans) places.keep(span);
+  for (const span of spans) places.retain(span);
   input.bytes.fill(0);
   const kept = Buffer.concat(spans.map((span) => span.toBuffer()));
   if (isToEnd) endRetention(owner);
@@ -47,7 +47,7 @@ describe('bytes that are kept', () => {
           const input = ViewedBytes.copyOf(Buffer.alloc(length, fill));
           const span = new Span().setViewed(input.bytes, input.view, 0, length);
           places.begin(keeper(), length);
-          places.keep(span);
+          places.retain(span);
           input.bytes.fill(255);
           return span;
         });

@@ -194,7 +194,7 @@ describe('certificates', () => {
     const before = client(port);
     await before.raw.request('GET', 'instance');
     const seen = before.socket.getPeerCertificate().subject.CN;
-    server.renewTls(identity('server-2'));
+    server.setTlsIdentity(identity('server-2'));
     const { raw, socket } = client(port);
     assert.equal((await raw.request('GET', 'instance')).status, 200);
     assert.equal(seen, 'gridnode test server');
@@ -204,7 +204,9 @@ describe('certificates', () => {
 
   it('that cannot be used are refused, and the ones before stay', async () => {
     const { server, port } = await serve();
-    assert.throws(() => server.renewTls({ ...identity('server-2'), key: Buffer.from('none') }));
+    assert.throws(() =>
+      server.setTlsIdentity({ ...identity('server-2'), key: Buffer.from('none') }),
+    );
     const { raw, socket } = client(port);
     assert.equal((await raw.request('GET', 'instance')).status, 200);
     assert.equal(socket.getPeerCertificate().subject.CN, 'gridnode test server');

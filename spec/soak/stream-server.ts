@@ -31,7 +31,7 @@ class StreamingHandler implements RequestHandler {
     this.#exchange = exchange;
   }
 
-  get isAlone(): boolean {
+  get isExclusive(): boolean {
     return true;
   }
 
@@ -47,7 +47,7 @@ class StreamingHandler implements RequestHandler {
     this.#goOn();
   }
 
-  hurry(): void {
+  finishNow(): void {
     this.#stream?.end();
   }
 

@@ -16,7 +16,7 @@ export interface RequestHandler {
    * Whether no other request of the connection may be under way at the same time. Read when the request
    * is admitted, and again if it is still under way after `run`.
    */
-  readonly isAlone: boolean;
+  readonly isExclusive: boolean;
   /**
    * Called when the head of a request is complete, before its content is read. True: the request
    * continues. False: the handler has responded, and the content is dropped.
@@ -28,5 +28,5 @@ export interface RequestHandler {
    * Called while the request is unanswered, if the client has disconnected or will send nothing more. A
    * request that waits for a condition must respond now.
    */
-  hurry(): void;
+  finishNow(): void;
 }

@@ -107,8 +107,8 @@ export class OutputArena {
     if (buffer !== this.buffer) return buffer.subarray(start, end);
     const length = end - start;
     const place = (start + length * 31) & (VIEW_COUNT - 1);
-    const kept = this.#views[place];
-    if (kept?.byteOffset === start && kept.length === length) return kept;
+    const cached = this.#views[place];
+    if (cached?.byteOffset === start && cached.length === length) return cached;
     const view = buffer.subarray(start, end);
     this.#views[place] = view;
     return view;

@@ -5,19 +5,20 @@ import type { ResponseQueue } from './response-queue.ts';
 
 /** Limit for the responses of a connection that wait, in bytes; the lower one holds in a full budget. */
 const UNSENT_BYTES_MAX = 1048576;
-const UNSENT_BYTES_CROWD = 65536;
+const UNSENT_BYTES_MAX_FULL = 65536;
 
 /** Whether the limit is reached, for responses to be sent and those waiting for earlier ones. */
 export function isFull(
   responses: ResponseQueue,
-  { keptBytes }: ConnectionRequests,
+  { bufferedBytes }: ConnectionRequests,
   { inFlight, limits }: ConnectionHost,
 ): boolean {
-  if (responses.isEmpty && keptBytes === 0) return false;
-  const isCrowd = inFlight.isFull;
+  if (responses.isEmpty && bufferedBytes === 0) return false;
+  const isBudgetFull = inFlight.isFull;
   return (
-    responses.unsentBytes + keptBytes > (isCrowd ? UNSENT_BYTES_CROWD : UNSENT_BYTES_MAX) ||
+    responses.unsentBytes + bufferedBytes >
+      (isBudgetFull ? UNSENT_BYTES_MAX_FULL : UNSENT_BYTES_MAX) ||
     responses.delayedCount >= limits.pipelineMax ||
-    (isCrowd && (responses.holdsCopies || keptBytes > 0))
+    (isBudgetFull && (responses.holdsCopies || bufferedBytes > 0))
   );
 }

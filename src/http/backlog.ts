@@ -51,7 +51,7 @@ export class Backlog {
   }
 
   /** Removes all bytes and returns them; the caller owns them. */
-  take(): Buffer {
+  removeAll(): Buffer {
     const bytes = this.#buffer.subarray(0, this.bytes);
     this.clear();
     return bytes;

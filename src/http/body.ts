@@ -98,21 +98,21 @@ export class Body implements BudgetUser, BytesRetainer {
   }
 
   /** Makes the content under way, as the input ended before it; the budget counts all of it from now on. */
-  stay(nowMs: number, owner: BodyOwner): void {
+  enterBudget(nowMs: number, owner: BodyOwner): void {
     this.isUnderWay = true;
     if (this.isDropped) return;
     const buffered = this.#buffer?.length ?? CHUNKED_BYTES_FIRST;
-    if (!this.#takeBudget(this.#length === UNKNOWN_LENGTH ? buffered : this.#length)) return;
+    if (!this.#reserveBudget(this.#length === UNKNOWN_LENGTH ? buffered : this.#length)) return;
     this.sinceMs = nowMs;
     this.#recent ??= new RecentBytes();
     this.#recent.begin(0, nowMs);
-    this.note(nowMs);
+    this.recordProgress(nowMs);
     this.#owner = owner;
     this.#budget.enterContent(this);
   }
 
   /** Records the progress; called for each input while the content is under way. */
-  note(nowMs: number): void {
+  recordProgress(nowMs: number): void {
     this.#recent?.reach(this.received, nowMs);
   }
 
@@ -133,7 +133,7 @@ export class Body implements BudgetUser, BytesRetainer {
       this.#span.setViewed(bytes, view, start, end);
       return;
     }
-    const buffer = this.#room();
+    const buffer = this.#ensureBuffer();
     if (buffer === undefined) return;
     bytes.copy(buffer, at, start, end);
     this.#span.set(buffer, 0, this.received);
@@ -146,11 +146,11 @@ export class Body implements BudgetUser, BytesRetainer {
   }
 
   /** Copies content received with its head, for a request that outlives its turn. */
-  keep(places: Places): void {
+  retain(places: Places): void {
     const span = this.#span;
     if (this.#buffer !== undefined || span.length === 0) return;
     places.begin(this, span.length);
-    places.keep(span);
+    places.retain(span);
   }
 
   /** Frees the received bytes and drops all further ones. */
@@ -165,7 +165,7 @@ export class Body implements BudgetUser, BytesRetainer {
     endRetention(this);
     this.#span.clear();
     if (this.#budgetBytes > 0) {
-      this.#budget.give(this.#budgetBytes);
+      this.#budget.release(this.#budgetBytes);
       if (this.#isUrgent) this.#budget.endUrgent(this);
     }
     this.#budgetBytes = 0;
@@ -178,15 +178,15 @@ export class Body implements BudgetUser, BytesRetainer {
   }
 
   /** Returns a buffer with room for the received bytes; undefined if the budget has no room. */
-  #room(): Buffer | undefined {
+  #ensureBuffer(): Buffer | undefined {
     const buffer = this.#buffer;
     if (buffer !== undefined && buffer.length >= this.received) return buffer;
     const isChunked = this.#length === UNKNOWN_LENGTH;
     const doubled = Math.max(CHUNKED_BYTES_FIRST, (buffer?.length ?? 0) * 2, this.received);
     const bytes = isChunked ? Math.min(doubled, this.bytesMax) : this.#length;
     const isFree = isChunked && !this.isUnderWay && this.received <= CHUNKED_BYTES_FREE;
-    if (!isFree && !this.#takeBudget(bytes)) return undefined;
-    const grown = this.#budget.buffers.take(bytes);
+    if (!isFree && !this.#reserveBudget(bytes)) return undefined;
+    const grown = this.#budget.buffers.acquire(bytes);
     buffer?.copy(grown);
     this.#releaseBuffer();
     this.#buffer = grown;
@@ -194,15 +194,18 @@ export class Body implements BudgetUser, BytesRetainer {
   }
 
   #releaseBuffer(): void {
-    if (this.#buffer !== undefined) this.#budget.buffers.give(this.#buffer);
+    if (this.#buffer !== undefined) this.#budget.buffers.release(this.#buffer);
     this.#buffer = undefined;
   }
 
   /** Raises the reservation to `bytes` in total. False: the budget has no room; the content is dropped. */
-  #takeBudget(bytes: number): boolean {
+  #reserveBudget(bytes: number): boolean {
     const further = bytes - this.#budgetBytes;
     if (further <= 0) return true;
-    if (this.#budget.take(further) || (this.#isUrgent && this.#budget.takeUrgent(further, this))) {
+    if (
+      this.#budget.reserve(further) ||
+      (this.#isUrgent && this.#budget.reserveUrgent(further, this))
+    ) {
       this.#budgetBytes = bytes;
       return true;
     }

@@ -7,7 +7,7 @@
 import assert from 'node:assert';
 import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
 import type { RequestParser } from './parser.ts';
-import type { Verdict } from './read-failures.ts';
+import type { ReadFailure } from './read-failures.ts';
 import type { RequestSlot } from './request-slot.ts';
 import { PLACE_BYTES } from './retained-bytes.ts';
 import type { SlotConnection } from './slot-connection.ts';
@@ -26,12 +26,12 @@ export class ConnectionRequests {
   #headBytes = 0;
   /** Number of requests under way that have not been answered. */
   #openCount = 0;
-  #isSendingKept = false;
+  #isSendingBuffered = false;
   #isParked = false;
   /** The request that is being read, is running or is parked. */
   current: RequestSlot | undefined;
   /** Bytes of the buffered responses. */
-  keptBytes = 0;
+  bufferedBytes = 0;
 
   constructor(slots: SlotPool) {
     this.#slots = slots;
@@ -80,7 +80,7 @@ export class ConnectionRequests {
 
   /** Acquires a slot for the request that the parser's input begins, and makes it the current one. */
   read(connection: SlotConnection<RequestSlot>, parser: RequestParser): RequestSlot {
-    const slot = this.#slots.take();
+    const slot = this.#slots.acquire();
     slot.begin(connection);
     parser.use(slot.request, slot.body);
     this.current = slot;
@@ -94,7 +94,7 @@ export class ConnectionRequests {
     else if (this.#mayBegin(slot)) this.#run(slot);
     else {
       this.#isParked = true;
-      slot.own();
+      slot.retainBytes();
     }
   }
 
@@ -106,11 +106,11 @@ export class ConnectionRequests {
   }
 
   /** Refuses the current request while it is read; it is the connection's last. */
-  refuse(verdict: Verdict, parser: RequestParser): void {
+  refuse(failure: ReadFailure, parser: RequestParser): void {
     const { current } = this;
     parser.readMethod();
-    current?.refuseBytes(verdict, parser.refusal !== 0, () => parser.errorReason);
-    if (current?.isKept) this.#onRun(current);
+    current?.refuseBytes(failure, parser.refusal !== 0, () => parser.errorReason);
+    if (current?.isBuffered) this.#onRun(current);
   }
 
   /** Removes a request whose response has been written. True: that was after its run; others may continue. */
@@ -123,43 +123,43 @@ export class ConnectionRequests {
     if (this.#underWay.count === 0) this.#headBytes = 0;
     else this.#headBytes -= longHeadBytes(slot);
     slot.free();
-    return !this.#isSendingKept;
+    return !this.#isSendingBuffered;
   }
 
   /** Counts a response that was buffered. True: that was after its run, so others may continue. */
-  onKept(slot: RequestSlot): boolean {
+  onBuffered(slot: RequestSlot): boolean {
     if (slot === this.current) return false;
     this.#openCount--;
-    this.keptBytes += slot.keptBytes;
+    this.bufferedBytes += slot.bufferedBytes;
     return true;
   }
 
   /** Writes the buffered responses that are next; invites content that waited for them. */
-  sendKept(): void {
-    if (this.#isSendingKept) return;
-    this.#isSendingKept = true;
+  sendBuffered(): void {
+    if (this.#isSendingBuffered) return;
+    this.#isSendingBuffered = true;
     for (;;) {
       const { first } = this.#underWay;
-      if (first?.isKept !== true) break;
-      this.keptBytes -= first.keptBytes;
+      if (first?.isBuffered !== true) break;
+      this.bufferedBytes -= first.bufferedBytes;
       this.#openCount++;
-      first.sendKept();
+      first.sendBuffered();
     }
-    this.#isSendingKept = false;
+    this.#isSendingBuffered = false;
     if (HAS_DEAR_CHECKS) this.invariants();
-    if (this.#underWay.count === 0) this.current?.onTurn();
+    if (this.#underWay.count === 0) this.current?.onFirst();
   }
 
   /** Asserts that the counters match the requests under way. O(requests). */
   invariants(): void {
     const underWay = this.#underWay.list();
-    const kept = underWay.filter(({ isKept }) => isKept);
-    assert(this.#openCount === underWay.length - kept.length, 'requests not answered');
+    const buffered = underWay.filter(({ isBuffered }) => isBuffered);
+    assert(this.#openCount === underWay.length - buffered.length, 'requests not answered');
     const headBytes = underWay.reduce((sum, slot) => sum + longHeadBytes(slot), 0);
-    const isAlone = this.#underWay.last?.handler.isAlone === true;
-    assert(isAlone || this.#headBytes === headBytes, 'bytes of long heads');
-    const bytes = kept.reduce((sum, { keptBytes }) => sum + keptBytes, 0);
-    assert(this.keptBytes === bytes, 'bytes of kept responses');
+    const isExclusive = this.#underWay.last?.handler.isExclusive === true;
+    assert(isExclusive || this.#headBytes === headBytes, 'bytes of long heads');
+    const bytes = buffered.reduce((sum, { bufferedBytes }) => sum + bufferedBytes, 0);
+    assert(this.bufferedBytes === bytes, 'bytes of buffered responses');
     assert(this.current === undefined || !underWay.includes(this.current), 'one place');
   }
 
@@ -169,15 +169,15 @@ export class ConnectionRequests {
   }
 
   /** Makes requests that wait for a condition respond now, as the client sends nothing more. */
-  hurry(): void {
-    for (const slot of this.#underWay.list()) if (!slot.isKept) slot.hurry();
+  finishNow(): void {
+    for (const slot of this.#underWay.list()) if (!slot.isBuffered) slot.finishNow();
   }
 
   /** Abandons all requests of a disconnected client; a slot is freed once its handler has responded. */
   abandon(): void {
     this.#openCount = 0;
     this.#headBytes = 0;
-    this.keptBytes = 0;
+    this.bufferedBytes = 0;
     const underWay = this.#underWay.list();
     this.#underWay.clear();
     for (const slot of underWay) slot.abandon();
@@ -189,9 +189,9 @@ export class ConnectionRequests {
    * Frees the slot that was ready for the next request, unless its request is parked. `hadLongHead`:
    * whether the last head was in a long buffer, which must not stay referenced.
    */
-  leaveCurrent(hadLongHead: boolean): void {
+  freeCurrent(hadLongHead: boolean): void {
     if (this.#isParked) return;
-    if (hadLongHead) this.current?.request.forget();
+    if (hadLongHead) this.current?.request.releaseHead();
     this.current?.free();
     this.current = undefined;
   }
@@ -201,11 +201,11 @@ export class ConnectionRequests {
     const last = this.#underWay.last as RequestSlot;
     if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
     if (this.#headBytes > HEAD_BYTES_UNDER_WAY_MAX) return true;
-    return last.handler.isAlone && !last.isKept;
+    return last.handler.isExclusive && !last.isBuffered;
   }
 
   #mayBegin(slot: RequestSlot): boolean {
-    return this.#openCount === 0 || !slot.handler.isAlone;
+    return this.#openCount === 0 || !slot.handler.isExclusive;
   }
 
   #run(slot: RequestSlot): void {
@@ -216,17 +216,17 @@ export class ConnectionRequests {
   /** Reuses the slot of a request that has run or was refused; if it is unanswered, it is under way. */
   #onRun(slot: RequestSlot): void {
     if (slot !== this.current) return;
-    if (slot.isAnswered && !slot.isKept) slot.renew();
-    else this.#stay(slot);
+    if (slot.isAnswered && !slot.isBuffered) slot.reset();
+    else this.#addUnderWay(slot);
   }
 
   /** Adds the current request to those under way. */
-  #stay(slot: RequestSlot): void {
+  #addUnderWay(slot: RequestSlot): void {
     this.current = undefined;
     this.#underWay.push(slot);
-    if (slot.isKept) this.keptBytes += slot.keptBytes;
+    if (slot.isBuffered) this.bufferedBytes += slot.bufferedBytes;
     else this.#openCount++;
-    slot.own();
+    slot.retainBytes();
     this.#headBytes += longHeadBytes(slot);
   }
 }

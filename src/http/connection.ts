@@ -28,7 +28,7 @@ import {
   CONTENT_CROWDED_OUT,
   INPUT_CUT_OFF,
   NO_ROOM_FOR_HEAD,
-  type Verdict,
+  type ReadFailure,
 } from './read-failures.ts';
 import type { RequestSlot } from './request-slot.ts';
 import { ResponseQueue } from './response-queue.ts';
@@ -43,7 +43,7 @@ const BLOCKED = 1;
 /** The client does not read its responses, they may not be sent yet, or other connections run first. */
 const STALLED = 2;
 /** The server drains; the socket is read once more before the last request received is run. */
-const LOOKING = 3;
+const AWAITING_MORE = 3;
 /** The last response has been written; input is discarded. LINGERING: also half-closed. */
 const ENDING = 4;
 const LINGERING = 5;
@@ -65,12 +65,12 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   #state = READING;
   /** Number of requests run in a row, and whether other connections run first. */
   #runCount = 0;
-  #standsBack = false;
+  #hasYielded = false;
   /** The bytes received before the server was stopped; undefined until then. */
   #early: EarlyBytes | undefined;
-  #lookCount = 0;
+  #waitCount = 0;
   /** Whether the client has sent more after the last response. */
-  #goesOn = false;
+  #sendsMore = false;
   /** Whether a piece of work is running; its responses are sent at its end. */
   #isRunning = false;
   /** Set by the server: whether `release` is due once more responses may be sent, and after this turn. */
@@ -117,7 +117,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   drain(): void {
     this.onStop();
     this.#limits.shorten();
-    this.#hurry();
+    this.#finishWaiting();
     this.release();
     if (this.#state === READING) this.onDeadline();
   }
@@ -166,7 +166,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   isNewest(slot: RequestSlot): boolean {
-    return this.#requests.isNewest(slot, this.#parser.isInRequest || this.#state === LOOKING);
+    return this.#requests.isNewest(slot, this.#parser.isInRequest || this.#state === AWAITING_MORE);
   }
 
   onItemAwaited(slot: RequestSlot): boolean {
@@ -175,7 +175,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
       return false;
     // While a login is computed, more input may be buffered than a waiting poll allows.
     if (this.#isRunning) return true;
-    if (this.#hasTooMuchBehind()) this.destroy();
+    if (this.#hasTooManyAfterPoll()) this.destroy();
     else this.#pauseOrResume();
     this.#hold();
     return true;
@@ -184,11 +184,11 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   onAnswered(slot: RequestSlot, isLast: boolean): void {
     const isLate = this.#requests.onAnswered(slot);
     if (isLast) this.#end();
-    if (isLate) this.#goOn();
+    if (isLate) this.#continueAfterResponse();
   }
 
-  onKept(slot: RequestSlot): void {
-    if (this.#requests.onKept(slot)) this.#goOn();
+  onBuffered(slot: RequestSlot): void {
+    if (this.#requests.onBuffered(slot)) this.#continueAfterResponse();
   }
 
   onStreamed(): void {
@@ -207,15 +207,15 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   onDeadline(): void {
     if (this.#state === CLOSED) return;
     this.#host.tick();
-    this.#tellLimits();
+    this.#updateLimits();
     if (!this.#limits.check()) return;
     if (this.#state === LINGERING && this.#lostBytes() > 0) return this.#limits.extend();
     if (this.#limits.isReaderLate || this.#state === LINGERING) this.destroy();
     else this.#onLate(this.#limits.lateness);
   }
 
-  takeTurn(): void {
-    this.#standsBack = false;
+  resume(): void {
+    this.#hasYielded = false;
     this.release();
   }
 
@@ -225,17 +225,17 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     if (this.#state === READING) {
       this.#parser.load(bytes, length);
       this.#proceed();
-    } else if (this.#state <= STALLED) this.#keep(bytes, length);
-    else if (this.#state === LOOKING) {
+    } else if (this.#state <= STALLED) this.#addToBacklog(bytes, length);
+    else if (this.#state === AWAITING_MORE) {
       this.#parser.load(bytes, length);
-      this.#runLooked();
-    } else this.#goesOn = true;
+      this.#runLast();
+    } else this.#sendsMore = true;
   }
 
   #socketOnEnd(): void {
     this.session.hasInputEnded = true;
     this.#early?.complete();
-    this.#hurry();
+    this.#finishWaiting();
     this.release();
   }
 
@@ -248,9 +248,9 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   /** Continues, now or at the end of the turn, with what waited for a request to be answered. */
-  #goOn(): void {
+  #continueAfterResponse(): void {
     if (this.#isRunning || this.#state === CLOSED) return;
-    this.#requests.sendKept();
+    this.#requests.sendBuffered();
     if (this.isWoken && !this.#requests.isIdle) return;
     this.#mayRead();
     if (this.#requests.isIdle) this.#proceed();
@@ -258,11 +258,11 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   /** Makes requests that wait for a condition respond now, as the client sends nothing more. */
-  #hurry(): void {
+  #finishWaiting(): void {
     this.#host.tick();
     const wasRunning = this.#isRunning;
     this.#isRunning = true;
-    this.#requests.hurry();
+    this.#requests.finishNow();
     this.#isRunning = wasRunning;
   }
 
@@ -273,7 +273,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     try {
       if (this.#state === BLOCKED) this.#unblock();
       do {
-        if (this.#state === READING && this.#input.isKept) this.#input.takeKept();
+        if (this.#state === READING && this.#input.hasBacklog) this.#input.loadBacklog();
         while (this.#state === READING && this.#step());
         if (this.#state === READING && this.session.hasInputEnded) this.#endWithInput();
       } while (this.#flush() || (this.#state === BLOCKED && this.#unblock()));
@@ -282,10 +282,10 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
       this.destroy();
     }
     this.#isRunning = false;
-    this.#leaveInput();
+    this.#unloadInput();
     if (this.#state === CLOSED) return;
     if (this.#state !== READING || this.#input.isPaused) this.#pauseOrResume();
-    this.#tellLimits();
+    this.#updateLimits();
     if (!this.#requests.isIdle) this.#requests.offerRoom();
     this.#hold();
   }
@@ -307,10 +307,10 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return this.#state === READING;
   }
 
-  #tellLimits(): void {
+  #updateLimits(): void {
     const received = this.#requests.current?.body.received ?? 0;
     const taken = this.#responses.isSending ? this.#responses.takenBytes : -1;
-    this.#limits.tell(this.#awaited(taken >= 0), received, taken);
+    this.#limits.update(this.#awaited(taken >= 0), received, taken);
   }
 
   /** Returns the part that the client has to send next: NOTHING while the server holds it up. */
@@ -327,7 +327,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   /** Refuses the request being received, which is late or has to make room, and ends the connection. */
-  #onLate(lateness: Verdict): void {
+  #onLate(lateness: ReadFailure): void {
     this.#isRunning = true;
     if (this.#parser.isInRequest) this.#onRefusal(lateness);
     else this.#end();
@@ -335,12 +335,13 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   /** Frees the input, except unread requests that will run later, and a slot without a request. */
-  #leaveInput(): void {
-    const isToStay = this.#state === BLOCKED || this.#state === STALLED;
-    if (!this.#input.leave(isToStay) || (isToStay && this.#hasTooMuchBehind())) this.destroy();
-    const isReading = this.#parser.isInRequest || this.#state === LOOKING;
+  #unloadInput(): void {
+    const storesRest = this.#state === BLOCKED || this.#state === STALLED;
+    if (!this.#input.unload(storesRest) || (storesRest && this.#hasTooManyAfterPoll()))
+      this.destroy();
+    const isReading = this.#parser.isInRequest || this.#state === AWAITING_MORE;
     if (isReading && this.#state < ENDING) return;
-    this.#requests.leaveCurrent(this.#parser.leaveHead());
+    this.#requests.freeCurrent(this.#parser.releaseHead());
   }
 
   /** Reserves the memory held after a piece of work in the budget, or ends its request. */
@@ -373,7 +374,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   #holdUnread(bytes: number): void {
     this.#share().holdUnread(bytes);
     const { inFlight, nowMs } = this.#host;
-    if (bytes > HELD_BYTES_FREE && !inFlight.mayStayUnread(0)) inFlight.relieveUnread(nowMs);
+    if (bytes > HELD_BYTES_FREE && !inFlight.hasUnreadRoom(0)) inFlight.relieveUnread(nowMs);
   }
 
   #share(): HeldBytes {
@@ -398,9 +399,9 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
         return true;
       case AT_REQUEST:
         this.#limits.onMoved();
-        if (this.#host.isDraining && this.#mayBeLast()) return this.#lookForMore();
+        if (this.#host.isDraining && this.#mayBeLast()) return this.#awaitMore();
         this.#requests.begin();
-        if (this.#mayRead() && ++this.#runCount >= REQUESTS_IN_A_ROW) this.#standBack();
+        if (this.#mayRead() && ++this.#runCount >= REQUESTS_IN_A_ROW) this.#yieldToOthers();
         return true;
       default:
         this.#onRefusal(this.#parser.refusal);
@@ -418,24 +419,24 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
    * Runs the request when more has been received, or the socket has been read once more. Until then no
    * response is sent that invites another request.
    */
-  #lookForMore(): false {
-    this.#state = LOOKING;
-    this.#requests.current?.own();
+  #awaitMore(): false {
+    this.#state = AWAITING_MORE;
+    this.#requests.current?.retainBytes();
     const { clock } = this.#host;
-    const look = ++this.#lookCount;
-    clock.endOfTurn(() => clock.endOfTurn(() => this.#onLooked(look)));
+    const wait = ++this.#waitCount;
+    clock.endOfTurn(() => clock.endOfTurn(() => this.#onNoMore(wait)));
     return false;
   }
 
   /** Runs the request after a whole turn without input: the socket has been read empty. */
-  #onLooked(look: number): void {
-    if (this.#state !== LOOKING || look !== this.#lookCount) return;
+  #onNoMore(wait: number): void {
+    if (this.#state !== AWAITING_MORE || wait !== this.#waitCount) return;
     this.#early?.complete();
     this.#host.tick();
-    this.#runLooked();
+    this.#runLast();
   }
 
-  #runLooked(): void {
+  #runLast(): void {
     this.#isRunning = true;
     this.#state = READING;
     this.#requests.begin();
@@ -452,11 +453,11 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   /** Lets other connections run before the rest of the input, if there is memory to store the rest. */
-  #standBack(): void {
+  #yieldToOthers(): void {
     const { length } = this.#parser.rest;
     if (length === 0) return;
-    if (length > HELD_BYTES_FREE && !this.#host.inFlight.mayStayUnread(length)) return;
-    this.#standsBack = true;
+    if (length > HELD_BYTES_FREE && !this.#host.inFlight.hasUnreadRoom(length)) return;
+    this.#hasYielded = true;
     this.#state = STALLED;
     this.#host.scheduler.add(this);
   }
@@ -464,7 +465,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   /** Pauses reading if it would only fill the backlog; resumes it to watch a client waiting for an item. */
   #pauseOrResume(): void {
     const isBlocked = this.#state === BLOCKED && !this.#requests.awaitsItem;
-    this.#input.pause(this.#state === STALLED || (isBlocked && this.#input.isKept));
+    this.#input.pause(this.#state === STALLED || (isBlocked && this.#input.hasBacklog));
     this.#early?.watch();
   }
 
@@ -473,12 +474,12 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
    * still sending, so closing resets the connection. 0 unless the server drains.
    */
   #lostBytes(): number {
-    if (this.#early === undefined || !this.#goesOn) return 0;
+    if (this.#early === undefined || !this.#sendsMore) return 0;
     return this.#host.unacknowledged.of(this.#socket, this.#host.nowMs);
   }
 
-  #onRefusal(verdict: Verdict): void {
-    this.#requests.refuse(verdict, this.#parser);
+  #onRefusal(failure: ReadFailure): void {
+    this.#requests.refuse(failure, this.#parser);
     this.#end();
   }
 
@@ -490,14 +491,14 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   /** Sends the responses that may be sent. Returns whether stalled requests may continue. */
   #flush(): boolean {
-    if (this.#state === LOOKING) return false;
-    this.#requests.sendKept();
+    if (this.#state === AWAITING_MORE) return false;
+    this.#requests.sendBuffered();
     this.#responses.flush();
     if (this.#responses.isDelayed) this.#host.addDelayed(this);
     if (this.#state === ENDING && this.#responses.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }
-    if (this.#state !== STALLED || this.#standsBack) return false;
+    if (this.#state !== STALLED || this.#hasYielded) return false;
     this.#state = READING;
     return this.#mayRead();
   }
@@ -513,18 +514,19 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     if (this.#state === CLOSED) return;
     this.#host.tick();
     this.#state = LINGERING;
-    this.#tellLimits();
+    this.#updateLimits();
   }
 
-  #keep(bytes: Buffer, length: number): void {
+  #addToBacklog(bytes: Buffer, length: number): void {
     if (this.#isInputOver) return;
-    if (!this.#input.keep(bytes, 0, length) || this.#hasTooMuchBehind()) return this.destroy();
+    if (!this.#input.addToBacklog(bytes, 0, length) || this.#hasTooManyAfterPoll())
+      return this.destroy();
     this.#pauseOrResume();
     this.#hold();
   }
 
   /** Whether more requests follow a waiting poll than permitted; reading cannot pause during a poll. */
-  #hasTooMuchBehind(): boolean {
+  #hasTooManyAfterPoll(): boolean {
     const isForItem = this.#state === BLOCKED && this.#requests.awaitsItem;
     return isForItem && this.#input.hasTooMany;
   }

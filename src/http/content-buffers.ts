@@ -18,9 +18,9 @@ export class ContentBuffers {
   #spareBytes = 0;
 
   /** Returns a buffer of at least `bytes`, with arbitrary content. */
-  take(bytes: number): Buffer {
+  acquire(bytes: number): Buffer {
     if (bytes < BYTES_MIN || bytes > BYTES_MAX) return Buffer.allocUnsafeSlow(bytes);
-    const length = steppedUp(bytes);
+    const length = roundedUp(bytes);
     const spare = this.#spares.get(length)?.pop();
     if (spare === undefined) return Buffer.allocUnsafeSlow(length);
     this.#spareBytes -= length;
@@ -28,7 +28,7 @@ export class ContentBuffers {
   }
 
   /** Puts back a buffer that is no longer in use. */
-  give(buffer: Buffer): void {
+  release(buffer: Buffer): void {
     const { length } = buffer;
     if (length < BYTES_MIN || length > BYTES_MAX) return;
     const spares = this.#spares.get(length) ?? [];
@@ -45,7 +45,7 @@ export class ContentBuffers {
 }
 
 /** Rounds up to a multiple of a quarter of the largest power of two that is not greater. */
-function steppedUp(bytes: number): number {
+function roundedUp(bytes: number): number {
   const step = 2 ** (29 - Math.clz32(bytes));
   return Math.ceil(bytes / step) * step;
 }

@@ -92,7 +92,7 @@ export abstract class Exchange implements StreamOwner {
    */
   respondEmpty(status: number, partition: number, sequence: number): void {
     const responses = this.#begin();
-    if (responses === undefined) return this.#keepEmpty(status, partition, sequence);
+    if (responses === undefined) return this.#bufferEmpty(status, partition, sequence);
     const { isLast } = this;
     responses.begin(headBytesMax(this.request), partition, sequence);
     writeEmpty(this.#arena, this.request, status, isLast);
@@ -114,7 +114,7 @@ export abstract class Exchange implements StreamOwner {
   ): void {
     const responses = this.#begin();
     if (responses === undefined) {
-      return this.#keepBytes(contentType, body, partition, sequence, hold);
+      return this.#bufferBytes(contentType, body, partition, sequence, hold);
     }
     const { length } = body;
     const { isLast } = this;
@@ -141,7 +141,7 @@ export abstract class Exchange implements StreamOwner {
   ): void {
     const responses = this.#begin();
     if (responses === undefined) {
-      return this.#keepPinned(contentType, body, pinned, partition, sequence, hold);
+      return this.#bufferPinned(contentType, body, pinned, partition, sequence, hold);
     }
     const { isLast } = this;
     responses.begin(headBytesMax(this.request) + contentType.length, partition, sequence, hold);
@@ -157,7 +157,7 @@ export abstract class Exchange implements StreamOwner {
     const bytes = typeof content === 'string' ? Buffer.from(content) : content;
     const responses = this.#begin();
     if (responses === undefined) {
-      return this.#keep(bytes.length, () => this.respond(status, contentType, bytes, fields));
+      return this.#buffer(bytes.length, () => this.respond(status, contentType, bytes, fields));
     }
     const { isLast } = this;
     const lines = fieldLines(fields);
@@ -206,7 +206,7 @@ export abstract class Exchange implements StreamOwner {
   }
 
   /** Clears the refusal after it has been logged. */
-  forgetRefusal(): void {
+  clearRefusal(): void {
     this.code = '';
     this.reason = '';
   }
@@ -256,7 +256,7 @@ export abstract class Exchange implements StreamOwner {
   /** Called when the response has been written. */
   protected abstract onAnswered(status: number, isLast: boolean): void;
   /** Buffers a response that is not next in order; drops it if the client has disconnected. */
-  protected abstract keep(response: BufferedResponse): void;
+  protected abstract bufferResponse(response: BufferedResponse): void;
   /** Called when the handler has failed. `isPresent`: whether at the slot's present request. */
   protected abstract onFailed(error: unknown, isPresent: boolean): void;
   abstract readonly inFlight: InFlightBudget;
@@ -274,21 +274,21 @@ export abstract class Exchange implements StreamOwner {
     this.onAnswered(status, isLast);
   }
 
-  #keepEmpty(status: number, partition: number, sequence: number): void {
-    this.#keep(0, () => this.respondEmpty(status, partition, sequence));
+  #bufferEmpty(status: number, partition: number, sequence: number): void {
+    this.#buffer(0, () => this.respondEmpty(status, partition, sequence));
   }
 
-  #keepBytes(
+  #bufferBytes(
     contentType: Span,
     body: Span,
     partition: number,
     sequence: number,
     hold: ItemHold | undefined,
   ): void {
-    if (this.isAbandoned) return this.#keep(0, DROPPED, undefined, hold);
+    if (this.isAbandoned) return this.#buffer(0, DROPPED, undefined, hold);
     const type = copied(contentType);
     const bytes = copied(body);
-    this.#keep(
+    this.#buffer(
       bytes.length,
       () => this.#deliver(hold, () => this.respondBytes(type, bytes, partition, sequence, hold)),
       undefined,
@@ -296,7 +296,7 @@ export abstract class Exchange implements StreamOwner {
     );
   }
 
-  #keepPinned(
+  #bufferPinned(
     contentType: Span,
     body: Span,
     pinned: Pinned,
@@ -307,7 +307,7 @@ export abstract class Exchange implements StreamOwner {
     const type = copied(contentType);
     const bytes = new Span().copyFrom(body);
     const respond = (): void => this.respondPinned(type, bytes, pinned, partition, sequence, hold);
-    this.#keep(bytes.length, () => this.#deliver(hold, respond, pinned), pinned, hold);
+    this.#buffer(bytes.length, () => this.#deliver(hold, respond, pinned), pinned, hold);
   }
 
   /** Responds, or responds 204 and returns the item if the client has ended its side and may not read it. */
@@ -318,9 +318,9 @@ export abstract class Exchange implements StreamOwner {
     this.respondEmpty(204, INDEPENDENT, 0);
   }
 
-  #keep(bytes: number, send: () => void, pinned?: Pinned, hold?: ItemHold): void {
+  #buffer(bytes: number, send: () => void, pinned?: Pinned, hold?: ItemHold): void {
     this.isAnswered = true;
-    this.keep({
+    this.bufferResponse({
       bytes,
       send: () => {
         this.isAnswered = false;

@@ -13,7 +13,7 @@ const TURN_MS = 5;
 /** A connection that has yielded. */
 export interface Scheduled {
   /** Continues the connection, which may yield again during the call. */
-  takeTurn(): void;
+  resume(): void;
 }
 
 export class FairScheduler {
@@ -21,7 +21,7 @@ export class FairScheduler {
   /** In the order in which they yielded; the first `#next` have continued. */
   #waiting: Scheduled[] = [];
   #next = 0;
-  readonly #run = (): void => this.#go();
+  readonly #run = (): void => this.#resumeWaiting();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -33,11 +33,11 @@ export class FairScheduler {
     if (this.#waiting.length === 1) this.#clock.endOfTurn(this.#run);
   }
 
-  #go(): void {
+  #resumeWaiting(): void {
     const endMs = this.#clock.now() + TURN_MS;
     const last = this.#waiting.length;
     while (this.#next < last) {
-      this.#waiting[this.#next++]?.takeTurn();
+      this.#waiting[this.#next++]?.resume();
       if (this.#clock.now() >= endMs) break;
     }
     this.#waiting = this.#waiting.slice(this.#next);

@@ -12,13 +12,13 @@ import { BrowserFields } from './browser-fields.ts';
 import * as fields from './fields.ts';
 import type { HttpLimits } from './limits.ts';
 import { SOURCE } from './methods.ts';
-import * as verdicts from './read-failures.ts';
+import * as failures from './read-failures.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import type { ServedHosts } from './served-hosts.ts';
 import { resolveTarget } from './target.ts';
 
 /** Longest carry that is reused for the next request, in bytes. */
-const CARRY_BYTES_KEPT = 4096;
+const CARRY_BYTES_REUSED = 4096;
 /** Longest part of a value that messages quote, in bytes. */
 const SHOWN_BYTES_MAX = 200;
 
@@ -81,7 +81,7 @@ export class Head {
     const request = this.request;
     this.#state = IN_TARGET;
     this.#field = fields.OTHER_FIELD;
-    this.leave();
+    this.releaseCarry();
     this.#source = this.#input;
     this.#carried = -1;
     this.#hosts = 0;
@@ -105,27 +105,27 @@ export class Head {
     request.unservedHost = undefined;
   }
 
-  onTarget(start: number, length: number): verdicts.Verdict {
+  onTarget(start: number, length: number): failures.ReadFailure {
     const { target } = this.request;
-    if (target.start < 0 && this.#spacesBefore(start) > 1) return verdicts.SPACES_REPEATED;
+    if (target.start < 0 && this.#spacesBefore(start) > 1) return failures.SPACES_REPEATED;
     const at = this.#place(start, length);
     if (target.start < 0) target.start = at;
     target.end = at + length;
     this.#targetEndPosition = this.#positionBase + start + length;
-    return target.end - target.start > this.#limits.targetBytesMax ? verdicts.TARGET_TOO_LONG : 0;
+    return target.end - target.start > this.#limits.targetBytesMax ? failures.TARGET_TOO_LONG : 0;
   }
 
-  onName(start: number, length: number): verdicts.Verdict {
+  onName(start: number, length: number): failures.ReadFailure {
     if (this.#state === IN_NAME) {
       this.#nameEnd = this.#place(start, length) + length;
       return 0;
     }
     if (this.#fieldsPosition < 0) this.#fieldsPosition = this.#positionBase + start;
-    const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
+    const failure = this.#state === IN_VALUE ? this.#endField() : 0;
     this.#state = IN_NAME;
     this.#nameStart = this.#place(start, length);
     this.#nameEnd = this.#nameStart + length;
-    return verdict;
+    return failure;
   }
 
   onValue(start: number, length: number): void {
@@ -144,35 +144,35 @@ export class Head {
   }
 
   /** Called when the input, up to `end`, has been read and the head is incomplete. */
-  suspend(end: number): verdicts.Verdict {
+  suspend(end: number): failures.ReadFailure {
     if (this.request.target.start < 0 && this.#countSpaces(end) > 1) {
-      return verdicts.SPACES_REPEATED;
+      return failures.SPACES_REPEATED;
     }
     if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
     if (this.#carried < 0) this.#moveToCarry();
     const fieldBytes =
       this.#fieldsPosition < 0 ? 0 : this.#positionBase + end - this.#fieldsPosition;
     return fieldBytes > this.#limits.headerBytesMax + EMPTY_LINE_BYTES
-      ? verdicts.FIELDS_TOO_LONG
+      ? failures.FIELDS_TOO_LONG
       : 0;
   }
 
   /** Checks the complete head. The input extends to `end`. */
-  complete(end: number): verdicts.Verdict {
+  complete(end: number): failures.ReadFailure {
     const request = this.request;
-    const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
-    if (verdict !== 0) return verdict;
-    if (request.version !== 11 && request.version !== 10) return verdicts.VERSION_UNKNOWN;
+    const failure = this.#state === IN_VALUE ? this.#endField() : 0;
+    if (failure !== 0) return failure;
+    if (request.version !== 11 && request.version !== 10) return failures.VERSION_UNKNOWN;
     if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
-    if (this.#protocol === SPACE) return verdicts.SPACES_REPEATED;
-    if (this.#protocol !== 0x48 || request.method === SOURCE) return verdicts.PROTOCOL_UNKNOWN;
-    if (this.#hosts === 0 && request.version === 11) return verdicts.HOST_MISSING;
+    if (this.#protocol === SPACE) return failures.SPACES_REPEATED;
+    if (this.#protocol !== 0x48 || request.method === SOURCE) return failures.PROTOCOL_UNKNOWN;
+    if (this.#hosts === 0 && request.version === 11) return failures.HOST_MISSING;
     if (request.version === 10) {
-      if (this.#codings > 0) return verdicts.CODING_IN_HTTP_1_0;
+      if (this.#codings > 0) return failures.CODING_IN_HTTP_1_0;
       request.expectsContinue = false;
       request.unknownExpectation = '';
     }
-    if (this.fieldBytes > this.#limits.headerBytesMax) return verdicts.FIELDS_TOO_LONG;
+    if (this.fieldBytes > this.#limits.headerBytesMax) return failures.FIELDS_TOO_LONG;
     if (request.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
     const unresolved = resolveTarget(request, this.#host);
     if (unresolved === 0) this.#checkHost();
@@ -185,8 +185,8 @@ export class Head {
   }
 
   /** Releases a long carry once the head is no longer needed. Returns whether there was one. */
-  leave(): boolean {
-    if (this.#carry.length <= CARRY_BYTES_KEPT) return false;
+  releaseCarry(): boolean {
+    if (this.#carry.length <= CARRY_BYTES_REUSED) return false;
     this.#carry = NOTHING;
     this.#source = NOTHING;
     this.#host.clear();
@@ -222,7 +222,7 @@ export class Head {
   }
 
   /** Processes the last field, whose value is complete. */
-  #endField(): verdicts.Verdict {
+  #endField(): failures.ReadFailure {
     if (this.#field === fields.OTHER_FIELD) return 0;
     const request = this.request;
     const bytes = this.#source;
@@ -230,26 +230,26 @@ export class Head {
     const end = fields.trimmedEnd(bytes, start, this.#valueEnd);
     switch (this.#field) {
       case fields.HOST:
-        if (++this.#hosts > 1) return verdicts.HOST_REPEATED;
+        if (++this.#hosts > 1) return failures.HOST_REPEATED;
         this.#host.bytes = bytes;
         this.#host.start = start;
         this.#host.end = end;
-        return fields.isHost(bytes, start, end) ? 0 : verdicts.HOST_INVALID;
+        return fields.isHost(bytes, start, end) ? 0 : failures.HOST_INVALID;
       case fields.CONTENT_TYPE:
         request.contentType.start = start;
         request.contentType.end = end;
-        return ++this.#contentTypes > 1 ? verdicts.CONTENT_TYPE_REPEATED : 0;
+        return ++this.#contentTypes > 1 ? failures.CONTENT_TYPE_REPEATED : 0;
       case fields.AUTHORIZATION:
         request.authorization.start = start;
         request.authorization.end = end;
-        return ++this.#authorizations > 1 ? verdicts.AUTHORIZATION_REPEATED : 0;
+        return ++this.#authorizations > 1 ? failures.AUTHORIZATION_REPEATED : 0;
       case fields.CONTENT_LENGTH:
         request.contentLength = fields.decimal(bytes, start, end);
         return 0;
       case fields.TRANSFER_ENCODING:
         request.contentLength = UNKNOWN_LENGTH;
-        if (++this.#codings > 1) return verdicts.CODING_REPEATED;
-        return fields.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : verdicts.CODING_UNKNOWN;
+        if (++this.#codings > 1) return failures.CODING_REPEATED;
+        return fields.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : failures.CODING_UNKNOWN;
       case fields.CONTENT_ENCODING:
         if (start < end) request.contentEncoding = shown(bytes, start, end);
         return 0;

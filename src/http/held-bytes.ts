@@ -44,7 +44,7 @@ export class HeldBytes implements BudgetUser {
    * fit; then nothing is reserved any more.
    */
   holdHead(bytes: number, head: number, received: number, nowMs: number): boolean {
-    if (!this.#take(bytes, false)) return false;
+    if (!this.#reserve(bytes, false)) return false;
     if (this.#bytes === 0 || head !== this.#head) this.#leave();
     if (this.#bytes === 0) return true;
     if (this.#head === NO_HEAD) {
@@ -60,13 +60,13 @@ export class HeldBytes implements BudgetUser {
   /** Sets the bytes held of a waiting poll and the input after it. Returns false if they do not fit. */
   holdPoll(bytes: number): boolean {
     this.#leave();
-    return this.#take(bytes, false);
+    return this.#reserve(bytes, false);
   }
 
   /** Sets the bytes held of unread input, while the connection does not read. */
   holdUnread(bytes: number): void {
     this.#leave();
-    this.#take(bytes, true);
+    this.#reserve(bytes, true);
   }
 
   recentBytes(nowMs: number): number {
@@ -78,16 +78,16 @@ export class HeldBytes implements BudgetUser {
   }
 
   /** Replaces the reservation by one for `bytes`, less the free ones. Returns false if they do not fit. */
-  #take(bytes: number, isUnread: boolean): boolean {
+  #reserve(bytes: number, isUnread: boolean): boolean {
     const beyond = Math.max(0, bytes - HELD_BYTES_FREE);
     if (beyond === this.#bytes && isUnread === this.#isUnread) return true;
     const budget = this.#budget;
     if (this.#isUnread) budget.unreadBytes -= this.#bytes;
-    else budget.giveHeld(this.#bytes);
+    else budget.releaseHeld(this.#bytes);
     this.#isUnread = isUnread;
     this.#bytes = beyond;
     if (isUnread) budget.unreadBytes += beyond;
-    else if (!budget.takeHeld(beyond)) {
+    else if (!budget.reserveHeld(beyond)) {
       this.#bytes = 0;
       this.#leave();
       return false;

@@ -65,14 +65,14 @@ export class InFlightBudget {
   }
 
   /** Reserves bytes for content. Returns false, without effect, if they do not fit. */
-  take(bytes: number): boolean {
+  reserve(bytes: number): boolean {
     if (this.usedBytes + bytes > this.bytesMax) return false;
     this.usedBytes += bytes;
     return true;
   }
 
   /** Whether `bytes` more may stay unread. */
-  mayStayUnread(bytes: number): boolean {
+  hasUnreadRoom(bytes: number): boolean {
     return this.unreadBytes + bytes <= this.bytesMax / 2;
   }
 
@@ -80,24 +80,24 @@ export class InFlightBudget {
    * Reserves bytes for a head, a waiting poll or the input after one. Returns false, without effect, if
    * they do not fit.
    */
-  takeHeld(bytes: number): boolean {
-    if (!this.#hasHalfRoom(bytes) || !this.take(bytes)) return false;
+  reserveHeld(bytes: number): boolean {
+    if (!this.#hasHalfRoom(bytes) || !this.reserve(bytes)) return false;
     this.heldBytes += bytes;
     return true;
   }
 
-  /** Releases bytes that takeHeld has reserved. */
-  giveHeld(bytes: number): void {
+  /** Releases bytes that reserveHeld has reserved. */
+  releaseHeld(bytes: number): void {
     if (bytes > this.heldBytes) assert.fail('bytes held are given back once');
     this.heldBytes -= bytes;
-    this.give(bytes);
+    this.release(bytes);
   }
 
   /**
    * Reserves bytes for urgent content even if they do not fit. Returns false, without effect, if other
    * content is under way or has been admitted as urgent.
    */
-  takeUrgent(bytes: number, content: BudgetUser): boolean {
+  reserveUrgent(bytes: number, content: BudgetUser): boolean {
     if (this.#urgent !== undefined && this.#urgent !== content) return false;
     if (this.#contents.size > (this.#contents.has(content) ? 1 : 0)) return false;
     this.#urgent = content;
@@ -116,7 +116,7 @@ export class InFlightBudget {
   }
 
   /** Releases bytes. */
-  give(bytes: number): void {
+  release(bytes: number): void {
     if (bytes > this.usedBytes) assert.fail('bytes are given back once');
     this.usedBytes -= bytes;
   }

@@ -35,7 +35,7 @@ export class Input {
   }
 
   /** Whether the backlog has bytes. */
-  get isKept(): boolean {
+  get hasBacklog(): boolean {
     return this.#backlog.bytes > 0;
   }
 
@@ -51,24 +51,25 @@ export class Input {
 
   /** Number of complete requests in the backlog. */
   get requestCount(): number {
-    return this.isKept ? this.#backlog.requestCount : 0;
+    return this.hasBacklog ? this.#backlog.requestCount : 0;
   }
 
   /** Loads the backlog, which must not be empty, into the parser. */
-  takeKept(): void {
-    const bytes = this.#backlog.take();
+  loadBacklog(): void {
+    const bytes = this.#backlog.removeAll();
     this.parser.load(bytes, bytes.length);
   }
 
   /** Adds a copy of the bytes to the backlog. Returns false if that would exceed its limit. */
-  keep(bytes: Buffer, start: number, end: number): boolean {
+  addToBacklog(bytes: Buffer, start: number, end: number): boolean {
     return this.#backlog.add(bytes, start, end);
   }
 
-  /** Unloads the input; with `isToStay` unread bytes go to the backlog. Returns false if that is full. */
-  leave(isToStay: boolean): boolean {
+  /** Unloads the input; with `storesRest` unread bytes go to the backlog. Returns false if that is full. */
+  unload(storesRest: boolean): boolean {
     const { rest } = this.parser;
-    const fits = !isToStay || rest.length === 0 || this.keep(rest.bytes, rest.start, rest.end);
+    const fits =
+      !storesRest || rest.length === 0 || this.addToBacklog(rest.bytes, rest.start, rest.end);
     this.parser.load(NOTHING, 0);
     return fits;
   }
@@ -76,7 +77,7 @@ export class Input {
   /** Drops the backlog, as nothing more will be read. */
   drop(): void {
     this.#backlog.clear();
-    this.parser.leaveHead();
+    this.parser.releaseHead();
   }
 
   pause(isPaused: boolean): void {

@@ -36,8 +36,8 @@ export function enlargeMemory(module: Buffer): void {
 }
 
 /** Throws GridError PARSER_UNUSABLE with the difference, unless the condition holds. */
-export function check(isSo: boolean, what: string): asserts isSo {
-  if (!isSo) throw new GridError('PARSER_UNUSABLE', { what });
+export function check(condition: boolean, what: string): asserts condition {
+  if (!condition) throw new GridError('PARSER_UNUSABLE', { what });
 }
 
 /** Returns the offset of the contents of a section. */

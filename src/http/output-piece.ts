@@ -21,7 +21,7 @@ export interface OutputPiece {
   responses: number;
   /** Whether a part of it has been handed to the socket. */
   isUnderWay: boolean;
-  dependence: Dependence | undefined;
+  dependency: Dependency | undefined;
   /** The item that it delivers, acknowledged when it is sent. */
   item: ItemHold | undefined;
 }
@@ -33,7 +33,7 @@ export function runPiece(
   end: number,
   responses: number,
 ): OutputPiece {
-  const none = { pinned: undefined, dependence: undefined, item: undefined };
+  const none = { pinned: undefined, dependency: undefined, item: undefined };
   return { bytes, start, end, runStart: start, runCount: 1, responses, isUnderWay: false, ...none };
 }
 
@@ -45,7 +45,7 @@ export function pinnedPiece(
   pinned: Pinned,
 ): OutputPiece {
   const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
-  const rest = { pinned, ...run, dependence: undefined, item: undefined };
+  const rest = { pinned, ...run, dependency: undefined, item: undefined };
   if (pinned.isCounted) return { bytes, start, end, ...rest };
   return { bytes: bytes.subarray(start, end), start: 0, end: end - start, ...rest };
 }
@@ -90,7 +90,7 @@ export function assertPieces(pieces: readonly OutputPiece[], counts: PieceCounts
   assert.deepEqual(counts, {
     bytes: sum(pieces, ({ start, end }) => end - start),
     copiedBytes: sum(pieces, countedBytes),
-    delayed: pieces.filter((piece) => piece.dependence !== undefined).length,
+    delayed: pieces.filter((piece) => piece.dependency !== undefined).length,
     items: pieces.filter((piece) => piece.item !== undefined).length,
   });
   for (const [index, { start, end, bytes, isUnderWay }] of pieces.entries()) {
@@ -100,24 +100,24 @@ export function assertPieces(pieces: readonly OutputPiece[], counts: PieceCounts
 }
 
 /** The sequences that a response waits for: that of one partition, or those of all partitions from 0. */
-export interface Dependence {
+export interface Dependency {
   readonly partition: number;
   readonly sequences: Float64Array;
 }
 
 /** Returns the sequences that a response has to wait for; undefined for none. */
-export function dependence(
+export function dependency(
   delay: ResponseDelay,
   partition: number,
   sequence: number,
-): Dependence | undefined {
+): Dependency | undefined {
   if (partition !== EVERY_PARTITION && !delay.delays(partition, sequence)) return undefined;
   const sequences = partition === EVERY_PARTITION ? delay.sequences() : Float64Array.of(sequence);
   const waits = { partition, sequences };
   return isDelayed(delay, waits) ? waits : undefined;
 }
 
-export function isDelayed(delay: ResponseDelay, { partition, sequences }: Dependence): boolean {
+export function isDelayed(delay: ResponseDelay, { partition, sequences }: Dependency): boolean {
   if (partition !== EVERY_PARTITION) return delay.delays(partition, sequences[0] as number);
   return sequences.some((sequence, each) => delay.delays(each, sequence));
 }

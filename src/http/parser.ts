@@ -24,7 +24,7 @@ import {
   REFUSED,
 } from './parser-listener.ts';
 import { RawTarget } from './raw-target.ts';
-import * as verdicts from './read-failures.ts';
+import * as failures from './read-failures.ts';
 import { RepeatedHeads } from './repeated-heads.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import type { ServedHosts } from './served-hosts.ts';
@@ -52,7 +52,7 @@ export class RequestParser implements ParserListener {
   request!: Request;
   body!: Body;
   /** The reason, after AT_REFUSAL. */
-  refusal: verdicts.Verdict = 0;
+  refusal: failures.ReadFailure = 0;
 
   /** Position of the present head, unique among the connection's heads that outlive their input. */
   headPosition = 0;
@@ -117,7 +117,7 @@ export class RequestParser implements ParserListener {
   next(): Reached {
     if (!this.hasRest) return this.#suspend();
     if (!this.#isLoaded || this.#llhttp.inputOwner !== this) this.#loadInput();
-    if (this.#state === BETWEEN && this.#isKnown()) return AT_REQUEST;
+    if (this.#state === BETWEEN && this.#readRepeated()) return AT_REQUEST;
     return this.#parse();
   }
 
@@ -140,7 +140,7 @@ export class RequestParser implements ParserListener {
         rest.start = this.#loadedStart + this.#llhttp.resumeAfterUpgrade(this.#pointer);
       } else if (result === INVALID_TARGET && mayBeRaw && this.#replacesRawBytes()) {
         mayBeRaw = false;
-      } else return this.#refuse(this.refusal || this.#verdictOf(result));
+      } else return this.#refuse(this.refusal || this.#failureOf(result));
     }
     return this.#suspend();
   }
@@ -166,8 +166,8 @@ export class RequestParser implements ParserListener {
   }
 
   /** Releases the head of the last request. Returns whether it had a long buffer. */
-  leaveHead(): boolean {
-    return this.#head.leave();
+  releaseHead(): boolean {
+    return this.#head.releaseCarry();
   }
 
   /** Sets the method of a request whose head is incomplete. */
@@ -197,14 +197,14 @@ export class RequestParser implements ParserListener {
 
   onTarget(address: number, length: number): number {
     this.#rawTarget.restore();
-    return this.#judge(this.#head.onTarget(address, length));
+    return this.#resultOf(this.#head.onTarget(address, length));
   }
 
   onFieldName(address: number, length: number): number {
     if (this.#state === IN_BODY) return OK;
     if (this.#head.isAtProxyConnection) this.#llhttp.setFlags(this.#pointer, this.#flags);
     this.#flags = this.#llhttp.flags(this.#pointer);
-    return this.#judge(this.#head.onName(address, length));
+    return this.#resultOf(this.#head.onName(address, length));
   }
 
   onFieldValue(address: number, length: number): number {
@@ -219,8 +219,8 @@ export class RequestParser implements ParserListener {
     request.keepAlive = this.#head.isAtProxyConnection
       ? this.#llhttp.setFlags(this.#pointer, this.#flags)
       : keepAlive;
-    const verdict = this.#head.complete(this.#inputEnd);
-    if (verdict !== 0) return this.#judge(verdict);
+    const failure = this.#head.complete(this.#inputEnd);
+    if (failure !== 0) return this.#resultOf(failure);
     this.#state = IN_BODY;
     if (!request.hasBody) return OK;
     this.body.begin(request.contentLength);
@@ -233,7 +233,7 @@ export class RequestParser implements ParserListener {
   onBody(address: number, length: number): number {
     if (this.request.contentLength === UNKNOWN_LENGTH) {
       const position = this.#positionBase + address;
-      if (this.#isFramingTooLong(position)) return this.#judge(verdicts.FRAMING_TOO_LONG);
+      if (this.#isFramingTooLong(position)) return this.#resultOf(failures.FRAMING_TOO_LONG);
       const framing = position - this.#framingPosition;
       this.#framingBytes += Math.max(0, framing - FRAMING_BYTES_PER_CHUNK);
       this.#framingPosition = position + length;
@@ -263,7 +263,7 @@ export class RequestParser implements ParserListener {
   }
 
   /** Reads the next request if its head repeats an earlier one. Returns whether it does. */
-  #isKnown(): boolean {
+  #readRepeated(): boolean {
     const base = this.#inputEnd - this.rest.end;
     const end = this.#repeatedHeads.recognise(
       base + this.rest.start,
@@ -279,7 +279,7 @@ export class RequestParser implements ParserListener {
     if (this.#reached === AT_REQUEST) {
       this.#state = BETWEEN;
       if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start))
-        return this.#refuse(verdicts.FRAMING_TOO_LONG);
+        return this.#refuse(failures.FRAMING_TOO_LONG);
       this.#repeatedHeads.learn(this.#inputEnd - this.rest.end + this.rest.start, this.request);
     }
     return this.#reached;
@@ -288,13 +288,13 @@ export class RequestParser implements ParserListener {
   /** Ends the input: counts and stores its part of an incomplete request. */
   #suspend(): Reached {
     if (this.#state === IN_HEAD) {
-      const verdict = this.#head.suspend(this.#inputEnd);
-      if (verdict !== 0) return this.#refuse(verdict);
+      const failure = this.#head.suspend(this.#inputEnd);
+      if (failure !== 0) return this.#refuse(failure);
       this.#isLineSplit = this.#head.isInLine;
-      if (this.#isLineSplit) this.#rawTarget.keepState(this.#pointer);
+      if (this.#isLineSplit) this.#rawTarget.saveState(this.#pointer);
     } else if (this.#state === IN_BODY) {
       if (this.#isFramingTooLong(this.#positionBase + this.#inputEnd))
-        return this.#refuse(verdicts.FRAMING_TOO_LONG);
+        return this.#refuse(failures.FRAMING_TOO_LONG);
       this.body.announce(this.#llhttp.expectedBytes(this.#pointer));
     }
     return NEEDS_MORE;
@@ -311,24 +311,24 @@ export class RequestParser implements ParserListener {
     return this.#framingBytes + position - this.#framingPosition > this.#headerBytesMax;
   }
 
-  #judge(verdict: verdicts.Verdict): number {
-    if (verdict === 0) return OK;
-    this.refusal = verdict;
+  #resultOf(failure: failures.ReadFailure): number {
+    if (failure === 0) return OK;
+    this.refusal = failure;
     return REFUSED;
   }
 
-  #refuse(verdict: verdicts.Verdict): Reached {
-    this.refusal = verdict;
+  #refuse(failure: failures.ReadFailure): Reached {
+    this.refusal = failure;
     return AT_REFUSAL;
   }
 
   /** Returns the reason for llhttp's error; distinguishes an unsupported version from invalid bytes. */
-  #verdictOf(error: number): verdicts.Verdict {
-    if (error === DATA_AFTER_CLOSE) return verdicts.AFTER_LAST;
+  #failureOf(error: number): failures.ReadFailure {
+    if (error === DATA_AFTER_CLOSE) return failures.AFTER_LAST;
     const isVersion = error === INVALID_VERSION;
     return isVersion && this.errorReason === VERSION_REASON
-      ? verdicts.VERSION_UNKNOWN
-      : verdicts.NOT_A_REQUEST;
+      ? failures.VERSION_UNKNOWN
+      : failures.NOT_A_REQUEST;
   }
 }
 

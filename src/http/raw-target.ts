@@ -20,7 +20,7 @@ export class RawTarget {
   }
 
   /** Saves the parser's state when the input ends within a request line. */
-  keepState(pointer: number): void {
+  saveState(pointer: number): void {
     this.#state = this.#llhttp.copyState(pointer, this.#state);
   }
 

@@ -43,18 +43,18 @@ export class RecentBytes {
   }
 
   sum(nowMs: number): number {
-    this.#forget(nowMs);
+    this.#advance(nowMs);
     return this.#total;
   }
 
   #add(bytes: number, nowMs: number): void {
-    this.#forget(nowMs);
+    this.#advance(nowMs);
     this.#sums[this.#step % STEPS]! += bytes;
     this.#total += bytes;
   }
 
   /** Removes the steps that are older than the period. */
-  #forget(nowMs: number): void {
+  #advance(nowMs: number): void {
     const step = stepAt(nowMs);
     const passed = Math.min(step - this.#step, STEPS);
     for (let count = 1; count <= passed; count++) {

@@ -7,7 +7,7 @@
  *                 └ parked ─ run …      └─ answered, buffered ─ written ─ free
  *
  * A request answered while it runs retains no bytes: its spans refer to the input area of all connections.
- * A request that is parked or under way retains a copy of its bytes (`own`).
+ * A request that is parked or under way retains a copy of its bytes (`retainBytes`).
  */
 import assert from 'node:assert';
 import { isEmptyRefusal, REFUSALS } from '../base/refusals.ts';
@@ -23,7 +23,7 @@ import {
 import { type BufferedResponse, Exchange } from './exchange.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import { CONNECT } from './methods.ts';
-import * as verdicts from './read-failures.ts';
+import * as failures from './read-failures.ts';
 import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { ResponseStream } from './response-stream.ts';
@@ -38,7 +38,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   #state = 0;
   readonly #host: SlotHost;
   readonly #onFree: (slot: RequestSlot) => void;
-  #kept: BufferedResponse | undefined;
+  #buffered: BufferedResponse | undefined;
   #stream: ResponseStream | undefined;
   readonly handler: RequestHandler;
   readonly body: Body;
@@ -132,13 +132,13 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   }
 
   /** Whether the response is buffered until earlier ones have been written. */
-  get isKept(): boolean {
-    return this.#kept !== undefined;
+  get isBuffered(): boolean {
+    return this.#buffered !== undefined;
   }
 
   /** Bytes of the buffered response. */
-  get keptBytes(): number {
-    return this.#kept?.bytes ?? 0;
+  get bufferedBytes(): number {
+    return this.#buffered?.bytes ?? 0;
   }
 
   /** Admits a request with content: the content is invited, or the request refused and it is dropped. */
@@ -150,7 +150,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
 
   /** Called when the request is complete. Returns whether to run it; otherwise it has been refused. */
   complete(): boolean {
-    return this.isBodyPending ? this.#takeContent() : this.#admit();
+    return this.isBodyPending ? this.#acceptContent() : this.#admit();
   }
 
   run(): void {
@@ -167,41 +167,41 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   }
 
   /** Copies the bytes of the request, because it outlives its turn. */
-  own(): void {
-    if (this.#is(state.OWNS_BYTES)) return;
+  retainBytes(): void {
+    if (this.#is(state.RETAINS_BYTES)) return;
     const { request } = this;
-    if (request.hasBody) this.body.keep(this.#places);
-    this.#keepHead();
+    if (request.hasBody) this.body.retain(this.#places);
+    this.#retainHead();
   }
 
-  #keepHead(): void {
+  #retainHead(): void {
     const { request } = this;
-    this.#state |= state.OWNS_BYTES;
+    this.#state |= state.RETAINS_BYTES;
     if (this.#places.begin(this, request.headBytes)) this.#state |= state.DIRTY;
-    request.keepHead(this.#places);
+    request.retainHead(this.#places);
   }
 
   /**
    * Refuses the request because its bytes are invalid or late: answers it, unless it has been answered, and
    * ends the connection. `isParsed`: whether the parser refused the bytes. `parserReason`: its reason.
    */
-  refuseBytes(verdict: verdicts.Verdict, isParsed: boolean, parserReason: () => string): void {
-    const code = verdicts.codeOf(verdict);
+  refuseBytes(failure: failures.ReadFailure, isParsed: boolean, parserReason: () => string): void {
+    const code = failures.codeOf(failure);
     this.#state |= state.ENDS_CONNECTION | state.DIRTY;
     if (code === undefined || (this.isBodyPending && this.isAnswered)) return;
     if (!this.isBodyPending || isParsed) this.#state |= state.UNREADABLE;
     else this.#state &= ~state.UNREADABLE;
     this.isAnswered = false;
-    if (this.#is(state.UNREADABLE)) this.request.forget();
+    if (this.#is(state.UNREADABLE)) this.request.releaseHead();
     const { observe, limits } = this.#host;
     const { status } = REFUSALS[code];
     if (!isEmptyRefusal(code)) {
-      this.refuseWith(code, verdicts.reasonOf(verdict, limits), status);
+      this.refuseWith(code, failures.reasonOf(failure, limits), status);
       return;
     }
     if (observe !== undefined) {
-      const isParsers = verdict === verdicts.NOT_A_REQUEST;
-      this.note(code, isParsers ? parserReason() : verdicts.reasonOf(verdict, limits));
+      const isFromParser = failure === failures.NOT_A_REQUEST;
+      this.note(code, isFromParser ? parserReason() : failures.reasonOf(failure, limits));
     }
     this.respondEmpty(status, INDEPENDENT, 0);
   }
@@ -210,8 +210,8 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   checkBody(): boolean {
     const { body } = this;
     const { nowMs } = this.#host;
-    if (!body.isUnderWay) body.stay(nowMs, this);
-    else body.note(nowMs);
+    if (!body.isUnderWay) body.enterBudget(nowMs, this);
+    else body.recordProgress(nowMs);
     if (!this.isAnswered) {
       if (body.isDropped) refuseContent(this, body, this.#host);
       else this.invite();
@@ -237,28 +237,28 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   abandon(): void {
     this.#connection = undefined;
     this.#stream?.drop();
-    this.#takeKept()?.drop();
+    this.#removeBuffered()?.drop();
     if (!this.#is(state.RUNNING)) this.#leave();
   }
 
   /** Writes what the request, still being read, has for its client: it is now the first in order. */
-  onTurn(): void {
-    if (this.#kept !== undefined) this.sendKept();
+  onFirst(): void {
+    if (this.#buffered !== undefined) this.sendBuffered();
     else this.invite();
   }
 
   /** Makes a request that waits for a condition respond now: its client sends no more or is gone. */
-  hurry(): void {
+  finishNow(): void {
     try {
-      this.handler.hurry();
+      this.handler.finishNow();
     } catch (error) {
       this.onFailed(error);
     }
   }
 
   /** Writes the buffered response, which is now the first in order. */
-  sendKept(): void {
-    this.#takeKept()?.send();
+  sendBuffered(): void {
+    this.#removeBuffered()?.send();
   }
 
   /**
@@ -278,10 +278,10 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
     this.#state |= state.AWAITS_ITEM | state.DIRTY;
     this.body.end();
     const { request, longBytes } = this;
-    request.keepPath();
-    if (this.#is(state.OWNS_BYTES) && request.target.bytes === longBytes?.bytes) {
+    request.retainPath();
+    if (this.#is(state.RETAINS_BYTES) && request.target.bytes === longBytes?.bytes) {
       this.longBytes = undefined;
-      this.#keepHead();
+      this.#retainHead();
     }
     if (this.#connection?.onItemAwaited(this) !== false) return true;
     this.#state &= ~state.AWAITS_ITEM;
@@ -292,23 +292,23 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
     const { body, request } = this;
     const observed = this.#is(state.UNREADABLE) ? undefined : request;
     this.#host.observe?.(status, observed, this);
-    if (status >= 400) this.forgetRefusal();
+    if (status >= 400) this.clearRefusal();
     if (this.isBodyPending) body.drop();
     else if (request.hasBody) body.end();
     if (this.#connection !== undefined) this.#connection.onAnswered(this, isLast);
     else if (!this.#is(state.RUNNING)) this.free();
   }
 
-  keep(response: BufferedResponse): void {
+  bufferResponse(response: BufferedResponse): void {
     if (this.#connection === undefined) {
       response.drop();
       this.#state |= state.DIRTY;
       if (!this.#is(state.RUNNING)) this.free();
       return;
     }
-    this.#kept = response;
+    this.#buffered = response;
     this.#host.inFlight.overdraw(response.bytes);
-    this.#connection.onKept(this);
+    this.#connection.onBuffered(this);
   }
 
   onCrowdedOut(): void {
@@ -336,14 +336,14 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   /** Ends the request and returns the slot to the pool. */
   free(): void {
     if (!this.#is(state.TAKEN)) assert.fail('a slot is freed once');
-    this.renew();
+    this.reset();
     this.#state = 0;
     this.#connection = undefined;
     this.#onFree(this);
   }
 
   /** Ends the request and prepares the slot for the next one of the connection. */
-  renew(): void {
+  reset(): void {
     if (this.#is(state.DIRTY)) this.#clean();
     this.#state = state.TAKEN;
   }
@@ -357,31 +357,31 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   #clean(): void {
     this.body.end();
     endRetention(this);
-    this.request.forget();
+    this.request.releaseHead();
     this.request.browser = undefined;
     this.#stream = undefined;
     this.isAnswered = true;
-    this.forgetRefusal();
+    this.clearRefusal();
   }
 
   /** Frees the slot of an abandoned request, or makes the request respond now if it is running. */
   #leave(): void {
     this.#state |= state.DIRTY;
     if (!this.#is(state.BEGUN) || this.isAnswered) return this.free();
-    this.own();
-    this.hurry();
+    this.retainBytes();
+    this.finishNow();
   }
 
   /** Removes and returns the buffered response. */
-  #takeKept(): BufferedResponse | undefined {
-    const kept = this.#kept;
-    if (kept !== undefined) this.#host.inFlight.give(kept.bytes);
-    this.#kept = undefined;
-    return kept;
+  #removeBuffered(): BufferedResponse | undefined {
+    const buffered = this.#buffered;
+    if (buffered !== undefined) this.#host.inFlight.release(buffered.bytes);
+    this.#buffered = undefined;
+    return buffered;
   }
 
   /** Accepts the complete content. Returns whether to run the request; otherwise it has been answered. */
-  #takeContent(): boolean {
+  #acceptContent(): boolean {
     const { body } = this;
     this.#state &= ~state.BODY_PENDING;
     body.complete();

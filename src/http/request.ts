@@ -47,21 +47,21 @@ export class Request {
     return this.contentLength !== 0;
   }
 
-  /** Number of bytes that `keepHead` copies. */
+  /** Number of bytes that `retainHead` copies. */
   get headBytes(): number {
     const { length } = this.target;
     return this.hasFields ? length + this.contentType.length + this.authorization.length : length;
   }
 
   /** Releases all of the head but its path. */
-  keepPath(): void {
+  retainPath(): void {
     this.target.end = this.pathEnd;
     this.contentType.clear();
     this.authorization.clear();
   }
 
   /** Releases the bytes of the head, when the request is over. */
-  forget(): void {
+  releaseHead(): void {
     this.target.clear();
     this.contentType.clear();
     this.authorization.clear();
@@ -75,13 +75,13 @@ export class Request {
   }
 
   /** Copies the head, so that it outlives the turn. */
-  keepHead(places: Places): void {
+  retainHead(places: Places): void {
     const { target } = this;
     const { start } = target;
-    places.keep(target);
+    places.retain(target);
     if (this.hasFields) {
-      places.keep(this.contentType);
-      places.keep(this.authorization);
+      places.retain(this.contentType);
+      places.retain(this.authorization);
     }
     this.pathEnd += target.start - start;
   }

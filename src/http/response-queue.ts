@@ -13,8 +13,8 @@ import type { BudgetUser } from './in-flight.ts';
 import {
   assertPieces,
   countedBytes,
-  type Dependence,
-  dependence,
+  type Dependency,
+  dependency,
   isAdjacent,
   isDelayed,
   join,
@@ -59,7 +59,7 @@ export class ResponseQueue implements BudgetUser {
   #runStart = 0;
   #runEnd = 0;
   /** The sequences that the response being written waits for. */
-  #dependence: Dependence | undefined;
+  #dependency: Dependency | undefined;
   /** The item that the response being written delivers. */
   #item: ItemHold | undefined;
   /** Whether the socket will call back when the bytes handed over last have been accepted. */
@@ -94,8 +94,8 @@ export class ResponseQueue implements BudgetUser {
     const arena = this.#arena;
     const { delay } = this.#host;
     if (delay !== undefined && partition !== INDEPENDENT) {
-      this.#dependence = dependence(delay, partition, sequence);
-      if (this.#dependence !== undefined) this.#cut();
+      this.#dependency = dependency(delay, partition, sequence);
+      if (this.#dependency !== undefined) this.#cut();
     }
     if (item !== undefined) this.#cut();
     this.#item = item;
@@ -113,11 +113,11 @@ export class ResponseQueue implements BudgetUser {
     if (this.#runBuffer !== buffer || used > buffer.length) assert.fail('room for a response');
     this.#runEnd = used;
     if (isFinal) this.#runResponses++;
-    const [dependence, item] = [this.#dependence, this.#item];
-    if (dependence === undefined && item === undefined) return;
-    this.#cut(dependence, item);
-    this.#dependence = undefined;
-    if (dependence !== undefined) this.delayedCount++;
+    const [dependency, item] = [this.#dependency, this.#item];
+    if (dependency === undefined && item === undefined) return;
+    this.#cut(dependency, item);
+    this.#dependency = undefined;
+    if (dependency !== undefined) this.delayedCount++;
     if (item !== undefined) this.#itemCount++;
   }
 
@@ -201,8 +201,8 @@ export class ResponseQueue implements BudgetUser {
   drop(): void {
     this.#cut();
     if (HAS_DEAR_CHECKS) this.#assertPieces();
-    const kept = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
-    for (const piece of this.#pieces.splice(kept)) {
+    const pending = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
+    for (const piece of this.#pieces.splice(pending)) {
       this.#acknowledge(piece, false);
       this.#finish(piece);
     }
@@ -288,9 +288,9 @@ export class ResponseQueue implements BudgetUser {
 
   #mayLeave(piece: OutputPiece): boolean {
     const { delay } = this.#host;
-    if (piece.dependence === undefined) return true;
-    if (delay !== undefined && isDelayed(delay, piece.dependence)) return false;
-    piece.dependence = undefined;
+    if (piece.dependency === undefined) return true;
+    if (delay !== undefined && isDelayed(delay, piece.dependency)) return false;
+    piece.dependency = undefined;
     this.delayedCount--;
     return true;
   }
@@ -358,7 +358,7 @@ export class ResponseQueue implements BudgetUser {
     const counted = countedBytes(piece);
     if (counted === 0) return;
     this.#copiedBytes -= counted;
-    this.#host.inFlight.give(counted);
+    this.#host.inFlight.release(counted);
     if (this.#copiedBytes === 0) this.#host.inFlight.leave(this);
   }
 
@@ -388,13 +388,13 @@ export class ResponseQueue implements BudgetUser {
   }
 
   /** Ends the run, if there is one, and makes it a piece. */
-  #cut(dependence?: Dependence, item?: ItemHold): void {
-    if (this.#runBuffer !== NOTHING) this.#endRun(dependence, item);
+  #cut(dependency?: Dependency, item?: ItemHold): void {
+    if (this.#runBuffer !== NOTHING) this.#endRun(dependency, item);
   }
 
-  #endRun(dependence: Dependence | undefined, item: ItemHold | undefined): void {
+  #endRun(dependency: Dependency | undefined, item: ItemHold | undefined): void {
     const piece = runPiece(this.#runBuffer, this.#runStart, this.#runEnd, this.#runResponses);
-    piece.dependence = dependence;
+    piece.dependency = dependency;
     piece.item = item;
     this.#runBuffer = NOTHING;
     this.#runStart = 0;

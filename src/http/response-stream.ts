@@ -130,15 +130,15 @@ export class ResponseStream {
 
   #writeLong(responses: ResponseQueue, bytes: Buffer): void {
     const { inFlight } = this.#owner;
-    const buffer = inFlight.buffers.take(bytes.length + CHUNK_FRAMING_BYTES);
+    const buffer = inFlight.buffers.acquire(bytes.length + CHUNK_FRAMING_BYTES);
     let end = 0;
     if (this.#isChunked) end = buffer.write(`${bytes.length.toString(16)}\r\n`, 'latin1');
     end += bytes.copy(buffer, end);
     if (this.#isChunked) end += buffer.write('\r\n', end, 'latin1');
     inFlight.overdraw(end);
     const release = (): void => {
-      inFlight.give(end);
-      inFlight.buffers.give(buffer);
+      inFlight.release(end);
+      inFlight.buffers.release(buffer);
     };
     responses.addPinned(buffer, 0, end, { isCounted: true, release });
   }

@@ -45,20 +45,20 @@ export class Places {
   }
 
   /**
-   * Prepares to retain `bytes` in total for the keeper; its earlier bytes are overwritten. Returns whether
+   * Prepares to retain `bytes` in total for `retainer`; its earlier bytes are overwritten. Returns whether
    * `endRetention` must be called afterwards.
    */
-  begin(keeper: BytesRetainer, bytes: number): boolean {
-    if (keeper.place === NO_PLACE) keeper.place = this.#take();
-    const { place } = keeper;
-    if (bytes > PLACE_BYTES || place === NO_PLACE) return this.#beginLong(keeper, bytes);
+  begin(retainer: BytesRetainer, bytes: number): boolean {
+    if (retainer.place === NO_PLACE) retainer.place = this.#allocate();
+    const { place } = retainer;
+    if (bytes > PLACE_BYTES || place === NO_PLACE) return this.#beginLong(retainer, bytes);
     this.#memory = this.#buffers[place >> BUFFER_BITS]!;
     this.#used = (place & PLACE_MASK) * PLACE_BYTES;
     return false;
   }
 
   /** Copies the bytes of the span and makes the span refer to the copy. */
-  keep(span: Span): void {
+  retain(span: Span): void {
     const { length } = span;
     if (length === 0) return;
     const memory = this.#memory;
@@ -68,22 +68,22 @@ export class Places {
     span.setViewed(memory.bytes, memory.view, from, this.#used);
   }
 
-  /** Frees the place of a keeper that is discarded. */
-  release(keeper: BytesRetainer): void {
-    if (keeper.place !== NO_PLACE) this.#free.push(keeper.place);
-    keeper.place = NO_PLACE;
-    keeper.longBytes = undefined;
+  /** Frees the place of `retainer`, which is discarded. */
+  release(retainer: BytesRetainer): void {
+    if (retainer.place !== NO_PLACE) this.#free.push(retainer.place);
+    retainer.place = NO_PLACE;
+    retainer.longBytes = undefined;
   }
 
-  #beginLong(keeper: BytesRetainer, bytes: number): boolean {
-    if (keeper.longBytes === undefined || keeper.longBytes.length < bytes)
-      keeper.longBytes = new ViewedBytes(Math.max(bytes, PLACE_BYTES));
-    this.#memory = keeper.longBytes;
+  #beginLong(retainer: BytesRetainer, bytes: number): boolean {
+    if (retainer.longBytes === undefined || retainer.longBytes.length < bytes)
+      retainer.longBytes = new ViewedBytes(Math.max(bytes, PLACE_BYTES));
+    this.#memory = retainer.longBytes;
     this.#used = 0;
     return this.#memory.length > REUSED_BYTES_MAX;
   }
 
-  #take(): number {
+  #allocate(): number {
     const place = this.#free.pop();
     if (place !== undefined) return place;
     if (this.#count === this.#countMax) return NO_PLACE;
@@ -93,10 +93,11 @@ export class Places {
   }
 }
 
-/** Frees a long buffer, when the keeper's bytes are no longer used. */
-export function endRetention(keeper: BytesRetainer): void {
-  const { longBytes } = keeper;
-  if (longBytes !== undefined && longBytes.length > REUSED_BYTES_MAX) keeper.longBytes = undefined;
+/** Frees a long buffer, when the bytes of `retainer` are no longer used. */
+export function endRetention(retainer: BytesRetainer): void {
+  const { longBytes } = retainer;
+  if (longBytes !== undefined && longBytes.length > REUSED_BYTES_MAX)
+    retainer.longBytes = undefined;
 }
 
 const NOTHING = new ViewedBytes(0);

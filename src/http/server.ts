@@ -93,7 +93,7 @@ export class HttpServer implements ConnectionHost, ResponseSender {
   #delayed: Connection[] = [];
   /** Connections that continue at the end of the turn, each once. */
   #woken: Connection[] = [];
-  readonly #wakeAll = (): void => this.#turnOnEnd();
+  readonly #wakeAll = (): void => this.#onTurnEnd();
   #onAllClosed: (() => void) | undefined;
   /** Ends the handshakes still under way some time after the server began to drain. */
   #handshakesEnd: Timer | undefined;
@@ -119,7 +119,7 @@ export class HttpServer implements ConnectionHost, ResponseSender {
         options.tls,
         this.deadlines,
         (socket) => this.#open(socket),
-        () => this.#tellIfAllClosed(),
+        () => this.#notifyIfAllClosed(),
       );
     }
     const socketOptions = { allowHalfOpen: true, noDelay: true, pauseOnConnect: true };
@@ -140,8 +140,8 @@ export class HttpServer implements ConnectionHost, ResponseSender {
   }
 
   /** Sets the identity for new connections. Throws OpenSSL's error about it. */
-  renewTls(identity: TlsIdentity): void {
-    this.#handshakes?.renew(identity);
+  setTlsIdentity(identity: TlsIdentity): void {
+    this.#handshakes?.setIdentity(identity);
   }
 
   /** Begins to accept connections. Port 0 selects a free port. Rejects with the system's error. */
@@ -232,7 +232,7 @@ export class HttpServer implements ConnectionHost, ResponseSender {
       responseBytes += left.responseBytes;
     }
     this.#refused.destroy();
-    this.#tellIfAllClosed();
+    this.#notifyIfAllClosed();
     return { connections, requests, responseBytes };
   }
 
@@ -252,10 +252,10 @@ export class HttpServer implements ConnectionHost, ResponseSender {
   onConnectionClosed(connection: Connection): void {
     this.#connections.delete(connection);
     if (connection.isDelayed) this.#delayed = this.#delayed.filter((each) => each !== connection);
-    this.#tellIfAllClosed();
+    this.#notifyIfAllClosed();
   }
 
-  #turnOnEnd(): void {
+  #onTurnEnd(): void {
     const woken = this.#woken;
     this.#woken = [];
     for (const connection of woken) {
@@ -279,7 +279,7 @@ export class HttpServer implements ConnectionHost, ResponseSender {
     this.#handshakesEnd = this.clock.after(LAST_REQUEST_MS, () => this.#handshakes?.destroy());
     for (const socket of latecomers) this.#admit(socket);
     for (const connection of this.#connections) connection.drain();
-    this.#tellIfAllClosed();
+    this.#notifyIfAllClosed();
   }
 
   /** Stops accepting. Returns the accepted sockets that have not been opened. */
@@ -290,7 +290,7 @@ export class HttpServer implements ConnectionHost, ResponseSender {
     return latecomers;
   }
 
-  #tellIfAllClosed(): void {
+  #notifyIfAllClosed(): void {
     if (this.#latecomers !== undefined || this.connectionCount > 0) return;
     this.#handshakesEnd?.cancel();
     this.#onAllClosed?.();

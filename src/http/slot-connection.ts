@@ -18,7 +18,7 @@ export interface SlotConnection<Slot> {
   /** Called when the response has been written. `isLast`: whether the connection ends after it. */
   onAnswered(slot: Slot, isLast: boolean): void;
   /** Called when the response has been buffered in the slot until earlier ones are written. */
-  onKept(slot: Slot): void;
+  onBuffered(slot: Slot): void;
   /** Called when the content under way has to make room for others. */
   onCrowdedOut(): void;
   onStreamed(): void;

@@ -22,7 +22,7 @@ export class SlotPool {
   /** The numbers without a slot. */
   readonly #vacant = new FreeNumbers();
   readonly #places = new Places(PLACES_MAX);
-  readonly #onFree = (slot: RequestSlot): void => this.#give(slot);
+  readonly #onFree = (slot: RequestSlot): void => this.#release(slot);
   /** Number of slots with a request. */
   usedCount = 0;
 
@@ -35,7 +35,7 @@ export class SlotPool {
     return this.#places.bytes;
   }
 
-  take(): RequestSlot {
+  acquire(): RequestSlot {
     this.usedCount++;
     const number = this.#spare.take();
     if (number < 0) return this.#new();
@@ -51,7 +51,7 @@ export class SlotPool {
     return slot;
   }
 
-  #give(slot: RequestSlot): void {
+  #release(slot: RequestSlot): void {
     this.usedCount--;
     const { poolNumber } = slot;
     if (this.#spareCount < SPARE_MAX) {

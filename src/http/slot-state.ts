@@ -18,6 +18,6 @@ export const UNREADABLE = 1 << 6;
 export const BEGUN = 1 << 7;
 export const RUNNING = 1 << 8;
 /** The request retains a copy of its bytes. */
-export const OWNS_BYTES = 1 << 9;
+export const RETAINS_BYTES = 1 << 9;
 /** Fields other than this number differ from an unused slot and are not set by a new request. */
 export const DIRTY = 1 << 10;

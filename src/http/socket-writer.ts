@@ -21,7 +21,7 @@ export class SocketWriter {
   readonly #onTaken: OnTaken;
   readonly #onFailed: () => void;
   /** The write request for the next bytes that the kernel does not accept immediately. */
-  #teller: Teller | null = null;
+  #request: WriteRequest | null = null;
   /** Whether the handle has unaccepted bytes that were not written through the stream. */
   #isWaiting = false;
   /** Whether the socket, if it has nothing else to send, copies the bytes written to it, as TLS does. */
@@ -36,7 +36,7 @@ export class SocketWriter {
     this.isCopying = encrypted === true;
     if (this.isCopying || handle == null || handle.writeQueueSize !== 0) return;
     this.#handle = handle;
-    if (Class === undefined) showClass(handle);
+    if (WriteRequestClass === undefined) captureWriteRequestClass(handle);
   }
 
   /** Bytes written that the client has not accepted. */
@@ -47,36 +47,36 @@ export class SocketWriter {
 
   /**
    * Writes bytes, which must remain unchanged until they have been accepted. False: nothing more may be
-   * written until onTaken is called. `isLeft`: the caller need not know when they have been accepted.
+   * written until onTaken is called. `needsNoCallback`: whether the caller need not know when that is.
    */
-  write(bytes: Buffer, isLeft: boolean): boolean {
+  write(bytes: Buffer, needsNoCallback: boolean): boolean {
     const handle = this.#handle;
     const socket = this.#socket;
-    if (handle === undefined || Class === undefined || socket.writableLength > 0) {
-      return this.#writeToStream(bytes, isLeft);
+    if (handle === undefined || WriteRequestClass === undefined || socket.writableLength > 0) {
+      return this.#writeToStream(bytes, needsNoCallback);
     }
     if (socket.destroyed) return true;
-    if (Class !== null) this.#teller ??= new Class();
-    const result = handle.writeBuffer!(this.#teller, bytes);
-    const teller = typeof result === 'number' ? this.#teller : result;
-    if (teller !== null && teller.getAsyncId() > 0) return this.#await(teller, bytes);
-    if (result !== 0 && !(teller === result && teller.writeStatus === 0)) this.#onFailed();
+    if (WriteRequestClass !== null) this.#request ??= new WriteRequestClass();
+    const result = handle.writeBuffer!(this.#request, bytes);
+    const request = typeof result === 'number' ? this.#request : result;
+    if (request !== null && request.getAsyncId() > 0) return this.#await(request, bytes);
+    if (result !== 0 && !(request === result && request.writeStatus === 0)) this.#onFailed();
     return true;
   }
 
   /** Awaits the callback of a write request, although the kernel may have accepted everything by now. */
-  #await(teller: Teller, bytes: Buffer): boolean {
-    this.#teller = null;
+  #await(request: WriteRequest, bytes: Buffer): boolean {
+    this.#request = null;
     this.#isWaiting = true;
-    teller.bytes = bytes;
-    teller.oncomplete = (status) => this.#onComplete(status);
+    request.bytes = bytes;
+    request.oncomplete = (status) => this.#onComplete(status);
     return false;
   }
 
   /** Writes through the stream. If nothing else is unsent, all but TLS pass bytes to the kernel at once. */
-  #writeToStream(bytes: Buffer, isLeft: boolean): boolean {
+  #writeToStream(bytes: Buffer, needsNoCallback: boolean): boolean {
     const socket = this.#socket;
-    if (isLeft && !this.isCopying && socket.writableLength === 0) {
+    if (needsNoCallback && !this.isCopying && socket.writableLength === 0) {
       socket.write(bytes);
       return true;
     }
@@ -93,7 +93,7 @@ export class SocketWriter {
 }
 
 /** A write request, the object through which a handle calls back (Node's WriteWrap). */
-interface Teller {
+interface WriteRequest {
   /** Positive while a handle uses the object. */
   getAsyncId(): number;
   /** The result of a write that was completed during the call. */
@@ -104,7 +104,7 @@ interface Teller {
   bytes?: Buffer;
 }
 
-type TellerClass = new () => Teller;
+type WriteRequestConstructor = new () => WriteRequest;
 
 /** The part of Node's sockets that is missing in its types. */
 interface Handled {
@@ -117,17 +117,17 @@ interface StreamHandle {
   /** Bytes that the kernel has not accepted. */
   readonly writeQueueSize: number;
   /** Writes bytes. Returns 0, a negative error number, or a write request. */
-  writeBuffer?(teller: Teller | null, bytes: Buffer): number | Teller;
+  writeBuffer?(request: WriteRequest | null, bytes: Buffer): number | WriteRequest;
 }
 
 /** The class of write requests, once a stream has revealed it; null if handles create them. */
-let Class: TellerClass | null | undefined;
+let WriteRequestClass: WriteRequestConstructor | null | undefined;
 
 /** Captures the class of the write request in the stream's next write to the handle. */
-function showClass(handle: StreamHandle): void {
-  handle.writeBuffer = (teller, bytes) => {
+function captureWriteRequestClass(handle: StreamHandle): void {
+  handle.writeBuffer = (request, bytes) => {
     delete handle.writeBuffer;
-    Class = teller === null ? null : (teller.constructor as TellerClass);
-    return handle.writeBuffer!(teller, bytes);
+    WriteRequestClass = request === null ? null : (request.constructor as WriteRequestConstructor);
+    return handle.writeBuffer!(request, bytes);
   };
 }

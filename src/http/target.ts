@@ -6,11 +6,11 @@
 import type { Span } from '../base/span.ts';
 import { equalsIgnoringCase, isAuthority } from './fields.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
-import * as verdicts from './read-failures.ts';
+import * as failures from './read-failures.ts';
 import type { Request } from './request.ts';
 
 /** Narrows the target to path and query, and finds the path's end. An authority replaces `host`. */
-export function resolveTarget(request: Request, host: Span): verdicts.Verdict {
+export function resolveTarget(request: Request, host: Span): failures.ReadFailure {
   const { target } = request;
   const bytes = target.bytes;
   const first = bytes[target.start];
@@ -19,10 +19,10 @@ export function resolveTarget(request: Request, host: Span): verdicts.Verdict {
     request.escaped = false;
     if (request.method === CONNECT) return 0;
     if (first === 0x2a && target.length === 1) {
-      return request.method === OPTIONS ? 0 : verdicts.TARGET_INVALID;
+      return request.method === OPTIONS ? 0 : failures.TARGET_INVALID;
     }
-    const verdict = skipAuthority(request, host);
-    if (verdict !== 0) return verdict;
+    const failure = skipAuthority(request, host);
+    if (failure !== 0) return failure;
   }
   let pathEnd = target.end;
   let escaped = false;
@@ -32,7 +32,7 @@ export function resolveTarget(request: Request, host: Span): verdicts.Verdict {
       if (at < pathEnd) escaped = true;
     } else if (byte === 0x3f) {
       if (at < pathEnd) pathEnd = at;
-    } else if (byte === 0x23) return verdicts.TARGET_WITH_FRAGMENT;
+    } else if (byte === 0x23) return failures.TARGET_WITH_FRAGMENT;
   }
   request.pathEnd = pathEnd;
   request.escaped = escaped;
@@ -40,7 +40,7 @@ export function resolveTarget(request: Request, host: Span): verdicts.Verdict {
 }
 
 /** Removes the scheme and authority of an absolute-form target. Without a path it becomes `/`. */
-function skipAuthority(request: Request, host: Span): verdicts.Verdict {
+function skipAuthority(request: Request, host: Span): failures.ReadFailure {
   const { target } = request;
   const { bytes, start, end } = target;
   let at = start;
@@ -50,8 +50,8 @@ function skipAuthority(request: Request, host: Span): verdicts.Verdict {
   }
   const authorityStart = at;
   while (at < end && bytes[at] !== 0x2f && bytes[at] !== 0x3f && bytes[at] !== 0x23) at++;
-  if (authorityStart === start) return verdicts.TARGET_INVALID;
-  if (!isAuthority(bytes, authorityStart, at)) return verdicts.AUTHORITY_INVALID;
+  if (authorityStart === start) return failures.TARGET_INVALID;
+  if (!isAuthority(bytes, authorityStart, at)) return failures.AUTHORITY_INVALID;
   host.set(bytes, authorityStart, at);
   if (at === end) target.set(ROOT, 0, ROOT.length);
   else target.start = at;

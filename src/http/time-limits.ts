@@ -8,7 +8,12 @@
  */
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { HttpLimits } from './limits.ts';
-import { CONTENT_LATE, CONTENT_LATE_AT_STOP, HEAD_LATE, type Verdict } from './read-failures.ts';
+import {
+  CONTENT_LATE,
+  CONTENT_LATE_AT_STOP,
+  HEAD_LATE,
+  type ReadFailure,
+} from './read-failures.ts';
 
 /** Time for which a half-closed connection is read, in ms. */
 const END_MS = 2000;
@@ -32,7 +37,7 @@ export const END = 4;
 
 export type Awaited = 0 | 1 | 2 | 3 | 4;
 
-/** Whether the client has sent a request at all, and whether it has sent one since the last `tell`. */
+/** Whether the client has sent a request at all, and whether it has sent one since the last `update`. */
 const NO_REQUEST = 0;
 const STILL = 1;
 const MOVED = 2;
@@ -56,11 +61,11 @@ export class TimeLimits {
   #progress: Progress = NO_REQUEST;
   /** Deadline for the first request, in ms. */
   readonly #firstDueMs: number;
-  /** Bytes of content received, as of the last `tell`. */
+  /** Bytes of content received, as of the last `update`. */
   #receivedBytes = 0;
   #isSending = false;
   #sendingSinceMs = 0;
-  /** Bytes that the client had accepted, as of the last `tell`. */
+  /** Bytes that the client had accepted, as of the last `update`. */
   #takenBytes = 0;
   /** Time at which the owner is called, in ms; Infinity if not set. */
   #deadlineMs = Number.POSITIVE_INFINITY;
@@ -94,8 +99,8 @@ export class TimeLimits {
    * Sets the part that the client has to send next, the bytes of content received, and the total of the
    * bytes that it has accepted, or -1 if nothing is being sent to it.
    */
-  tell(awaited: Awaited, receivedBytes: number, takenBytes: number): void {
-    this.#sends(takenBytes);
+  update(awaited: Awaited, receivedBytes: number, takenBytes: number): void {
+    this.#updateSending(takenBytes);
     const hasMoved = this.#progress === MOVED || receivedBytes !== this.#receivedBytes;
     if (this.#progress === MOVED) this.#progress = STILL;
     this.#receivedBytes = receivedBytes;
@@ -125,7 +130,7 @@ export class TimeLimits {
   }
 
   /** The refusal for the limit that the rest of a request has exceeded. */
-  get lateness(): Verdict {
+  get lateness(): ReadFailure {
     if (this.#source.nowMs < this.#ownDueMs()) return CONTENT_LATE_AT_STOP;
     return this.#awaited === HEAD ? HEAD_LATE : CONTENT_LATE;
   }
@@ -152,7 +157,7 @@ export class TimeLimits {
     this.#source.deadlines.set(this.#place, dueMs);
   }
 
-  #sends(takenBytes: number): void {
+  #updateSending(takenBytes: number): void {
     const wasSending = this.#isSending;
     this.#isSending = takenBytes >= 0;
     if (!this.#isSending) return;

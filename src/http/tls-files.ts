@@ -125,8 +125,8 @@ function privateKeyIn(pem: Buffer, { key: file, passphrase }: PemFiles): KeyObje
 }
 
 function unusable(file: string, reason: string | undefined, cause?: unknown): GridError {
-  const told = reason ?? String((cause as NodeJS.ErrnoException).code);
-  return new GridError('TLS_FILE_UNUSABLE', { file, reason: told }, { cause });
+  const text = reason ?? String((cause as NodeJS.ErrnoException).code);
+  return new GridError('TLS_FILE_UNUSABLE', { file, reason: text }, { cause });
 }
 
 const CERTIFICATE = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]+-----END [^-]+-----/g;

@@ -76,7 +76,7 @@ export class Handshakes {
   }
 
   /** Sets the identity for new handshakes. Throws the errors of the constructor. */
-  renew(identity: TlsIdentity): void {
+  setIdentity(identity: TlsIdentity): void {
     this.#server.setSecureContext(secureContextOf(identity));
   }
 

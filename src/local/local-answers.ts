@@ -3,7 +3,7 @@
  * HTTP does, until a crash can no longer undo its content.
  */
 
-import { type Dependence, dependence, isDelayed } from '../http/output-piece.ts';
+import { type Dependency, dependency, isDelayed } from '../http/output-piece.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 
 /** Called once; `isKnown` is false where the disk has failed before the answer could leave. */
@@ -11,7 +11,7 @@ type Leave = (isKnown: boolean) => void;
 
 export class LocalAnswers implements ResponseSender {
   readonly #delay: ResponseDelay | undefined;
-  #delayed: { readonly waitsFor: Dependence | undefined; readonly leave: Leave }[] = [];
+  #delayed: { readonly waitsFor: Dependency | undefined; readonly leave: Leave }[] = [];
 
   constructor(delay: ResponseDelay | undefined) {
     this.#delay = delay;
@@ -26,7 +26,7 @@ export class LocalAnswers implements ResponseSender {
   send(partition: number, sequence: number, leave: Leave): void {
     const delay = this.#delay;
     if (delay === undefined) return leave(true);
-    const waitsFor = dependence(delay, partition, sequence);
+    const waitsFor = dependency(delay, partition, sequence);
     if (waitsFor === undefined && !delay.delaysAll) return leave(true);
     this.#delayed.push({ waitsFor, leave });
   }

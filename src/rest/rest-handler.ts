@@ -35,7 +35,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   readonly exchange: Exchange;
   /** Made for the slot's first request that takes an item. */
   #take: ItemTake | undefined;
-  isAlone = true;
+  isExclusive = true;
   /** Whether a login is still to be computed. */
   #isLoginOpen = false;
   #endpoint: Endpoint | undefined;
@@ -75,7 +75,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     }
     this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
     this.#endpoint = undefined;
-    this.isAlone = true;
+    this.isExclusive = true;
     const match = this.#router.match(request, this);
     if (match === undefined) return this.#refuseUnknown();
     const { groups } = services.access;
@@ -88,7 +88,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     if (endpoint.furtherContentBytes > 0) exchange.permitContent(endpoint.furtherContentBytes);
     const login = this.#loginFor(endpoint);
     this.#isLoginOpen = login !== undefined && this.#mustLogIn(login, endpoint);
-    this.isAlone = this.#mustBeAlone(endpoint);
+    this.isExclusive = this.#mustBeAlone(endpoint);
     const isStarting = services.cluster.nodeState === 'STARTING';
     if (isStarting && !match.isServedWhileStarting) return this.#refuseWhileStarting();
     if (browser === undefined && request.unservedHost === undefined) return true;
@@ -131,7 +131,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     return hidesItem ? this.#describe(this.nameEnd) : this.describe();
   }
 
-  hurry(): void {
+  finishNow(): void {
     this.#take?.hurry();
   }
 
