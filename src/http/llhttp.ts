@@ -199,7 +199,8 @@ export class Llhttp {
   /** Returns the bytes that are missing of the content, or of the present chunk. */
   expectedBytes(pointer: number): number {
     const at = (pointer >> 2) + CONTENT_LENGTH_WORD;
-    const [low, high] = [this.#words[at] as number, this.#words[at + 1] as number];
+    const low = this.#words[at] as number;
+    const high = this.#words[at + 1] as number;
     return (low >>> 0) + (high >>> 0) * 2 ** 32;
   }
 

@@ -33,8 +33,18 @@ export function runPiece(
   end: number,
   responses: number,
 ): OutputPiece {
-  const none = { pinned: undefined, dependency: undefined, item: undefined };
-  return { bytes, start, end, runStart: start, runCount: 1, responses, isUnderWay: false, ...none };
+  return {
+    bytes,
+    start,
+    end,
+    pinned: undefined,
+    runStart: start,
+    runCount: 1,
+    responses,
+    isUnderWay: false,
+    dependency: undefined,
+    item: undefined,
+  };
 }
 
 /** Returns a piece for a long value, which is sent without a copy. */
@@ -44,10 +54,20 @@ export function pinnedPiece(
   end: number,
   pinned: Pinned,
 ): OutputPiece {
-  const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
-  const rest = { pinned, ...run, dependency: undefined, item: undefined };
-  if (pinned.isCounted) return { bytes, start, end, ...rest };
-  return { bytes: bytes.subarray(start, end), start: 0, end: end - start, ...rest };
+  const { isCounted } = pinned;
+  return {
+    // An uncounted piece has a view of its own, because its whole buffer is counted (countedBytes).
+    bytes: isCounted ? bytes : bytes.subarray(start, end),
+    start: isCounted ? start : 0,
+    end: isCounted ? end : end - start,
+    pinned,
+    runStart: -1,
+    runCount: 0,
+    responses: 0,
+    isUnderWay: false,
+    dependency: undefined,
+    item: undefined,
+  };
 }
 
 /** Returns the memory that only this piece retains, in bytes; constant while the piece exists. */

@@ -113,7 +113,8 @@ export class ResponseQueue implements BudgetUser {
     if (this.#runBuffer !== buffer || used > buffer.length) assert.fail('room for a response');
     this.#runEnd = used;
     if (isFinal) this.#runResponses++;
-    const [dependency, item] = [this.#dependency, this.#item];
+    const dependency = this.#dependency;
+    const item = this.#item;
     if (dependency === undefined && item === undefined) return;
     this.#cut(dependency, item);
     this.#dependency = undefined;
@@ -344,9 +345,12 @@ export class ResponseQueue implements BudgetUser {
   }
 
   #assertPieces(): void {
-    const counts = { bytes: this.#pieceBytes, copiedBytes: this.#copiedBytes };
-    const left = { delayed: this.delayedCount, items: this.#itemCount };
-    assertPieces(this.#pieces, { ...counts, ...left });
+    assertPieces(this.#pieces, {
+      bytes: this.#pieceBytes,
+      copiedBytes: this.#copiedBytes,
+      delayed: this.delayedCount,
+      items: this.#itemCount,
+    });
   }
 
   /** Releases a piece that is no longer needed. */
