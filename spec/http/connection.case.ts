@@ -1,4 +1,4 @@
-/** What a connection does beyond single requests: waiting, ending, back-pressure, delays. */
+/** The behaviour of connections beyond single requests: waiting, ending, back-pressure, delays. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -9,11 +9,11 @@ import { type createTestServer, LaterDelay, type TestServer } from './test-serve
 
 const MEBIBYTE = 1048576;
 
-/** `name` says on which servers; `open` makes one. */
+/** `name` describes the servers; `open` creates one. */
 export function connectionCases(name: string, open: typeof createTestServer): void {
   describe(name, () => {
     describe('a request that waits', () => {
-      it('holds back what stands behind it, and all are answered in order', () => {
+      it('holds back later requests, and all are answered in order', () => {
         const { socket, statuses, responses, another, clock } = client(open());
         const other = another();
         socket.receive(poll('q') + post('maps/m/k', 'v') + get('maps/m/k'));
@@ -28,7 +28,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.equal(responses()[2]?.body, 'v');
       });
 
-      it('is answered 204 when its time has passed', () => {
+      it('is answered 204 after its timeout', () => {
         const { socket, statuses, clock } = client(open());
         socket.receive(poll('q', 3) + LIVE);
         clock.advance(2999);
@@ -38,7 +38,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.deepEqual(statuses(), [204, 200]);
       });
 
-      it('is answered 204 at the end of input, and polls behind it take nothing', () => {
+      it('is answered 204 at the end of input, and later polls take nothing', () => {
         const { socket, statuses, another, clock } = client(open());
         const offerer = another();
         socket.receive(poll('q') + post('maps/m/k', 'v') + poll('filled'));
@@ -51,7 +51,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.equal(offerer.responses()[1]?.body, '1');
       });
 
-      it('closes the connection when more than 64 KiB come behind it', () => {
+      it('closes the connection when more than 64 KiB follow it', () => {
         const within = client(open());
         within.socket.receive(poll('q') + LIVE);
         within.socket.receive(Buffer.alloc(65536 - LIVE.length, 0x78));
@@ -62,7 +62,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert(beyond.socket.isDestroyed);
       });
 
-      it('closes the connection when more than pipeline-max requests come behind it', () => {
+      it('closes the connection when more than pipeline-max requests follow it', () => {
         const limits = { pipelineMax: 10 };
         for (const request of [LIVE, post('maps/m/k', 'value'), get('maps/m/\x80\xff')]) {
           for (const pieces of [1, 1000]) {
@@ -101,7 +101,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
     });
 
     describe('the end of a connection', () => {
-      it('comes after the responses to what arrived whole', () => {
+      it('follows the responses to all complete requests', () => {
         const { socket, statuses } = client(open());
         socket.receive(LIVE + LIVE);
         socket.receiveEnd();
@@ -109,7 +109,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert(socket.writableEnded);
       });
 
-      it('tells a client that stops within a request', () => {
+      it('sends a refusal to a client that stops within a request', () => {
         const { socket, statuses, another } = client(open());
         socket.receive(
           `${LIVE}POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabc`,
@@ -121,7 +121,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.deepEqual(other.statuses(), [204]);
       });
 
-      it('drops what still comes for two seconds, then closes', () => {
+      it('discards input for two seconds, then closes', () => {
         const { socket, statuses, clock } = client(open());
         socket.receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
         socket.receive(LIVE);
@@ -132,7 +132,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert(socket.isDestroyed);
       });
 
-      it('comes with a failure of the handler, which is told once and answered 500', () => {
+      it('follows a failure of the handler, which is reported once and answered 500', () => {
         const { socket, statuses, served, failures } = client(open());
         served.get = () => {
           throw new Error('broken');
@@ -147,7 +147,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
     describe('content that is announced', () => {
       const head = 'POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n';
 
-      it('is asked for, once, before it is read', () => {
+      it('is invited, once, before it is read', () => {
         const { socket, statuses } = client(open());
         socket.receive(`${head}Content-Length: 3\r\n\r\n`);
         assert.deepEqual(statuses(), [100]);
@@ -155,7 +155,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.deepEqual(statuses(), [100, 200]);
       });
 
-      it('is not asked for when the request is refused, and the connection ends', () => {
+      it('is not invited when the request is refused, and the connection ends', () => {
         const { socket, responses } = client(open());
         socket.receive(`${head}Content-Length: 1001\r\n\r\n`);
         assert.equal(responses()[0]?.status, 413);
@@ -163,7 +163,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert(socket.writableEnded);
       });
 
-      it('is dropped up to 1 MiB when it is not wanted, also in chunks', () => {
+      it('is dropped up to 1 MiB when it is unwanted, also in chunks', () => {
         const { socket, statuses } = client(open());
         socket.receive('POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
         const chunk = `8000\r\n${'x'.repeat(32768)}\r\n`;
@@ -176,7 +176,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
     });
 
     describe('back-pressure', () => {
-      it('stops running requests while a client takes nothing, and goes on when it does', async () => {
+      it('stops running requests while a client reads nothing, and continues when it does', async () => {
         const { socket, statuses, another, server, clock } = client(open({ bodyBytesMax: 65536 }));
         another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
         let run = 0;
@@ -194,7 +194,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.equal(statuses().length, 40);
       });
 
-      it('sends a long value in pieces from where it lies, and what follows after it', async () => {
+      it('sends a long value in pieces without a copy, and later responses after it', async () => {
         const { socket, responses, another } = client(open({ bodyBytesMax: 300_000 }));
         const value = Array.from({ length: 300_000 }, (_, at) => String(at % 10)).join('');
         const writer = another();
@@ -208,8 +208,8 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
     });
 
-    describe('answers that are delayed', () => {
-      /** Holds a partition's answers beyond what is durable. */
+    describe('delayed responses', () => {
+      /** Delays the responses that depend on changes not yet durable. */
       function hold(server: TestServer, delay: LaterDelay) {
         const durable = server.engine.sequences();
         const holder: ResponseDelay = {
@@ -226,7 +226,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         };
       }
 
-      it('leave when their partition is durable, in order, and later requests run meanwhile', () => {
+      it('are sent in order when their partition is durable, and later requests run meanwhile', () => {
         const delay = new LaterDelay();
         const server = open({}, { delay });
         const { sync } = hold(server, delay);
@@ -251,7 +251,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.deepEqual(statuses(), [200, 200]);
       });
 
-      it('delay reads of what is not durable, and no others', () => {
+      it('include reads of changes that are not durable, and no other reads', () => {
         const delay = new LaterDelay();
         const server = open({}, { delay });
         const { sync } = hold(server, delay);
@@ -272,7 +272,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.equal(answered(), 51);
       });
 
-      it('stop the reading when pipeline-max of them wait', () => {
+      it('stop reading when pipeline-max of them wait', () => {
         const delay = new LaterDelay();
         const server = open({ pipelineMax: 10 }, { delay });
         const { sync } = hold(server, delay);
@@ -289,7 +289,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.equal(statuses().length, 12);
       });
 
-      it('end the connection only when they have left', () => {
+      it('end the connection only after they have been sent', () => {
         const delay = new LaterDelay();
         const server = open({}, { delay });
         const { sync } = hold(server, delay);
@@ -302,8 +302,8 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
     });
 
-    describe('a polled item whose answer is delayed', () => {
-      /** A server with a queue of two items that what may leave is decided for. */
+    describe('a polled item whose response is delayed', () => {
+      /** A server with a queue of two items, and control over when its responses may be sent. */
       function held(first = 'first') {
         const sink = new DelayingSink(0);
         const delay = new LaterDelay();
@@ -326,14 +326,14 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
           const other = client(server);
           other.socket.receive(poll('q', 0));
           sync();
-          // A long value leaves in parts.
+          // A long value is sent in parts.
           await nextTurn();
           return other.responses()[0]?.body.toString();
         };
         return { server, sync, polled };
       }
 
-      it('is delivered when it may leave, and later requests run meanwhile', async () => {
+      it('is delivered when it may be sent, and later requests run meanwhile', async () => {
         const { server, sync, polled } = held();
         const { socket, responses } = client(server);
         socket.receive(poll('q', 0) + poll('q', 30) + LIVE);
@@ -347,7 +347,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
 
       for (const length of [5, 100_000]) {
-        it(`of ${length} bytes comes back when the connection is closed first`, async () => {
+        it(`of ${length} bytes returns when the connection is closed first`, async () => {
           const { server, sync, polled } = held('f'.repeat(length));
           const { socket } = client(server);
           socket.receive(poll('q', 0));
@@ -357,7 +357,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
           assert.equal(await polled(), 'second');
         });
 
-        it(`of ${length} bytes comes back when the client ends its side, which is answered 204`, async () => {
+        it(`of ${length} bytes returns when the client ends its side, which is answered 204`, async () => {
           const { server, sync, polled } = held('f'.repeat(length));
           const before = server.server.inFlight.usedBytes;
           const { socket, statuses } = client(server);
@@ -375,7 +375,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         });
       }
 
-      it('goes to whoever waits for it', () => {
+      it('is delivered to a waiting poll when it returns', () => {
         const { server, sync } = held();
         const gone = client(server);
         gone.socket.receive(poll('q', 0) + poll('q', 0));

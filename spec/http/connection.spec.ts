@@ -1,4 +1,4 @@
-/** Connections on engines that answer at once, and on ones that answer later. */
+/** Connections with engines that return results immediately, and with engines that return them later. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -15,8 +15,8 @@ for (const [mode, isOrdered] of MODES) {
   );
 }
 
-describe('on an engine that answers at once, a connection', () => {
-  it('takes nothing for a client that has gone', () => {
+describe('a connection with an engine that returns results immediately', () => {
+  it('takes nothing for a disconnected client', () => {
     const { socket, another, clock } = client();
     const [second, offerer] = [another(), another()];
     socket.receive(poll('q'));
@@ -28,7 +28,7 @@ describe('on an engine that answers at once, a connection', () => {
     assert.equal(second.responses()[0]?.body, 'item');
   });
 
-  it('lets go of a long value when its client has gone', async () => {
+  it('releases a long value when its client has disconnected', async () => {
     const { socket, another, engine } = client(createTestServer({ bodyBytesMax: 300_000 }));
     const writer = another();
     writer.socket.receive(post('maps/m/k', 'v'.repeat(300_000)));
@@ -43,7 +43,7 @@ describe('on an engine that answers at once, a connection', () => {
     assert(engine.memoryBytes < before + 50_000);
   });
 
-  it('reads nothing more from the answer on that makes pipeline-max of them wait', () => {
+  it('reads nothing more once pipeline-max responses wait', () => {
     const sink = new DelayingSink(0);
     const delay = new LaterDelay();
     const server = createTestServer({ pipelineMax: 10 }, { sinks: [sink], delay });

@@ -1,4 +1,4 @@
-/** Buffers for contents: long enough and hardly longer, one owner each, reused, few kept. */
+/** Buffers for contents: sufficient but hardly longer, each with one owner, reused, few retained. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ import { createTestServer } from './test-server.ts';
 const MIB = 1_048_576;
 
 describe('a buffer for content', () => {
-  it('is long enough, hardly longer, and nobody else’s, whatever is taken and given back', () => {
+  it('is sufficient, hardly longer, and not shared, in any order of acquiring and releasing', () => {
     const bytes = fc.oneof(
       fc.integer({ min: 1, max: 2 * MIB }),
       fc.integer({ min: 4090, max: 4100 }),
@@ -36,7 +36,7 @@ describe('a buffer for content', () => {
     );
   });
 
-  it('is used again for contents of about its length', () => {
+  it('is reused for contents of similar length', () => {
     const buffers = new ContentBuffers();
     const buffer = buffers.acquire(65_000);
     buffers.release(buffer);
@@ -45,7 +45,7 @@ describe('a buffer for content', () => {
     assert.notEqual(buffers.acquire(50_000), buffer);
   });
 
-  it('is of its content’s length and not kept where that is short or very long', () => {
+  it('has exactly the length of a short or very long content, and is not retained', () => {
     const buffers = new ContentBuffers();
     for (const bytes of [4095, MIB + 1]) {
       const buffer = buffers.acquire(bytes);
@@ -55,7 +55,7 @@ describe('a buffer for content', () => {
     }
   });
 
-  it('is kept as long as no more than 4 MiB are', () => {
+  it('is retained up to a total of 4 MiB', () => {
     const buffers = new ContentBuffers();
     const some = Array.from({ length: 6 }, () => buffers.acquire(MIB));
     for (const each of some) buffers.release(each);
@@ -66,8 +66,8 @@ describe('a buffer for content', () => {
   });
 });
 
-describe('buffers that are spare', () => {
-  it('go for one of another length when there is no room for it, the shortest and longest, too', () => {
+describe('spare buffers', () => {
+  it('are freed for one of another length when there is no room, including the shortest and longest', () => {
     const buffers = new ContentBuffers();
     for (const bytes of [MIB, 4096, MIB]) {
       const some = Array.from({ length: (4 * MIB) / bytes }, () => buffers.acquire(bytes));
@@ -81,8 +81,8 @@ describe('buffers that are spare', () => {
   });
 });
 
-describe('contents that arrive in parts', () => {
-  it('are stored as sent, whatever comes between them on other connections', () => {
+describe('contents received in parts', () => {
+  it('are stored as sent, whatever other connections send in between', () => {
     const bytes = fc.oneof(
       fc.integer({ min: 1, max: 65_000 }),
       fc.integer({ min: 20_000, max: 20_480 }),
@@ -119,7 +119,7 @@ describe('contents that arrive in parts', () => {
   });
 });
 
-/** A content whose every part tells the index and the position. */
+/** Returns a content in which every part contains the index and the position. */
 function contentOf(index: number, bytes: number): string {
   return Array.from({ length: Math.ceil(bytes / 8) }, (_, word) =>
     `${index}`.padStart(2, '0').concat(`${word}`.padStart(6, '0')),

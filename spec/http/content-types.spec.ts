@@ -1,4 +1,4 @@
-/** Stored content types in responses: one that is no field's value is left out, wherever it came from. */
+/** Stored content types in responses: an invalid field value is omitted, whatever its source. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FOREVER } from '../../src/engine/engine.ts';
@@ -9,7 +9,7 @@ import { createTestServer } from './test-server.ts';
 const SPLIT = 'text/html\r\nSet-Cookie: a=b\r\n\r\n<script>';
 const none = { onAnswer() {} };
 
-/** A server whose engine was given that type, as a log or a program may do. */
+/** A server whose engine stores this type, as a log or a program may cause. */
 function served(type: string, length = 5) {
   let warnings = 0;
   const test = createTestServer({}, { onBadType: () => warnings++ });
@@ -28,13 +28,13 @@ describe('a stored content type', () => {
     ['that is too long', 't'.repeat(50_000)],
   ] as const) {
     for (const version of ['1.1', '1.0']) {
-      it(`${name} is left out of a response of HTTP/${version}`, () => {
+      it(`${name} is omitted from a response of HTTP/${version}`, () => {
         for (const length of [5, 70_000]) {
           const { socket, warnings } = served(type, length);
           const of = (request: string) => request.replace('HTTP/1.1', `HTTP/${version}`);
           socket.receive(of(get('maps/m/k')));
           const [head = '', body = ''] = socket.text.split('\r\n\r\n');
-          // A long value is written piece by piece.
+          // A long value is written in pieces.
           const isPart = /^v+$/.test(body) && body.length <= length;
           assert.match(head, /^HTTP\/1\.1 200 OK\r\n/);
           assert.match(head, new RegExp(`\r\nContent-Length: ${length}`));
@@ -46,7 +46,7 @@ describe('a stored content type', () => {
     }
   }
 
-  it('is left out also of a polled item, and between types that are sent', () => {
+  it('is also omitted for a polled item, and between types that are sent', () => {
     const { socket, warnings, another, engine } = served(SPLIT);
     engine.set(span('m'), span('good'), span('v'), span('a/b;\tc="d"'), FOREVER, undefined, none);
     const third = another();

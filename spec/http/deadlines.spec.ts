@@ -4,7 +4,7 @@ import { Deadlines } from '../../src/http/deadlines.ts';
 import { FakeClock } from '../fake-clock.ts';
 
 describe('Deadlines', () => {
-  it('tell each owner once, at the moment set last', () => {
+  it('call each owner once, at the time set last', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
     const told: [string, number][] = [];
@@ -23,7 +23,7 @@ describe('Deadlines', () => {
     assert.equal(clock.timerCount, 0);
   });
 
-  it('let an owner set its deadline again when it is told', () => {
+  it('let an owner set its deadline again during the call', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
     let told = 0;
@@ -38,7 +38,7 @@ describe('Deadlines', () => {
     assert.equal(told, 10);
   });
 
-  it('forget an owner that has left, also when its place is taken again', () => {
+  it('do not call an owner that has left, even when its place is reused', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
     const told: string[] = [];
@@ -53,7 +53,7 @@ describe('Deadlines', () => {
     assert.deepEqual(told, ['next']);
   });
 
-  it('has room for as many owners as come', () => {
+  it('have room for any number of owners', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
     let told = 0;

@@ -1,6 +1,6 @@
 /**
- * A random client of a server that is stopped: requests that were read, that are kept, or that the system
- * has not handed over; a reader of any speed; and a client that may go on sending.
+ * A random client of a server that is stopped: requests that were read, are in the backlog, or are still
+ * in the kernel; a reader of any speed; a client that may continue to send.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -9,14 +9,14 @@ import { type ReadResponse, readResponses } from './response-reader.ts';
 import { get, LIVE, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
-/** Lengths of values; a response with the last one has to wait for the reader. */
+/** Lengths of values, in bytes; a response with the last one has to wait for the reader. */
 const LENGTHS = [0, 100, 20_000, 250_000];
-/** The most that the system keeps, as far as the server knows. */
+/** The kernel's receive buffer, as the server assumes it, in bytes. */
 const BUFFER_BYTES_MAX = 20_000;
-/** A round takes fewer. */
+/** Limit for the steps of a round. */
 const STEPS_MAX = 50_000;
 
-/** Checks that all requests received before the stop are answered, in order, and that the connection ends. */
+/** Checks that all requests received before the stop are answered in order, and the connection ends. */
 export function checkDrain(seed: number): void {
   const random = new Random(seed);
   const server = createTestServer({ bodyBytesMax: LENGTHS.at(-1)! });
@@ -75,7 +75,7 @@ function check(responses: readonly ReadResponse[], wanted: readonly number[], ea
 
 const LIVE_LENGTH = -1;
 
-/** A random request; notes the length of the value that it gets. */
+/** Returns a random request, and records the length of the value that it reads. */
 function requestOf(random: Random, wanted: number[]): string {
   const kind = random.below(60);
   const length = LENGTHS[kind === 0 ? 3 : kind < 4 ? 2 : kind < 20 ? 1 : 0]!;

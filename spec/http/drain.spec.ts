@@ -1,5 +1,5 @@
 /**
- * The end of a server: the requests it still accepts and answers, the connections it keeps, and how
+ * Draining a server: the requests it still accepts and answers, the connections it keeps open, and for how
  * long.
  */
 import assert from 'node:assert/strict';
@@ -15,14 +15,14 @@ import { client, get, LIVE, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
 const LAST_REQUEST_MS = 1000;
-/** Length of a value that pauses reading until the client has taken most of it. */
+/** Length of a value that pauses reading until the client has read most of it, in bytes. */
 const VALUE_BYTES = 2_000_000;
 const ROUNDS = 20;
 const SEED = Number(process.env.DRAIN_SEED ?? Date.now() % 1_000_000_000);
 
 type Client = ReturnType<typeof client>;
 
-/** The server is stopped, and drains once the sockets have been read, with these connections. */
+/** Stops the server, which drains with these connections once the sockets have been read. */
 function drain(...clients: readonly Client[]): void {
   for (const { clock, connection } of clients) {
     connection.onStop();
@@ -40,7 +40,7 @@ function connections({ responses }: Client): (string | undefined)[] {
 }
 
 describe('A connection of a server that drains', () => {
-  it('ends at once where its last request came more than a second ago', () => {
+  it('ends immediately if its last request was received more than a second ago', () => {
     for (const [idleMs, isEnded] of [
       [LAST_REQUEST_MS - 1, false],
       [LAST_REQUEST_MS, true],
@@ -58,7 +58,7 @@ describe('A connection of a server that drains', () => {
     }
   });
 
-  it('has the next answer say that it is the last, and ends', () => {
+  it('ends after the next response, which announces that it is the last', () => {
     const other = client();
     other.socket.receive(LIVE);
     drain(other);
@@ -69,7 +69,7 @@ describe('A connection of a server that drains', () => {
     assert(other.socket.writableEnded);
   });
 
-  it('answers all that comes in one turn after the other, and says with the last that it is', () => {
+  it('answers all requests received in consecutive turns; only the last response announces the end', () => {
     const other = client();
     drain(other);
     for (const piece of [LIVE, LIVE + LIVE, LIVE]) {
@@ -81,7 +81,7 @@ describe('A connection of a server that drains', () => {
     assert.deepEqual(connections(other), [undefined, undefined, undefined, 'close']);
   });
 
-  it('answers what is behind a full read in the socket', async () => {
+  it('answers requests left in the socket by a full read', async () => {
     const other = client();
     const length = READ_BYTES_MAX / 64;
     const padding = 'x'.repeat(length - LIVE.length - 'X: \r\n'.length);
@@ -97,7 +97,7 @@ describe('A connection of a server that drains', () => {
     assert.deepEqual(connections(other), [...Array(128).fill(undefined), 'close']);
   });
 
-  it('ends with what it answers when a second has passed, whatever comes', () => {
+  it('ends with the first response after a second, whatever is received', () => {
     const other = client();
     drain(other);
     for (let turn = 0; turn < 100; turn++) {
@@ -111,7 +111,7 @@ describe('A connection of a server that drains', () => {
     assert.deepEqual(says, [...Array(says.length - 1).fill(undefined), 'close']);
   });
 
-  it('finishes the request that it is within, saying so', () => {
+  it('finishes the request being received, and announces the end', () => {
     const busy = client();
     busy.socket.receive(post('maps/m/k', 'abc').slice(0, -2));
     drain(busy);
@@ -123,7 +123,7 @@ describe('A connection of a server that drains', () => {
     busy.another().socket.receive(get('maps/m/k'));
   });
 
-  it('keeps the bytes of its last request while the socket is read', () => {
+  it('retains the bytes of its last request while the socket is read', () => {
     const other = client();
     drain(other);
     other.socket.receive(post('maps/m%61p/k%2565y', 'value'));
@@ -137,7 +137,7 @@ describe('A connection of a server that drains', () => {
     assert.equal(reader.responses()[0]?.body, 'value');
   });
 
-  it('answers polls that wait 204 and all that was received behind them; the last says so', () => {
+  it('answers waiting polls 204, and all later requests; the last response announces the end', () => {
     const polling = client();
     polling.socket.receive(poll('q') + LIVE + poll('q'));
     drain(polling);
@@ -147,7 +147,7 @@ describe('A connection of a server that drains', () => {
     assert(polling.socket.writableEnded);
   });
 
-  it('whose client was slow to take its answers ends once they are taken', async () => {
+  it('ends after a slow client has read its responses', async () => {
     const slow = client(createTestServer({ bodyBytesMax: 65536 }));
     slow.another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
     slow.socket.isStuck = true;
@@ -164,7 +164,7 @@ describe('A connection of a server that drains', () => {
     assert.equal(connections(slow).at(-1), 'close');
   });
 
-  it('that is closed while the socket is read is forgotten', () => {
+  it('is forgotten if it is closed while the socket is read', () => {
     const other = client();
     drain(other);
     other.socket.receive(LIVE);
@@ -180,19 +180,19 @@ describe('The requests that were received before a server is stopped', () => {
     for (let round = 0; round < ROUNDS; round++) checkDrain(SEED + round);
   });
 
-  /** A client that takes what it is sent a piece at a time, and six values that it has asked for. */
+  /** A client that reads its responses in pieces, and has requested six values. */
   function slowClient() {
     const server = createTestServer({ bodyBytesMax: VALUE_BYTES });
     const slow = client(server, new FakeSocket((run) => server.clock.endOfTurn(run)));
     slow.another().socket.receive(post('maps/m/k', 'v'.repeat(VALUE_BYTES)));
     slow.socket.isStuck = true;
-    // The first pauses reading; the system keeps the rest.
+    // The first value pauses reading; the rest remains in the kernel.
     for (let request = 0; request < 6; request++) slow.socket.receive(get('maps/m/k'));
     assert(slow.socket.isPaused);
     return slow;
   }
 
-  /** Takes pieces, each in a turn that takes so many milliseconds. */
+  /** Reads pieces, one per turn; each turn takes this many ms. */
   function take({ socket, clock }: Client, pieces: number, ms: number): void {
     for (let piece = 0; piece < pieces; piece++) {
       socket.take();
@@ -201,7 +201,7 @@ describe('The requests that were received before a server is stopped', () => {
     }
   }
 
-  it('are answered to a slow reader, also those that the system had not handed over', () => {
+  it('are answered to a slow reader, including those still in the kernel', () => {
     const slow = slowClient();
     drain(slow);
     take(slow, 1000, 70);
@@ -210,7 +210,7 @@ describe('The requests that were received before a server is stopped', () => {
     assert(slow.socket.writableEnded);
   });
 
-  it('are all that a slow reader gets that goes on sending', () => {
+  it('are the only ones answered to a slow reader that continues to send', () => {
     const slow = slowClient();
     drain(slow);
     for (let piece = 0; !slow.socket.writableEnded; piece++) {
@@ -223,7 +223,7 @@ describe('The requests that were received before a server is stopped', () => {
     assert.equal(connections(slow).at(-1), 'close');
   });
 
-  it('are answered where other connections run first for longer than a second', () => {
+  it('are answered even if other connections run first for over a second', () => {
     const many = client();
     many.socket.receive(LIVE.repeat(1000));
     drain(many);
@@ -234,7 +234,7 @@ describe('The requests that were received before a server is stopped', () => {
     assert.deepEqual(connections(many), [...Array(999).fill(undefined), 'close']);
   });
 
-  it('are counted, with their bytes, where they are cut off', () => {
+  it('are counted, with their bytes, if they are cut off', () => {
     const slow = slowClient();
     const left = slow.connection.cutOff();
     assert.equal(left?.requests, 1);
@@ -251,7 +251,7 @@ describe('The requests that were received before a server is stopped', () => {
   });
 });
 
-/** A client that connects, sends, and reads up to the end. */
+/** A client that connects, sends, and reads to the end. */
 function asking(port: number, request: string): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
@@ -264,7 +264,7 @@ function asking(port: number, request: string): Promise<string> {
   });
 }
 
-/** A bound server on the machine's clock. */
+/** A listening server with the machine's clock. */
 async function listening() {
   const { server } = createTestServer({}, { clock: new SystemClock() as unknown as FakeClock });
   const { port } = await server.listen('127.0.0.1', 0);
@@ -272,7 +272,7 @@ async function listening() {
 }
 
 describe('A server that drains', () => {
-  it('accepts what the kernel has taken by then, and answers it', async () => {
+  it('accepts and answers connections already in the kernel', async () => {
     const { server, port } = await listening();
     const answers = Promise.all(Array.from({ length: 100 }, () => asking(port, LIVE)));
     // A connected client may have a connection that the server has not accepted.
@@ -281,7 +281,7 @@ describe('A server that drains', () => {
     for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 200 OK/);
   });
 
-  it('refuses connections once it has', async () => {
+  it('refuses connections afterwards', async () => {
     const { server, port } = await listening();
     await server.drain();
     assert.match(await asking(port, LIVE), /ECONNREFUSED/);
@@ -299,7 +299,7 @@ describe('A server that drains', () => {
     assert.equal(clock.timerCount, 0);
   });
 
-  it('stops accepting after a second, though each turn brings another', async () => {
+  it('stops accepting after a second, even if every turn brings another connection', async () => {
     const { server, clock } = createTestServer();
     const { port } = await server.listen('127.0.0.1', 0);
     const drained = server.drain();
@@ -320,7 +320,7 @@ describe('A server that drains', () => {
     for (const answer of (await Promise.all(answers)).slice(0, -2)) assert.match(answer, /^HTTP/);
   });
 
-  it('cuts off those that it has accepted and not opened when it is to end at once', async () => {
+  it('cuts off connections accepted but not opened when it is aborted', async () => {
     const { server, port } = await listening();
     const answer = asking(port, LIVE);
     while (server.connectionCount < 1) await nextTurn();

@@ -1,7 +1,7 @@
 /**
- * A socket in memory for the HTTP engine's tests. Bytes sent are kept. Bytes received are emitted at
- * once, or, while the socket is paused, after it is resumed. The kernel takes everything unless told
- * otherwise. No time passes and no turn.
+ * An in-memory socket for the specs of the HTTP server. Sent bytes are recorded. Received bytes are emitted
+ * immediately or, if the socket is paused, when it is resumed. The kernel accepts everything unless set
+ * otherwise. No time and no turn of the event loop passes.
  */
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -15,9 +15,9 @@ export class FakeSocket extends EventEmitter {
   writableEnded = false;
   isDestroyed = false;
   isPaused = false;
-  /** While true, no written bytes are taken. */
+  /** Whether written bytes are not accepted. */
   isStuck = false;
-  /** What was written and not taken: how much, and whom to tell. */
+  /** Unaccepted writes: their lengths and callbacks. */
   /** Bytes received while the socket was paused. */
   readonly #unread: Buffer[] = [];
   readonly #waiting: { length: number; readonly callback: (() => void) | undefined }[] = [];
@@ -25,18 +25,18 @@ export class FakeSocket extends EventEmitter {
   readonly #defer: (run: () => void) => void;
   #onFinish = (): void => {};
 
-  /** `defer` runs the socket's work of a later turn: reading on, calling back for taken bytes. */
+  /** `defer` runs the socket's work of a later turn: further reads, and callbacks for accepted bytes. */
   constructor(defer: (run: () => void) => void = (run) => process.nextTick(run)) {
     super();
     this.#defer = defer;
   }
 
-  /** As the type that a connection asks for. */
+  /** The socket with the type that a connection requires. */
   get socket(): Socket {
     return this as unknown as Socket;
   }
 
-  /** The bytes sent so far, one character a byte. */
+  /** The bytes sent so far, one character per byte. */
   get text(): string {
     return Buffer.concat(this.sent).toString('latin1');
   }
@@ -50,14 +50,14 @@ export class FakeSocket extends EventEmitter {
     return !this.isStuck;
   }
 
-  /** The kernel takes all bytes written; the socket calls back. */
+  /** Makes the kernel accept all written bytes, and calls back. */
   unstick(): void {
     this.isStuck = false;
     while (this.#waiting.length > 0) this.take();
     this.emit('drain');
   }
 
-  /** The kernel takes the oldest bytes written and not taken. */
+  /** Makes the kernel accept the oldest unaccepted bytes. */
   take(): void {
     const first = this.#waiting.shift();
     this.writableLength -= first?.length ?? 0;
@@ -86,7 +86,7 @@ export class FakeSocket extends EventEmitter {
     this.emit('close');
   }
 
-  /** The client sends these bytes; they come as a socket reads them, 64 KiB at most at once. */
+  /** Receives bytes from the client, as a socket reads them: at most 64 KiB at a time. */
   receive(bytes: Buffer | string): void {
     const all = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     for (let at = 0; at < all.length; at += READ_BYTES_MAX) {
@@ -103,7 +103,7 @@ export class FakeSocket extends EventEmitter {
     }
   }
 
-  /** The client has sent all that it will send. */
+  /** Ends the client's side. */
   receiveEnd(): void {
     this.emit('end');
   }

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { client, get, LIVE, post, postHead } from './test-client.ts';
 
 describe('an allocation that fails inside a callback of the parser', () => {
-  it('ends the connection of its request alone', () => {
+  it('ends only the connection of its request', () => {
     const { socket, server, failures, another } = client();
     const { buffers } = server.inFlight;
     const other = another();
@@ -32,7 +32,7 @@ describe('an allocation that fails inside a callback of the parser', () => {
     assert.equal(server.connectionCount, 0);
   });
 
-  it('does so, too, where the head is in two pieces', () => {
+  it('also does so if the head is in two pieces', () => {
     const { socket, server, failures, another } = client();
     const { allocUnsafeSlow } = Buffer;
     Buffer.allocUnsafeSlow = () => {

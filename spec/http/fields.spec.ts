@@ -1,4 +1,4 @@
-/** The fields that decide, and the syntax of their values. */
+/** The header fields that affect a request, and the syntax of their values. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fields from '../../src/http/fields.ts';
@@ -12,7 +12,7 @@ function over<Result>(
 }
 
 describe('fieldOf', () => {
-  it('knows the deciding fields in any case, and no others of their length', () => {
+  it('recognises these fields, ignoring case, and no others of the same length', () => {
     assert.equal(over('HoSt', fields.fieldOf), fields.HOST);
     assert.equal(over('EXPECT', fields.fieldOf), fields.EXPECT);
     assert.equal(over('content-type', fields.fieldOf), fields.CONTENT_TYPE);
@@ -43,7 +43,7 @@ describe('fieldOf', () => {
 });
 
 describe('isHost', () => {
-  it('takes names, addresses, literals, with and without a port, and nothing', () => {
+  it('accepts names, addresses and literals, with and without a port, and the empty value', () => {
     for (const host of [
       '',
       'x',
@@ -58,7 +58,7 @@ describe('isHost', () => {
     }
   });
 
-  it('refuses what is no host', () => {
+  it('refuses invalid hosts', () => {
     const wrong = [
       'a b',
       'a/b',
@@ -77,7 +77,7 @@ describe('isHost', () => {
 });
 
 describe('trimmedEnd', () => {
-  it('leaves trailing blanks and tabs out, and no more than there are', () => {
+  it('excludes all trailing blanks and tabs, within the value', () => {
     assert.equal(over('a \t ', fields.trimmedEnd), 3);
     assert.equal(over(' \t', fields.trimmedEnd), 2);
     assert.equal(over('', fields.trimmedEnd), 2);

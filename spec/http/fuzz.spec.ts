@@ -1,4 +1,4 @@
-/** The fuzzer for a few seconds, and what it has found. FUZZ_SEED repeats a run. */
+/** Runs the fuzzer for a few seconds, and the cases it has found earlier. FUZZ_SEED repeats a run. */
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type FuzzCase, FuzzTarget, fuzzCase } from './fuzz.ts';
@@ -7,7 +7,7 @@ import { LIVE } from './test-client.ts';
 
 const CASES = 20_000;
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
-/** Of each mode of an engine that answers later. */
+/** Number of cases for each mode of a late engine. */
 const LATE_CASES = 1500;
 const EVERY_BYTE = [-1];
 
@@ -45,7 +45,7 @@ describe('the HTTP engine', () => {
     it(`holds: ${title}`, () => new FuzzTarget().check(found));
   }
 
-  it(`reads ${CASES} random connections of seed ${SEED} as the standard says, in any pieces`, () => {
+  it(`reads ${CASES} random connections of seed ${SEED} as the standard requires, split anywhere`, () => {
     const target = new FuzzTarget();
     const property = fc.property(fuzzCase, (each) => target.check(each));
     fc.assert(property, { numRuns: CASES, seed: SEED });

@@ -1,11 +1,11 @@
 /**
- * Random bytes against parser and connection: what clients send, well-formed, mutated or random, in
- * random pieces, and what must hold for all of it.
+ * Fuzzes the parser and the connection with well-formed, mutated and random bytes, in
+ * random pieces, and checks what must hold for all of them.
  *
- * Two servers with the same past get the same bytes, one in one piece, the other in several: they
- * must run the same requests and answer alike. What they run must be what the letter of RFC 9112
- * makes of the bytes. Every answer is well-formed and of the table below, no handler fails, and when
- * the client ends its side the connection ends.
+ * Two servers with the same history get the same bytes, one in one piece, the other in several: they
+ * must run the same requests and respond equally. The requests must be those that RFC 9112, read
+ * literally, finds in the bytes. Every response is well-formed and in the table below, no handler fails,
+ * and the connection ends when the client ends its side.
  */
 import assert from 'node:assert';
 import fc from 'fast-check';
@@ -18,11 +18,11 @@ import { readRequests } from './request-reader.ts';
 import { readResponses } from './response-reader.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
-/** The answers that there are to what a client may send here. */
+/** The possible statuses of responses to these clients. */
 const FINAL = [200, 204, 400, 403, 404, 405, 408, 413, 414, 415, 417, 431, 501, 503, 505];
 /** What bytes that are no request are answered: which of them tells how far they were read. */
 const REFUSALS = [400, 408, 413, 414, 431, 505];
-/** Small, so that few bytes go beyond them. */
+/** Small limits, which few bytes exceed. */
 const LIMITS = { headerBytesMax: 200, targetBytesMax: 100, bodyBytesMax: 60 };
 
 /** Longer than every time limit and every poll. */
@@ -30,32 +30,32 @@ const SILENCE_MS = 200_000;
 /** In so many steps, each of which ends its turns. */
 const SILENCE_STEPS = 25;
 
-/** What a client sends, one character a byte, and where it is cut. */
+/** The bytes that a client sends, one character per byte, and where they are split. */
 export interface FuzzCase {
   readonly text: string;
-  /** Offsets modulo the text's length; one alone that is below zero cuts at every byte. */
+  /** Offsets modulo the text's length; a single negative one splits at every byte. */
   readonly cuts: readonly number[];
-  /** What comes behind the text. */
+  /** The end that follows the text. */
   readonly end: End;
 }
 
 /** The client ends its side, or is silent until every limit has passed, or resets the connection. */
 type End = 'end' | 'silence' | 'reset';
 
-/** Two servers, for any number of cases one after the other. */
+/** Two servers, for any number of consecutive cases. */
 export class FuzzTarget {
   readonly #whole: RecordingServer;
   readonly #split: RecordingServer;
   readonly #isLate: boolean;
 
-  /** `late`: the second server is on an engine that answers later, where given. */
+  /** `late`: the late engine of the second server, if any. */
   constructor(late?: LateOptions) {
     this.#isLate = late !== undefined;
     this.#whole = new RecordingServer();
     this.#split = new RecordingServer(late);
   }
 
-  /** Throws AssertionError where something does not hold. */
+  /** Throws AssertionError if something does not hold. */
   check({ text, cuts, end }: FuzzCase): void {
     const whole = this.#whole.receive([text], end);
     const split = this.#split.receive(pieces(text, cuts), end);
@@ -64,7 +64,7 @@ export class FuzzTarget {
       assert(requests.length <= wanted.length, 'no request that is not one by the letter');
       // Content of a request that has been answered, and is then no content, is the silent end.
       const isAnsweredEarly = requests.at(-1)?.body === undefined;
-      // Nothing is run for a client that has gone.
+      // Nothing is run for a disconnected client.
       const isComplete = requests.length === wanted.length || end === 'reset';
       assert(isComplete || hasSaidClose || isAnsweredEarly, 'no request unanswered');
       for (const [index, request] of requests.entries()) {
@@ -73,7 +73,7 @@ export class FuzzTarget {
         if (request.body !== undefined) assert.equal(request.body, wanted[index]?.body);
       }
     }
-    // Whether content is asked for, and the end where it is not, depends on how the bytes come.
+    // Whether content is invited, and the end if it is not, depends on how the bytes are split.
     if (/100-continue/i.test(text)) return;
     assert.deepEqual(split.requests, whole.requests);
     const [refusal, other] = [whole.statuses.at(-1) ?? 0, split.statuses.at(-1) ?? 0];
@@ -84,9 +84,9 @@ export class FuzzTarget {
   }
 }
 
-/** A request that a server began to run: without its body where that did not come whole. */
+/** A request that a server began to run; without its body if that was incomplete. */
 interface Run {
-  /** Empty for one that nothing here serves. */
+  /** Empty for a method that is not served. */
   readonly method: string;
   readonly target: string;
   body: string | undefined;
@@ -94,10 +94,10 @@ interface Run {
 
 interface Seen {
   readonly text: string;
-  /** Of final responses. */
+  /** The statuses of final responses. */
   readonly statuses: readonly number[];
   readonly requests: readonly Run[];
-  /** Whether the last response tells that the connection ends. */
+  /** Whether the last response announces the end of the connection. */
   readonly hasSaidClose: boolean;
 }
 
@@ -144,7 +144,7 @@ class RecordingServer implements Application {
     };
   }
 
-  /** The pieces on a connection of their own, which then ends; what became of them. */
+  /** Sends the pieces on a new connection, which then ends. Returns the outcome. */
   receive(pieces: readonly string[], end: End): Seen {
     this.#exchange([FORGET], 'end');
     this.#requests = [];
@@ -163,7 +163,7 @@ class RecordingServer implements Application {
     const socket = new FakeSocket((run) => clock.endOfTurn(run));
     this.#server.connect(socket);
     for (const piece of pieces) socket.receive(piece);
-    // What an engine answers at once is answered by now.
+    // An engine that is not late has returned its results by now.
     if (this.#isLate) clock.settle();
     if (end === 'end') socket.receiveEnd();
     else if (end === 'reset') socket.destroy();
@@ -184,7 +184,7 @@ class RecordingServer implements Application {
   }
 }
 
-/** A later answer has a later date, and may tell that it is the connection's last one. */
+/** A later response has a later date, and may announce that it is the connection's last. */
 function withoutTime(text: string): string {
   return text.replaceAll('Connection: close\r\n', '').replaceAll(/^Date: .*\r\n/gm, '');
 }
@@ -212,7 +212,7 @@ const FIELDS = ['Content-Type: a/b', 'Content-Type:', 'Expect: 100-continue', 'E
   ['Content-Length: 0', 'Transfer-Encoding: chunked', 'Transfer-Encoding: gzip', 'Host: y'],
   ['Content-Encoding: gzip', 'X: y', `X: ${'y'.repeat(150)}`, 'X:', 'Content-Length: 3'],
 );
-/** What breaks parsers, put anywhere. */
+/** Fragments that break parsers, inserted anywhere. */
 const TOKENS = [
   '\r\n',
   '\r',
@@ -255,7 +255,7 @@ const FORGET =
 const target = fc.constantFrom(...TARGETS);
 
 /**
- * A request by its target. Most are what they should be: one with one thing wrong reaches further
+ * Returns a request by its target. Most are well-formed: a request with a single fault reaches further
  * than noise.
  */
 const requestTo = fc
@@ -274,7 +274,7 @@ const requestTo = fc
 
 const request = fc.tuple(requestTo, target).map(([to, target]) => to(target));
 
-/** The same request again and again, but for its target. */
+/** Returns requests that differ only in their targets. */
 const series = fc
   .tuple(requestTo, fc.array(target, { minLength: 3, maxLength: 5 }))
   .map(([to, targets]) => targets.map(to));
@@ -285,7 +285,7 @@ const mutation = fc.tuple(
   fc.oneof(fc.constantFrom(...TOKENS), fc.nat(255).map(String.fromCharCode)),
 );
 
-/** A few requests, whole, mutated or mixed with noise. */
+/** Returns a few requests: intact, mutated or mixed with noise. */
 const text = fc.oneof(
   { weight: 1, arbitrary: series.map((all) => all.join('')) },
   { weight: 2, arbitrary: mutated(series, 2) },

@@ -1,7 +1,7 @@
 /**
- * An application whose requests are answered on a test's command. Paths: `/late/NAME` may be under way
- * beside others, `/alone/NAME` not, `/now/TEXT` is answered while it runs; `/throws` throws there,
- * `/stream` begins a stream. The answer to a request is its name, or the text that the test gives.
+ * An application whose requests are answered at a spec's command. Paths: `/late/NAME` may be under way
+ * with others, `/alone/NAME` may not, `/now/TEXT` is answered while it runs, `/throws` throws then,
+ * `/stream` begins a stream. The response to a request is its name, or a text that the spec passes.
  */
 import { Span } from '../../src/base/span.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
@@ -19,21 +19,21 @@ import { type ReadResponse, readResponses } from './response-reader.ts';
 const NO_TYPE = new Span();
 
 export class HeldApplication implements Application {
-  /** Requests that have begun and are not answered, by name. */
+  /** Unanswered requests that have begun, by name. */
   readonly underWay = new Map<string, HeldHandler>();
   /** Names in the order in which they began. */
   readonly begun: string[] = [];
   readonly streams: ResponseStream[] = [];
-  /** Whether requests are answered 204 when their client has gone or sends no more. */
+  /** Whether requests are answered 204 when their client has disconnected or sends no more. */
   hurries = true;
-  /** How often a stream was notified of room. */
+  /** Number of times that a stream was notified of room. */
   roomCount = 0;
 
   open(exchange: Exchange): RequestHandler {
     return new HeldHandler(this, exchange);
   }
 
-  /** Answers the request that has begun under that name. */
+  /** Answers the begun request with this name. */
   answer(name: string, body = name): void {
     const handler = this.underWay.get(name);
     if (handler === undefined) throw new Error(`no request ${name} is under way`);
@@ -140,7 +140,7 @@ export function heldServer(limits: Partial<HttpLimits> = {}): HeldServer {
   return { application, server, clock, failures, client };
 }
 
-/** A GET of the path, with further field lines. */
+/** Returns a GET of the path, with further field lines. */
 export function request(path: string, fieldLines = '', method = 'GET'): string {
   return `${method} ${path} HTTP/1.1\r\nHost: x\r\n${fieldLines}\r\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * The memory that connections hold for half a head, for a poll that waits, and for requests that wait: its
- * share of the budget for bytes in flight, and what happens where that has no room.
+ * The memory that connections hold for incomplete heads, waiting polls and waiting requests: its share of
+ * the budget for bytes in flight, and the behaviour if the budget has no room.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -15,12 +15,12 @@ import { createTestServer, type TestServer } from './test-server.ts';
 const FREE_BYTES = 4096;
 const PATIENCE_MS = 5000;
 const LONG = 'x'.repeat(20_000);
-/** Half a head whose target alone is in memory, with that many bytes. */
+/** An incomplete head of which only the target, of this many bytes, is in memory. */
 const half = (targetBytes: number): string => `GET /${'t'.repeat(targetBytes - 1)}`;
-/** What a poll keeps of its head. */
+/** The part of its head that a poll retains. */
 const pathOf = (queue: string): string => `/grid/rest/queues/${queue}/30`;
 
-/** A server whose budget has room for 100,000 bytes, 50,000 of these for heads and polls. */
+/** A server with a budget of 100,000 bytes, 50,000 of them for heads and polls. */
 function small(): TestServer {
   return createTestServer({ bodyBytesMax: 100_000, inFlightBytesMax: 100_000 });
 }
@@ -29,8 +29,8 @@ function pollWithLogin(queue: string): string {
   return poll(queue).replace('Host: ', `Authorization: Basic ${LONG}\r\nHost: `);
 }
 
-describe('half a head', () => {
-  it('takes what exceeds 4 KiB out of the budget, until it is whole or its client goes', () => {
+describe('an incomplete head', () => {
+  it('reserves the bytes beyond 4 KiB, until it is complete or its client disconnects', () => {
     const server = createTestServer();
     const { inFlight } = server.server;
     for (const [bytes, taken] of [
@@ -51,7 +51,7 @@ describe('half a head', () => {
     }
   });
 
-  it('has a buffer that is longer than needed by a quarter at most, however it arrives', () => {
+  it('has a buffer at most a quarter longer than needed, however it is received', () => {
     for (const pieceBytes of [1, 100, 1460, 20_000]) {
       const server = createTestServer();
       const { socket } = client(server);
@@ -70,7 +70,7 @@ describe('half a head', () => {
     }
   });
 
-  it('is counted with its fields, and as long as its content is under way', () => {
+  it('is counted with its fields, and while its content is under way', () => {
     const server = createTestServer();
     const { inFlight } = server.server;
     const { socket, statuses } = client(server);
@@ -86,7 +86,7 @@ describe('half a head', () => {
     assert.equal(inFlight.usedBytes, 0);
   });
 
-  it('is refused with 503 where half of the budget is used up, and its connection ends', () => {
+  it('is refused with 503 if half of the budget is used up, and its connection ends', () => {
     const server = small();
     const holders = [client(server), client(server)];
     for (const { socket } of holders) socket.receive(half(29_096));
@@ -111,7 +111,7 @@ describe('half a head', () => {
     );
   });
 
-  it('is refused, too, where its content is under way, or all of the budget is used up', () => {
+  it('is also refused if its content is under way, or the whole budget is used up', () => {
     const server = small();
     const body = client(server);
     body.socket.receive(`${postHead('maps/m/k', 90_000)}x`);
@@ -128,7 +128,7 @@ describe('half a head', () => {
     assert.deepEqual(body.statuses(), []);
   });
 
-  it('leaves nothing in memory when it is whole, neither with its connection nor without', () => {
+  it('leaves nothing in memory once it is complete, whether its connection ends or not', () => {
     const server = createTestServer();
     client(server).socket.receive(`${half(30_000)} HTTP/1.1\r\nHost: x\r\n\r\n`);
     const before = bufferBytes();
@@ -145,7 +145,7 @@ describe('half a head', () => {
   });
 });
 
-/** Bytes of all buffers that are in use. The second collection waits for the buffers of the first one. */
+/** Returns the bytes of all live buffers. The second collection waits for the buffers of the first. */
 function bufferBytes(): number {
   collectGarbage();
   collectGarbage();
@@ -153,7 +153,7 @@ function bufferBytes(): number {
 }
 
 describe('a head that makes room', () => {
-  /** Clients with a content and a head under way, and a head that came later, of that many bytes each. */
+  /** Clients with a content, a head and a later head under way, of this many bytes each. */
   function crowd(contentBytes: number, headBytes: number) {
     const server = small();
     const [content, head, young] = [client(server), client(server), client(server)];
@@ -169,7 +169,7 @@ describe('a head that makes room', () => {
     return { server, content, head, refuse, statuses };
   }
 
-  it('is the one that moved least, of contents and heads under way for five seconds: 408', () => {
+  it('is the one that moved least, among contents and heads under way for five seconds: 408', () => {
     for (const [contentBytes, ended] of [
       [20_000, [[], [408], []]],
       [5000, [[408], [], []]],
@@ -183,7 +183,7 @@ describe('a head that makes room', () => {
     }
   });
 
-  it('is a head where only half of the budget is used up', () => {
+  it('is a head if only half of the budget is used up', () => {
     const { refuse, statuses, server } = crowd(0, 30_000);
     client(server).socket.receive(half(20_000));
     server.clock.advance(10);
@@ -191,7 +191,7 @@ describe('a head that makes room', () => {
     assert.deepEqual(statuses(), [[], [408], []]);
   });
 
-  it('is none that moves: its later bytes count, and those of its content', () => {
+  it('is never one that progresses: its later bytes count, and those of its content', () => {
     const server = createTestServer({ bodyBytesMax: 200_000, inFlightBytesMax: 250_000 });
     const [still, moving] = [client(server), client(server)];
     const head = `POST /grid/rest/maps/m/${LONG} HTTP/1.1\r\nHost: x\r\n`;
@@ -206,7 +206,7 @@ describe('a head that makes room', () => {
     assert.deepEqual([still.statuses(), moving.statuses()], [[408], []]);
   });
 
-  it('is counted anew where the connection has sent another one since', () => {
+  it('is counted from the beginning if the connection has sent another one since', () => {
     const server = small();
     const { socket, statuses } = client(server);
     socket.receive(half(30_000));
@@ -220,8 +220,8 @@ describe('a head that makes room', () => {
   });
 });
 
-describe('a poll that waits', () => {
-  it('keeps its path, neither its query nor its fields', () => {
+describe('a waiting poll', () => {
+  it('retains its path, but not its query or fields', () => {
     const server = createTestServer();
     const { inFlight } = server.server;
     client(server).socket.receive(poll('q'));
@@ -238,7 +238,7 @@ describe('a poll that waits', () => {
     assert.equal(pollers[0]?.responses()[0]?.body, 'item');
   });
 
-  it('takes what its path has beyond 4 KiB out of the budget, until it is answered', () => {
+  it('reserves the bytes of its path beyond 4 KiB, until it is answered', () => {
     const server = createTestServer();
     const { inFlight } = server.server;
     const [answered, gone] = [client(server), client(server)];
@@ -253,7 +253,7 @@ describe('a poll that waits', () => {
     assert.equal(inFlight.usedBytes, 0);
   });
 
-  it('is refused with 503 where half of the budget is used up, unless an item is there', () => {
+  it('is refused with 503 if half of the budget is used up, unless there is an item', () => {
     const server = small();
     const waiting = [client(server), client(server), client(server)];
     for (const { socket } of waiting) socket.receive(poll(LONG));
@@ -274,7 +274,7 @@ describe('a poll that waits', () => {
     );
   });
 
-  it('keeps no credentials where it begins to wait after a login', async () => {
+  it('retains no credentials if it begins to wait after a login', async () => {
     const held = lateLogins();
     const { socket } = client(held.server);
     socket.receive(held.call + pollWithLogin(LONG) + pollWithLogin('behind'));
@@ -301,8 +301,8 @@ function lateLogins() {
   return { server, letIn, call: post('management/cluster/state', 'dev&') };
 }
 
-describe('requests behind a poll', () => {
-  it('take what exceeds 4 KiB out of the budget, until they run', () => {
+describe('requests after a waiting poll', () => {
+  it('reserve the bytes beyond 4 KiB, until they run', () => {
     const server = createTestServer();
     const { inFlight } = server.server;
     const { socket, statuses } = client(server);
@@ -314,7 +314,7 @@ describe('requests behind a poll', () => {
     assert.equal(inFlight.usedBytes, 0);
   });
 
-  it('end the connection where half of the budget is used up; the poll takes no item', () => {
+  it('end the connection if half of the budget is used up; the poll takes no item', () => {
     const server = small();
     const first = client(server);
     first.socket.receive(poll('q') + 'x'.repeat(50_000));
@@ -331,7 +331,7 @@ describe('requests behind a poll', () => {
     assert.equal(other.responses()[1]?.body, '1');
   });
 
-  it('are in one buffer, however small the pieces are that they arrive in', () => {
+  it('are in one buffer, however small the received pieces are', () => {
     const server = createTestServer();
     const before = process.memoryUsage().heapUsed;
     const waiting = Array.from({ length: 20 }, () => client(server));
@@ -347,7 +347,7 @@ describe('requests behind a poll', () => {
 });
 
 describe('requests that wait for others', () => {
-  it('are counted beside the budget, so that contents have room, and are not refused', async () => {
+  it('are counted separately, so that contents have room and are not refused', async () => {
     const guarded = lateLogins();
     const { inFlight } = guarded.server.server;
     const { socket, statuses } = client(guarded.server);
@@ -363,7 +363,7 @@ describe('requests that wait for others', () => {
     assert.equal(inFlight.unreadBytes, 0);
   });
 
-  it('end a reader that has taken little where they are too many', () => {
+  it('end a slow reader if they are too many', () => {
     const server = small();
     client(server).socket.receive(post('maps/m/k', 'v'.repeat(60_000)));
     const readers = Array.from({ length: 3 }, () => client(server));
@@ -381,7 +381,7 @@ describe('requests that wait for others', () => {
     );
   });
 
-  it('do not let others run first where there is no room for them meanwhile', () => {
+  it('do not let others run first if there is no room to store them', () => {
     for (const isFull of [false, true]) {
       const held = heldServer();
       const { inFlight } = held.server;
@@ -398,7 +398,7 @@ describe('requests that wait for others', () => {
 });
 
 describe('requests under way together', () => {
-  it('have their heads where one of them came in parts, and begins later', () => {
+  it('have intact heads if one of them is received in parts and begins later', () => {
     const held = heldServer();
     const { application, clock, server } = held;
     const { socket, bodies } = held.client();
@@ -416,7 +416,7 @@ describe('requests under way together', () => {
     assert.equal(server.inFlight.unreadBytes, 0);
   });
 
-  it('are few where their heads are long; those behind wait, and are counted', () => {
+  it('are few if their heads are long; later ones wait, and are counted', () => {
     const held = heldServer();
     const { application, clock, server } = held;
     const { socket, bodies } = held.client();
@@ -435,7 +435,7 @@ describe('requests under way together', () => {
 });
 
 describe('the budget', () => {
-  it('has all its bytes again when random clients with little room have gone', async () => {
+  it('is unused after random clients with little room have disconnected', async () => {
     const seed = Number(process.env.FUZZ_SEED ?? 1);
     const random = new Random(seed);
     for (let round = 0; round < 10; round++) {
@@ -476,7 +476,7 @@ describe('the budget', () => {
   });
 });
 
-/** A part of a request or some requests; the next part may not fit it. */
+/** Returns a part of a request, or some requests; the next part may not continue it. */
 function randomBytes(random: Random): string {
   const long = 'x'.repeat(random.below(16_000));
   const requests = [

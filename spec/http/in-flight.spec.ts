@@ -1,5 +1,5 @@
 /**
- * The budget for bytes in flight over all connections: requests that get some, are refused, or are
+ * The budget for bytes in flight over all connections: requests that use it, are refused, or are
  * ended.
  */
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ function crowd() {
 }
 
 describe('content under way', () => {
-  it('is refused 503 when its announced length does not fit, and taken when it does', () => {
+  it('is refused with 503 when its announced length does not fit, and accepted when it does', () => {
     const { socket, another } = crowd();
     const [second, beyond, within] = [another(), another(), another()];
     socket.receive(`${postHead('maps/m/k', 1000)}x`);
@@ -31,7 +31,7 @@ describe('content under way', () => {
     assert.deepEqual(second.statuses(), []);
   });
 
-  it('that was refused is dropped, and the connection goes on', () => {
+  it('is dropped after a refusal, and the connection continues', () => {
     const { socket, another, statuses } = crowd();
     const others = [another(), another()];
     for (const other of others) other.socket.receive(postHead('maps/m/other', 1000));
@@ -40,7 +40,7 @@ describe('content under way', () => {
     assert.deepEqual(statuses(), [503, 200, 204]);
   });
 
-  it('needs nothing when it comes whole with its head, in chunks, too', () => {
+  it('needs nothing when it is received completely with its head, even in chunks', () => {
     const { socket, another, statuses, server } = crowd();
     for (const other of [another(), another()]) other.socket.receive(postHead('maps/m/k', 1000));
     assert(server.inFlight.isFull);
@@ -50,7 +50,7 @@ describe('content under way', () => {
     assert.deepEqual(statuses(), [200, 200]);
   });
 
-  it('in chunks takes what its buffer does, and is refused when that no longer fits', () => {
+  it('in chunks uses as much as its buffer, and is refused when that no longer fits', () => {
     const server = createTestServer({ bodyBytesMax: 20_000, inFlightBytesMax: 20_000 });
     const { socket, statuses } = client(server);
     socket.receive(
@@ -70,7 +70,7 @@ describe('content under way', () => {
     assert.deepEqual(statuses(), [503, 200]);
   });
 
-  it('is asked for only when there is room', () => {
+  it('is invited only when there is room', () => {
     const { socket, another, statuses } = crowd();
     for (const other of [another(), another()]) other.socket.receive(postHead('maps/m/k', 1000));
     socket.receive(postHead('maps/m/k', 3, 'Expect: 100-continue\r\n'));
@@ -78,7 +78,7 @@ describe('content under way', () => {
     assert(socket.writableEnded);
   });
 
-  it('gives back what it took: at its end, when it is refused, when its client goes', () => {
+  it('releases its bytes at its end, when it is refused, and when its client disconnects', () => {
     const { socket, another, server } = crowd();
     const [gone, long, expecting] = [another(), another(), another()];
     socket.receive(postHead('maps/m/k', 1000));
@@ -95,7 +95,7 @@ describe('content under way', () => {
 });
 
 describe('content that makes room', () => {
-  it('is the one with the fewest bytes of those under way for five seconds: 408', () => {
+  it('is the one with the fewest bytes among those under way for five seconds: 408', () => {
     const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 3000 });
     const [many, few, young] = [client(server), client(server), client(server)];
     many.socket.receive(`${postHead('maps/m/k', 1000)}xxx`);
@@ -120,7 +120,7 @@ describe('content that makes room', () => {
     assert.deepEqual(next.statuses(), [200]);
   });
 
-  it('is none that has 64 KiB', () => {
+  it('is never one that moved 64 KiB', () => {
     const limits = { bodyBytesMax: 100_000, inFlightBytesMax: 200_000 };
     for (const [bytes, statuses] of [
       [65535, [408]],
@@ -138,7 +138,7 @@ describe('content that makes room', () => {
     }
   });
 
-  it('is one that has 64 KiB, once these came longer than five seconds ago', () => {
+  it('may be one that moved 64 KiB more than five seconds ago', () => {
     const server = createTestServer({ bodyBytesMax: 200_000, inFlightBytesMax: 400_000 });
     const [idle, moving] = [client(server), client(server)];
     for (const { socket } of [idle, moving]) {
@@ -164,7 +164,7 @@ describe('content that makes room', () => {
   });
 });
 
-/** Senders with the whole budget, each with this much sent at once; a writer beside them. */
+/** Senders that use the whole budget, each with this many bytes sent at once, and another writer. */
 function letsWrite(count: number, length: number, sent: number): void {
   const server = createTestServer({ bodyBytesMax: length, inFlightBytesMax: 16 * length });
   const { clock } = server;
@@ -187,7 +187,7 @@ function letsWrite(count: number, length: number, sent: number): void {
   assert(written > 0);
 }
 
-describe('answers that wait for their clients', () => {
+describe('responses that wait for slow readers', () => {
   const VALUE = 'v'.repeat(60_000);
 
   function readers(count: number, inFlightBytesMax: number) {
@@ -201,7 +201,7 @@ describe('answers that wait for their clients', () => {
     return { ...server, reading, another: () => client(server) };
   }
 
-  it('are in the budget as long as they wait', async () => {
+  it('are counted in the budget while they wait', async () => {
     const { server, reading } = readers(2, 268_435_456);
     const [first, second] = reading;
     assert(server.inFlight.usedBytes > 1_500_000, `${server.inFlight.usedBytes} used`);
@@ -213,7 +213,7 @@ describe('answers that wait for their clients', () => {
     assert.equal(first?.statuses().length, 17);
   });
 
-  it('end with their connection when content is refused for them and they stay', () => {
+  it('end with their connection when content is refused because of them and they do not progress', () => {
     const { server, reading, clock, another } = readers(2, 1_800_000);
     assert(reading.every(({ socket }) => !socket.isPaused));
     const [first, second] = reading;
@@ -235,7 +235,7 @@ describe('answers that wait for their clients', () => {
     assert(server.inFlight.usedBytes > 0);
   });
 
-  it('end with it, too, when much was taken, but longer than five seconds ago', () => {
+  it('also end with it when much was read, but more than five seconds ago', () => {
     const { reading, clock, another } = readers(2, 1_800_000);
     const [first, second] = reading;
     for (let piece = 0; piece < 3; piece++) first?.socket.take();
@@ -245,7 +245,7 @@ describe('answers that wait for their clients', () => {
     assert.deepEqual([first?.socket.isDestroyed, second?.socket.isDestroyed], [true, false]);
   });
 
-  it('stop the reading of those connections alone when they fill it', async () => {
+  it('stop reading only on their own connections when they use up the budget', async () => {
     const { server, reading, clock, another } = readers(100, 1_000_000);
     assert(server.inFlight.isFull);
     assert(server.inFlight.usedBytes < 100 * 3 * 65_536, `${server.inFlight.usedBytes} used`);
@@ -267,10 +267,10 @@ describe('answers that wait for their clients', () => {
   });
 });
 
-describe('values that servers keep', () => {
+describe("values stored by the engine's servers", () => {
   const LONG = 'v'.repeat(100_000);
 
-  /** A member whose long values are memory of the answer's own, as those of servers are. */
+  /** A member whose long values are memory of the response, like values from the engine's servers. */
   function onServers(inFlightBytesMax: number) {
     return createTestServer(
       { bodyBytesMax: LONG.length, inFlightBytesMax },
@@ -278,7 +278,7 @@ describe('values that servers keep', () => {
     );
   }
 
-  it('are in the budget until they are taken, unlike those of the member', async () => {
+  it('are counted in the budget until they are read, unlike those of the member', async () => {
     for (const [server, counted] of [
       [onServers(1_000_000), 2 * LONG.length],
       [createTestServer({ bodyBytesMax: LONG.length }), 0],
@@ -296,7 +296,7 @@ describe('values that servers keep', () => {
     }
   });
 
-  it('are given back where the client goes before they are taken', () => {
+  it('are released if the client disconnects before they are read', () => {
     const server = onServers(1_000_000);
     const { socket } = client(server);
     socket.receive(post('maps/m/k', LONG));
@@ -333,7 +333,7 @@ describe('values that servers keep', () => {
   });
 });
 
-/** Passes everything on; what is pinned is told to be counted nowhere. */
+/** Passes everything on, and marks pinned values as not counted elsewhere. */
 class UncountedPins {
   readonly engine: Engine;
 

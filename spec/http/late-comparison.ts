@@ -1,4 +1,4 @@
-/** Random requests to a server on a late engine, and to one on the embedded engine. */
+/** Compares random requests to a server with a late engine and to one with the embedded engine. */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { MemoryStorage } from '../persistence/memory-storage.ts';
@@ -8,10 +8,10 @@ import { lateServer } from './late-server.ts';
 import { assertSame, dateless, scriptsOf } from './random-requests.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
-/** So many at once: behind a poll that waits a client may send only 64 KiB. */
+/** Requests sent at once: after a waiting poll a client may send only 64 KiB. */
 const ROUND = 4000;
 
-/** Compares the answers to so many requests, and sees that nothing is left of them. */
+/** Compares the responses to this many requests, and checks that nothing is left in use. */
 export function compareAnswers(seed: number, requests: number, isOrdered: boolean): void {
   for (const [each, count] of rounds(seed, requests)) compareRound(each, count, isOrdered);
 }
@@ -33,7 +33,7 @@ function compareRound(seed: number, requests: number, isOrdered: boolean): void 
   assert.equal(late.server.inFlight.usedBytes, 0);
 }
 
-/** The same where all is synced, with `persistence.sync: always`, before it is answered. */
+/** Compares them with `persistence.sync: always`, where each change is synced before its response. */
 export async function compareSyncedAnswers(
   seed: number,
   requests: number,
@@ -52,7 +52,7 @@ async function compareSyncedRound(
   const scripts = scriptsOf(seed, requests);
   const plain = sync(createTestServer(), scripts, new Random(seed));
   const always = [{ key: 'persistenceSync', text: 'always' }] as const;
-  // On a disk of that size segments are short.
+  // On a disk of this size segments are short.
   const storage = new MemoryStorage(new Random(seed), undefined, 2 ** 26);
   const member = storedMember(storage, always, undefined, { isOrdered, seed });
   await member.serve();
@@ -65,7 +65,7 @@ async function compareSyncedRound(
   assert.equal(member.server.server.slots.usedCount, 0);
 }
 
-/** Sends all, in pieces that the random numbers choose; the same numbers, the same pieces. */
+/** Sends all requests, in pieces that the seed determines. */
 function* pieces(scripts: readonly (readonly string[])[], random: Random) {
   const left = scripts.map((requests, client) => ({ client, text: requests.join('') }));
   while (left.length > 0) {
@@ -78,7 +78,7 @@ function* pieces(scripts: readonly (readonly string[])[], random: Random) {
   }
 }
 
-/** The texts that the clients have got in the end. */
+/** Returns the texts that the clients have received. */
 function sync(
   server: TestServer,
   scripts: readonly (readonly string[])[],
@@ -126,7 +126,7 @@ async function begin(
   return sockets;
 }
 
-/** How many final responses the server has made from now on. */
+/** Counts the final responses of the server from now on. */
 function countAnswers({ server }: TestServer): () => number {
   let count = 0;
   server.observe = () => {

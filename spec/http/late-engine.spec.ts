@@ -1,5 +1,5 @@
 /**
- * The HTTP engine and the REST interface on an engine that answers later, ordered and not: their
+ * The HTTP server and the REST interface with a late engine, ordered and not: their
  * responses are the same bytes as with the embedded engine.
  */
 import assert from 'node:assert/strict';
@@ -14,15 +14,15 @@ import type { TestServer } from './test-server.ts';
 import { readVectors, VECTORS } from './vector.ts';
 import { forgetMaps, runVector } from './vector-run.ts';
 
-/** Requests are split at so many places. */
+/** Number of places at which requests are split. */
 const SPLITS_MAX = 3;
-/** Of random ones; `make soak` has more. */
+/** Number of random requests; `make soak` has more. */
 const REQUESTS = 6000;
 const SYNCED_REQUESTS = 1600;
 const SEED = Number(process.env.LATE_SEED ?? Date.now() % 1_000_000_000);
 
 for (const [mode, isOrdered] of MODES) {
-  describe(`on an engine that answers later, ${mode}`, () => {
+  describe(`with a late engine, ${mode}`, () => {
     for (const name of readdirSync(VECTORS).sort()) {
       it(`the vectors of ${name} hold`, () => {
         const server = lateServer({ isOrdered });
@@ -33,7 +33,7 @@ for (const [mode, isOrdered] of MODES) {
       });
     }
 
-    it('32 pipelined GETs take at most two turns more than one', () => {
+    it('32 pipelined GETs take at most two turns more than a single one', () => {
       const turnsOf = (count: number): number => {
         const server = lateServer({ isOrdered, turns: 'next' });
         const socket = connect(server);
@@ -45,7 +45,7 @@ for (const [mode, isOrdered] of MODES) {
       assert(turnsOf(32) <= turnsOf(1) + 2, `${turnsOf(32)} turns, ${turnsOf(1)} for one`);
     });
 
-    it('40 kB pipelined behind an operation under way do no harm', () => {
+    it('40 kB pipelined after an operation under way do no harm', () => {
       const server = lateServer({ isOrdered });
       const socket = connect(server);
       const count = Math.ceil(40_000 / LIVE.length);
@@ -54,10 +54,10 @@ for (const [mode, isOrdered] of MODES) {
       assert.equal(readResponses(socket.text).length, count + 1);
     });
 
-    it(`random requests have the answers of the embedded engine (seed ${SEED})`, () =>
+    it(`random requests have the responses of the embedded engine (seed ${SEED})`, () =>
       compareAnswers(SEED, REQUESTS, isOrdered));
 
-    it(`so they have where all is synced before it is answered (seed ${SEED})`, () =>
+    it(`random requests have these responses with sync always (seed ${SEED})`, () =>
       compareSyncedAnswers(SEED, SYNCED_REQUESTS, isOrdered));
   });
 }

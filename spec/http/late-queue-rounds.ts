@@ -1,7 +1,7 @@
 /**
- * Rounds of queues over HTTP on an engine that answers later: clients that offer, poll with and without
- * a time limit, leave, end their side, are drained or meet PASSIVE, at every moment. Each item is
- * answered at most once, none is lost, and nothing is held or in use in the end.
+ * Rounds of queues over HTTP with a late engine: clients that offer, poll with and without
+ * a timeout, disconnect, end their side, are drained or meet PASSIVE, at any moment. Each item is
+ * delivered at most once, none is lost, and nothing is held or in use at the end.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -17,7 +17,7 @@ const CLIENTS = 5;
 const QUEUES = ['a', 'b', 'one-item'];
 const MINUTE_MS = 60_000;
 
-/** So many rounds, one a seed. Rejects with the seed of the first in which something does not hold. */
+/** Runs this many rounds, one per seed. Rejects with the seed of the first failure. */
 export async function runQueueRounds(
   first: number,
   count: number,
@@ -35,7 +35,7 @@ export async function runQueueRounds(
 
 interface Client {
   readonly socket: FakeSocket;
-  /** What it has sent, by request: an item that it offers, or undefined. */
+  /** The requests sent: the offered item of each, or undefined. */
   readonly sent: (string | undefined)[];
   hasEnded: boolean;
 }
@@ -107,7 +107,7 @@ class Round {
     else client.socket.destroy();
   }
 
-  /** A few requests in one piece, or in two. */
+  /** Sends a few requests in one piece, or in two. */
   #send(): void {
     const random = this.#random;
     const index = random.below(CLIENTS);
@@ -128,7 +128,7 @@ class Round {
     socket.receive(text.slice(cut));
   }
 
-  /** A client that has not ended, in that place; others stay in the list behind. */
+  /** Returns a client that has not ended; replaces an ended one, which stays later in the list. */
   #client(index: number): Client {
     const clients = this.#clients;
     const present = clients[index];
@@ -163,7 +163,7 @@ class Round {
     for (const item of surely) assert(seen.includes(item), `${item} is lost`);
   }
 
-  /** The items that are left in the queue. */
+  /** Returns the items left in the queue. */
   #left(queue: string): string[] {
     const { engine } = this.#server;
     const bytes = Buffer.from(queue);

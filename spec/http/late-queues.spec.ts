@@ -1,4 +1,4 @@
-/** A few rounds of queues on an engine that answers later; `make soak` has more. */
+/** A few rounds of queues with a late engine; `make soak` has more. */
 import { it } from 'node:test';
 import { runQueueRounds } from './late-queue-rounds.ts';
 import { MODES } from './late-server.ts';
@@ -6,14 +6,14 @@ import { MODES } from './late-server.ts';
 const ROUNDS = 50;
 const SEED = Number(process.env.LATE_SEED ?? Date.now() % 1_000_000_000);
 
-/** Seeds of rounds in which something did not hold once. */
+/** Seeds of rounds that have failed before. */
 const FOUND = [3517];
 
 for (const [mode, isOrdered] of MODES) {
-  it(`${ROUNDS} rounds on queues lose and double nothing, ${mode} (seeds from ${SEED})`, () =>
+  it(`${ROUNDS} rounds on queues neither lose nor duplicate items, ${mode} (seeds from ${SEED})`, () =>
     runQueueRounds(SEED, ROUNDS, isOrdered));
 
-  it(`so do rounds that found faults, ${mode}`, async () => {
+  it(`rounds that have failed before pass, ${mode}`, async () => {
     for (const seed of FOUND) await runQueueRounds(seed, 1, isOrdered);
   });
 }

@@ -1,4 +1,4 @@
-/** Test servers on an engine that answers in later turns, and ways to wait until nothing is under way. */
+/** Test servers with an engine that returns results in later turns, and ways to wait for its end. */
 import { Random } from '../../bench/harness.ts';
 import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
@@ -7,7 +7,7 @@ import type { Turns } from '../engine/late-lanes.ts';
 import type { FakeClock } from '../fake-clock.ts';
 import { createTestServer, type TestServer, type TestServerParts } from './test-server.ts';
 
-/** The partitions of a test server. */
+/** Number of partitions of a test server. */
 export const PARTITIONS = 7;
 
 export interface LateServer extends TestServer {
@@ -20,7 +20,7 @@ export interface LateOptions {
   readonly seed?: number;
 }
 
-/** An engine that answers later, on one with the partitions of a test server; open. */
+/** Returns an opened late engine, which wraps one with the partitions of a test server. */
 export function lateEngineOn(
   inside: EmbeddedEngine,
   clock: FakeClock,
@@ -45,7 +45,7 @@ export function lateServer(
   return { ...server, late: server.served as LateEngine };
 }
 
-/** One whose turns end by themselves whenever something has come: its answers look as if made at once. */
+/** A late server whose turns end after each input, so that its responses seem immediate. */
 export function settledServer(
   options: LateOptions,
   limits?: Partial<HttpLimits>,

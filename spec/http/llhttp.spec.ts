@@ -5,15 +5,15 @@ import { enlargeMemory, isCheckedModule, readModule } from '../../src/http/llhtt
 import { OK, type ParserListener } from '../../src/http/parser-listener.ts';
 
 describe('Llhttp', () => {
-  it('is the module that is known, and has its fields where they are read', () => {
+  it('is the checked module, with its fields at the offsets that are read', () => {
     assert(
       llhttp().isChecked,
-      'another module: with its fields where they were, its digest goes in',
+      'another module: if its fields have the same offsets, update the digest',
     );
     llhttp().checkLayout();
   });
 
-  it('refuses a layout with a field elsewhere, which it names', (context) => {
+  it('refuses a layout with a field at another offset, and names the field', (context) => {
     const wrong: readonly (readonly [keyof Llhttp, number, RegExp])[] = [
       ['execute', OK, /: a callback does not pause it after a head$/],
       ['resume', 0, /: byte 20 does not hold its position$/],
@@ -30,7 +30,7 @@ describe('Llhttp', () => {
     llhttp().checkLayout();
   });
 
-  it('refuses a module whose memory is another one, and says how', () => {
+  it('refuses a module with another memory, and names the difference', () => {
     const whole = readModule();
     assert.ok(isCheckedModule(whole));
     const memory = whole.indexOf(Buffer.from([5, 3, 1, 0, 2]));
@@ -49,7 +49,7 @@ describe('Llhttp', () => {
     }
   });
 
-  it('has its memory stay where it is for 30,000 connections, and goes on with more', () => {
+  it('keeps its memory for 30,000 connections, and works with more', () => {
     const parsers = llhttp();
     const { memory } = parsers;
     const pointers: number[] = [];
@@ -65,7 +65,7 @@ describe('Llhttp', () => {
     assert.equal(parsers.memory, before);
   });
 
-  it('goes on after a callback has thrown', () => {
+  it('continues after a callback has thrown', () => {
     const parsers = llhttp();
     const request = Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     const targets: number[] = [];

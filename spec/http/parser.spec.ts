@@ -19,7 +19,7 @@ async function answersTo(request: string, bodyBytesMax: number) {
 }
 
 describe('chunked content', () => {
-  it('may come in 200,000 chunks of one byte', async () => {
+  it('may have 200,000 chunks of one byte', async () => {
     const bytes = Array.from({ length: 200_000 }, (_, at) => String(at % 10));
     const chunks = bytes.map((byte) => `1\r\n${byte}\r\n`).join('');
     const [set, got] = await answersTo(`${CHUNKED}${chunks}0\r\n\r\n${GET}`, 200_000);

@@ -1,4 +1,4 @@
-/** A listener for probes: idle connections neither keep others out, nor stay for long. */
+/** A listener for probes: idle connections do not block others, and do not stay open for long. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { createTestServer } from './test-server.ts';
 const HALF = LIVE.slice(0, 20);
 
 describe('A listener that closes idle connections', () => {
-  it('has room for one more: the one that has been idle longest is closed', async () => {
+  it('accepts one more by closing the longest idle one', async () => {
     const { server, clock } = createTestServer({ connectionsMax: 3 }, { closesIdle: true });
     const { port } = await server.listen('127.0.0.1', 0);
     const opened: Socket[] = [];
@@ -41,10 +41,10 @@ describe('A listener that closes idle connections', () => {
   });
 });
 
-describe('A first request with a time limit of its own', () => {
+describe('A separate time limit for the first request', () => {
   const limits = { firstRequestTimeoutSeconds: 5, keepAliveTimeoutSeconds: 75 };
 
-  it('closes a connection without one, at the limit', () => {
+  it('closes a connection that has sent none', () => {
     const { socket, clock } = client(createTestServer(limits));
     clock.advance(4999);
     assert(!socket.writableEnded);
@@ -53,7 +53,7 @@ describe('A first request with a time limit of its own', () => {
     assert.equal(socket.text, '');
   });
 
-  it('includes its head: 408, also if that began late', () => {
+  it('includes its head: 408, even if it began late', () => {
     const { socket, clock, statuses } = client(createTestServer(limits));
     clock.advance(4000);
     socket.receive(HALF);
@@ -63,7 +63,7 @@ describe('A first request with a time limit of its own', () => {
     assert.deepEqual(statuses(), [408]);
   });
 
-  it('leaves the next request the usual limit', () => {
+  it('does not apply to the next request', () => {
     const { socket, clock, statuses } = client(createTestServer(limits));
     clock.advance(4999);
     socket.receive(get('maps/m/k'));

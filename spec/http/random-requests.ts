@@ -1,6 +1,6 @@
 /**
- * Random requests of many clients, each on names of its own, so that there is one right answer to each:
- * that of the embedded engine. Another engine has to have them, byte for byte.
+ * Random requests of many clients, each with its own names, so that each request has one right response:
+ * that of the embedded engine. Another engine must produce the same, byte for byte.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -9,14 +9,14 @@ import { get, LIVE, post } from './test-client.ts';
 
 const CLIENTS = 16;
 
-/** The requests of each client, in order: `requests` in all. */
+/** Returns the requests of each client, in order: `requests` in total. */
 export function scriptsOf(seed: number, requests: number): string[][] {
   const random = new Random(seed);
   const length = Math.ceil(requests / CLIENTS);
   return Array.from({ length: CLIENTS }, (_, client) => script(random, client, length));
 }
 
-/** Requests of one client, on names of its own. */
+/** Returns the requests of one client, with its own names. */
 function script(random: Random, client: number, length: number): string[] {
   return Array.from({ length }, () => requestOf(random, client));
 }
@@ -51,12 +51,12 @@ function requestOf(random: Random, client: number): string {
   }
 }
 
-/** What was received, but for Date, which may differ. */
+/** Returns the received text without Date, which may differ. */
 export function dateless(text: string): string {
   return text.replace(/\r\nDate: [^\r]+/g, '');
 }
 
-/** `texts`, `wanted`: what each client received, without Date. */
+/** `texts`, `wanted`: the texts that each client received, without Date. */
 export function assertSame(
   texts: readonly string[],
   wanted: readonly string[],

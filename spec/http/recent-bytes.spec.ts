@@ -6,7 +6,7 @@ import { RECENT_MS, RecentBytes } from '../../src/http/recent-bytes.ts';
 const STEP_MS = 250;
 
 describe('RecentBytes', () => {
-  it('counts all of the last five seconds, and nothing of more than a quarter of a second before', () => {
+  it('counts the last five seconds, and at most a quarter of a second before', () => {
     const moves = fc.array(fc.tuple(fc.integer({ max: 9000 }), fc.nat({ max: 1000 })), {
       minLength: 1,
     });
@@ -31,7 +31,7 @@ describe('RecentBytes', () => {
     );
   });
 
-  it('begins anew', () => {
+  it('begins again', () => {
     const recent = new RecentBytes();
     recent.begin(0, 1000);
     recent.reach(5, 1000);
@@ -41,7 +41,7 @@ describe('RecentBytes', () => {
     assert.equal(recent.sum(1200), 3);
   });
 
-  it('counts what moved evenly by the part of its time that is of late', () => {
+  it('counts the recent share of bytes that moved evenly', () => {
     const recent = new RecentBytes();
     recent.begin(0, 0);
     recent.reachEvenly(1000, 4 * RECENT_MS);

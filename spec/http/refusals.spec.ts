@@ -6,7 +6,7 @@ import { FakeSocket } from './fake-socket.ts';
 import { client, get, LIVE, poll, postHead } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
-/** Answers of a server as its log has them: status, code, method and path where known, reason. */
+/** Returns a list of the server's responses as its log has them: status, code, method and path, reason. */
 function observed(server: TestServer): string[] {
   const told: string[] = [];
   server.server.observe = (status, request, { code, reason }) => {
@@ -25,7 +25,7 @@ const content = (length: number, more = '') =>
   head(`Host: x\r\nContent-Length: ${length}${more}`, 'POST /grid/rest/maps/m/k HTTP/1.1');
 const POST = 'POST /grid/rest/maps/m/k';
 
-/** The bytes sent, and the log's text. */
+/** The bytes sent, and the expected text of the log. */
 const refused: readonly (readonly [string, string])[] = [
   // Refused by llhttp, with its own reason.
   ['secret\r\n\r\n', '400 NOT_A_REQUEST Invalid method encountered'],
@@ -40,7 +40,7 @@ const refused: readonly (readonly [string, string])[] = [
     "400 NOT_A_REQUEST Transfer-Encoding can't be present with Content-Length",
   ],
   [`${chunked}secret`, '400 NOT_A_REQUEST Invalid character in chunk size'],
-  // Refused by the rules that llhttp leaves open.
+  // Refused by the rules that llhttp does not check.
   [
     host('GET /secret HTTP/2.0'),
     '505 VERSION_UNKNOWN the version is neither HTTP/1.0 nor HTTP/1.1',
@@ -112,7 +112,7 @@ const refused: readonly (readonly [string, string])[] = [
     `${chunked}3e9\r\n${'s'.repeat(1001)}\r\n`,
     `413 CONTENT_TOO_LONG ${POST} the content is longer than body-bytes-max, 1000 bytes`,
   ],
-  // Requests whose content is not wanted.
+  // Requests with unwanted content.
   [
     content(1, '\r\nContent-Encoding: gzip'),
     `415 CONTENT_CODED ${POST} Cannot take Content-Encoding "gzip": send it as it is`,
@@ -126,7 +126,7 @@ const refused: readonly (readonly [string, string])[] = [
 ];
 
 for (const [sent, wanted] of refused) {
-  test(`a refusal is told as "${wanted}"`, () => {
+  test(`a refusal is reported as "${wanted}"`, () => {
     const server = createTestServer(limits);
     const told = observed(server);
     const socket = new FakeSocket();
@@ -138,7 +138,7 @@ for (const [sent, wanted] of refused) {
   });
 }
 
-test('a request that ends early, or comes too late, is told with what it lacks', () => {
+test('a request that ends early or is late is reported with the missing part', () => {
   const server = createTestServer();
   const told = observed(server);
   const cut = client(server);
@@ -156,7 +156,7 @@ test('a request that ends early, or comes too late, is told with what it lacks',
   ]);
 });
 
-test('a request that a stop does not wait for is told so', () => {
+test('a request that a stop does not wait for is reported as such', () => {
   const { server, clock, ...others } = createTestServer();
   const told = observed({ server, clock, ...others });
   const { socket, connection } = client({ server, clock, ...others });
@@ -171,7 +171,7 @@ test('a request that a stop does not wait for is told so', () => {
   ]);
 });
 
-test('content that is refused or ended for want of room is told so', () => {
+test('content that is refused or ended for lack of room is reported as such', () => {
   const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 1000 });
   const told = observed(server);
   client(server).socket.receive(`${postHead('maps/m/k', 1000)}x`);
@@ -184,11 +184,11 @@ test('content that is refused or ended for want of room is told so', () => {
   ]);
 });
 
-test('the reason of one request is not told of the next', () => {
+test('the reason of one request is not reported for the next', () => {
   const server = createTestServer(limits);
   const socket = new FakeSocket();
   server.connect(socket);
-  // This one gets no answer.
+  // This one gets no response.
   socket.receive(`${content(1, '\r\nContent-Encoding: gzip')}x`);
   const told = observed(server);
   socket.receive(`${get('nowhere')}${content(1, '\r\nExpect: more')}`);

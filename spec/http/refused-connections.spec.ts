@@ -32,15 +32,15 @@ class Accepted extends EventEmitter {
 describe('RefusedConnections', () => {
   function turnAway(count: number) {
     const clock = new FakeClock();
-    const turnedAway = new RefusedConnections(clock);
+    const refused = new RefusedConnections(clock);
     const sockets = Array.from({ length: count }, () => new Accepted());
     const add = (socket: Accepted): void =>
-      turnedAway.add(socket as unknown as Socket, 1, 'Date: now\r\n');
+      refused.add(socket as unknown as Socket, 1, 'Date: now\r\n');
     sockets.forEach(add);
     return { clock, sockets, add };
   }
 
-  it('answers 503 with the reason, reads for two seconds and closes', () => {
+  it('get 503 with the reason, are read for two seconds and closed', () => {
     const { clock, sockets } = turnAway(1);
     const [socket] = sockets;
     assert.match(socket?.text ?? '', /^HTTP\/1.1 503 .*\r\nDate: now\r\n/);
@@ -54,7 +54,7 @@ describe('RefusedConnections', () => {
     assert(socket?.isDestroyed);
   });
 
-  it('reads 128 at a time; those beyond are answered and closed at once', () => {
+  it('are read up to 128 at a time; others are answered and closed immediately', () => {
     const { clock, sockets, add } = turnAway(129);
     assert.equal(sockets.filter(({ isDestroyed }) => isDestroyed).length, 1);
     assert(sockets[128]?.isDestroyed && sockets[128].text !== '');

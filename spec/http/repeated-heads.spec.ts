@@ -1,4 +1,4 @@
-/** Heads are recognised without llhttp, and that never makes a difference. */
+/** Heads are recognised without llhttp, with the same result. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Body } from '../../src/http/body.ts';
@@ -16,7 +16,7 @@ const POST =
   'POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\nabc';
 const POLL = 'DELETE /grid/rest/queues/q/1 HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** The result of the last of several requests, each in a chunk of its own. */
+/** Returns the result of the last of several requests, each in a separate chunk. */
 function lastOf(
   texts: readonly string[],
   limits: HttpLimits = DEFAULT_LIMITS,
@@ -52,7 +52,7 @@ function lastOf(
   return { seen, isRecognised: calls === 0 };
 }
 
-/** How often llhttp reads while `run` does. */
+/** Counts the executions of llhttp during `run`. */
 function callsOf(run: () => void): number {
   const instance = llhttp();
   let calls = 0;
@@ -65,10 +65,10 @@ function callsOf(run: () => void): number {
   return calls;
 }
 
-describe('known heads', () => {
+describe('repeated heads', () => {
   for (const request of [GET, POST, POLL]) {
     const [line] = request.split('\r\n');
-    it(`recognise the third "${line}", whatever its path`, () => {
+    it(`include the third "${line}", with any path`, () => {
       for (const path of [
         '/',
         '/grid/health',
@@ -83,7 +83,7 @@ describe('known heads', () => {
       }
     });
 
-    it(`leave to llhttp what differs in any byte from "${line}"`, () => {
+    it(`do not include a head that differs in any byte from "${line}"`, () => {
       for (let at = 0; at < request.length; at++) {
         for (let byte = 0; byte < 256; byte++) {
           const other = request.slice(0, at) + String.fromCharCode(byte) + request.slice(at + 1);
@@ -93,7 +93,7 @@ describe('known heads', () => {
       }
     });
 
-    it(`leave to llhttp what does not come whole of "${line}"`, () => {
+    it(`do not include an incomplete "${line}"`, () => {
       for (let length = 1; length < request.length; length++) {
         const [begun, rest] = [request.slice(0, length), request.slice(length)];
         const { seen } = lastOf([request, request, begun, rest]);
@@ -102,7 +102,7 @@ describe('known heads', () => {
     });
   }
 
-  it('are of a request with content and of one without at once', () => {
+  it('are stored for requests with content and without at the same time', () => {
     const known = [GET, GET, POST, POST];
     assert(lastOf([...known, GET]).isRecognised);
     assert(lastOf([...known, POST]).isRecognised);
@@ -133,7 +133,7 @@ describe('known heads', () => {
     });
   }
 
-  it('include the mode that programs send, too', () => {
+  it('also include the mode that programs send', () => {
     const request = GET.replace('Host', 'Sec-Fetch-Mode: cors\r\nHost');
     assert(lastOf([request, request, request]).isRecognised);
   });
@@ -148,7 +148,7 @@ describe('known heads', () => {
   });
 
   for (const field of ['Origin: http://evil', 'Upgrade-Insecure-Requests: 1']) {
-    it(`forget the field "${field}" of the request before`, () => {
+    it(`do not retain the field "${field}" of the previous request`, () => {
       const other = GET.replace('Host', `${field}\r\nHost`);
       const { seen, isRecognised } = lastOf([GET, GET, other, GET]);
       assert(isRecognised);
@@ -157,7 +157,7 @@ describe('known heads', () => {
   }
 
   for (const bytes of [1024, 1025]) {
-    it(`${bytes === 1024 ? 'include' : 'do not include'} ${bytes} bytes behind the target`, () => {
+    it(`${bytes === 1024 ? 'include' : 'do not include'} ${bytes} bytes after the target`, () => {
       const rest = ' HTTP/1.1\r\nHost: x\r\nX: \r\n\r\n';
       const value = 'x'.repeat(bytes - rest.length);
       const request = `GET /${rest.replace('X: ', `X: ${value}`)}`;
@@ -167,7 +167,7 @@ describe('known heads', () => {
     });
   }
 
-  it('keep to the longest target', () => {
+  it('respect the limit for targets', () => {
     const limits = { ...DEFAULT_LIMITS, targetBytesMax: 80 };
     const to = (bytes: number) => GET.replace(/ \S+ /, ` /${'g'.repeat(bytes - 1)} `);
     const longest = lastOf([GET, GET, to(80)], limits);

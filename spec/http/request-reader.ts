@@ -1,29 +1,29 @@
 /**
- * Parses requests by the letter of RFC 9112 and stops where the letter is unclear: the requests that
+ * Parses requests by the letter of RFC 9112, and stops where the letter is unclear: the requests that
  * every reader of the bytes must find. Slow and simple; the fuzzer compares the server's parser with
  * it.
  */
 
 export interface ReadRequest {
   readonly method: string;
-  /** Without scheme and authority, but for CONNECT. */
+  /** The target, without scheme and authority except for CONNECT. */
   readonly target: string;
-  /** One character a byte; undefined where it does not end or is not framed by the letter. */
+  /** One character per byte; undefined if it is incomplete or not framed by the letter. */
   readonly body: string | undefined;
 }
 
 const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const FIELD = new RegExp(`(${TOKEN}):[ \\t]*([\\t -~\\x80-\\xff]*?)[ \\t]*\\r\\n`, 'y');
-/** The target may have raw bytes; the server takes them as their escapes. */
+/** The target may have raw bytes, which the server treats as their escapes. */
 const REQUEST_LINE = new RegExp(`(${TOKEN}) ([!-~\\x80-\\xff]+) HTTP/\\d\\.\\d\\r\\n`, 'y');
 const QUOTED = '"(?:[\\t !#-\\[\\]-\\xff]|\\\\[\\t -\\xff])*"';
-/** Extensions are taken in any form that leaves no doubt where their line ends. */
+/** Extensions are accepted in any form that leaves the end of their line unambiguous. */
 const CHUNK_LINE = new RegExp(
   `([0-9A-Fa-f]+)(?:;(?:[=!#$%&'*+\\-.^_\`|~0-9A-Za-z]|${QUOTED})*)*\\r\\n`,
   'y',
 );
 
-/** All requests that begin in the text, one character a byte, up to the first that is unclear. */
+/** Returns all requests that begin in the text, one character per byte, up to the first unclear one. */
 export function readRequests(text: string): ReadRequest[] {
   const requests: ReadRequest[] = [];
   for (let at = skipLineEnds(text, 0); at < text.length; at = skipLineEnds(text, at)) {
@@ -45,7 +45,7 @@ export function readRequests(text: string): ReadRequest[] {
 }
 
 interface Fields {
-  /** Values by name in lower case. */
+  /** Values by lower-case name. */
   readonly values: ReadonlyMap<string, readonly string[]>;
   readonly end: number;
 }

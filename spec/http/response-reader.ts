@@ -5,11 +5,11 @@ export interface ReadResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly fields: ReadonlyMap<string, string>;
-  /** One character a byte. */
+  /** One character per byte. */
   readonly body: string;
 }
 
-/** All responses in the text; `isHead` tells for each final one whether it answers a HEAD. */
+/** Returns all responses in the text. `isHead`: for each final one, whether it responds to HEAD. */
 export function readResponses(text: string, isHead: readonly boolean[] = []): ReadResponse[] {
   const responses: ReadResponse[] = [];
   let finals = 0;

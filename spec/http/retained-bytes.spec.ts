@@ -1,4 +1,4 @@
-/** Bytes of requests that outlive their turn: what is kept stays, and the places are as many as slots. */
+/** Bytes of requests that outlive their turn: they are unchanged, and there is one place per slot. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -11,17 +11,17 @@ import {
   Places,
 } from '../../src/http/retained-bytes.ts';
 
-/** Longer than a place, and longer than what is kept for later requests. */
+/** Lengths beyond a place, and beyond a buffer that is reused for later requests. */
 const LONG = 300;
 const VERY_LONG = 3000;
-/** Bytes of a buffer of places. */
+/** Size of a buffer of places, in bytes. */
 const BUFFER_BYTES = 12_288;
 
-function keeper(): BytesRetainer {
+function retainer(): BytesRetainer {
   return { place: NO_PLACE, longBytes: undefined };
 }
 
-/** A request of that many bytes: keeps them in two spans, and ends them. */
+/** A request of this many bytes, which retains them in two spans and frees them. */
 function keep(places: Places, owner: BytesRetainer, length: number, fill = 1): Buffer {
   const input = ViewedBytes.copyOf(Buffer.alloc(length, fill));
   const middle = length >> 1;
@@ -37,8 +37,8 @@ function keep(places: Places, owner: BytesRetainer, length: number, fill = 1): B
   return kept;
 }
 
-describe('bytes that are kept', () => {
-  it('are those that were, of any length, whatever others keep meanwhile', () => {
+describe('retained bytes', () => {
+  it('are unchanged, of any length, whatever others retain meanwhile', () => {
     const lengths = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 2, maxLength: 200 });
     fc.assert(
       fc.property(lengths, fc.integer({ min: 0, max: 100 }), (each, countMax) => {
@@ -46,7 +46,7 @@ describe('bytes that are kept', () => {
         const kept = each.map((length, fill) => {
           const input = ViewedBytes.copyOf(Buffer.alloc(length, fill));
           const span = new Span().setViewed(input.bytes, input.view, 0, length);
-          places.begin(keeper(), length);
+          places.begin(retainer(), length);
           places.retain(span);
           input.bytes.fill(255);
           return span;
@@ -58,9 +58,9 @@ describe('bytes that are kept', () => {
     );
   });
 
-  it('have one place a keeper, also where long and short ones take turns', () => {
+  it('have one place per retainer, even if long and short ones alternate', () => {
     const places = new Places(1000);
-    const owners = Array.from({ length: 64 }, keeper);
+    const owners = Array.from({ length: 64 }, retainer);
     for (let round = 0; round < 20; round++) {
       for (const owner of owners) {
         for (const length of [10, VERY_LONG, 20, LONG, 30]) {
@@ -69,14 +69,14 @@ describe('bytes that are kept', () => {
       }
     }
     assert.equal(places.bytes, BUFFER_BYTES);
-    keep(places, keeper(), 10);
+    keep(places, retainer(), 10);
     assert.equal(places.bytes, 2 * BUFFER_BYTES);
   });
 
-  it('leave their place to others when the keeper is not used any more', () => {
+  it('free their place when the retainer is discarded', () => {
     const places = new Places(1000);
     for (let round = 0; round < 1000; round++) {
-      const owner = keeper();
+      const owner = retainer();
       keep(places, owner, 10);
       places.release(owner);
       assert.equal(owner.place, NO_PLACE);
@@ -84,9 +84,9 @@ describe('bytes that are kept', () => {
     assert.equal(places.bytes, BUFFER_BYTES);
   });
 
-  it('have a buffer of their own where no place is left', () => {
+  it('have a separate buffer if no place is left', () => {
     const places = new Places(64);
-    const owners = Array.from({ length: 70 }, keeper);
+    const owners = Array.from({ length: 70 }, retainer);
     for (const [fill, owner] of owners.entries()) {
       assert.deepEqual(keep(places, owner, 100, fill), Buffer.alloc(100, fill));
     }
@@ -99,9 +99,9 @@ describe('bytes that are kept', () => {
     assert.equal(without[0]?.place, 0, 'it gets one later');
   });
 
-  it('keep a long buffer for later, but no very long one', () => {
+  it('reuse a long buffer, but not a very long one', () => {
     const places = new Places(10);
-    const owner = keeper();
+    const owner = retainer();
     keep(places, owner, LONG);
     const { longBytes } = owner;
     keep(places, owner, 10);

@@ -30,14 +30,14 @@ for (const address of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
   });
 }
 
-test('ServedHosts serves what is configured as a name of the machine', () => {
+test('ServedHosts serves the configured names of the machine', () => {
   const hosts = new ServedHosts(['Node7', 'grid.example.org'], []);
   hosts.bind('127.0.1.1');
   const all = ['node7', 'NODE7:5701', 'grid.example.org.', 'node70', 'a.grid.example.org'];
   assert.deepEqual(served(hosts, all), all.slice(0, 3));
 });
 
-test('ServedHosts serves the names that are allowed, and those below them', () => {
+test('ServedHosts serves the allowed names, and their subdomains', () => {
   const hosts = new ServedHosts([], ['a.example', '*.B.example', 'c.example.']);
   hosts.bind('::1');
   const allowed = ['a.example:8080', 'A.EXAMPLE', 'x.b.example', 'x.y.b.example', 'c.example'];
@@ -52,10 +52,10 @@ test('ServedHosts with * serves every host', () => {
   assert.deepEqual(served(hosts, OTHERS), OTHERS);
 });
 
-test('ServedHosts beyond loopback checks only where names are allowed', () => {
+test('ServedHosts beyond loopback checks names only if some are allowed', () => {
   const free = new ServedHosts([], []);
   const bound = new ServedHosts([], ['a.example']);
-  // Nothing is known of the address yet.
+  // The address is not set yet.
   assert.ok(!isServed(free, 'evil.example'));
   for (const hosts of [free, bound]) hosts.bind('192.0.2.1');
   assert.deepEqual(served(free, OTHERS), OTHERS);
@@ -65,7 +65,7 @@ test('ServedHosts beyond loopback checks only where names are allowed', () => {
   ]);
 });
 
-test('ServedHosts remembers a value that it served, and nothing that resembles it', () => {
+test('ServedHosts caches the value that it served last, and no similar one', () => {
   const hosts = new ServedHosts([], []);
   hosts.bind('127.0.0.1');
   for (let round = 0; round < 2; round++) {

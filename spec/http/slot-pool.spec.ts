@@ -1,4 +1,4 @@
-/** The memory of the slots: as much as requests are under way at a time, whatever they were before. */
+/** The memory of the slots depends on the number of concurrent requests, not on earlier requests. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type HeldServer, heldServer, request } from './held-application.ts';
@@ -6,7 +6,7 @@ import { type HeldServer, heldServer, request } from './held-application.ts';
 const BUFFER_BYTES = 12_288;
 const UNDER_WAY_MAX = 64;
 
-/** So many requests under way together, over several connections, then answered. */
+/** Lets this many requests be under way together, over several connections, then answers them. */
 function flood({ application, clock, client }: HeldServer, count: number): void {
   for (let first = 0; first < count; first += UNDER_WAY_MAX) {
     const names = Array.from({ length: UNDER_WAY_MAX }, (_, index) => `${first + index}`);
@@ -19,7 +19,7 @@ function flood({ application, clock, client }: HeldServer, count: number): void 
 }
 
 describe('the slots of a server', () => {
-  it('have one place each, also where long and short requests take turns', () => {
+  it('have one place each, even if long and short requests alternate', () => {
     const held = heldServer();
     const { application, clock, server } = held;
     const { socket } = held.client();
@@ -33,7 +33,7 @@ describe('the slots of a server', () => {
     assert.equal(server.slots.placeBytes, BUFFER_BYTES);
   });
 
-  it('leave their places to others where more were under way than are kept', () => {
+  it('free their places if more were under way than are retained', () => {
     const held = heldServer();
     flood(held, 6400);
     const { placeBytes } = held.server.slots;
@@ -42,7 +42,7 @@ describe('the slots of a server', () => {
     assert.equal(held.server.slots.placeBytes, placeBytes);
   });
 
-  it('have buffers of their own where there are more than places', () => {
+  it('have separate buffers if there are more slots than places', () => {
     const held = heldServer();
     flood(held, 12_800);
     const { placeBytes } = held.server.slots;
@@ -52,7 +52,7 @@ describe('the slots of a server', () => {
     assert.deepEqual(held.failures, []);
   });
 
-  it('are used again, however many requests wait meanwhile', (t) => {
+  it('are reused, however many requests wait meanwhile', (t) => {
     const { application, client } = heldServer();
     const opened = t.mock.method(application, 'open').mock;
     for (let first = 0; first < 6400; first += UNDER_WAY_MAX) {

@@ -1,4 +1,4 @@
-/** Accepted sockets that are read into one buffer behave as sockets do. */
+/** Accepted sockets that are read into a shared buffer behave like other sockets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -7,7 +7,7 @@ import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
 
 const BUFFER = Buffer.alloc(READ_BYTES_MAX);
 
-/** A connection: the client's side, the server's side, and the bytes that the latter has read. */
+/** A connection: the client's side, the server's side, and the bytes read by the server. */
 async function connection() {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
   server.listen(0, '127.0.0.1');
@@ -37,7 +37,7 @@ async function connection() {
 }
 
 describe('readInto', () => {
-  it('reads into the buffer given, and into no other', async () => {
+  it('reads only into the passed buffer', async () => {
     const { client, socket, closed, buffers, received } = await connection();
     const sent = Buffer.alloc(300_000, 'abcdefg');
     client.write(sent);
@@ -49,7 +49,7 @@ describe('readInto', () => {
     await closed;
   });
 
-  it('tells of the end of input, and can still send', async () => {
+  it('reports the end of input, and can still send', async () => {
     const { client, socket, closed } = await connection();
     client.end('last');
     await once(socket, 'end');
@@ -59,7 +59,7 @@ describe('readInto', () => {
     await closed;
   });
 
-  it('tells of a reset', async () => {
+  it('reports a reset', async () => {
     const { client, socket } = await connection();
     client.resetAndDestroy();
     const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];

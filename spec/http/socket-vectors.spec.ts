@@ -1,5 +1,5 @@
 /**
- * The vectors once more, over real sockets, in one piece and in two: there a server reads and writes by
+ * Runs the vectors over real sockets, in one piece and in two: there a server reads and writes through
  * the sockets' handles (src/http/socket-reader.ts, socket-writer.ts), which sockets in memory do not have.
  */
 import assert from 'node:assert/strict';
@@ -12,9 +12,9 @@ import { createTestServer, type TestServer } from './test-server.ts';
 import { readVectors, VECTORS, type Vector } from './vector.ts';
 import { checkResponses, finalResponses } from './vector-responses.ts';
 
-/** After so many turns all bytes sent have come: both ends are in this process. */
+/** Number of turns after which all sent bytes have been received; both ends are in this process. */
 const TURNS = 5;
-/** Bytes that have not come by then will not come. */
+/** Number of turns after which no more bytes are expected. */
 const TURNS_MAX = 100_000;
 
 interface Listening {
@@ -22,7 +22,7 @@ interface Listening {
   readonly port: number;
 }
 
-/** The bytes that the client of one connection has received. */
+/** The bytes received by the client of one connection. */
 interface Seen {
   readonly text: string;
   /** Whether the server has ended its side, or the connection. */
@@ -43,7 +43,7 @@ for (const name of readdirSync(VECTORS).sort()) {
   });
 }
 
-/** On a server of its own. */
+/** Runs the vector on a separate server. */
 async function run(vector: Vector, pieces: readonly Buffer[], how: string): Promise<void> {
   const server = createTestServer();
   const { port } = await server.server.listen('127.0.0.1', 0);
@@ -76,7 +76,7 @@ async function runOn(
   }
 }
 
-/** How many final responses have come; 0 while the last is not whole. */
+/** Returns the number of final responses; 0 while the last is incomplete. */
 function count(text: string, request: Buffer): number {
   try {
     return finalResponses(text, request).length;
@@ -85,7 +85,7 @@ function count(text: string, request: Buffer): number {
   }
 }
 
-/** Sends the pieces on a connection of their own, each once the one before has been read. */
+/** Sends the pieces on a new connection, each after the previous one has been read. */
 async function exchange(
   { server, port }: Listening,
   pieces: readonly Buffer[],
@@ -108,7 +108,7 @@ async function exchange(
   }
   if (endsInput) socket.end();
   for (let turn = 0; turn < TURNS_MAX && !isAll(seen); turn += TURNS) await turns();
-  // Bytes that come after that are too many.
+  // Bytes received after that are too many.
   await turns();
   socket.destroy();
   return seen;

@@ -1,4 +1,4 @@
-/** Answers handed to a socket's handle come out as from a stream: whole, in order, with a callback. */
+/** Responses written to a socket's handle are sent as by a stream: complete, in order, with a callback. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -6,10 +6,10 @@ import { describe, it } from 'node:test';
 import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
 import { SocketWriter } from '../../src/http/socket-writer.ts';
 
-/** More bytes than the system's buffers take while the client does not read. */
+/** More bytes than the kernel's buffers accept while the client does not read. */
 const LONG = Buffer.alloc(16_777_216, 'abcdefg');
 
-/** A connection: the client's side, which does not read yet, and the server's with its writer. */
+/** A connection: the client's side, which does not read yet, and the server's side with its writer. */
 async function connection() {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
   server.listen(0, '127.0.0.1');
@@ -38,7 +38,7 @@ async function connection() {
       });
     }
   };
-  // In case this connection is the process's first: this answer goes by the stream.
+  // The first response of the process is written through the stream.
   assert(writer.write(Buffer.from('first '), true));
   return { client, socket, writer, told, toldTimes };
 }
@@ -51,7 +51,7 @@ async function readAll(client: Socket): Promise<Buffer> {
 }
 
 describe('SocketWriter', () => {
-  it('hands over at once what the kernel takes at once', async () => {
+  it('needs no callback for bytes that the kernel accepts immediately', async () => {
     const { client, socket, writer, told } = await connection();
     for (const text of ['second ', 'third']) assert(writer.write(Buffer.from(text), true));
     assert.equal(writer.waitingBytes, 0);
@@ -63,7 +63,7 @@ describe('SocketWriter', () => {
   });
 
   for (const isLeft of [false, true]) {
-    it(`tells when a slow client has taken the rest${isLeft ? ' of a run' : ''}`, async () => {
+    it(`calls back when a slow client has accepted the rest${isLeft ? ' of a run' : ''}`, async () => {
       const { client, socket, writer, told, toldTimes } = await connection();
       assert(!writer.write(LONG, isLeft));
       assert(writer.waitingBytes > 0 && writer.waitingBytes < LONG.length);
@@ -80,7 +80,7 @@ describe('SocketWriter', () => {
     });
   }
 
-  it('sends what waits before a half-close', async () => {
+  it('sends waiting bytes before a half-close', async () => {
     const { client, socket, writer } = await connection();
     assert(!writer.write(LONG, false));
     socket.end();
@@ -88,7 +88,7 @@ describe('SocketWriter', () => {
     client.destroy();
   });
 
-  it('goes on by the stream behind what the stream has not sent', async () => {
+  it('writes through the stream while the stream has unsent bytes', async () => {
     const { client, socket, writer, toldTimes } = await connection();
     socket.write(LONG);
     assert(!writer.write(Buffer.from('behind'), true));
@@ -102,7 +102,7 @@ describe('SocketWriter', () => {
     client.destroy();
   });
 
-  it('tells of a connection that fails while something waits, and is silent afterwards', async () => {
+  it('reports a connection that fails while bytes wait, once', async () => {
     const { client, socket, writer, told, toldTimes } = await connection();
     assert(!writer.write(LONG, false));
     client.resetAndDestroy();
@@ -113,7 +113,7 @@ describe('SocketWriter', () => {
     assert.equal(told.length, 1);
   });
 
-  it('drops what is handed over once the socket is destroyed', async () => {
+  it('drops bytes written after the socket has been destroyed', async () => {
     const { client, socket, writer, told } = await connection();
     socket.destroy();
     assert(writer.write(Buffer.from('to nobody'), false));

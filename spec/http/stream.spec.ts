@@ -1,4 +1,4 @@
-/** Responses whose content is made piece by piece. */
+/** Responses whose content is written in pieces. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
@@ -6,7 +6,7 @@ import { type HeldServer, heldServer, request } from './held-application.ts';
 
 const HEAD = /^HTTP\/1\.1 201 Created\r\nDate: [^\r]+\r\nContent-Type: text\/plain\r\n/;
 
-/** A server with one client that has asked for a stream. */
+/** A server with one client that has requested a stream. */
 function streaming(text = request('/stream')) {
   const held = heldServer();
   const { socket, connection } = held.client();
@@ -22,7 +22,7 @@ function assertAtRest({ server, clock }: HeldServer): void {
   assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight');
 }
 
-/** The content of a chunked response, which ends with the text. */
+/** Returns the content of a chunked response at the end of the text. */
 function dechunked(text: string): string {
   let content = '';
   for (let at = text.indexOf('\r\n\r\n') + 4; ; ) {
@@ -38,7 +38,7 @@ function dechunked(text: string): string {
 }
 
 describe('A stream', () => {
-  it('is chunked in HTTP/1.1, with status, content type and fields of its own', () => {
+  it('is chunked in HTTP/1.1, with its own status, content type and fields', () => {
     const { held, socket, stream, settle } = streaming();
     assert(stream.write(Buffer.from('one')));
     assert(stream.write(Buffer.from('two')));
@@ -55,7 +55,7 @@ describe('A stream', () => {
     assertAtRest(held);
   });
 
-  it('has no empty chunk, which would be its end', () => {
+  it('has no empty chunk, which would end it', () => {
     const { socket, stream, settle } = streaming();
     stream.write(Buffer.alloc(0));
     stream.write(Buffer.from('a'));
@@ -64,7 +64,7 @@ describe('A stream', () => {
     assert.equal(dechunked(socket.text), 'a');
   });
 
-  it('goes to the end of the connection in HTTP/1.0', () => {
+  it('extends to the end of the connection in HTTP/1.0', () => {
     const text = request('/stream').replace('HTTP/1.1', 'HTTP/1.0\r\nConnection: keep-alive');
     const { held, socket, stream, settle } = streaming(text);
     stream.write(Buffer.from('one'));
@@ -77,7 +77,7 @@ describe('A stream', () => {
     assertAtRest(held);
   });
 
-  it('has a head alone to HEAD', () => {
+  it('has only a head in response to HEAD', () => {
     const { held, socket, stream, settle } = streaming(request('/stream', '', 'HEAD'));
     assert(!stream.takesContent);
     assert(stream.write(Buffer.alloc(1_000_000)));
@@ -87,7 +87,7 @@ describe('A stream', () => {
     assertAtRest(held);
   });
 
-  it('begins when all before it are answered, and what is behind it when it has ended', () => {
+  it('begins after all earlier responses, and later requests begin after its end', () => {
     const texts = request('/late/a') + request('/stream') + request('/now/z');
     const { held, application, socket, settle } = streaming(texts);
     assert.equal(application.streams.length, 0);
@@ -103,7 +103,7 @@ describe('A stream', () => {
     assertAtRest(held);
   });
 
-  it('says when to wait, and is told once the client has taken what was sent', () => {
+  it('makes the writer wait, and calls it when the client has read enough', () => {
     const { held, application, socket, stream, settle } = streaming();
     settle();
     socket.isStuck = true;
@@ -125,7 +125,7 @@ describe('A stream', () => {
     assertAtRest(held);
   });
 
-  it('takes content no more when its client has gone, and its slot is free once it has ended', () => {
+  it('ignores content after its client has disconnected, and frees its slot at its end', () => {
     for (let count = 0; count < 3; count++) {
       const { held, application, socket, stream } = streaming();
       if (count > 0) stream.write(Buffer.alloc(100_000));
@@ -140,7 +140,7 @@ describe('A stream', () => {
     }
   });
 
-  it('that is cut ends the connection', () => {
+  it('ends the connection if it is cut', () => {
     const { held, socket, stream, settle } = streaming();
     stream.write(Buffer.from('one'));
     settle();
@@ -150,7 +150,7 @@ describe('A stream', () => {
     assertAtRest(held);
   });
 
-  it('is ended by its handler while the server drains, and so is the connection', () => {
+  it('is ended by its handler while the server drains, and its connection ends', () => {
     const { held, server, socket, stream, settle } = streaming();
     stream.write(Buffer.from('one'));
     void server.drain();

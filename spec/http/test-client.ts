@@ -1,4 +1,4 @@
-/** A client of a test server on a socket in memory, and the requests that specs send. */
+/** A client of a test server, with an in-memory socket, and the requests that specs send. */
 import { FakeSocket } from './fake-socket.ts';
 import { type ReadResponse, readResponses } from './response-reader.ts';
 import { createTestServer } from './test-server.ts';
@@ -17,7 +17,7 @@ export function post(path: string, body: string): string {
   return postHead(path, body.length) + body;
 }
 
-/** A POST up to its content. */
+/** Returns the head of a POST. */
 export function postHead(path: string, length: number, fieldLines = ''): string {
   const fields = `${fieldLines}Content-Length: ${length}\r\n`;
   return `POST /grid/rest/${path} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`;

@@ -1,4 +1,4 @@
-/** A whole server in memory: REST over the embedded engine, without a port; time stands still. */
+/** A complete in-memory server: REST over the embedded engine, without a port, with a stopped clock. */
 import assert from 'node:assert';
 import { GridError } from '../../src/base/errors.ts';
 import { clusterVersion, type Waiter } from '../../src/cluster/cluster.ts';
@@ -41,7 +41,7 @@ const SERVED_GROUPS = ['DATA', 'HEALTH_CHECK', 'CLUSTER_READ'] as const;
 
 export interface TestServer {
   readonly clock: FakeClock;
-  /** Where the data is. */
+  /** The engine that stores the data. */
   readonly engine: EmbeddedEngine;
   /** The engine that requests use. */
   readonly served: Engine;
@@ -52,12 +52,12 @@ export interface TestServer {
   readonly failures: unknown[];
   /** Lines of the audit log. */
   readonly audited: Parameters<Audit['write']>[0][];
-  /** Requests that would have ended the member. */
+  /** Requests to shut the member down. */
   readonly stops: string[];
   connect(socket: FakeSocket): Connection;
 }
 
-/** Services of any group. */
+/** Services of the endpoint groups. */
 export type ServiceParts = Partial<
   Pick<RestServices, 'cluster' | 'wan'> &
     DataServices &
@@ -69,7 +69,7 @@ export type ServiceParts = Partial<
 export interface TestServerParts {
   /** In place of the server's own. */
   readonly router?: RouteFinder;
-  /** Wraps the application that the server serves. */
+  /** Wraps the server's application. */
   readonly wrap?: (application: Application) => Application;
   readonly clock?: FakeClock;
   /** The sinks of mutations. */
@@ -78,16 +78,16 @@ export interface TestServerParts {
   readonly services?: ServiceParts;
   readonly tls?: TlsIdentity;
   readonly delay?: ResponseDelay;
-  /** The hosts that are served; all unless given. */
+  /** The served hosts; undefined for all. */
   readonly servedHosts?: ServedHosts;
   readonly onBadType?: () => void;
   readonly closesIdle?: boolean;
   readonly compatibility?: Compatibility;
-  /** Puts an engine between the requests and the embedded one, which then has every take acknowledged. */
+  /** Wraps the embedded engine; every take of the latter must then be acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
 }
 
-/** Delays nothing, until what delays answers is set. */
+/** Delays no response until `by` is set. */
 export class LaterDelay implements ResponseDelay {
   by: ResponseDelay | undefined;
 
@@ -104,7 +104,7 @@ export class LaterDelay implements ResponseDelay {
   }
 }
 
-/** Groups as spec/vectors/README.md has them; `queues/one-item` holds one, `two-items` two. */
+/** Groups as in spec/vectors/README.md; the queue `one-item` has one item, `two-items` two. */
 export function createTestServer(
   limits: Partial<HttpLimits> = {},
   {
@@ -222,7 +222,7 @@ function unknownPublisher(replication: string, publisherId: string): never {
   throw new GridError('WAN_UNKNOWN', { replication, publisherId });
 }
 
-/** A member without publishers, which none can be added to. */
+/** WAN calls of a member without publishers, to which none can be added. */
 const NO_PUBLISHERS: RestServices['wan'] = {
   publisherOf: unknownPublisher,
   synchronise: unknownPublisher,
@@ -239,8 +239,8 @@ const NO_PUBLISHERS: RestServices['wan'] = {
 };
 
 /**
- * Every answer is of a status that the table of routes has for its operation, and what is refused has a
- * code; but probes are answered with 503, too.
+ * Asserts that every response has a status that the table of routes lists for its operation, and that every
+ * refusal has a code. Probes may be answered 503 without one.
  */
 function statusCheck(router: RouteFinder): Observer {
   return (status, request, { code }) => {

@@ -1,4 +1,4 @@
-/** How long a connection waits for its client, on both sides of each limit. */
+/** The time that a connection waits for its client, on both sides of each limit. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -12,7 +12,7 @@ const IDLE_MS = 75_000;
 const DRAIN_MS = 5000;
 
 describe('the time limit of an idle connection', () => {
-  it('counts from its beginning', () => {
+  it('starts at its beginning', () => {
     const { socket, clock } = client();
     clock.advance(IDLE_MS - 1);
     assert(!socket.writableEnded);
@@ -23,7 +23,7 @@ describe('the time limit of an idle connection', () => {
     assert(socket.isDestroyed);
   });
 
-  it('counts from the last answer', () => {
+  it('starts at the last response', () => {
     const { socket, clock } = client();
     for (let request = 0; request < 3; request++) {
       clock.advance(IDLE_MS - 1);
@@ -35,7 +35,7 @@ describe('the time limit of an idle connection', () => {
     assert(socket.writableEnded);
   });
 
-  it('counts from the answer of a poll that waited longer', () => {
+  it('starts at the response to a poll that waited longer', () => {
     const { socket, clock, statuses } = client();
     socket.receive(poll('q', 200));
     clock.advance(200_000);
@@ -46,7 +46,7 @@ describe('the time limit of an idle connection', () => {
     assert(socket.writableEnded);
   });
 
-  it('is the setting', () => {
+  it('is configurable', () => {
     const { socket, clock } = client(createTestServer({ keepAliveTimeoutSeconds: 2 }));
     clock.advance(1999);
     assert(!socket.writableEnded);
@@ -56,7 +56,7 @@ describe('the time limit of an idle connection', () => {
 });
 
 describe('the time limit of a head', () => {
-  it('counts from its first byte, whatever comes meanwhile: 408, and the end', () => {
+  it('starts at its first byte, whatever is received meanwhile: 408, and the end', () => {
     const { socket, clock, responses } = client();
     clock.advance(IDLE_MS - 1);
     socket.receive('GET /grid/health/live HTTP/1.1\r\n');
@@ -83,7 +83,7 @@ describe('the time limit of a head', () => {
     assert(!socket.writableEnded);
   });
 
-  it('counts anew for each request', () => {
+  it('starts again for each request', () => {
     const { socket, clock, statuses } = client();
     socket.receive(LIVE.slice(0, 5));
     for (let request = 0; request < 5; request++) {
@@ -95,7 +95,7 @@ describe('the time limit of a head', () => {
     assert.equal(statuses()[5], 408);
   });
 
-  it('does not run behind a poll that waits', () => {
+  it('does not run after a waiting poll', () => {
     const { socket, clock, statuses } = client();
     socket.receive(poll('q', 60) + LIVE.slice(0, 5));
     clock.advance(60_000);
@@ -123,7 +123,7 @@ describe('the time limit of a head', () => {
 });
 
 describe('the time limit of content', () => {
-  it('counts from its last byte: 408, and the end', () => {
+  it('starts at its last byte: 408, and the end', () => {
     const { socket, clock, responses } = client();
     socket.receive(postHead('maps/m/k', 5));
     for (const byte of 'abcd') {
@@ -138,7 +138,7 @@ describe('the time limit of content', () => {
     assert(socket.writableEnded);
   });
 
-  it('counts from its head when nothing comes', () => {
+  it('starts at its head if nothing is received', () => {
     const { socket, clock, statuses } = client();
     socket.receive(postHead('maps/m/k', 5));
     clock.advance(CONTENT_MS - 1);
@@ -147,7 +147,7 @@ describe('the time limit of content', () => {
     assert.deepEqual(statuses(), [408]);
   });
 
-  it('is not kept off with framing or trailers', () => {
+  it('is not extended by framing or trailers', () => {
     const { socket, clock, statuses } = client();
     const chunked = 'Transfer-Encoding: chunked\r\n\r\n';
     socket.receive(`POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\n${chunked}`);
@@ -160,7 +160,7 @@ describe('the time limit of content', () => {
     assert.deepEqual(statuses(), [408]);
   });
 
-  it('ends a connection whose unwanted content stays away, without another answer', () => {
+  it('ends a connection whose unwanted content is not received, without another response', () => {
     const { socket, clock, statuses } = client();
     socket.receive(postHead('nowhere', 5));
     clock.advance(CONTENT_MS - 1);
@@ -170,7 +170,7 @@ describe('the time limit of content', () => {
     assert(socket.writableEnded);
   });
 
-  it('counts from when 100 Continue has been taken', () => {
+  it('starts when 100 Continue has been accepted', () => {
     const { socket, clock, statuses } = client();
     socket.isStuck = true;
     socket.receive(LIVE + postHead('maps/m/k', 5, 'Expect: 100-continue\r\n'));
@@ -184,8 +184,8 @@ describe('the time limit of content', () => {
   });
 });
 
-describe('the time limit of taking answers', () => {
-  /** A client that takes nothing of ten values of 64 KiB. */
+describe('the time limit of reading responses', () => {
+  /** A client that reads nothing of ten values of 64 KiB. */
   function reader() {
     const reading = client(createTestServer({ bodyBytesMax: 65536 }));
     reading.another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
@@ -194,7 +194,7 @@ describe('the time limit of taking answers', () => {
     return reading;
   }
 
-  it('closes a connection that takes nothing', () => {
+  it('closes a connection that reads nothing', () => {
     const { socket, clock } = reader();
     clock.advance(WRITE_MS - 1);
     assert(!socket.isDestroyed);
@@ -202,7 +202,7 @@ describe('the time limit of taking answers', () => {
     assert(socket.isDestroyed);
   });
 
-  it('counts anew from each piece taken, which are 64 KiB at most', () => {
+  it('starts again after each piece read, at most 64 KiB', () => {
     const { socket, clock } = reader();
     assert(socket.writableLength <= 2 * 65536);
     socket.take();
@@ -217,7 +217,7 @@ describe('the time limit of taking answers', () => {
     assert(socket.isDestroyed);
   });
 
-  it('counts for a single small answer, too, and is over when it is taken', () => {
+  it('also applies to a single small response, until it is read', () => {
     const [late, inTime] = [client(), client()];
     for (const { socket } of [late, inTime]) {
       socket.isStuck = true;
@@ -231,7 +231,7 @@ describe('the time limit of taking answers', () => {
     assert(!inTime.socket.isDestroyed);
   });
 
-  it('goes before that of an idle connection', () => {
+  it('takes precedence over that of an idle connection', () => {
     const { socket, clock } = client(createTestServer({ keepAliveTimeoutSeconds: 1 }));
     socket.isStuck = true;
     socket.receive(LIVE);
@@ -243,7 +243,7 @@ describe('the time limit of taking answers', () => {
 });
 
 describe('a server that drains', () => {
-  it('lets go after five seconds of requests whose clients have fallen silent', () => {
+  it('ends requests whose clients send nothing for five seconds', () => {
     const { socket, clock, server, connection, statuses, another } = client();
     const head = another();
     socket.receive(postHead('maps/m/k', 5));
@@ -258,7 +258,7 @@ describe('a server that drains', () => {
     assert.deepEqual([statuses(), head.statuses()], [[408], [408]]);
   });
 
-  it('takes content that goes on coming', () => {
+  it('accepts content that makes progress', () => {
     const { socket, clock, server, connection, statuses } = client();
     socket.receive(postHead('maps/m/k', 3));
     server.isDraining = true;
@@ -275,7 +275,7 @@ describe('a server that drains', () => {
 });
 
 describe('a connection', () => {
-  it('leaves no deadline behind', () => {
+  it('leaves no deadline at its end', () => {
     const server = createTestServer();
     const clients = Array.from({ length: 20 }, () => client(server));
     for (const [index, { socket }] of clients.entries()) socket.receive(LIVE.slice(0, index * 2));
@@ -285,7 +285,7 @@ describe('a connection', () => {
     assert.equal(server.clock.timerCount, 0);
   });
 
-  it('moves no deadline for a request that is answered at once', () => {
+  it('moves no deadline for a request that is answered immediately', () => {
     const { socket, clock } = client();
     const dueMs = clock.nextDueMs;
     for (let request = 0; request < 10; request++) {

@@ -15,7 +15,7 @@ after(() => rmSync(FOLDER, { recursive: true }));
 const [server, serverKey] = [tlsFile('server.pem'), tlsFile('server-key.pem')];
 const authority = tlsFile('authority.pem');
 
-/** Path of a file that holds the text. */
+/** Returns the path of a file with this text. */
 function fileOf(name: string, text: string): string {
   const path = join(FOLDER, name);
   writeFileSync(path, text);
@@ -104,7 +104,7 @@ describe('readTlsFiles', () => {
     });
   }
 
-  it('opens a locked key with its passphrase alone', async () => {
+  it('opens a locked key only with its passphrase', async () => {
     const wrong = filesOf(server, locked, undefined, 'y');
     await assert.rejects(readTlsFiles(wrong), /for TLS: wrong passphrase$/);
     const right = filesOf(server, locked, undefined, 'x');
@@ -116,7 +116,7 @@ describe('readTlsFiles', () => {
     assert.deepEqual(read, { ...identity('server', 'authority'), passphrase: undefined });
   });
 
-  it('takes several certificates in a file', async () => {
+  it('accepts several certificates in a file', async () => {
     const { certificate } = identity('server');
     const text = `text before\n${certificate}text between\n${identity('server', 'authority').clientCa}`;
     const chain = fileOf('chain.pem', text);
@@ -142,7 +142,7 @@ describe('readTargetTls', () => {
     ...{ keyStore: undefined, keyStorePassword: undefined },
   };
 
-  it('reads authorities, and a certificate of its own where one is given', async () => {
+  it('reads authorities, and the certificate if there is one', async () => {
     assert.deepEqual(await readTargetTls(none), { minVersion: 'TLSv1.2' });
     const authorities = tlsFile('authority.pem');
     const ca = readFileSync(authorities);

@@ -1,4 +1,4 @@
-/** Connections over TLS: handshakes and their bounds, certificates, and all that plain ones can. */
+/** Connections over TLS: handshakes and their limits, certificates, and the behaviour of plain ones. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const each of open.splice(0)) each.destroy();
 });
 
-/** A server over TLS on a port of its own. */
+/** A server with TLS on its own port. */
 async function serve(limits: Partial<HttpLimits> = {}, tls: TlsIdentity = identity('server')) {
   const parts = createTestServer({ bodyBytesMax: 16 * MEBIBYTE, ...limits }, { tls });
   const { port } = await parts.server.listen('127.0.0.1', 0);
@@ -51,7 +51,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 describe('a connection over TLS', () => {
-  it('is idle from when its last answer has been taken', async () => {
+  it('is idle once its last response has been accepted', async () => {
     const { port, clock, server } = await serve({ keepAliveTimeoutSeconds: 2 });
     const { raw } = client(port);
     for (let request = 0; request < 3; request++) {
@@ -66,7 +66,7 @@ describe('a connection over TLS', () => {
 });
 
 describe('a handshake', () => {
-  it('is made with TLS 1.2 and 1.3, and with nothing older', async () => {
+  it('succeeds with TLS 1.2 and 1.3, and not with older versions', async () => {
     const { port } = await serve();
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       const versions = { minVersion: version, maxVersion: version };
@@ -78,7 +78,7 @@ describe('a handshake', () => {
     assert.equal(await isSecured(client(port, undefined, old).socket), false);
   });
 
-  it('agrees on HTTP/1.1 where the client offers it, and not on HTTP/2 alone', async () => {
+  it('agrees on HTTP/1.1 if the client offers it, and fails if it offers only HTTP/2', async () => {
     const { port } = await serve();
     const both = client(port, undefined, { ALPNProtocols: ['h2', 'http/1.1'] });
     assert(await isSecured(both.socket));
@@ -87,7 +87,7 @@ describe('a handshake', () => {
     assert.equal(await isSecured(other.socket), false);
   });
 
-  it('is cut off when it has taken the time of a head, however many bytes came', async () => {
+  it('is cut off after the time limit of a head, however many bytes are received', async () => {
     const { server, port, clock } = await serve();
     const [silent, slow] = [plainClient(port), plainClient(port)];
     await until(() => server.connectionCount === 2);
@@ -102,7 +102,7 @@ describe('a handshake', () => {
     await until(() => server.connectionCount === 0);
   });
 
-  it('is no longer bounded once it is done', async () => {
+  it('has no time limit once it is completed', async () => {
     const { server, port, clock } = await serve();
     const { raw } = client(port);
     await raw.request('GET', 'instance');
@@ -111,7 +111,7 @@ describe('a handshake', () => {
     assert.equal(server.connectionCount, 1);
   });
 
-  it('counts as a connection: beyond the limit one is closed, the others go on', async () => {
+  it('counts as a connection: one beyond the limit is closed, the others continue', async () => {
     const { server, port } = await serve({ connectionsMax: 3 });
     const { raw } = client(port);
     await raw.request('GET', 'instance');
@@ -125,7 +125,7 @@ describe('a handshake', () => {
     assert.equal((await client(port).raw.request('GET', 'instance')).status, 200);
   });
 
-  it('that plain text, noise or nothing is sent for ends its connection alone', async () => {
+  it('with plain text, noise or nothing only ends its own connection', async () => {
     const { server, port, failures } = await serve();
     for (const text of ['GET / HTTP/1.1\r\nHost: x\r\n\r\n', '\x16\x03\x01\x00\x05\x00\xff', '']) {
       const socket = plainClient(port);
@@ -154,7 +154,7 @@ describe('a handshake', () => {
     await closed;
   });
 
-  it('that ends while the server drains is served once, and told that it was the last', async () => {
+  it('that ends while the server drains is served once, with the end announced', async () => {
     const { server, port, clock } = await serve();
     const { raw } = client(port);
     const answering = raw.request('GET', 'instance');
@@ -174,7 +174,7 @@ describe('a handshake', () => {
 });
 
 describe('certificates', () => {
-  it('of clients are asked for where an authority is given, and must be its', async () => {
+  it('of clients are required if an authority is configured, and must be issued by it', async () => {
     const { server, port } = await serve({}, identity('server', 'authority'));
     const { raw } = client(port, 'client');
     assert.equal((await raw.request('GET', 'instance')).status, 200);
@@ -189,7 +189,7 @@ describe('certificates', () => {
     assert.equal((await raw.request('GET', 'maps/m/k')).status, 204);
   });
 
-  it('are renewed for new connections, and the old ones go on', async () => {
+  it('are renewed for new connections, and the existing ones continue', async () => {
     const { server, port } = await serve();
     const before = client(port);
     await before.raw.request('GET', 'instance');
@@ -202,7 +202,7 @@ describe('certificates', () => {
     assert.equal((await before.raw.request('GET', 'instance')).status, 200);
   });
 
-  it('that cannot be used are refused, and the ones before stay', async () => {
+  it('that cannot be used are refused, and the previous ones remain', async () => {
     const { server, port } = await serve();
     assert.throws(() =>
       server.setTlsIdentity({ ...identity('server-2'), key: Buffer.from('none') }),
@@ -214,7 +214,7 @@ describe('certificates', () => {
 });
 
 describe('a connection over TLS', () => {
-  it('takes a value of many reads and gives it back to a client that takes it late', async () => {
+  it('stores a value of many reads and returns it to a slow reader', async () => {
     const { port } = await serve();
     const { raw, socket } = client(port);
     const value = Buffer.alloc(4 * MEBIBYTE, 'abcdefghijk');
@@ -226,7 +226,7 @@ describe('a connection over TLS', () => {
     for (let get = 0; get < 3; get++) assert((await raw.response())?.body.equals(value));
   });
 
-  it('is answered in order what it sent at once', async () => {
+  it('answers pipelined requests in order', async () => {
     const { port, clock } = await serve();
     const turning = setInterval(() => clock.settle());
     open.push({ destroy: () => clearInterval(turning) });
@@ -246,7 +246,7 @@ describe('a connection over TLS', () => {
     }
   });
 
-  it('may end its side: what it sent is answered, a poll takes nothing', async () => {
+  it('may end its side: its requests are answered, a poll takes nothing', async () => {
     const { port } = await serve();
     const { raw, socket } = client(port, undefined, { allowHalfOpen: true });
     raw.send(requestBytes('POST', 'queues/q', Buffer.from('item')));
@@ -260,7 +260,7 @@ describe('a connection over TLS', () => {
     assert.equal(await raw.response(), undefined);
   });
 
-  it('that ends within a request is told so', async () => {
+  it('gets a refusal if it ends within a request', async () => {
     const { port } = await serve();
     const { raw, socket } = client(port, undefined, { allowHalfOpen: true });
     const request = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
@@ -269,7 +269,7 @@ describe('a connection over TLS', () => {
     assert.equal(await raw.response(), undefined);
   });
 
-  it('that has gone takes nothing from a queue', async () => {
+  it('takes nothing from a queue after it has disconnected', async () => {
     const { server, port, clock } = await serve();
     const [gone, other] = [client(port), client(port)];
     await gone.raw.request('GET', 'instance');
@@ -283,7 +283,7 @@ describe('a connection over TLS', () => {
     assert.equal(String((await other.raw.request('DELETE', 'queues/q/0')).body), 'item');
   });
 
-  it('is drained: what waits is answered, and it ends', async () => {
+  it('is drained: waiting requests are answered, and it ends', async () => {
     const { server, port, clock } = await serve();
     const { raw } = client(port);
     await raw.request('GET', 'instance');

@@ -1,4 +1,4 @@
-/** The system's list of sockets is read for what clients have not acknowledged. */
+/** The unacknowledged bytes are read from the kernel's list of sockets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -17,7 +17,7 @@ for (const host of ['127.0.0.1', '::1']) {
     const unacknowledged = new Unacknowledged();
     assert.equal(unacknowledged.of(accepted, 0), 0);
     client.pause();
-    // More than the client's side takes without being read.
+    // More than the client's side accepts without reading.
     for (let piece = 0; piece < 20; piece++) accepted.write(Buffer.alloc(1_000_000));
     assert.equal(unacknowledged.of(accepted, 249), 0, 'the list is kept for a while');
     assert(unacknowledged.of(accepted, 250) > 0);

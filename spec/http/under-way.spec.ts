@@ -1,4 +1,4 @@
-/** Requests of one connection that are under way together: when each begins, and when answers leave. */
+/** Requests of one connection that are under way together: when each begins, and when responses are sent. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type HeldServer, heldServer, request } from './held-application.ts';
@@ -6,7 +6,7 @@ import { type HeldServer, heldServer, request } from './held-application.ts';
 const late = (...names: readonly string[]): string =>
   names.map((name) => request(`/late/${name}`)).join('');
 
-/** Asserts that no request is left. */
+/** Asserts that no request is under way. */
 function assertAtRest({ server, clock }: HeldServer): void {
   clock.settle();
   assert.equal(server.slots.usedCount, 0, 'slots in use');
@@ -14,7 +14,7 @@ function assertAtRest({ server, clock }: HeldServer): void {
 }
 
 describe('requests under way together', () => {
-  it('are answered in the order sent, in whatever order their answers come', () => {
+  it('are answered in the order sent, in whatever order their results are ready', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
@@ -32,7 +32,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('leave in one write where their answers come in one turn', () => {
+  it('are answered in one write if their results are ready in one turn', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
@@ -45,7 +45,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('keep answers that are early in bytes of their own, which count as bytes in flight', () => {
+  it('buffer early responses in copies, which count as bytes in flight', () => {
     const held = heldServer();
     const { application, server } = held;
     const { socket, bodies } = held.client();
@@ -57,7 +57,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('are 64 at most: those behind wait, whole, and begin as others are answered', () => {
+  it('are at most 64: later ones wait, complete, and begin as others are answered', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
@@ -74,7 +74,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('begin alone where one of them must be: after all before it, before all behind it', () => {
+  it('include no exclusive one, which begins after all earlier ones and before all later ones', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
@@ -96,7 +96,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('have bytes of their own while other clients send', () => {
+  it('retain their bytes while other clients send', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, responses } = held.client();
@@ -116,7 +116,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('end the connection in their place: Connection: close, a refusal, bytes that are no request', () => {
+  it('end the connection in order: Connection: close, a refusal, bytes that are not a request', () => {
     for (const [last, status] of [
       [request('/late/z', 'Connection: close\r\n'), 200],
       [request('/late/z', 'Host: y\r\n'), 400],
@@ -147,11 +147,11 @@ describe('requests under way together', () => {
     }
   });
 
-  it('are all answered before the end that the client has told', () => {
+  it('are all answered before the end, if the client ends its side', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
-    // A handler of this application answers 204 when it is hurried, in the order of its choice.
+    // A handler of this application answers 204 in `finishNow`, in any order.
     application.hurries = false;
     socket.receive(late('a', 'b'));
     socket.receiveEnd();
@@ -164,7 +164,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('keep their slots when their client goes, until they are answered, and answer nobody', () => {
+  it('retain their slots after a disconnect until they are answered, and send nothing', () => {
     const held = heldServer();
     const { application, server } = held;
     application.hurries = false;
@@ -184,7 +184,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('do not keep a client waiting that waits to be asked for its content', () => {
+  it('do not block a client that waits for 100 Continue', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket } = held.client();
@@ -202,7 +202,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('do not keep a client waiting whose content is not wanted', () => {
+  it('do not block a client whose content is unwanted', () => {
     const held = heldServer({ bodyBytesMax: 10 });
     const { application, clock } = held;
     const { socket, responses } = held.client();
@@ -220,7 +220,7 @@ describe('requests under way together', () => {
 });
 
 describe('a handler that throws', () => {
-  it('while it runs, is answered 500, alone, and others go on', () => {
+  it('while it runs, causes only its own 500, and others continue', () => {
     const held = heldServer();
     const other = held.client();
     other.socket.receive(late('x'));
@@ -236,7 +236,7 @@ describe('a handler that throws', () => {
     assertAtRest(held);
   });
 
-  it('behind others, is answered 500 in its place', () => {
+  it('after others, causes a 500 in order', () => {
     const held = heldServer();
     const { socket, responses } = held.client();
     socket.receive(late('a') + request('/throws') + late('never'));
@@ -250,7 +250,7 @@ describe('a handler that throws', () => {
     assertAtRest(held);
   });
 
-  it('in a later turn, is answered 500, and those behind it go on', () => {
+  it('in a later turn, causes a 500, and later requests continue', () => {
     const held = heldServer();
     const { socket, responses } = held.client();
     socket.receive(late('a', 'b'));
@@ -267,7 +267,7 @@ describe('a handler that throws', () => {
     assertAtRest(held);
   });
 
-  it('after it has answered, does no harm to the request that has its slot by then', () => {
+  it('after its response, does not affect the request that has its slot by then', () => {
     const held = heldServer();
     const { socket } = held.client();
     socket.receive(late('a'));

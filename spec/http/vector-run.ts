@@ -1,4 +1,4 @@
-/** Runs a vector on a server, whose answers may come in later turns. */
+/** Runs a vector on a server, whose responses may follow in later turns. */
 import assert from 'node:assert/strict';
 import { Span } from '../../src/base/span.ts';
 import { type Answer, FOUND, NO_HOLD, NOBODY, type Outcome } from '../../src/engine/engine.ts';
@@ -7,7 +7,7 @@ import type { TestServer } from './test-server.ts';
 import type { Vector } from './vector.ts';
 import { checkResponses } from './vector-responses.ts';
 
-/** In one piece, in two that are split at `splitsMax` places at most, and byte by byte. */
+/** Runs it in one piece, in two pieces split at up to `splitsMax` places, and byte by byte. */
 export function runVector(vector: Vector, server: TestServer, splitsMax: number): void {
   const { length } = vector.request;
   const queues = queuesOf(vector);
@@ -26,8 +26,8 @@ export function runVector(vector: Vector, server: TestServer, splitsMax: number)
 }
 
 /**
- * Names of the queues in a vector, one character a byte: items taken from them are gone, items offered
- * stay.
+ * Returns the names of the queues in a vector, one character per byte: items polled from them are gone,
+ * and offered items stay.
  */
 function queuesOf({ before, request, after }: Vector): ReadonlySet<string> {
   const parts = [before, request, after].map((part) => part?.toString('latin1') ?? '');
@@ -81,7 +81,7 @@ function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
   return socket;
 }
 
-/** Clears the maps that a vector has named, for one that uses the same server. */
+/** Clears the maps that a vector has named, for the next vector on the same server. */
 export function forgetMaps({ served, clock }: TestServer, { before, request }: Vector): void {
   const text = `${before ?? ''}${request}`;
   for (const [, name = ''] of text.matchAll(/maps\/([^/ ?]+)/g)) {

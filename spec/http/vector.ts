@@ -4,35 +4,35 @@
  */
 import { readFileSync } from 'node:fs';
 
-/** Where they are. */
+/** The folder of the vectors. */
 export const VECTORS = new URL('../vectors/http/', import.meta.url);
 
 export interface ExpectedResponse {
   readonly status: number;
-  /** `Name: value`, to be there. */
+  /** Required fields, as `Name: value`. */
   readonly fields: readonly (readonly [string, string])[];
-  /** Names not to be there. */
+  /** Names of forbidden fields. */
   readonly absent: readonly string[];
-  /** One character a byte; undefined: any. */
+  /** One character per byte; undefined for any content. */
   readonly body: string | undefined;
 }
 
 export interface Vector {
   readonly title: string;
-  /** Sent first on another connection, to prepare. */
+  /** A request sent first on another connection, for preparation. */
   readonly before: Buffer | undefined;
   readonly request: Buffer;
   /** Whether the client ends its side after the request. */
   readonly endsInput: boolean;
   readonly responses: readonly ExpectedResponse[];
-  /** Whether the server ends the connection; undefined: either. */
+  /** Whether the server ends the connection; undefined if either is allowed. */
   readonly closes: boolean | undefined;
-  /** Sent afterwards on another connection, and the response that it must get. */
+  /** A request sent afterwards on another connection, and its expected response. */
   readonly after: Buffer | undefined;
   readonly afterResponses: readonly ExpectedResponse[];
 }
 
-/** The vectors of a Markdown file: a section with code blocks each. */
+/** Returns the vectors of a Markdown file, one per section with code blocks. */
 export function readVectors(path: string): Vector[] {
   const sections = readFileSync(path, 'utf8').split(/^## /m).slice(1);
   return sections.map(readVector);
@@ -62,7 +62,7 @@ function readVector(section: string): Vector {
   };
 }
 
-/** Each line end is CR LF, but for a line ended by a backslash; `\xNN` is a byte; `{text*N}` repeats. */
+/** A line end is CR LF, unless a backslash precedes it; `\xNN` is a byte; `{text*N}` repeats. */
 export function readBytes(block: string): Buffer {
   const text = block.replace(/\\\n/g, '\0').replace(/\n/g, '\r\n').replace(/\0/g, '');
   return Buffer.from(unescapeBytes(repeated(text)), 'latin1');

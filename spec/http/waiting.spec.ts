@@ -1,4 +1,4 @@
-/** The bytes that a waiting request keeps, and how its connection ends or continues meanwhile. */
+/** The bytes that a waiting request retains, and how its connection ends or continues meanwhile. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -11,7 +11,7 @@ function pollWith(content: string, queue = 'q'): string {
   return `DELETE /grid/rest/queues/${queue}/2147483647 HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n${content}`;
 }
 
-/** A server whose administrative calls wait for their credentials until they are let in. */
+/** A server whose administrative calls wait for the check of their credentials. */
 function guarded(limits = {}) {
   const waiting: ((verdict: Verdict) => void)[] = [];
   const check = () => new Promise<Verdict>((resolve) => waiting.push(resolve));
@@ -25,8 +25,8 @@ function guarded(limits = {}) {
 
 const CALL = post('management/cluster/state', 'dev&');
 
-describe('A poll that waits', () => {
-  it('gives its content back, buffer and share, so others have room', () => {
+describe('A waiting poll', () => {
+  it('releases its content, both buffer and reservation, so that others have room', () => {
     const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 2000 });
     const content = 'v'.repeat(1000);
     for (let count = 0; count < 16; count++) {
@@ -42,7 +42,7 @@ describe('A poll that waits', () => {
     assert.deepEqual(writer.statuses(), [200]);
   });
 
-  it('is not the one that makes room, and gets its item', () => {
+  it('is not ended to make room, and gets its item', () => {
     const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 1000 });
     const { socket, responses, clock } = client(server);
     socket.receive(pollWith('ab').slice(0, -1));
@@ -62,7 +62,7 @@ describe('A poll that waits', () => {
     ['the server cuts it off', 'destroy'],
     ['its socket fails', 'error'],
   ] as const) {
-    it(`takes no item from the moment on in which its connection ends because ${how}`, () => {
+    it(`takes no item once its connection ends because ${how}`, () => {
       const server = createTestServer({ bodyBytesMax: 65536 });
       const { socket, connection, another, clock } = client(server);
       // A socket reports in a later turn that it is closed.
@@ -86,12 +86,12 @@ describe('A poll that waits', () => {
   }
 });
 
-describe('Behind an administrative call under way', () => {
+describe('After an administrative call under way', () => {
   for (const [name, request, count] of [
     ['two POSTs of 64 KiB', post('maps/m/k', 'v'.repeat(65536)), 2],
     ['1,500 GETs', get('maps/m/absent'), 1500],
   ] as const) {
-    it(`${name} are kept in the socket, and answered in order`, async () => {
+    it(`${name} stay in the socket, and are answered in order`, async () => {
       const { server, letIn } = guarded({ bodyBytesMax: 65536 });
       const { socket, statuses, clock } = client(server);
       socket.receive(CALL + request.repeat(count) + LIVE);
@@ -108,7 +108,7 @@ describe('Behind an administrative call under way', () => {
     });
   }
 
-  it('as much may be read as no poll may have behind it: where a poll follows, that is seen', async () => {
+  it('more input may be read than a poll allows, which is checked if a poll follows', async () => {
     for (const [count, isCut] of [
       [10, false],
       [11, true],
@@ -123,7 +123,7 @@ describe('Behind an administrative call under way', () => {
     }
   });
 
-  it('it is done although its connection was ended, by its client or by us', async () => {
+  it('its work is done even if its connection was ended, by its client or by the server', async () => {
     for (const end of ['close', 'destroy'] as const) {
       const { server, letIn } = guarded();
       server.groups.set(true, new Map([['CLUSTER_WRITE', true]]));
@@ -137,7 +137,7 @@ describe('Behind an administrative call under way', () => {
     }
   });
 
-  it('its content keeps its share until it is answered', async () => {
+  it('its content stays reserved until it is answered', async () => {
     const { server, letIn } = guarded();
     const { socket } = client(server);
     socket.receive(CALL.slice(0, -1));
