@@ -97,7 +97,7 @@ export class Body implements BudgetUser, BytesRetainer {
     this.drop();
   }
 
-  /** Makes the content under way, as the input ended before it; the budget counts all of it from now on. */
+  /** Begins to count all of the content in the budget, because an input ended before the content did. */
   enterBudget(nowMs: number, owner: BodyOwner): void {
     this.isUnderWay = true;
     if (this.isDropped) return;
@@ -172,7 +172,7 @@ export class Body implements BudgetUser, BytesRetainer {
     if (this.#owner !== undefined) this.complete();
   }
 
-  /** Gives the content's place back, when its slot is discarded. */
+  /** Frees the content's place when its slot is discarded. */
   release(places: Places): void {
     places.release(this);
   }

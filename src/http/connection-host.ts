@@ -9,8 +9,9 @@ import type { Unacknowledged } from './unacknowledged.ts';
 
 /** The part of a connection that its server uses. */
 interface HostedConnection {
-  /** Set by the server: whether `release` is due once more responses may be sent, and after this turn. */
+  /** Set by the server: whether it will call `release` when more responses may be sent. */
   isDelayed: boolean;
+  /** Set by the server: whether it will call `release` at the end of the turn. */
   isWoken: boolean;
 }
 

@@ -213,7 +213,7 @@ export class ConnectionRequests {
     this.#onRun(slot);
   }
 
-  /** Reuses the slot of a request that has run or was refused; if it is unanswered, it is under way. */
+  /** Reuses the slot of a request that has run or was refused, unless it is still to be answered. */
   #onRun(slot: RequestSlot): void {
     if (slot !== this.current) return;
     if (slot.isAnswered && !slot.isBuffered) slot.reset();

@@ -73,8 +73,9 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   #sendsMore = false;
   /** Whether a piece of work is running; its responses are sent at its end. */
   #isRunning = false;
-  /** Set by the server: whether `release` is due once more responses may be sent, and after this turn. */
+  /** Set by the server: whether it will call `release` when more responses may be sent. */
   isDelayed = false;
+  /** Set by the server: whether it will call `release` at the end of the turn. */
   isWoken = false;
 
   constructor(host: ConnectionHost, accepted: Socket) {

@@ -257,7 +257,7 @@ export abstract class Exchange implements StreamOwner {
   protected abstract onAnswered(status: number, isLast: boolean): void;
   /** Buffers a response that is not next in order; drops it if the client has disconnected. */
   protected abstract bufferResponse(response: BufferedResponse): void;
-  /** Called when the handler has failed. `isPresent`: whether at the slot's present request. */
+  /** Called when the handler has failed. `isPresent`: whether for the slot's present request. */
   protected abstract onFailed(error: unknown, isPresent: boolean): void;
   abstract readonly inFlight: InFlightBudget;
   abstract onStream(stream: ResponseStream): void;

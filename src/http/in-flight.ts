@@ -140,12 +140,12 @@ export class InFlightBudget {
     if (!this.#contents.delete(user) && !this.#heads.delete(user)) this.#responses.delete(user);
   }
 
-  /** Makes room after content was refused: ends the user with the least recent progress, if any may be. */
+  /** Makes room after content was refused: ends the user that moved the fewest bytes, if one may be ended. */
   relieve(nowMs: number): void {
     this.#end(nowMs, [this.#contents, this.#heads], [this.#responses]);
   }
 
-  /** Makes room after a head or poll was refused `bytes`; ends only a head if their half is used up. */
+  /** Makes room after a head or poll was refused. If half of the budget is used up, only a head may end. */
   relieveHeld(bytes: number, nowMs: number): void {
     if (this.#hasHalfRoom(bytes)) this.relieve(nowMs);
     else this.#end(nowMs, [this.#heads]);

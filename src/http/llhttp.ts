@@ -83,7 +83,7 @@ export class Llhttp {
     this.#view();
     const { length } = this.memory;
     check(length === PAGES * PAGE_BYTES, `its memory has ${length} bytes after its initialization`);
-    // Skipped for the known module: parsing even this much makes V8 optimise it, 20 ms of a thread.
+    // Skipped for the checked module: parsing even this much makes V8 optimize it, 20 ms of a thread.
     if (!this.isChecked) this.checkLayout();
   }
 

@@ -54,7 +54,7 @@ export class RepeatedHeads {
     return requestEnd;
   }
 
-  /** Considers for storing the head of a request that llhttp has parsed, and that ends at `end`. */
+  /** Stores the head of a request that llhttp has parsed, up to `end`, if it is likely to repeat. */
   learn(end: number, request: Request): void {
     const { memory } = this.#llhttp;
     const bytes = end - request.contentLength - request.target.end;

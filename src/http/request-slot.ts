@@ -241,13 +241,13 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
     if (!this.#is(state.RUNNING)) this.#leave();
   }
 
-  /** Writes what the request, still being read, has for its client: it is now the first in order. */
+  /** Writes the response or `100 Continue` of a request still being read, which is now first in order. */
   onFirst(): void {
     if (this.#buffered !== undefined) this.sendBuffered();
     else this.invite();
   }
 
-  /** Makes a request that waits for a condition respond now: its client sends no more or is gone. */
+  /** Makes a request that waits for a condition respond now, as its client sends nothing more. */
   finishNow(): void {
     try {
       this.handler.finishNow();

@@ -32,6 +32,6 @@ export interface ResponseDelay {
 export interface ResponseSender {
   /** Sends the delayed responses that no longer have to wait. */
   release(): void;
-  /** Discards the delayed responses; each receiver is informed that its outcome is unknown. */
+  /** Replaces each delayed response by one that reports an unknown outcome. */
   failDelayed(): void;
 }
