@@ -18,7 +18,8 @@ for (const [mode, isOrdered] of MODES) {
 describe('a connection with an engine that returns results immediately', () => {
   it('takes nothing for a disconnected client', () => {
     const { socket, another, clock } = client();
-    const [second, offerer] = [another(), another()];
+    const second = another();
+    const offerer = another();
     socket.receive(poll('q'));
     second.socket.receive(poll('q'));
     offerer.socket.receive(post('queues/q', 'item'));

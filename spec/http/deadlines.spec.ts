@@ -7,16 +7,17 @@ describe('Deadlines', () => {
   it('call each owner once, at the time set last', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
-    const told: [string, number][] = [];
+    const called: [string, number][] = [];
     const enter = (name: string) =>
-      deadlines.enter({ onDeadline: () => told.push([name, clock.now()]) });
-    const [first, second] = [enter('first'), enter('second')];
+      deadlines.enter({ onDeadline: () => called.push([name, clock.now()]) });
+    const first = enter('first');
+    const second = enter('second');
     deadlines.set(first, 1000);
     deadlines.set(second, 500);
     deadlines.set(first, 2000);
     assert.equal(deadlines.count, 2);
     clock.advance(5000);
-    assert.deepEqual(told, [
+    assert.deepEqual(called, [
       ['second', 500],
       ['first', 2000],
     ]);
@@ -26,41 +27,41 @@ describe('Deadlines', () => {
   it('let an owner set its deadline again during the call', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
-    let told = 0;
+    let called = 0;
     const place = deadlines.enter({
       onDeadline() {
-        told++;
+        called++;
         deadlines.set(place, clock.now() + 100);
       },
     });
     deadlines.set(place, 100);
     clock.advance(1000);
-    assert.equal(told, 10);
+    assert.equal(called, 10);
   });
 
   it('do not call an owner that has left, even when its place is reused', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
-    const told: string[] = [];
-    const gone = deadlines.enter({ onDeadline: () => told.push('gone') });
+    const called: string[] = [];
+    const gone = deadlines.enter({ onDeadline: () => called.push('gone') });
     deadlines.set(gone, 100);
     deadlines.leave(gone);
-    const next = deadlines.enter({ onDeadline: () => told.push('next') });
+    const next = deadlines.enter({ onDeadline: () => called.push('next') });
     assert.equal(next, gone);
     assert.equal(deadlines.count, 0);
     deadlines.set(next, 200);
     clock.advance(1000);
-    assert.deepEqual(told, ['next']);
+    assert.deepEqual(called, ['next']);
   });
 
   it('have room for any number of owners', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
-    let told = 0;
+    let called = 0;
     for (let owner = 0; owner < 5000; owner++) {
-      deadlines.set(deadlines.enter({ onDeadline: () => told++ }), 100 + owner);
+      deadlines.set(deadlines.enter({ onDeadline: () => called++ }), 100 + owner);
     }
     clock.advance(10_000);
-    assert.equal(told, 5000);
+    assert.equal(called, 5000);
   });
 });

@@ -50,7 +50,8 @@ describe('a connection with many requests', () => {
   });
 
   it('has all of them answered if it half-closes or drains meanwhile', () => {
-    const [closing, draining] = [client(), client()];
+    const closing = client();
+    const draining = client();
     for (const { socket } of [closing, draining]) socket.receive(LIVE.repeat(100) + poll('q'));
     closing.socket.receiveEnd();
     draining.server.isDraining = true;

@@ -76,7 +76,8 @@ export class FuzzTarget {
     // Whether content is invited, and the end if it is not, depends on how the bytes are split.
     if (/100-continue/i.test(text)) return;
     assert.deepEqual(split.requests, whole.requests);
-    const [refusal, other] = [whole.statuses.at(-1) ?? 0, split.statuses.at(-1) ?? 0];
+    const refusal = whole.statuses.at(-1) ?? 0;
+    const other = split.statuses.at(-1) ?? 0;
     if (REFUSALS.includes(refusal) && REFUSALS.includes(other)) {
       assert.deepEqual(split.statuses.slice(0, -1), whole.statuses.slice(0, -1));
     } else if (!this.#isLate) assert.equal(split.text, whole.text);
@@ -341,7 +342,8 @@ function mutated(parts: fc.Arbitrary<string[]>, mutationsMax: number): fc.Arbitr
 
 function mutate(whole: string, [place, kind, token]: readonly [number, string, string]): string {
   const at = Math.floor((place / 1000) * whole.length);
-  const [before, after] = [whole.slice(0, at), whole.slice(at)];
+  const before = whole.slice(0, at);
+  const after = whole.slice(at);
   switch (kind) {
     case 'insert':
       return before + token + after;

@@ -38,7 +38,8 @@ describe('an incomplete head', () => {
       [4097, 1],
       [30_000, 30_000 - FREE_BYTES],
     ] as const) {
-      const [whole, gone] = [client(server), client(server)];
+      const whole = client(server);
+      const gone = client(server);
       whole.socket.receive(half(bytes));
       assert.equal(inFlight.usedBytes, taken);
       gone.socket.receive(half(bytes));
@@ -156,7 +157,9 @@ describe('a head that makes room', () => {
   /** Clients with a content, a head and a later head under way, of this many bytes each. */
   function crowd(contentBytes: number, headBytes: number) {
     const server = small();
-    const [content, head, young] = [client(server), client(server), client(server)];
+    const content = client(server);
+    const head = client(server);
+    const young = client(server);
     content.socket.receive(`${postHead('maps/m/k', 50_000)}${'x'.repeat(contentBytes)}`);
     head.socket.receive(half(headBytes));
     server.clock.advance(PATIENCE_MS - 1);
@@ -193,7 +196,8 @@ describe('a head that makes room', () => {
 
   it('is never one that progresses: its later bytes count, and those of its content', () => {
     const server = createTestServer({ bodyBytesMax: 200_000, inFlightBytesMax: 250_000 });
-    const [still, moving] = [client(server), client(server)];
+    const still = client(server);
+    const moving = client(server);
     const head = `POST /grid/rest/maps/m/${LONG} HTTP/1.1\r\nHost: x\r\n`;
     still.socket.receive(head);
     moving.socket.receive(`${head}Content-Length: 100000\r\n\r\n`);
@@ -241,7 +245,8 @@ describe('a waiting poll', () => {
   it('reserves the bytes of its path beyond 4 KiB, until it is answered', () => {
     const server = createTestServer();
     const { inFlight } = server.server;
-    const [answered, gone] = [client(server), client(server)];
+    const answered = client(server);
+    const gone = client(server);
     answered.socket.receive(pollWithLogin(LONG));
     assert.equal(inFlight.heldBytes, pathOf(LONG).length - FREE_BYTES);
     gone.socket.receive(pollWithLogin(LONG));

@@ -19,7 +19,9 @@ function crowd() {
 describe('content under way', () => {
   it('is refused with 503 when its announced length does not fit, and accepted when it does', () => {
     const { socket, another } = crowd();
-    const [second, beyond, within] = [another(), another(), another()];
+    const second = another();
+    const beyond = another();
+    const within = another();
     socket.receive(`${postHead('maps/m/k', 1000)}x`);
     second.socket.receive(postHead('maps/m/k', 500));
     beyond.socket.receive(`${postHead('maps/m/k', 501)}x`);
@@ -80,7 +82,9 @@ describe('content under way', () => {
 
   it('releases its bytes at its end, when it is refused, and when its client disconnects', () => {
     const { socket, another, server } = crowd();
-    const [gone, long, expecting] = [another(), another(), another()];
+    const gone = another();
+    const long = another();
+    const expecting = another();
     socket.receive(postHead('maps/m/k', 1000));
     gone.socket.receive(`${postHead('maps/m/k', 1000)}x`);
     assert.equal(server.inFlight.usedBytes, 2000);
@@ -97,7 +101,9 @@ describe('content under way', () => {
 describe('content that makes room', () => {
   it('is the one with the fewest bytes among those under way for five seconds: 408', () => {
     const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 3000 });
-    const [many, few, young] = [client(server), client(server), client(server)];
+    const many = client(server);
+    const few = client(server);
+    const young = client(server);
     many.socket.receive(`${postHead('maps/m/k', 1000)}xxx`);
     few.socket.receive(`${postHead('maps/m/k', 1000)}xx`);
     server.clock.advance(20);
@@ -127,7 +133,8 @@ describe('content that makes room', () => {
       [65536, []],
     ] as const) {
       const server = createTestServer(limits);
-      const [first, second] = [client(server), client(server)];
+      const first = client(server);
+      const second = client(server);
       for (const { socket } of [first, second]) socket.receive(postHead('maps/m/k', 100_000));
       second.socket.receive('x'.repeat(70_000));
       first.socket.receive('x'.repeat(bytes));
@@ -140,7 +147,8 @@ describe('content that makes room', () => {
 
   it('may be one that moved 64 KiB more than five seconds ago', () => {
     const server = createTestServer({ bodyBytesMax: 200_000, inFlightBytesMax: 400_000 });
-    const [idle, moving] = [client(server), client(server)];
+    const idle = client(server);
+    const moving = client(server);
     for (const { socket } of [idle, moving]) {
       socket.receive(postHead('maps/m/k', 200_000));
       socket.receive('x'.repeat(70_000));
@@ -251,7 +259,8 @@ describe('responses that wait for slow readers', () => {
     assert(server.inFlight.usedBytes < 100 * 3 * 65_536, `${server.inFlight.usedBytes} used`);
     for (const { socket } of reading) if (!socket.isPaused) socket.receive(get('maps/m/k'));
     assert(reading.every(({ socket }) => socket.isPaused));
-    const [waiting, writer] = [another(), another()];
+    const waiting = another();
+    const writer = another();
     waiting.socket.receive(poll('q', 20));
     clock.advance(19_000);
     assert(!waiting.socket.isPaused && !waiting.socket.isDestroyed);

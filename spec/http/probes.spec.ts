@@ -25,7 +25,9 @@ describe('A listener that closes idle connections', () => {
       for (let turn = 0; turn < 20; turn++) await nextTurn();
       return socket;
     };
-    const [used, half, idle] = [await open(LIVE), await open(HALF), await open('')];
+    const used = await open(LIVE);
+    const half = await open(HALF);
+    const idle = await open('');
     clock.advance(1);
     used.write(LIVE);
     await once(used, 'data');

@@ -75,10 +75,12 @@ export function assertSame(
 }
 
 function isSame(one: object, other: object | undefined): boolean {
-  return other !== undefined && JSON.stringify(told(one)) === JSON.stringify(told(other));
+  return (
+    other !== undefined && JSON.stringify(comparable(one)) === JSON.stringify(comparable(other))
+  );
 }
 
-function told(response: object): unknown {
+function comparable(response: object): unknown {
   return Object.entries(response).map(([name, value]) => [
     name,
     value instanceof Map ? [...value] : value,

@@ -8,13 +8,13 @@ import { createTestServer, type TestServer } from './test-server.ts';
 
 /** Returns a list of the server's responses as its log has them: status, code, method and path, reason. */
 function observed(server: TestServer): string[] {
-  const told: string[] = [];
+  const reported: string[] = [];
   server.server.observe = (status, request, { code, reason }) => {
     const path = request?.targetText(request.pathEnd - request.target.start);
     const what = request === undefined ? '' : `${methodName(request.method)} ${path}`;
-    told.push([status, code, what, reason].filter((each) => each !== '').join(' '));
+    reported.push([status, code, what, reason].filter((each) => each !== '').join(' '));
   };
-  return told;
+  return reported;
 }
 
 const limits = { targetBytesMax: 100, headerBytesMax: 200, bodyBytesMax: 1000 };
@@ -128,19 +128,19 @@ const refused: readonly (readonly [string, string])[] = [
 for (const [sent, wanted] of refused) {
   test(`a refusal is reported as "${wanted}"`, () => {
     const server = createTestServer(limits);
-    const told = observed(server);
+    const reported = observed(server);
     const socket = new FakeSocket();
     server.connect(socket);
     socket.receive(`${LIVE}${sent}`);
-    assert.deepEqual([told.length, told[0]], [2, '200 GET /grid/health/live']);
-    assert.ok(told[1]?.startsWith(wanted), told[1]);
-    assert.doesNotMatch(told[1] ?? '', /secret/);
+    assert.deepEqual([reported.length, reported[0]], [2, '200 GET /grid/health/live']);
+    assert.ok(reported[1]?.startsWith(wanted), reported[1]);
+    assert.doesNotMatch(reported[1] ?? '', /secret/);
   });
 }
 
 test('a request that ends early or is late is reported with the missing part', () => {
   const server = createTestServer();
-  const told = observed(server);
+  const reported = observed(server);
   const cut = client(server);
   cut.socket.receive('GET / HT');
   cut.socket.receiveEnd();
@@ -149,7 +149,7 @@ test('a request that ends early or is late is reported with the missing part', (
   const slow = client(server);
   slow.socket.receive(`${postHead('maps/m/k', 3)}x`);
   server.clock.advance(10_000);
-  assert.deepEqual(told.sort(), [
+  assert.deepEqual(reported.sort(), [
     '400 INPUT_CUT_OFF the input ended within the request',
     `408 CONTENT_LATE ${POST} no content came within body-progress-timeout-seconds, 10 s`,
     '408 HEAD_LATE the head did not come within header-timeout-seconds, 10 s',
@@ -158,7 +158,7 @@ test('a request that ends early or is late is reported with the missing part', (
 
 test('a request that a stop does not wait for is reported as such', () => {
   const { server, clock, ...others } = createTestServer();
-  const told = observed({ server, clock, ...others });
+  const reported = observed({ server, clock, ...others });
   const { socket, connection } = client({ server, clock, ...others });
   socket.receive(`${postHead('maps/m/k', 3)}x`);
   clock.advance(1000);
@@ -166,18 +166,18 @@ test('a request that a stop does not wait for is reported as such', () => {
   server.drainedMs = clock.now();
   connection.drain();
   clock.advance(5000);
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     `408 CONTENT_LATE_AT_STOP ${POST} the member stops, and the rest did not come in time`,
   ]);
 });
 
 test('content that is refused or ended for lack of room is reported as such', () => {
   const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 1000 });
-  const told = observed(server);
+  const reported = observed(server);
   client(server).socket.receive(`${postHead('maps/m/k', 1000)}x`);
   server.clock.advance(5000);
   client(server).socket.receive(`${postHead('maps/m/l', 1000)}x`);
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     '503 NO_ROOM_FOR_CONTENT POST /grid/rest/maps/m/l Cannot take the content of a request: ' +
       'all connections together may have 1000 bytes under way',
     `408 CONTENT_CROWDED_OUT ${POST} ended to make room for others: in-flight-bytes-max, 1000 bytes`,
@@ -190,10 +190,10 @@ test('the reason of one request is not reported for the next', () => {
   server.connect(socket);
   // This one gets no response.
   socket.receive(`${content(1, '\r\nContent-Encoding: gzip')}x`);
-  const told = observed(server);
+  const reported = observed(server);
   socket.receive(`${get('nowhere')}${content(1, '\r\nExpect: more')}`);
   socket.receive(`x${get('nowhere')}${LIVE}${poll('q', 0)}`);
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     '404 PATH_UNKNOWN GET /grid/rest/nowhere nothing is at the path',
     `417 EXPECTATION_UNKNOWN ${POST} Cannot meet Expect "more"`,
     '404 PATH_UNKNOWN GET /grid/rest/nowhere nothing is at the path',

@@ -39,12 +39,21 @@ function lastOf(
   const { method, version, keepAlive, contentLength, pathEnd, escaped } = request;
   const { target, contentType, authorization, body } = request;
   const seen = {
-    ...{ reached, refusal: parser.refusal, left: parser.rest.length },
+    reached,
+    refusal: parser.refusal,
+    left: parser.rest.length,
     ...(reached === AT_REQUEST && {
-      ...{ method, version, keepAlive, contentLength, escaped, path: pathEnd - target.start },
-      ...{ coding: request.contentEncoding, expects: request.expectsContinue },
+      method,
+      version,
+      keepAlive,
+      contentLength,
+      escaped,
+      path: pathEnd - target.start,
+      coding: request.contentEncoding,
+      expects: request.expectsContinue,
       expectation: request.unknownExpectation,
-      ...{ browser: request.browser, unservedHost: request.unservedHost },
+      browser: request.browser,
+      unservedHost: request.unservedHost,
       texts: [target, contentType, authorization, body].map((span) => span.toBuffer().toString()),
     }),
   };
@@ -95,7 +104,8 @@ describe('repeated heads', () => {
 
     it(`do not include an incomplete "${line}"`, () => {
       for (let length = 1; length < request.length; length++) {
-        const [begun, rest] = [request.slice(0, length), request.slice(length)];
+        const begun = request.slice(0, length);
+        const rest = request.slice(length);
         const { seen } = lastOf([request, request, begun, rest]);
         assert.deepEqual(seen, lastOf([request]).seen, begun);
       }
@@ -139,7 +149,8 @@ describe('repeated heads', () => {
   });
 
   it('do not include a host that is not served', () => {
-    const [local, evil] = [GET.replace('x:1', 'localhost'), GET.replace('x:1', 'evil')];
+    const local = GET.replace('x:1', 'localhost');
+    const evil = GET.replace('x:1', 'evil');
     const hosts = new ServedHosts([], []);
     const { seen, isRecognised } = lastOf([evil, evil, evil], DEFAULT_LIMITS, hosts);
     assert(!isRecognised);

@@ -133,7 +133,11 @@ describe('A stream', () => {
       socket.destroy();
       assert(!stream.takesContent);
       assert(stream.write(Buffer.alloc(100_000)), 'nobody waits for room any more');
-      assert.deepEqual(application.streams, [], 'its handler was asked to finish, and has ended it');
+      assert.deepEqual(
+        application.streams,
+        [],
+        'its handler was asked to finish, and has ended it',
+      );
       assertAtRest(held);
       assert.equal(held.server.connectionCount, 0);
       assert.equal(held.server.deadlines.count, 0);

@@ -199,7 +199,12 @@ export function createTestServer(
     application: wrap(application),
     tls,
     limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
-    ...{ clock, onFailure, onBadType, delay, servedHosts, closesIdle },
+    clock,
+    onFailure,
+    onBadType,
+    delay,
+    servedHosts,
+    closesIdle,
     fieldLines: crossOrigin.commonLines,
   });
   server.observe = statusCheck(router ?? ownRouter);
@@ -245,7 +250,7 @@ const NO_PUBLISHERS: RestServices['wan'] = {
 function statusCheck(router: RouteFinder): Observer {
   return (status, request, { code }) => {
     if (status >= 400 !== (code !== '') && !isProbe(request)) {
-      process.nextTick(() => assert.fail(`an answer ${status} with the code "${code}"`));
+      process.nextTick(() => assert.fail(`a response ${status} with the code "${code}"`));
     }
     if (request === undefined) return;
     const match = router.match(request, { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 });

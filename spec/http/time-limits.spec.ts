@@ -218,7 +218,8 @@ describe('the time limit of reading responses', () => {
   });
 
   it('also applies to a single small response, until it is read', () => {
-    const [late, inTime] = [client(), client()];
+    const late = client();
+    const inTime = client();
     for (const { socket } of [late, inTime]) {
       socket.isStuck = true;
       socket.receive(LIVE);

@@ -12,7 +12,8 @@ import { identity, tlsFile } from '../tls/identity.ts';
 const FOLDER = mkdtempSync(join(tmpdir(), 'gridnode-'));
 after(() => rmSync(FOLDER, { recursive: true }));
 
-const [server, serverKey] = [tlsFile('server.pem'), tlsFile('server-key.pem')];
+const server = tlsFile('server.pem');
+const serverKey = tlsFile('server-key.pem');
 const authority = tlsFile('authority.pem');
 
 /** Returns the path of a file with this text. */
@@ -138,8 +139,12 @@ describe('readTlsFiles', () => {
 
 describe('readTargetTls', () => {
   const none = {
-    ...{ authorities: undefined, certificate: undefined, key: undefined, keyPassword: undefined },
-    ...{ keyStore: undefined, keyStorePassword: undefined },
+    authorities: undefined,
+    certificate: undefined,
+    key: undefined,
+    keyPassword: undefined,
+    keyStore: undefined,
+    keyStorePassword: undefined,
   };
 
   it('reads authorities, and the certificate if there is one', async () => {
@@ -147,10 +152,12 @@ describe('readTargetTls', () => {
     const authorities = tlsFile('authority.pem');
     const ca = readFileSync(authorities);
     assert.deepEqual(await readTargetTls({ ...none, authorities }), { minVersion: 'TLSv1.2', ca });
-    const [certificate, key] = [tlsFile('client.pem'), tlsFile('client-key.pem')];
+    const certificate = tlsFile('client.pem');
+    const key = tlsFile('client-key.pem');
     const own = { cert: readFileSync(certificate), key: readFileSync(key) };
     assert.deepEqual(await readTargetTls({ ...none, authorities, certificate, key }), {
-      ...{ minVersion: 'TLSv1.2', ca },
+      minVersion: 'TLSv1.2',
+      ca,
       ...own,
     });
   });

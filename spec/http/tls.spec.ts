@@ -89,7 +89,8 @@ describe('a handshake', () => {
 
   it('is cut off after the time limit of a head, however many bytes are received', async () => {
     const { server, port, clock } = await serve();
-    const [silent, slow] = [plainClient(port), plainClient(port)];
+    const silent = plainClient(port);
+    const slow = plainClient(port);
     await until(() => server.connectionCount === 2);
     slow.write('\x16\x03\x01');
     clock.advance(9_990);
@@ -271,7 +272,8 @@ describe('a connection over TLS', () => {
 
   it('takes nothing from a queue after it has disconnected', async () => {
     const { server, port, clock } = await serve();
-    const [gone, other] = [client(port), client(port)];
+    const gone = client(port);
+    const other = client(port);
     await gone.raw.request('GET', 'instance');
     gone.raw.send(requestBytes('DELETE', 'queues/q/60'));
     for (let turn = 0; turn < 50; turn++) await nextTurn();

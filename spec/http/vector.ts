@@ -49,7 +49,8 @@ function readVector(section: string): Vector {
     throw new SyntaxError(`Cannot read vector "${title}": no request or no expect block`);
   }
   const { responses, closes } = readExpectation(expected);
-  const [before, after] = [block('before'), block('after')];
+  const before = block('before');
+  const after = block('after');
   return {
     title,
     before: before === undefined ? undefined : readBytes(before),

@@ -48,7 +48,8 @@ describe('A waiting poll', () => {
     socket.receive(pollWith('ab').slice(0, -1));
     socket.receive('b');
     clock.advance(6000);
-    const [holder, refused] = [client(server), client(server)];
+    const holder = client(server);
+    const refused = client(server);
     holder.socket.receive(`${postHead('maps/m/k', 1000)}x`);
     refused.socket.receive(`${postHead('maps/m/k', 1000)}x`);
     assert.equal(refused.responses()[0]?.status, 503);
