@@ -6,7 +6,12 @@ import { APPLIED, MEMORY_FULL } from '../../src/engine/engine.ts';
 import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
-import { handshakeMessage, MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
+import {
+  handshakeMessage,
+  MessageTexts,
+  readHandshakeAnswer,
+  unsealedBatch,
+} from '../../src/wan/batch.ts';
 import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
@@ -40,6 +45,31 @@ function set({ engine }: Member, count: number, from = 0): number {
     if (engine.change(SET, 'map', `key${index}`, `value${index}`)) done++;
   }
   return done;
+}
+
+const LANES = 8;
+const TEXTS = new MessageTexts('dev', 'r', 'p');
+
+/** A handshake as `a` sends it, of any epoch. */
+function forgedHandshake(a: Member, epoch: number): Buffer {
+  return handshakeMessage({ dataSetId: a.dataSetId, epoch, now: () => {} }, TEXTS);
+}
+
+/** A batch as `a` sends it to `b`, of any epoch and any numbers, with a few events in each lane. */
+function forgedBatch(a: Member, b: Member, epoch: number, number: number, count: number): Buffer {
+  const sender = { dataSetId: a.dataSetId, epoch, now: () => {} };
+  const change = changeOf(SET, 'forged', 'v');
+  const sections = Array.from({ length: LANES }, (_, index) => {
+    const lane = new Lane(index, { events: 0, bytes: 0 }, new ChunkPool());
+    lane.firstNumber = number;
+    for (let each = 0; each < count; each++) lane.append(change, 2, 0, false);
+    return { lane, generation: 0, count };
+  });
+  const lengths = sections.map(() => eventBytes(change) * count);
+  const target = b.dataSetId;
+  const { bytes } = unsealedBatch(sender, TEXTS, target, sections, lengths, new ChunkPool());
+  const head = { isOnReceipt: false, clock: new Version(), dataSet: a.dataSetId, answered: 0 };
+  return sealPlain(bytes, { ...head, kind: BATCH });
 }
 
 function keysOf({ engine }: Member): string[] {
@@ -127,6 +157,21 @@ describe('a queue of WanReplications', () => {
     set(a, 1000, 1000);
     const [only] = a.replications.publishers();
     assert.ok(only!.queueBytes > 19_000 && only!.queueBytes <= 20_000, `${only?.queueBytes}`);
+  });
+
+  it('has numbers of its own where one of the same name was removed', async () => {
+    const { network, a, b } = pair();
+    for (let round = 0; round < 3; round++) {
+      set(a, 20, round * 20);
+      await network.pass(1000);
+      assert.equal(keysOf(b).length, 20 * (round + 1));
+      a.replications.remove('r', 'p');
+      a.replications.add('r', [OPTIONS]);
+    }
+    assert.deepEqual(
+      a.log.lines.filter((line) => line.startsWith('warn')),
+      [],
+    );
   });
 
   it('keeps only the latest event of a key with snapshot-enabled', async () => {
@@ -589,24 +634,37 @@ describe('the endpoints of a publisher', () => {
       [epochAt(day + 1), 400],
       [epochAt(day), 200],
     ] as const) {
-      const sender = { dataSetId: a.dataSetId, epoch, now: () => {} };
-      const texts = new MessageTexts('dev', 'r', 'p');
-      const lane = new Lane(0, { events: 0, bytes: 0 }, new ChunkPool());
-      const change = changeOf(SET, `of ${epoch}`, 'v');
-      lane.append(change, 2, 0, false);
-      const sections = [{ lane, generation: 0, count: 1 }];
-      const length = [eventBytes(change)];
-      const target = b.dataSetId;
-      const { bytes } = unsealedBatch(sender, texts, target, sections, length, new ChunkPool());
-      const head = { isOnReceipt: false, clock: new Version(), dataSet: a.dataSetId, answered: 0 };
-      assert.equal((await b.receive(sealPlain(bytes, { ...head, kind: BATCH }))).status, status);
-      assert.equal((await b.receive(handshakeMessage(sender, texts))).status, status);
+      assert.equal((await b.receive(forgedBatch(a, b, epoch, 1, 1))).status, status);
+      assert.equal((await b.receive(forgedHandshake(a, epoch))).status, status);
     }
     // The source goes on behind the epoch that was taken.
     set(a, 1);
     await network.pass(5000);
     assert.equal(a.status.queueSize, 0);
     assert.ok(keysOf(b).includes('map/key0'), keysOf(b).join());
+  });
+
+  it('take no later events for known ones, whatever numbers another peer has sent', async () => {
+    for (const acknowledgeType of ['ACK_ON_OPERATION_COMPLETE', 'ACK_ON_RECEIPT'] as const) {
+      const { network, a, b } = pair({ batchSize: 100, acknowledgeType });
+      set(a, 20);
+      await network.pass(500);
+      for (const [round, number] of [2 ** 53 - 3, 100_000, 9].entries()) {
+        // The handshake reveals the epoch to any peer.
+        const hello = forgedHandshake(a, 1);
+        const { body } = await b.receive(hello);
+        const { epoch } = await readHandshakeAnswer(body, hello);
+        assert.equal((await b.receive(forgedBatch(a, b, epoch, number, 1))).status, 200);
+        set(a, 20, 20 + round * 20);
+        await network.pass(3000);
+        assert.equal(a.status.queueSize, 0);
+        assert.equal(keysOf(b).length, 41 + round * 20, `${number}`);
+      }
+      const wanted =
+        /it answered 409, .* lane \d+ begins with event \d+, after a batch that began with event 9007199254740989/;
+      assert.match(a.log.lines.join('\n'), wanted);
+      assert.equal(a.status.lastError, null);
+    }
   });
 
   it('that know a start of this data set more than a day ahead are not used', async () => {

@@ -198,6 +198,11 @@ export const REQUEST_ERRORS = {
     status: 409,
     message: 'Cannot take the WAN message: its sender has been started again since',
   },
+  WAN_NUMBERS_PASSED: {
+    status: 409,
+    message:
+      'Cannot take the WAN message: lane {lane} begins with event {number}, after a batch that began with event {passed}',
+  },
 } as const;
 
 export const ERRORS = {

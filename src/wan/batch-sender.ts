@@ -140,6 +140,12 @@ export class BatchSender {
     return await meeting;
   }
 
+  /** A number greater than those of all events that were sent. */
+  get nextNumber(): number {
+    const lanes = [...this.#parts.queue.lanes, ...this.#sync.lanes];
+    return Math.max(...lanes.map(({ firstNumber, numberedCount }) => firstNumber + numberedCount));
+  }
+
   /** What waited in the queue was dropped. */
   onCleared(): void {
     this.#sync.clearLeft();

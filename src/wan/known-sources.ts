@@ -14,6 +14,8 @@ const PUBLISHERS_MAX = 64;
 export class KnownPublisher {
   /** By lane, the number of the last event applied. */
   readonly lastNumbers = new Float64Array(LANES_MAX);
+  /** By lane, the number of the first event of the latest batch. */
+  readonly firstNumbers = new Float64Array(LANES_MAX);
   /** By lane, entries of synchronisations that were not taken, and events that were rejected. */
   readonly notTaken = new Float64Array(LANES_MAX);
   readonly rejected = new Float64Array(LANES_MAX);
@@ -34,8 +36,9 @@ export class KnownSource {
   /** From now on events have numbers of this epoch, from 1 on. */
   begin(epoch: number): void {
     this.epoch = epoch;
-    for (const { lastNumbers, notTaken, rejected } of this.publishers.values()) {
+    for (const { lastNumbers, firstNumbers, notTaken, rejected } of this.publishers.values()) {
       lastNumbers.fill(0);
+      firstNumbers.fill(0);
       notTaken.fill(0);
       rejected.fill(0);
     }

@@ -50,6 +50,8 @@ export class PublisherTarget {
   /** Names of the publisher in the log. */
   readonly #names: object;
   readonly #waiters = new Set<Waiter>();
+  /** Whether a batch was answered with 409 since the last handshake. */
+  #isContested = false;
   #isClosed = false;
   /** Events rejected since the last line of the log, and when that was. */
   #rejectedCount = 0;
@@ -154,6 +156,7 @@ export class PublisherTarget {
   /** The endpoint has answered with another status than 200. */
   refuse(endpoint: TargetEndpoint, answer: TransportAnswer): void {
     const isDenied = answer.status === 401 || answer.status === 403;
+    if (answer.status === 409) this.#isContested = true;
     this.fail(endpoint, `it answered ${statusText(answer)}`, isDenied);
   }
 
@@ -216,7 +219,11 @@ export class PublisherTarget {
       sender.epoch = answer.epoch + 1;
       const text = 'the target knows a later start of this data set: was the clock set back?';
       log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
+    } else if (this.#isContested && answer.epoch === sender.epoch) {
+      // The target has taken numbers that were not given here (wan-receiver.ts): they begin anew.
+      sender.epoch++;
     }
+    this.#isContested = false;
     const { isUsable, fault, warning } = this.#dataSet.choose(endpoint, answer.dataSet);
     if (warning !== undefined) {
       log.warn(this.#names, `WAN publisher: ${warning}`);

@@ -30,6 +30,8 @@ const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 
 interface PublisherParts extends Omit<SenderParts, 'queue'> {
   readonly refOf: RefOf;
+  /** Number of the first event. */
+  readonly firstNumber: number;
 }
 
 export class WanPublisher implements MutationSink, WanPublisherControl {
@@ -66,6 +68,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     const batchesMax = perEndpoint * targetEndpoints.length;
     const limits = { capacity: queueCapacity, bytesMax: queueBytesMax, batchesMax };
     this.#queue = new PublisherQueue(engine.partitionCount, limits, options.snapshotEnabled);
+    for (const lane of this.#queue.lanes) lane.firstNumber = parts.firstNumber;
     this.#sender = new BatchSender({ ...parts, queue: this.#queue });
     this.#refuses = options.queueFullBehavior !== 'DISCARD_AFTER_MUTATION';
     this.#refusesAlways = options.queueFullBehavior === 'THROW_EXCEPTION';
@@ -163,6 +166,11 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   clear(): void {
     this.#queue.clear();
     this.#sender.onCleared();
+  }
+
+  /** A number greater than those of all events that were sent, once the queue is cleared. */
+  get nextNumber(): number {
+    return this.#sender.nextNumber;
   }
 
   get options(): WanPublisherOptions {

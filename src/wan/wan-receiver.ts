@@ -213,6 +213,7 @@ export class WanReceiver implements Receiver {
       return this.#report(opened, batch, publisher, OTHER_DATA_SET, none, true);
     }
     this.#enter(source, batch.epoch);
+    passNumbers(batch, publisher);
     engine.observe(opened.clock);
     if (!opened.isOnReceipt) return await this.#apply(opened, batch, source, publisher);
     const { length } = opened.payload;
@@ -404,6 +405,19 @@ export class WanReceiver implements Receiver {
     const head = { kind, isOnReceipt: false, clock, dataSet: dataSetId, answered: opened.checksum };
     return { status: 200, body: sealPlain(bytes, head), partition };
   }
+}
+
+/**
+ * A lane has one batch under way, so its batches never begin before the latest one. A batch that does has come
+ * late, or another peer has sent numbers that the sender has not given: throws GridError WAN_NUMBERS_PASSED,
+ * and the sender begins a later epoch. Its events would otherwise be taken for known ones.
+ */
+function passNumbers({ sections }: ReceivedBatch, { firstNumbers }: KnownPublisher): void {
+  for (const { lane, firstNumber: number } of sections) {
+    const passed = firstNumbers[lane]!;
+    if (number < passed) throw new GridError('WAN_NUMBERS_PASSED', { lane, number, passed });
+  }
+  for (const { lane, firstNumber } of sections) firstNumbers[lane] = firstNumber;
 }
 
 function shortened(name: string): string {

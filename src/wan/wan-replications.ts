@@ -68,6 +68,8 @@ export class WanReplications implements WanService {
   readonly #receiver: WanReceiver;
   readonly #tasks: WanTasks;
   #hasBegun: boolean;
+  /** The first number of the events of a publisher that is added: greater than those of removed ones. */
+  #firstNumber = 1;
   readonly #sender: { readonly dataSetId: Buffer; epoch: number; now: WanEngine['now'] };
 
   constructor(parts: WanReplicationsParts) {
@@ -122,6 +124,7 @@ export class WanReplications implements WanService {
     this.#parts.engine.removeSink(publisher);
     publisher.close();
     publisher.clear();
+    this.#firstNumber = Math.max(this.#firstNumber, publisher.nextNumber);
     this.#tasks.drop(publisher);
     this.#share();
   }
@@ -208,6 +211,7 @@ export class WanReplications implements WanService {
       sender: this.#sender,
       transport: transportOf(options),
       refOf: refsTo(replication),
+      firstNumber: this.#firstNumber,
     });
     if (onProgress !== undefined) publisher.watch(onProgress);
     this.#publishers.push(publisher);
