@@ -35,6 +35,8 @@ export class KeptSource {
   readonly engine: EmbeddedEngine;
   readonly persistence: Persistence;
   readonly replications: WanReplications;
+  /** Snapshots of this life that are in effect. */
+  snapshotCount = 0;
   /** What was recorded in this life, and is not of its recovery. */
   readonly history: Mutation[] = [];
   readonly #parts: KeptSourceParts;
@@ -57,7 +59,9 @@ export class KeptSource {
         onRefusing: () => {},
         onFailed: () => {},
         onProgress: () => {},
-        onSnapshot: () => {},
+        onSnapshot: () => {
+          this.snapshotCount++;
+        },
         onCompacted: () => {},
         onSnapshotFailed: tolerated,
         onCompactionFailed: tolerated,
