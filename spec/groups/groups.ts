@@ -28,6 +28,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'integration/wan.spec.ts',
     'integration/wan-process.spec.ts',
     'integration/wan-killed.spec.ts',
+    'integration/wan-restored.spec.ts',
     'integration/wan-sync.spec.ts',
   ],
   // Each runs long: the start of its process is little beside it, and another group runs meanwhile.

@@ -4,9 +4,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { after, afterEach, describe, it } from 'node:test';
-import { runCli } from '../../src/cli/main.ts';
 import { freePort } from '../free-port.ts';
 import { tlsFile } from '../tls/identity.ts';
 import { requestBytes } from './client.ts';
@@ -357,38 +355,6 @@ describe('replication over TLS', () => {
     assert.equal(await sent(), 2);
     await target.member.drain();
   });
-});
-
-it('a restored backup is the same data set, and with --new-member another', async () => {
-  const [directory, backups] = [join(FOLDER, 'original'), join(FOLDER, 'backups')];
-  const port = await freePort();
-  const persistence = { enabled: true, 'base-dir': directory, 'backup-dir': backups };
-  const source = await started({ grid: { ...sendingTo([port], {}, LATEST), persistence } });
-  await source.ask('POST', 'wan/pausePublisher', 'dev&&w&');
-  await source.set('a', '1');
-  const backup = await source.textOf('POST', 'management/cluster/backup', 'dev&');
-  assert.match(backup, /^200 /);
-  await source.set('b', '2');
-  await source.ask('POST', 'wan/resumePublisher', 'dev&&w&');
-  const copyOf = async (name: string, ...flags: string[]): Promise<WanMember> => {
-    const from = ['--from', join(backups, 'backup-1'), '--data-dir', join(FOLDER, name)];
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const streams = { stdin: Readable.from([]), stdout, stderr };
-    assert.equal(await runCli(['restore', ...from, ...flags], streams), 0);
-    return await started({ port, dataDirectory: join(FOLDER, name) });
-  };
-  const uuidOf = async (member: WanMember): Promise<string> => {
-    const { members } = JSON.parse((await member.ask('GET', 'cluster')).body.toString());
-    return members[0].uuid;
-  };
-  const same = await copyOf('same');
-  assert.equal(await uuidOf(same), await uuidOf(source));
-  await soon(async () => (await source.publisher()).lastError?.includes('--new-member'), true);
-  assert.deepEqual(await same.values('a', 'b'), ['1', '']);
-  await stopped(same);
-  const another = await copyOf('another', '--new-member');
-  assert.notEqual(await uuidOf(another), await uuidOf(source));
-  await soon(() => another.values('a', 'b'), ['1', '2']);
 });
 
 describe('a pair of files of the original', () => {
