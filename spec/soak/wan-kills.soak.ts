@@ -23,7 +23,7 @@ const VICTIMS = (process.env.SOAK_VICTIMS ?? 'source,target').split(',');
 const KEEPS = process.env.SOAK_KEEP === 'true';
 const RUN_MS_MAX = 500;
 const DOWN_MS_MAX = 400;
-const EQUAL_MS = 30_000;
+const PATIENCE_MS = 30_000;
 /** Rounds after which both are compared, on average. */
 const COMPARED_AFTER = 4;
 
@@ -79,7 +79,7 @@ class Pair {
     }
     const [one, other] = this.#sides;
     // What comes to one may go on to the other.
-    for (const { member } of [one, other, one]) await member.isEmptied(EQUAL_MS);
+    for (const { member } of [one, other, one]) await member.drains(PATIENCE_MS);
     const ports = [one.member.port, other.member.port] as const;
     const loads = this.#sides.flatMap(({ load }) => load ?? []);
     for (const load of loads) load.check(await sameContents(ports, load.maps, loads));
