@@ -67,7 +67,7 @@ class Round {
       this.#child.kill('SIGKILL');
       await Promise.all([once(this.#child, 'exit'), ...clients]);
       await this.start().catch(async (error: Error) => {
-        // Of these, only xfs may have no room for the inode of the lock (docs/durability.md).
+        // Only xfs needs free blocks for any new file, and so for the lock (docs/durability.md).
         assert.match(error.message, /ENOSPC: no space left on device [^ ]*lock/);
         rmSync(ballast);
         await this.start();
