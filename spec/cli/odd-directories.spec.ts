@@ -35,6 +35,8 @@ import { run as runProcess, serve } from './gridnode-process.ts';
 
 /** More than a buffer can have. */
 const HUGE_BYTES = 5 * 2 ** 30;
+/** More than a member may use, and less than a segment can have. */
+const LONG_BYTES = 2 ** 30;
 
 const { files } = await wholeDirectory();
 const segments = [...files.keys()].filter((name) => /^(log|snapshot)-\d/.test(name));
@@ -91,6 +93,14 @@ describe('a file that is too long', () => {
       assert.match(msg, /has a wrong length of 5368709120 bytes|is longer than a segment can be/);
     });
   }
+
+  it('is damage for a member: a segment of the log that was made shorter', async () => {
+    const directory = written('data', files);
+    truncateSync(join(directory, log), LONG_BYTES);
+    const { exit, code, msg } = await refused(directory);
+    assert.deepEqual([exit, code], [3, 'DATA_DAMAGED'], msg);
+    assert.ok(msg.includes(`"${join(directory, log)}" is longer than it was made at byte 0`), msg);
+  });
 
   it('is damage for repair, which saves the rest', async () => {
     const directory = written('data', files);

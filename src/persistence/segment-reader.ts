@@ -26,7 +26,8 @@ const THREAD_BYTES_MIN = 16_777_216;
 /** A shorter segment is not worth a thread, in bytes. */
 const CHECKED_BYTES_MIN = 4_194_304;
 
-const TOO_LONG = 'is longer than a segment can be';
+/** The header of a longer segment is read before the rest, in bytes. */
+const LONG_BYTES = 2 * SEGMENT_BYTES;
 
 export interface ReadSegment {
   readonly id: SegmentId;
@@ -98,12 +99,13 @@ export class SegmentReader {
     const file = await this.#storage.open(name);
     try {
       if (isAhead && file.length > this.#aheadBytesMax) return undefined;
-      const isTooLong = file.length > SEGMENT_BYTES_MAX;
-      const page = this.#page(isTooLong ? await bytesOfTooLong(file) : file.length);
+      const made = file.length > LONG_BYTES ? await madeBytesIn(file) : 0;
+      const tooLong = lengthFault(file.length, made);
+      const bytesMax = Math.min(Math.max(made, LONG_BYTES), SEGMENT_BYTES_MAX);
+      const page = this.#page(tooLong === undefined ? file.length : bytesMax);
       const length = await file.read(page.bytes.subarray(0, file.length), 0);
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
       checkFormat(this.#storage, name, formatInHeader(page, length) ?? DATA_FORMAT);
-      const tooLong = isTooLong ? TOO_LONG : undefined;
       const fault = headerFault(id, page, length) ?? tooLong;
       const madeBytes = fault === undefined ? madeBytesOf(page) : 0;
       return { id, seed: segmentSeed(id), page, length, madeBytes, fault, wholeEnd: 0 };
@@ -141,10 +143,15 @@ export class SegmentReader {
   }
 }
 
-/** The bytes to read of a file that is too long: those with which it was made, or of a usual segment. */
-async function bytesOfTooLong(file: StoredFile): Promise<number> {
+/** The length with which the file was made, in bytes; 0 where its header does not tell. */
+async function madeBytesIn(file: StoredFile): Promise<number> {
   const page = new Page(HEADER_BYTES);
   const length = await file.read(page.bytes, 0);
-  const madeBytes = formatInHeader(page, length) === undefined ? 0 : madeBytesOf(page);
-  return Math.min(Math.max(madeBytes, 2 * SEGMENT_BYTES), SEGMENT_BYTES_MAX);
+  return formatInHeader(page, length) === undefined ? 0 : madeBytesOf(page);
+}
+
+/** Why a file of that length is not read as a whole; undefined for nothing. */
+function lengthFault(length: number, madeBytes: number): string | undefined {
+  if (length > SEGMENT_BYTES_MAX) return 'is longer than a segment can be';
+  return madeBytes > 0 && length > madeBytes ? 'is longer than it was made' : undefined;
 }
