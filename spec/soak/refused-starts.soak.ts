@@ -1,6 +1,7 @@
 /**
  * SOAK_REFUSALS starts of each kind that a data directory refuses, while health is asked for every 10 ms:
- * each ends with exit code 3 and its reason, and the files are unchanged byte for byte.
+ * each ends with exit code 3 and its reason, and the files are unchanged byte for byte. As many starts are
+ * stopped by SIGTERM at a random moment of their recovery: each ends with exit code 0, and nothing is lost.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,40 +12,101 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../bench/harness.ts';
 import { start } from '../cli/gridnode-process.ts';
+import { RawClient } from '../integration/client.ts';
 import {
   changed,
   type Files,
+  filesOf,
   flipped,
   recordsOf,
   wholeDirectory,
 } from '../persistence/damaged-directory.ts';
+import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { inFormat } from '../persistence/other-format.ts';
-import { PARTITION_COUNT } from '../persistence/subject.ts';
+import { openPersistent, PARTITION_COUNT, until } from '../persistence/subject.ts';
+import { portOf } from './port-of.ts';
 
 const REFUSALS = Number(process.env.SOAK_REFUSALS ?? Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const HEALTH_MS = 10;
 
+/** Keys of a directory that is read for a while, and bytes of a value. */
+const KEYS = 10_000;
+const VALUE_BYTES = 2000;
+const MEMORY = '64m';
+const LITTLE_MEMORY = '16m';
+/** A stop comes at a random moment within this time after the first line of the log, in ms. */
+const STOP_MS_MAX = 400;
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+
 const { files } = await wholeDirectory();
+const large = await largeDirectory();
+const killed = await killedDirectory();
 const logs = [...files.keys()].filter((name) => name.startsWith('log-0')).sort();
 
-function damaged(name: string): Files {
-  const bytes = files.get(name) ?? Buffer.alloc(0);
-  const records = recordsOf(files, name);
+function damaged(name: string, whole: Files = files): Files {
+  const bytes = whole.get(name) ?? Buffer.alloc(0);
+  const records = recordsOf(whole, name);
   const at = records[records.length >> 1]?.at ?? bytes.length >> 1;
-  return changed(files, name, flipped(bytes, at * 8 + 100));
+  return changed(whole, name, flipped(bytes, at * 8 + 100));
 }
 
 const used = logs.filter((name) => recordsOf(files, name).length > 2);
 const [firstLog = '', lastLog = ''] = [used[0], used.at(-1)];
-const KINDS: readonly (readonly [string, Files, string, string])[] = [
-  ['manifest', damaged('manifest'), `${PARTITION_COUNT}`, 'DATA_DAMAGED'],
-  ['member', damaged('member'), `${PARTITION_COUNT}`, 'DATA_DAMAGED'],
-  ['first segment', damaged(firstLog), `${PARTITION_COUNT}`, 'DATA_DAMAGED'],
-  ['missing segment', changed(files, lastLog, undefined), `${PARTITION_COUNT}`, 'DATA_DAMAGED'],
-  ['partition count', files, `${PARTITION_COUNT + 1}`, 'PARTITION_COUNT_CHANGED'],
-  ['format', inFormat(files, 2), `${PARTITION_COUNT}`, 'DATA_FORMAT_OLDER'],
+const OTHER_COUNT = ['--partition-count', `${PARTITION_COUNT + 1}`];
+const KINDS: readonly (readonly [string, Files, readonly string[], string])[] = [
+  ['manifest', damaged('manifest'), [], 'DATA_DAMAGED'],
+  ['member', damaged('member'), [], 'DATA_DAMAGED'],
+  ['first segment', damaged(firstLog), [], 'DATA_DAMAGED'],
+  ['end of the log', damaged('log-end', killed), [], 'DATA_DAMAGED'],
+  ['missing segment', changed(files, lastLog, undefined), [], 'DATA_DAMAGED'],
+  ['partition count', files, OTHER_COUNT, 'PARTITION_COUNT_CHANGED'],
+  ['format', inFormat(files, 2), [], 'DATA_FORMAT_OLDER'],
+  ['too little memory', large, ['--max-memory', LITTLE_MEMORY], 'DATA_NEEDS_MEMORY'],
 ];
+
+async function largeDirectory(): Promise<Files> {
+  const storage = new MemoryStorage(new Random(1), 'boot');
+  const { ask, persistence, quiet } = await openPersistent(storage, { memoryBytesMax: 2 ** 26 });
+  for (let key = 0; key < KEYS; key++) ask.set('m', `${key}`, Buffer.alloc(VALUE_BYTES, 'v'));
+  await until(persistence.close(), quiet);
+  return await filesOf(storage);
+}
+
+/** A directory of this run of the machine: only then a damaged end of the log is damage. */
+async function killedDirectory(): Promise<Files> {
+  const { directory, data } = written(files);
+  try {
+    const child = begin(data, []);
+    const client = new RawClient(await portOf(child));
+    for (let key = 0; key < 20; key++) {
+      await client.request('POST', `maps/m/new${key}`, Buffer.alloc(VALUE_BYTES));
+    }
+    // It is written within 50 ms.
+    await sleep(1000);
+    client.destroy();
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    return read(data);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function begin(data: string, more: readonly string[]) {
+  const flags = ['--port', '0', '--enable-group', 'DATA', '--max-memory', MEMORY];
+  const partitions = ['--partition-count', `${PARTITION_COUNT}`];
+  return start(['serve', ...flags, '--data-dir', data, ...partitions, ...more]);
+}
+
+function written(content: Files): { readonly directory: string; readonly data: string } {
+  const directory = mkdtempSync(join(tmpdir(), 'gridnode-refused-'));
+  const data = join(directory, 'data');
+  mkdirSync(data);
+  for (const [name, bytes] of content) writeFileSync(join(data, name), bytes);
+  return { directory, data };
+}
 
 function read(directory: string): Files {
   const names = readdirSync(directory).filter((name) => name !== 'lock');
@@ -64,19 +126,16 @@ async function askHealth(port: number, hasEnded: () => boolean): Promise<number>
   return answers;
 }
 
-for (const [kind, content, partitionCount, reason] of KINDS) {
+for (const [kind, content, flags, reason] of KINDS) {
   test(`${REFUSALS} starts are refused for ${kind}`, async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'gridnode-refused-'));
-    const data = join(directory, 'data');
-    mkdirSync(data);
-    for (const [name, bytes] of content) writeFileSync(join(data, name), bytes);
+    const { directory, data } = written(content);
     const before = read(data);
     let answers = 0;
     try {
       for (let count = 0; count < REFUSALS; count++) {
-        const flags = ['--port', '0', '--data-dir', data, '--partition-count', partitionCount];
-        const child = start(['serve', ...flags]);
-        const lines: { readonly code?: string; readonly port?: number }[] = [];
+        const child = begin(data, flags);
+        const lines: { readonly code?: string; readonly port?: number; readonly msg?: string }[] =
+          [];
         let errors = '';
         child.stderr?.on('data', (chunk) => {
           errors += chunk;
@@ -84,6 +143,7 @@ for (const [kind, content, partitionCount, reason] of KINDS) {
         let asking: Promise<number> | undefined;
         createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (text) => {
           lines.push(JSON.parse(text));
+          if (lines.at(-1)?.msg === 'listening') child.kill('SIGKILL');
           const port = lines.at(-1)?.port;
           if (port !== undefined) asking ??= askHealth(port, () => child.exitCode !== null);
         });
@@ -98,3 +158,39 @@ for (const [kind, content, partitionCount, reason] of KINDS) {
     }
   });
 }
+
+test(`${REFUSALS} starts are stopped while they recover, seed ${SEED}`, async () => {
+  const random = new Random(SEED);
+  const { directory, data } = written(large);
+  try {
+    let early = 0;
+    for (let count = 0; count < REFUSALS; count++) {
+      const child = begin(data, []);
+      let errors = '';
+      child.stderr?.on('data', (chunk) => {
+        errors += chunk;
+      });
+      const lines: { readonly msg?: string }[] = [];
+      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (text) => {
+        lines.push(JSON.parse(text));
+        if (lines.length > 1) return;
+        setTimeout(() => child.kill('SIGTERM'), random.below(STOP_MS_MAX));
+      });
+      assert.deepEqual(await once(child, 'close'), [0, null], `${count}: ${errors}`);
+      if (!lines.some(({ msg }) => msg === 'listening')) early++;
+    }
+    assert.ok(early > 0, 'some are stopped before they serve');
+    const child = begin(data, []);
+    const client = new RawClient(await portOf(child));
+    for (let key = 0; key < KEYS; key++) {
+      const { status, body } = await client.request('GET', `maps/m/${key}`);
+      assert.deepEqual([status, body.length], [200, VALUE_BYTES]);
+    }
+    client.destroy();
+    child.kill('SIGTERM');
+    await once(child, 'close');
+    console.log(`stops: ${REFUSALS}, of these ${early} before it served`);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
