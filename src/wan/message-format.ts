@@ -36,7 +36,7 @@
  * A section has the events of one lane. The partitions of the sender are spread over its lanes. Per publisher
  * and lane each event has a number; numbers rise, with gaps between sections. So no event is applied twice. A
  * section that begins before the latest one of its lane is refused with 409, and the sender begins a later
- * epoch. So the numbers of a forged batch, however great, hide as many later events as the batch has, at most:
+ * epoch. So a forged batch, however great its numbers, hides at most as many later events as it has:
  *
  *     0  lane, two bytes: 0 to 31, each once; at 2 zero, two bytes
  *     4  number of events, 1 or more; at 8 their length in bytes

@@ -408,9 +408,9 @@ export class WanReceiver implements Receiver {
 }
 
 /**
- * A lane has one batch under way, so its batches never begin before the latest one. A batch that does has come
- * late, or another peer has sent numbers that the sender has not given: throws GridError WAN_NUMBERS_PASSED,
- * and the sender begins a later epoch. Its events would otherwise be taken for known ones.
+ * A lane has one batch under way, so its batches never begin before the latest one. A batch that does is
+ * late, or another peer has sent numbers that the sender has not given: throws GridError
+ * WAN_NUMBERS_PASSED, and the sender begins a later epoch. Its events would otherwise pass for known ones.
  */
 function passNumbers({ sections }: ReceivedBatch, { firstNumbers }: KnownPublisher): void {
   for (const { lane, firstNumber: number } of sections) {

@@ -114,8 +114,8 @@ export class WanProcess {
   }
 
   /**
-   * The same however long it takes, as on a busy machine; rejects after `patienceMs` in which no publisher has
-   * sent or dropped an event.
+   * Resolves once nothing waits in its queues, however long that takes on a busy machine; rejects after
+   * `patienceMs` in which no publisher has sent or dropped an event.
    */
   async drains(patienceMs: number): Promise<void> {
     let before: readonly PublisherStatus[] = [];
