@@ -319,9 +319,8 @@ export class EmbeddedEngine implements StoredEngine {
   }
 
   #replaceComponents(options: EmbeddedEngineOptions): void {
+    if (HAS_DEAR_CHECKS) this.invariants();
     const { sweeper, expiry, store, tombstones } = this.#components;
-    // A recovery that was refused leaves references of its own (refill.ts).
-    if (HAS_DEAR_CHECKS && !store.meter.isFilling) this.invariants();
     this.#components = new EngineComponents(options);
     this.#sequences = this.#components.store.sequences;
     sweeper.close();
