@@ -59,7 +59,7 @@ test('list tells time, member and size, the oldest first, and directories that a
       `backup-4  2026-01-04T00:00:00.000Z  bob  ${bytes} bytes\n`,
     ].join('\n'),
   );
-  assert.match(errors, /^backup-5: .*is missing: there is no backup, or not all of it\n$/);
+  assert.match(errors, /^backup-5: .*is missing: not a backup, or an incomplete one\n$/);
   const told = JSON.parse((await run('list', '--json')).output) as { whole: object[] };
   const [first] = told.whole;
   assert.deepEqual(first, {

@@ -1,6 +1,6 @@
 /**
- * A start on damaged data, which waits for an operator's call: start empty, or with the readable data.
- * Nothing on the disk changes before that call.
+ * A start on damaged data. It waits until an operator calls for a start without data or with the
+ * readable data. Nothing on the disk changes before that call.
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
@@ -20,7 +20,7 @@ interface AwaitedStartOptions {
   readonly allowed: readonly Start[];
   /** Receives each fault found in the data. */
   onFinding(finding: Finding): void;
-  /** Called once the files are in order. */
+  /** Called when the files are ready to be opened. */
   onForced(start: Start, forced: ForcedStart): void;
 }
 
@@ -32,16 +32,16 @@ interface Asked {
 
 export class AwaitedStart {
   readonly #options: AwaitedStartOptions;
-  /** Set while the start waits for a call. */
+  /** Accepts a call; defined only while the start waits for one. */
   #decide: ((asked: Asked) => void) | undefined;
-  /** The call under way. */
+  /** The call that is being executed. */
   #asked: Asked | undefined;
 
   constructor(options: AwaitedStartOptions) {
     this.#options = options;
   }
 
-  /** Waits until a call succeeds: then the data can be opened again. `because`: the damage. */
+  /** Waits until a call succeeds; the data can then be opened again. `because`: the damage. */
   async wait(because: Error): Promise<void> {
     this.end(because);
     for (;;) {
@@ -59,8 +59,8 @@ export class AwaitedStart {
   }
 
   /**
-   * Resolves once the member serves. Rejects with GridError START_NOT_AWAITED, START_NOT_ALLOWED, or
-   * START_FAILED; after START_FAILED the next call is awaited.
+   * Resolves once the member serves requests. Rejects with GridError START_NOT_AWAITED,
+   * START_NOT_ALLOWED or START_FAILED; after START_FAILED the start waits for the next call.
    */
   async ask(start: Start): Promise<void> {
     const { policy, allowed } = this.#options;
@@ -71,7 +71,10 @@ export class AwaitedStart {
     await new Promise<void>((resolve, reject) => decide({ start, resolve, reject }));
   }
 
-  /** Settles the call under way: the member serves, or the start has failed. */
+  /**
+   * Settles the current call: without `failure` the member serves requests, else the start has
+   * failed.
+   */
   end(failure?: Error): void {
     const asked = this.#asked;
     this.#asked = undefined;

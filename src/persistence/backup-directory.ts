@@ -1,10 +1,12 @@
 /**
- * The directory of a backup: `backup-<n>.tmp` below the directory for backups while it is written. A rename
- * to `backup-<n>` completes it in one step. Several members may share the directory for backups, so a backup
- * is locked from before it takes the name with `.tmp` until after it loses that name: it is made under a name
- * of its own, `making-<id>`, locked, and renamed. A directory with `.tmp` that is not locked was left by a
- * process that ended. It is renamed before it is removed, so that the removal never reaches a new directory
- * of the same name that belongs to another member.
+ * The directory of a backup. While it is written it is named `backup-<n>.tmp`, in the directory for
+ * backups. A rename to `backup-<n>` completes it in one step.
+ *
+ * Several members may share the directory for backups, so a backup is locked for the whole time
+ * that its name ends in `.tmp`: it is created under a unique name, `making-<id>`, locked, and
+ * renamed. An unlocked directory with `.tmp` was left by a process that ended. It is renamed before
+ * it is removed, so that the removal never reaches a new directory of the same name that belongs to
+ * another member.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -14,9 +16,9 @@ import { DIRECTORY_MODE, FileStorage, makeDirectories } from './file-storage.ts'
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAME = /^backup-(\d{1,15})(\.tmp)?$/;
-/** The name of a directory in which a backup begins, or that is being removed. */
+/** The temporary name of a backup that is being created or removed. */
 const OWN_NAME = /^making-[0-9a-f]{16}$/;
-/** An unlocked directory of that name is left over when it is older than this, in ms. */
+/** Age from which an unlocked directory with a temporary name is removed, in ms. */
 const LEFT_OVER_MS = 3_600_000;
 
 export class BackupDirectory {
@@ -32,11 +34,14 @@ export class BackupDirectory {
     this.storage = new FileStorage(this.#temporary());
   }
 
-  /** Makes a new one below `parent`, which is made if it is missing. Rejects with the system's error. */
+  /**
+   * Creates a backup directory in `parent`, which is created if it is missing. Rejects with the
+   * system's error.
+   */
   static async begin(parent: string): Promise<BackupDirectory> {
     const place = resolve(parent);
     makeDirectories(place);
-    // Before leftovers are removed: their numbers count, so that none is used twice.
+    // Read before leftovers are removed: their numbers count, so that no number is used twice.
     const first = 1 + (await lastNumber(place));
     await removeLeftOver(place);
     const own = join(place, ownName());
@@ -57,7 +62,7 @@ export class BackupDirectory {
     return join(this.#parent, nameOf(this.#number) + TEMPORARY_SUFFIX);
   }
 
-  /** Completes the backup. Resolves with its path. */
+  /** Completes the backup and resolves with its path. */
   async keep(): Promise<string> {
     const number = await renameToFree(this.#temporary(), this.#parent, '', this.#number);
     const path = join(this.#parent, nameOf(number));
@@ -74,7 +79,10 @@ export class BackupDirectory {
   }
 }
 
-/** Renames the directory to the first free number from `first` on. Resolves with that number. */
+/**
+ * Renames the directory to the first free number, starting at `first`, and resolves with the
+ * number.
+ */
 async function renameToFree(
   from: string,
   parent: string,
@@ -86,7 +94,7 @@ async function renameToFree(
       await rename(from, join(parent, nameOf(number) + suffix));
       return number;
     } catch (error) {
-      // Another member has taken that number.
+      // Another member uses that number.
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
     }
@@ -103,7 +111,7 @@ async function removeLeftOver(parent: string): Promise<void> {
     const path = join(parent, name);
     if (NAME.exec(name)?.[2] === undefined && !(await isOldOwn(path, name))) continue;
     const lock = new DirectoryLock(path);
-    // A locked directory is in use; one that cannot be locked is in use or already removed.
+    // A directory that is locked, or cannot be locked, is in use or already removed.
     if ((await lock.isTaken()) || !(await takes(lock))) continue;
     await removeAll(path, parent).catch(ignored);
     await lock.release();
@@ -123,7 +131,7 @@ function takes(lock: DirectoryLock): Promise<boolean> {
   );
 }
 
-/** Removes a directory that this process has locked. */
+/** Removes a directory. This process must have locked it. */
 async function removeAll(path: string, parent: string): Promise<void> {
   const own = join(parent, ownName());
   await rename(path, own);
@@ -147,5 +155,5 @@ function ownName(): string {
   return `making-${randomBytes(8).toString('hex')}`;
 }
 
-/** The next backup tries the removal again. */
+/** The next backup retries the removal. */
 function ignored(): void {}

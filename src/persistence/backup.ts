@@ -1,16 +1,19 @@
 /**
- * Copies the data of one moment into another directory while the member serves. The moment is a place in
- * the log: the manifest's snapshot and the log up to that place are the data, whatever is written later.
- * Segments of the log are append-only, so they are copied after the moment. The caller that makes the cut
- * prevents their removal and rewriting until the backup has ended.
+ * Copies the data of one moment into another directory while the member serves requests. The moment
+ * is a position in the log: the backup contains the manifest's snapshot and the log up to that
+ * position, regardless of later writes. Segments of the log are append-only, so they can be copied
+ * afterwards. The caller that chooses the position prevents their removal and rewriting until the
+ * backup has ended.
  *
- * The copy verifies every record's checksum, so that no damage is copied unnoticed. Then each file is
- * synced, read back and compared. The checked file `backup` lists all files with their CRC-32 and comes
- * last: a directory without it is no backup. A directory with it is a data directory, too.
+ * The copy verifies every record's checksum, so that damage is never copied unnoticed. Then each
+ * file is synced, read back and compared. The checked file `backup` lists all files with their
+ * CRC-32 and is written last: a directory without it is not a backup. A directory with it is also a
+ * valid data directory.
  *
- * What waits in queues is not copied (marks-file.ts, waiting-file.ts): they begin empty in the copy.
+ * The queues of WAN publishers are not copied (marks-file.ts, waiting-file.ts) and start empty in
+ * the copy.
  *
- * Steps are short, and the event loop runs between them.
+ * The work is split into short steps, and the event loop runs between them.
  */
 import { crc32 } from 'node:zlib';
 import type { Clock } from '../base/clock.ts';
@@ -36,8 +39,9 @@ import { writeWhole } from './whole-file.ts';
 
 export const BACKUP = 'backup';
 
-/** Duration of one step, in ms. */
+/** Maximum duration of one step, in ms. */
 const STEP_MS = 0.25;
+/** Records that are checked between two readings of the clock. */
 const RECORDS_PER_LOOK = 64;
 const PIECE_BYTES = 262_144;
 
@@ -45,7 +49,7 @@ const PIECE_BYTES = 262_144;
 export interface Cut {
   readonly manifest: Manifest;
   readonly member: MemberValues;
-  /** Where the log ended. */
+  /** The end of the log. */
   readonly end: LogPlace;
   /** Milliseconds since 1970. */
   readonly wallMs: number;
@@ -53,7 +57,7 @@ export interface Cut {
 
 /** The content of the file `backup`. */
 export interface BackupList {
-  /** The moment of the data, in ISO 8601. */
+  /** The time of the data, in ISO 8601. */
   readonly of: string;
   readonly files: readonly BackedUpFile[];
 }
@@ -74,7 +78,7 @@ export class Backup {
   readonly #files: BackedUpFile[] = [];
   #isInterrupted = false;
 
-  /** The target must be empty. */
+  /** `target` must be empty. */
   constructor(source: Storage, target: Storage, cut: Cut, clock: Clock) {
     this.#source = source;
     this.#target = target;
@@ -84,7 +88,7 @@ export class Backup {
   }
 
   /**
-   * Resolves once the target is whole and durable. Rejects with DamagedData, with GridError
+   * Resolves once the target is complete and durable. Rejects with DamagedData, with GridError
    * BACKUP_INTERRUPTED, or with the system's error.
    */
   async write(): Promise<BackupList> {
@@ -105,7 +109,7 @@ export class Backup {
     return list;
   }
 
-  /** Makes `write` reject at its next step. */
+  /** Makes `write` reject with BACKUP_INTERRUPTED at its next step. */
   interrupt(): void {
     this.#isInterrupted = true;
   }
@@ -131,7 +135,10 @@ export class Backup {
     }
   }
 
-  /** Copies the segment up to `end`, or to its SEAL: resolves with the number that the SEAL names. */
+  /**
+   * Copies the segment up to `end`, or else up to its SEAL; then resolves with the segment number
+   * that the SEAL names.
+   */
   async #copy(
     id: SegmentId,
     end: number | undefined,
@@ -143,7 +150,7 @@ export class Backup {
     const at = await this.#endOfRecords(segment, end);
     const sealed = sealAt(segment.page, at, segment.length, segment.seed);
     const length = end ?? sealed.end;
-    // The header tells the length of the copy, not that with which the segment was made.
+    // The header has the length of the copy, not the length with which the segment was created.
     segmentHeader(id, length).copy(segment.page.bytes);
     await this.#write(segmentName(id), segment.page.bytes, length);
     if (end !== undefined) return 0;
@@ -151,7 +158,7 @@ export class Backup {
     return sealed.next;
   }
 
-  /** The offset of the SEAL, or `end`, which must lie between two records. */
+  /** Returns the offset of the SEAL, or `end`, which must be a boundary between two records. */
   async #endOfRecords(segment: ReadSegment, end: number | undefined): Promise<number> {
     const { page, length, seed, id } = segment;
     let at = HEADER_BYTES;
@@ -185,7 +192,7 @@ export class Backup {
     for (const { name, bytes, crc32: wanted } of this.#files) {
       const found = await this.#sum(name);
       if (found.bytes === bytes && found.crc32 === wanted) continue;
-      throw new DamagedData(this.#target, name, 0, 'is not as it was written');
+      throw new DamagedData(this.#target, name, 0, 'differs from what was written');
     }
   }
 
@@ -207,7 +214,10 @@ export class Backup {
   }
 }
 
-/** The length and CRC-32 of a file. It is read piece by piece into `piece`; `onPiece` precedes each read. */
+/**
+ * Computes the length and CRC-32 of a file, which is read in pieces into `piece`. `onPiece` is
+ * called before each read.
+ */
 export async function sumFile(
   storage: Storage,
   name: string,

@@ -1,4 +1,4 @@
-/** Makes the backups of a member, one at a time. A backup can be interrupted. */
+/** Creates the backups of a member, one at a time. A backup can be interrupted. */
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { Backup } from './backup.ts';
@@ -13,7 +13,7 @@ interface BackupReport {
 
 export class Backups {
   readonly #persistence: Persistence;
-  /** The directory for backups; undefined where none is configured. */
+  /** The directory for backups; undefined if none is configured. */
   readonly #directory: string | undefined;
   readonly #clock: Clock;
   #running: Promise<BackupReport> | undefined;
@@ -26,7 +26,10 @@ export class Backups {
     this.#clock = clock;
   }
 
-  /** Resolves once the backup is complete. Rejects with GridError BACKUP_*; then nothing of it is left. */
+  /**
+   * Resolves once the backup is complete. Rejects with GridError BACKUP_* after removing the
+   * incomplete backup.
+   */
   async start(): Promise<BackupReport> {
     if (this.#directory === undefined) throw new GridError('BACKUP_NOWHERE', {});
     if (this.#running !== undefined) throw new GridError('BACKUP_UNDER_WAY', {});
@@ -43,7 +46,9 @@ export class Backups {
     }
   }
 
-  /** Resolves when nothing is left of the backup under way. Rejects with GridError BACKUP_NOT_UNDER_WAY. */
+  /**
+   * Resolves when the running backup has been removed. Rejects with GridError BACKUP_NOT_UNDER_WAY.
+   */
   async interrupt(): Promise<void> {
     const running = this.#running;
     if (running === undefined) throw new GridError('BACKUP_NOT_UNDER_WAY', {});

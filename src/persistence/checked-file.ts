@@ -1,13 +1,13 @@
 /**
- * A small file that is written and read as a whole: JSON behind a header. It is replaced in one step, so
- * that a crash leaves the old file or the new one. Numbers are little-endian.
+ * A small file that is written and read as a whole: a header, followed by JSON. It is replaced in
+ * one step, so that a crash leaves the old file or the new one. Numbers are little-endian.
  *
  *     0  "gridfile"
  *     8  CRC-32C of all that follows
  *    12  format (data-format.ts)
  *    16  length of the content in bytes
- *    20  content: JSON, filled up with blanks to a multiple of 4 bytes. Its field `file` is the file's name,
- *        so that a file in the place of another is recognized (an earlier version wrote no such field).
+ *    20  content: JSON, padded with spaces to a multiple of 4 bytes. Its field `file` is the file's
+ *        name, so that a misplaced file is detected (an earlier version did not write this field)
  */
 import { Slices } from '../base/slices.ts';
 import { checksum } from './checksum.ts';
@@ -19,10 +19,16 @@ import { writeWhole } from './whole-file.ts';
 
 const MAGIC = 'gridfile';
 const HEADER_BYTES = 20;
-/** A longer file is damaged, in bytes: the list of a backup of a million segments is shorter. */
+/**
+ * Maximum length of a file, in bytes. The list of a backup of a million segments is shorter, so a
+ * longer file is damaged.
+ */
 const FILE_BYTES_MAX = 134_217_728;
 
-/** Requests are served while a long content is turned into JSON. Rejects as writeWhole does. */
+/**
+ * Writes a checked file. Long content is serialized in slices, so that requests are served
+ * meanwhile. Rejects as writeWhole does.
+ */
 export async function writeCheckedFile(
   storage: Storage,
   name: string,
@@ -39,12 +45,12 @@ export async function writeCheckedFile(
   await writeWhole(storage, name, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
-/** The bytes of such a file. */
+/** Returns the bytes of a checked file. */
 export function checkedBytes(content: object, format = DATA_FORMAT): Buffer {
   return assembled([Buffer.from(JSON.stringify(content))], format);
 }
 
-/** The output of JSON.stringify in pieces: each item of an array is one. */
+/** Yields the output of JSON.stringify in pieces: each item of an array is a piece. */
 function* jsonPieces(content: object): Generator<string> {
   let before = '{';
   for (const [key, value] of Object.entries(content)) {
@@ -75,8 +81,8 @@ function assembled(json: readonly Buffer[], format = DATA_FORMAT): Buffer {
 }
 
 /**
- * Rejects with DamagedData, or as checkFormat throws. The content is read only where the file has the length
- * that its header tells.
+ * Reads a checked file. Rejects with DamagedData, or as checkFormat throws. The content is read
+ * only if the file has the length that its header specifies.
  */
 export async function readCheckedFile(storage: Storage, name: string): Promise<unknown> {
   const file = await storage.open(name);
@@ -110,7 +116,10 @@ async function readBytes(storage: Storage, file: StoredFile): Promise<Buffer> {
   return bytes;
 }
 
-/** The checksum of all that follows it. A file whose length is no multiple of 4 is damaged in any case. */
+/**
+ * Computes the checksum of all bytes after the checksum field. A file whose length is not a
+ * multiple of 4 is damaged in any case.
+ */
 function contentSum(bytes: Buffer): number {
   const page = new Page((bytes.length + 7) & ~7);
   bytes.copy(page.bytes);

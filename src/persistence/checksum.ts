@@ -1,38 +1,45 @@
 /**
- * CRC-32C (Castagnoli; RFC 3720, appendix B.4) over whole 32-bit words, sixteen bytes a step by table
- * (Kounavis and Berry, 2005). Node has no native function for it, so this file assembles a WebAssembly
- * function. It sums 2.2 GB/s where the bytes lie in its memory, twice as fast as JavaScript, and a call costs
- * next to nothing. (CRC-32 of zlib does 4.7 GB/s, but a call costs as much as 500 bytes.) Bytes that lie
- * elsewhere are first copied into a memory kept for that. A second function goes from record to record, for
- * a thread that runs ahead of recovery (record-checker.ts).
+ * CRC-32C (Castagnoli; RFC 3720, appendix B.4) over whole 32-bit words, sixteen bytes per step with
+ * tables (Kounavis and Berry, 2005). Node has no native function for it, so this file assembles a
+ * WebAssembly function. It processes 2.2 GB/s if the bytes are in its memory, twice as fast as
+ * JavaScript, and a call costs almost nothing. (The CRC-32 of zlib processes 4.7 GB/s, but a call
+ * costs as much as 500 bytes.) Bytes elsewhere are first copied into a memory reserved for that. A
+ * second function checks a sequence of records, for a thread that runs ahead of recovery
+ * (record-checker.ts).
  */
 
-/** Number of tables, and of bytes in a step. */
+/** Number of tables, which is also the number of bytes per step. */
 const TABLES = 16;
 const TABLE_BYTES = 1024;
 /** The polynomial, lowest bit first. */
 const POLYNOMIAL = 0x82f63b78;
 const WASM_PAGE_BYTES = 65_536;
-/** Offset of the bytes to sum, behind the tables. */
+/** Offset of the input bytes, after the tables. */
 const START = WASM_PAGE_BYTES;
-/** Bytes that are copied at once. */
+/** Number of bytes that are copied at a time. */
 const PIECE_BYTES = 65_536;
-/** Shorter pieces are copied word by word, which is faster than a view (bench: short-copies). */
+/**
+ * Number of words from which a piece is copied with a view. Shorter pieces are copied word by word,
+ * which is faster (bench: short-copies).
+ */
 const VIEW_WORDS_MIN = 64;
 
-/** Sums the words from the byte `at` to the byte `end`, continuing `sum`. `sum` and result are inverted. */
+/**
+ * Computes the checksum of the words from byte `at` to byte `end`, continuing `sum`. Both `sum` and
+ * the result are inverted.
+ */
 type Sum = (at: number, end: number, sum: number) => number;
 
-/** Words, and the memory of their own in which they lie, if any. */
+/** Words, and the SummedMemory that contains them, if any. */
 interface Summable {
   readonly words: Int32Array;
   readonly memory: SummedMemory | undefined;
 }
 
-/** Memory whose bytes are summed in place. */
+/** Memory whose bytes are checksummed in place, without a copy. */
 export class SummedMemory {
   readonly buffer: ArrayBuffer;
-  /** The objects with which a thread sums the same bytes; undefined unless shared. */
+  /** The objects with which a thread can checksum the same bytes; undefined unless shared. */
   readonly shared: { readonly memory: object; readonly module: object } | undefined;
   /** Offset of the first byte. */
   readonly start = START;
@@ -50,7 +57,7 @@ export class SummedMemory {
   }
 }
 
-/** The checksum of the words from `start` to `end`. */
+/** Computes the checksum of the words from `start` to `end`. */
 export function checksum(
   { words, memory }: Summable,
   start: number,
@@ -68,7 +75,7 @@ export function checksum(
   return ~sum;
 }
 
-/** The sum of each byte value, followed by no, one, ... fifteen zero bytes. */
+/** The checksum of each byte value, followed by 0, 1, … 15 zero bytes. */
 const TABLE = makeTable();
 
 function makeTable(): Int32Array {
@@ -104,11 +111,14 @@ const LEFT = 0x74;
 const RIGHT = 0x76;
 /** Locals of `sum`: the parameters `at`, `end` and `sum`, then the words of a step. */
 const [AT, STOP, SUM, FIRST_WORD] = [0, 1, 2, 3];
-/** Further locals of `walk`: the fourth parameter, the least bytes of a record, and the record's bytes. */
+/**
+ * Further locals of `walk`: the fourth parameter, which is the minimum length of a record, and the
+ * length of the current record.
+ */
 const [LEAST, TAKEN] = [3, 4];
-/** Offset of the length in a record, behind its sum (record-codec.ts). */
+/** Offset of the length in a record, after its checksum (record-codec.ts). */
 const LENGTH_OFFSET = 4;
-/** The most pages that a memory can have. */
+/** Maximum number of pages of a memory. */
 const PAGES_MAX = 65_536;
 
 function makeModule(isShared: boolean): WebAssembly.Module {
@@ -127,7 +137,7 @@ function makeModule(isShared: boolean): WebAssembly.Module {
   return new WebAssembly.Module(Uint8Array.from(bytes));
 }
 
-/** Code that sums `count` words at a time while that many are left. */
+/** Returns code that processes `count` words per iteration while at least that many remain. */
 function steps(count: number): number[] {
   const code: number[] = [BLOCK, NO_RESULT, LOOP, NO_RESULT];
   code.push(...get(AT), ...constant(count * 4), PLUS, ...get(STOP), GREATER, BRANCH_IF, 1);
@@ -145,7 +155,10 @@ function steps(count: number): number[] {
   return [...code, BRANCH, 0, END, END];
 }
 
-/** Code of `walk`: advances `at` past each record that has at least LEAST bytes and a right sum. */
+/**
+ * Returns the code of `walk`: advances `at` past each record that has at least LEAST bytes and a
+ * correct checksum.
+ */
 function records(): number[] {
   const left = [...get(STOP), ...get(AT), MINUS];
   const code = [...[1, 1, I32], ...[BLOCK, NO_RESULT, LOOP, NO_RESULT]];
@@ -156,13 +169,15 @@ function records(): number[] {
   code.push(...get(TAKEN), ...constant(7), PLUS, ...constant(3), RIGHT, ...constant(3), LEFT);
   code.push(...set(TAKEN), ...get(TAKEN), ...left, GREATER, BRANCH_IF, 1);
   code.push(...get(AT), ...constant(LENGTH_OFFSET), PLUS, ...get(AT), ...get(TAKEN), PLUS);
-  // The sum is inverted: XOR with the right sum leaves only ones, and one more makes zero.
+  // The checksum is inverted: XOR with the correct one has all bits set, and adding one makes zero.
   code.push(...get(SUM), CALL, 0, ...get(AT), ...load(0), XOR, ...constant(1), PLUS, BRANCH_IF, 1);
   code.push(...get(AT), ...get(TAKEN), PLUS, ...set(AT));
   return [...code, BRANCH, 0, END, END, ...get(AT), END];
 }
 
-/** Code that turns a word into the offset, in a table, of the entry for one of its bytes. */
+/**
+ * Returns code that converts a word into the offset, in a table, of the entry for one of its bytes.
+ */
 function tableOffset(byte: number): number[] {
   const mask = [...constant(0x3fc), AND];
   return byte === 0 ? [...constant(2), LEFT, ...mask] : [...constant(byte * 8 - 2), RIGHT, ...mask];
@@ -176,20 +191,20 @@ function set(local: number): number[] {
   return [0x21, local];
 }
 
-/** Code that loads the word at `offset` from the computed address. */
+/** Returns code that loads the word at `offset` from the computed address. */
 function load(offset: number): number[] {
   return [0x28, 2, ...unsigned(offset)];
 }
 
-/** Code of a constant, which is not negative. */
+/** Returns code of a constant, which must not be negative. */
 function constant(value: number): number[] {
   const bytes = unsigned(value);
-  // The last byte's bit of value 64 is the sign.
+  // Bit 6 of the last byte is the sign.
   if ((bytes.at(-1)! & 64) === 0) return [0x41, ...bytes];
   return [0x41, ...bytes.slice(0, -1), bytes.at(-1)! | 128, 0];
 }
 
-/** LEB128. */
+/** Encodes an unsigned integer as LEB128. */
 function unsigned(value: number): number[] {
   return value < 128 ? [value] : [(value & 127) | 128, ...unsigned(value >>> 7)];
 }
@@ -208,7 +223,10 @@ const SHARED_MODULE = makeModule(true);
 const COPY = new SummedMemory(PIECE_BYTES);
 const COPY_WORDS = new Int32Array(COPY.buffer, START);
 
-/** The type definitions of Node 20 have no WebAssembly, those of the DOM do. This is the part in use. */
+/**
+ * The part of the WebAssembly API that is used here. The type definitions of Node 20 lack it; those
+ * of the DOM have it.
+ */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);

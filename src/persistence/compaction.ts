@@ -1,18 +1,18 @@
 /**
- * Frees disk space where there is too little for a snapshot. A pass rewrites the parts of the snapshot and
- * the full segments of the log, from the first on, without dead records: those of entries and items that
- * have changed since, or are gone. Rewritten segments that are short are merged: a group of them becomes one
- * segment with the number of the first, whose SEAL names the successor of the last. Records keep their order,
- * so no other code is affected.
+ * Frees disk space if there is too little for a snapshot. A pass rewrites the parts of the snapshot
+ * and the full segments of the log, starting with the oldest, without dead records: those of
+ * entries and items that have since changed or been removed. Short rewritten segments are merged: a
+ * group of them becomes one segment with the number of the first, whose SEAL names the successor of
+ * the last. Records keep their order, so other code is not affected.
  *
- * A removal is kept as long as an earlier segment or the snapshot may have a record that it ends. Other
- * removals are dropped, too: every dead record from before the beginning of the pass has by then been dropped
- * or is listed (left-behind.ts). A removal whose tombstone is remembered is kept. So is a change that may
- * wait in a queue that outlives the process (../engine/kept-queues.ts), but for a value without a lifetime: a
- * later change of its key waits, too.
+ * A removal is retained while an earlier segment or the snapshot may have a record that it removes.
+ * Other removals are dropped as well: by then, every dead record from before the pass has been
+ * dropped or is listed (left-behind.ts). A removal whose tombstone is stored is retained. So is a
+ * change that may be waiting in a persistent queue (../engine/kept-queues.ts), except a value
+ * without a lifetime, because a later change of its key is also waiting.
  *
- * Each step rewrites one group on the blocks of the reserve file, and fills the reserve again before any
- * other user gets the freed space.
+ * Each step rewrites one group into the blocks of the reserve file, then refills the reserve before
+ * any other user of disk space can use the freed space.
  */
 import type { Clock } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
@@ -49,8 +49,9 @@ import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 import type { WholeFile } from './whole-file.ts';
 
-/** A group with a smaller share of dead bytes is not rewritten. */
+/** Minimum share of dead bytes for which a group is rewritten. */
 const DEAD_SHARE_MIN = 0.1;
+/** Records that are processed before the event loop runs. */
 const RECORDS_PER_TURN = 256;
 
 interface CompactionOptions {
@@ -69,11 +70,17 @@ interface CompactionOptions {
 interface CompactionRange {
   /** Parts of the snapshot. */
   readonly parts: readonly SegmentId[];
-  /** Number of the first segment of the log; each further one is named by the SEAL of the one before. */
+  /**
+   * Number of the first segment of the log; each later segment is named by the SEAL of its
+   * predecessor.
+   */
   readonly first: number;
-  /** Whether the first one stays unchanged: only its SEAL is read, for the number of the next one. */
+  /**
+   * Whether the first segment remains unchanged: only its SEAL is read, for the number of the next
+   * one.
+   */
   readonly isFirstKept: boolean;
-  /** The pass ends before this number; the segments before it are full and durable. */
+  /** The segment number before which the pass ends; all segments before it are full and durable. */
   readonly before: number;
 }
 
@@ -82,16 +89,16 @@ interface Group {
   readonly ids: SegmentId[];
   /** Bytes of their files. */
   bytes: number;
-  /** Offset in the page behind their live records. */
+  /** Offset in the page after their live records. */
   end: number;
-  /** Number of the segment that follows the last one. */
+  /** Number of the segment after the last one. */
   next: number;
   /** Hashes of their dead entries and items, in pairs (left-behind.ts). */
   readonly dead: number[];
 }
 
 export class Compaction {
-  /** Whether a group had dead records, and was not rewritten for want of space. */
+  /** Whether a group had dead records but was not rewritten for lack of space. */
   lacksSpace = false;
   readonly #options: CompactionOptions;
   readonly #reader: SegmentReader;
@@ -116,7 +123,10 @@ export class Compaction {
     this.#page = pageOf(options.segmentBytes);
   }
 
-  /** Rewrites one group, if that is worthwhile. Resolves with the bytes freed; undefined at the end. */
+  /**
+   * Rewrites one group, if that is worthwhile. Resolves with the number of bytes freed, or with
+   * undefined at the end of the pass.
+   */
   async step(): Promise<number | undefined> {
     for (;;) {
       const id = this.#nextId();
@@ -146,7 +156,10 @@ export class Compaction {
     return 0;
   }
 
-  /** Adds the segment to the group. A full group is ended instead: resolves with the bytes that it freed. */
+  /**
+   * Adds the segment to the group. If the group is full, it is rewritten instead, and the promise
+   * resolves with the number of bytes freed.
+   */
   async #addToGroup(segment: ReadSegment): Promise<number | undefined> {
     if (this.#isNextKept) return this.#skip(segment);
     const group = this.#group ?? newGroup();
@@ -158,12 +171,12 @@ export class Compaction {
     }
     this.#group = undefined;
     if (group.ids.length > 0) return await this.#end(group);
-    // The segment is damaged, or longer than any other: it stays unchanged.
+    // The segment is damaged, or longer than any other: it remains unchanged.
     this.#left.giveUp();
     return this.#skip(segment);
   }
 
-  /** Leaves the segment unchanged and continues behind it. */
+  /** Leaves the segment unchanged and continues with the next one. */
   async #skip({ page, length, seed, id }: ReadSegment): Promise<number | undefined> {
     let at = HEADER_BYTES;
     for (let count = 1; typeAt(page, at) !== SEAL; count++) {
@@ -178,7 +191,10 @@ export class Compaction {
     return undefined;
   }
 
-  /** Copies the live records behind those of the group. False: not copied, for want of room or as damaged. */
+  /**
+   * Appends the live records to those of the group. False: not copied, because the segment is
+   * damaged or there is no room.
+   */
   async #copy({ id, page, length, seed, fault }: ReadSegment, group: Group): Promise<boolean> {
     if (fault !== undefined) return false;
     this.#makeRoom(group, length);
@@ -208,13 +224,16 @@ export class Compaction {
     return true;
   }
 
-  /** Makes the page long enough for a segment that is longer than the others and has the page to itself. */
+  /** Enlarges the page for a segment that is longer than the others and has the page to itself. */
   #makeRoom({ ids }: Group, length: number): void {
     const needed = (length + NOTE_BYTES + 7) & ~7;
     if (ids.length === 0 && this.#page.bytes.length < needed) this.#page = pageOf(needed);
   }
 
-  /** Segments are merged only as far as the reserve has room for them; one alone may find room beside it. */
+  /**
+   * Returns the maximum length of the group. Segments are merged only as far as they fit into the
+   * reserve; a single segment may find free space elsewhere.
+   */
   #bytesMax({ ids }: Group): number {
     const { length } = this.#page.bytes;
     return ids.length === 0 ? length : Math.min(length, this.#options.reserve.filledBytes);
@@ -233,7 +252,7 @@ export class Compaction {
     }
     if (engine.isStored(mutation)) return true;
     const hashes = [hashOfName(mutation), hashOfThing(mutation)] as const;
-    // Nothing is sent of its expiry, so the value itself has to end there the one before it.
+    // Expiries are not replicated, so the target needs this value to end the one before it.
     const hasLifetime = mutation.expiryMs !== 0 || mutation.maxIdleSeconds !== 0;
     if (type === SET && hasLifetime && this.#mayWait(mutation)) {
       this.#left.add(hashes);
@@ -243,13 +262,13 @@ export class Compaction {
     return false;
   }
 
-  /** Whether the change may wait in a queue that outlives the process. */
+  /** Whether the change may be waiting in a persistent queue. */
   #mayWait({ partition, sequence }: Mutation): boolean {
     const queues = this.#options.queues?.queues() ?? [];
     return queues.some((queue) => queue.mayWait(partition, sequence));
   }
 
-  /** Replaces the segments of the group, if that frees enough. */
+  /** Replaces the segments of the group, if that frees enough space. */
   async #end(group: Group): Promise<number> {
     const won = group.bytes - group.end - NOTE_BYTES;
     if (won < group.bytes * DEAD_SHARE_MIN) {
@@ -260,7 +279,7 @@ export class Compaction {
       await this.#options.space.run(() => this.#replace(group));
       return won;
     } catch (error) {
-      // The disk has no room for the live records of a long segment beside it.
+      // The disk has no free space for the live records of a long segment.
       if (!isFullDisk(error)) throw error;
       this.lacksSpace = true;
       this.#left.add(group.dead);
@@ -272,7 +291,8 @@ export class Compaction {
     const { storage, reserve, syncLog } = this.#options;
     const [id, ...others] = group.ids as [SegmentId, ...SegmentId[]];
     const length = await this.#finish(group, id);
-    // The records that ended the dropped ones must be durable before those are lost.
+    // The records that replaced the dropped ones must be durable before the dropped ones are
+    // deleted.
     await syncLog();
     try {
       const whole = await this.#write(segmentName(id), length);
@@ -285,8 +305,9 @@ export class Compaction {
   }
 
   /**
-   * Writes the page, on the blocks of the reserve. Where the file system writes to other blocks than those,
-   * and has none, the reserve is removed by then, and a new file may have them.
+   * Writes the page into the blocks of the reserve. If the file system allocates new blocks and has
+   * none, the reserve has been removed by then, so the second attempt writes a new file into its
+   * space.
    */
   async #write(name: string, length: number): Promise<WholeFile> {
     for (let isAgain = false; ; isAgain = true) {
@@ -302,7 +323,7 @@ export class Compaction {
     }
   }
 
-  /** Completes the page to a segment. Resolves with its length in bytes. */
+  /** Completes the page to a segment and resolves with its length in bytes. */
   async #finish({ end, next }: Group, id: SegmentId): Promise<number> {
     const page = this.#page;
     const seed = segmentSeed(id);

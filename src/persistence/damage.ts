@@ -1,6 +1,6 @@
 /**
- * The error for a file that is not as it was written. Its content is never guessed: the reader stops here,
- * and a person decides.
+ * The error for a file whose content differs from what was written. Damaged content is never
+ * guessed: the reader stops, and an operator decides.
  */
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
@@ -10,7 +10,7 @@ import type { Storage } from './storage.ts';
 
 export class DamagedData extends GridError<'DATA_DAMAGED'> {
   readonly file: string;
-  /** Offset of the first wrong byte. */
+  /** Offset of the first damaged byte. */
   readonly offset: number;
 
   constructor(storage: Pick<Storage, 'place'>, file: string, offset: number, what: string) {
@@ -21,8 +21,8 @@ export class DamagedData extends GridError<'DATA_DAMAGED'> {
 }
 
 /**
- * The error for a record with a right checksum that is no mutation: GridError DATA_RECORD_NEWER where a later
- * version has written it.
+ * Returns the error for a record with a correct checksum that is not a valid mutation: GridError
+ * DATA_RECORD_NEWER if a later version wrote it, else DamagedData.
  */
 export function unreadableRecord(
   storage: Pick<Storage, 'place'>,
@@ -35,5 +35,5 @@ export function unreadableRecord(
   return new GridError('DATA_RECORD_NEWER', { file: join(storage.place, file), offset, what });
 }
 
-/** The fault of a record with a right checksum, in words. */
+/** The fault of a record with a correct checksum but invalid fields, for messages. */
 export const WRONG_FIELDS = 'has a record with wrong fields';

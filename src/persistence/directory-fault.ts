@@ -1,8 +1,8 @@
-/** The reason, in words, why a directory cannot be used. */
+/** Describes, for messages, why a directory cannot be used. */
 import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** `error`: from making or opening the directory. */
+/** `error`: the error of creating or opening the directory. */
 export function directoryFault(error: unknown): string {
   const { code, path } = error as NodeJS.ErrnoException;
   // EEXIST: the path names a file; ENOTDIR: a part of the path above does.
@@ -12,7 +12,10 @@ export function directoryFault(error: unknown): string {
   return dangling ?? (error instanceof Error ? error.message : String(error));
 }
 
-/** The fault of the path's innermost part that exists, where that is a link that leads nowhere. */
+/**
+ * Returns the fault of the path's innermost existing part if that is a symbolic link without a
+ * target.
+ */
 function danglingLink(path: string): string | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) {

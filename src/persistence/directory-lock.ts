@@ -1,12 +1,12 @@
 /**
- * Keeps a second process out of a directory: the owner listens on a socket named `lock` in it as long as it
- * lives. The system closes the socket when the process ends, for whatever reason, so a socket that does not
- * answer is left over. That is also so between containers that share the directory, where process numbers
- * mean nothing.
+ * Ensures that only one process uses a directory: the owner listens on a socket named `lock` in it
+ * until it ends. The system closes the socket when the process ends, for any reason, so a socket
+ * that refuses connections is stale. This also works between containers that share the directory,
+ * where process IDs have no meaning.
  *
- * The socket is made under a name of its own and then linked to `lock`, in which only one process succeeds. A
- * socket that is left over is renamed, then tried again, as a new owner may have taken the name meanwhile. An
- * owner that ends removes the name, unless that names another socket by then.
+ * The socket is created under a unique name and then linked to `lock`, in which only one process
+ * can succeed. A stale socket is renamed, then tested again, as a new owner may have created `lock`
+ * in the meantime. An owner that ends removes the name, unless it now belongs to another socket.
  */
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
@@ -16,17 +16,20 @@ import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
 
 const NAME = 'lock';
-/** Random bytes in the name under which a socket is made, in hexadecimal digits. */
+/** Number of random bytes in the temporary name of a socket, written as hexadecimal digits. */
 const OWN_BYTES = 8;
 const OWN_NAME = new RegExp(`^${NAME}\\.[0-9a-f]{${2 * OWN_BYTES}}$`);
-/** The longest path that fits into a socket's address, in bytes. */
+/** Maximum length of the path in a socket address, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 100;
 const ATTEMPTS_MAX = 10;
 
 export class DirectoryLock {
   readonly #directory: string;
   #server: Server | undefined;
-  /** The inode of the socket, once it has the name. The system gives no other file that number meanwhile. */
+  /**
+   * The inode of the socket, once it is linked. The system does not reuse the number while it
+   * exists.
+   */
   #inode: bigint | undefined;
 
   constructor(directory: string) {
@@ -36,7 +39,8 @@ export class DirectoryLock {
   /** Rejects with GridError DATA_DIRECTORY_LOCKED, or with the system's error. */
   async take(): Promise<void> {
     const own = ownName();
-    // A longer path is replaced with one through the descriptor of the opened directory.
+    // A path that is too long is replaced with a path through the descriptor of the opened
+    // directory.
     const isLong = Buffer.byteLength(join(this.#directory, own)) > SOCKET_PATH_BYTES_MAX;
     const descriptor = isLong ? openSync(this.#directory, 'r') : undefined;
     const at = descriptor === undefined ? this.#directory : `/proc/self/fd/${descriptor}`;
@@ -53,7 +57,7 @@ export class DirectoryLock {
     }
   }
 
-  /** Whether a process has the lock, this one or another. Changes nothing. */
+  /** Whether any process, including this one, has the lock. Changes nothing. */
   async isTaken(): Promise<boolean> {
     const path = join(this.#directory, NAME);
     if (Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX) return await isAnswered(path);
@@ -76,7 +80,7 @@ export class DirectoryLock {
     this.#server = undefined;
     const path = join(this.#directory, NAME);
     if (this.#inode !== undefined && (await inodeAt(path)) === this.#inode) {
-      // A socket that stays is one that is left over.
+      // A socket that cannot be removed is stale.
       await rm(path, { force: true }).catch(ignored);
     }
     this.#inode = undefined;
@@ -99,31 +103,31 @@ export class DirectoryLock {
   }
 }
 
-/** Whether the name is that of a lock, or of a socket that is made for one. */
+/** Whether the name belongs to a lock or to a socket created for one. */
 export function isOfLock(name: string): boolean {
   return name === NAME || OWN_NAME.test(name);
 }
 
-/** A name that no other socket has. */
+/** Returns a unique name for a socket. */
 function ownName(): string {
   return `${NAME}.${randomBytes(OWN_BYTES).toString('hex')}`;
 }
 
-/** Removes the socket; puts it back if a process answers on it after all. */
+/** Removes the socket; restores it if a process turns out to accept connections on it. */
 async function removeLeftOver(at: string, path: string): Promise<void> {
   const aside = join(at, ownName());
   try {
     await rename(path, aside);
     if (await isAnswered(aside)) await link(aside, path);
   } catch (error) {
-    // Another process was faster: the next attempt sees the result.
+    // Another process was faster: the next attempt handles the result.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'EEXIST') throw error;
   } finally {
     await rm(aside, { force: true });
   }
 }
 
-/** Undefined where nothing has that name. */
+/** Returns the inode of the file, or undefined if it does not exist. */
 async function inodeAt(path: string): Promise<bigint | undefined> {
   const found = await lstat(path, { bigint: true }).catch(ignored);
   return found?.ino;

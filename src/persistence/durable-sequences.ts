@@ -1,24 +1,24 @@
 /**
- * The sequence up to which each partition is durable. A sync makes durable all that was recorded before it
- * began: `begin` is called before it, `end` after it. Both cost time only for the partitions that have
- * changed since the sync before, and allocate nothing.
+ * The sequence up to which each partition is durable. A sync makes durable everything recorded
+ * before it began: `begin` is called before it, `end` after it. Both take time only for the
+ * partitions that have changed since the previous sync, and allocate nothing.
  */
 import assert from 'node:assert/strict';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 
 export class DurableSequences {
-  /** By partition; infinity where everything recorded is durable. */
+  /** The durable sequence of each partition; infinity if everything recorded is durable. */
   readonly #durable: Float64Array;
-  /** The last sequence recorded, by partition. */
+  /** The last recorded sequence of each partition. */
   readonly #last: Float64Array;
-  /** Partitions recorded since the last `begin`, each once. */
+  /** Partitions that have changed since the last `begin`, without duplicates. */
   #changed: Int32Array;
   #changedCount = 0;
   readonly #isChanged: Uint8Array;
-  /** Partitions of the sync under way. */
+  /** Partitions that the running sync makes durable. */
   #syncing: Int32Array;
   #syncingCount = 0;
-  /** Their last sequences at its beginning, in the same order. */
+  /** Their last sequences at the start of the sync, in the same order. */
   readonly #syncingLast: Float64Array;
 
   constructor(partitionCount: number) {
@@ -63,23 +63,26 @@ export class DurableSequences {
     this.#syncingCount = 0;
   }
 
-  /** Asserts that each changed partition is noted once, and that none is durable beyond its last sequence. */
+  /**
+   * Asserts that each changed partition is listed once, and that none is durable beyond its last
+   * sequence.
+   */
   invariants(): void {
     const changed = this.#changed.subarray(0, this.#changedCount);
-    assert.equal(new Set(changed).size, this.#changedCount, 'changed partitions, each once');
-    for (const partition of changed) assert.equal(this.#isChanged[partition], 1, 'it is noted');
+    assert.equal(new Set(changed).size, this.#changedCount, 'changed partitions are unique');
+    for (const partition of changed) assert.equal(this.#isChanged[partition], 1, 'flag of a changed partition');
     const count = this.#isChanged.reduce((sum, isChanged) => sum + isChanged, 0);
     assert.equal(count, this.#changedCount, 'changed partitions');
     const waiting = new Set([...changed, ...this.#syncing.subarray(0, this.#syncingCount)]);
     for (const [partition, durable] of this.#durable.entries()) {
       const isDurable = durable === Number.POSITIVE_INFINITY;
-      assert.equal(isDurable, !waiting.has(partition), 'a partition waits for a sync');
-      assert.ok(isDurable || durable < this.#last[partition]!, 'a durable sequence');
+      assert.equal(isDurable, !waiting.has(partition), 'a changed partition is not durable');
+      assert.ok(isDurable || durable < this.#last[partition]!, 'the durable sequence is lower than the last');
     }
   }
 
   #record(partition: number, sequence: number): void {
-    if (sequence <= this.#last[partition]!) assert.fail('sequences of a partition rise');
+    if (sequence <= this.#last[partition]!) assert.fail('the sequences of a partition increase');
     if (this.#durable[partition] === Number.POSITIVE_INFINITY) {
       this.#durable[partition] = sequence - 1;
     }

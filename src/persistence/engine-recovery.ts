@@ -1,4 +1,7 @@
-/** Recovery of an engine inside a member: the event loop gets its turns, and progress is told each second. */
+/**
+ * Recovers the engine of a member. The event loop runs between slices, and progress is reported
+ * every second.
+ */
 import type { Clock } from '../base/clock.ts';
 import { collectGarbage } from '../base/garbage.ts';
 import type { KeptQueues } from '../engine/kept-queues.ts';
@@ -7,8 +10,9 @@ import { QueueRestore } from './queue-restore.ts';
 import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
 import type { Storage } from './storage.ts';
 
+/** Interval between two progress reports, in ms. */
 const PROGRESS_MS = 1000;
-/** After reading more bytes than this, the memory that they were read into is freed at once. */
+/** Number of bytes read from which the garbage of recovery is collected at once. */
 const GARBAGE_BYTES_MIN = 4_194_304;
 
 interface EngineRecoveryOptions {
@@ -19,13 +23,13 @@ interface EngineRecoveryOptions {
 }
 
 interface RecoveryObserver {
-  /** Called before each turn that the event loop gets. What it throws ends recovery. */
+  /** Called before each yield to the event loop. An exception ends the recovery. */
   onSlice(): void;
   /** Called every second. */
   onProgress(progress: RecoveryProgress): void;
 }
 
-/** Fills the queues, too, where there are any. Rejects as Recovery.run does. */
+/** Fills the engine, and the queues if there are any. Rejects as Recovery.run does. */
 export async function recoverEngine(
   { storage, clock, partitionCount, readBytesMax }: EngineRecoveryOptions,
   engine: StoredEngine,
