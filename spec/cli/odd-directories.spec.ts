@@ -288,7 +288,7 @@ describe('a data directory with symbolic links', () => {
     assert.deepEqual([exit, code], [3, 'DATA_DIRECTORY_UNUSABLE'], msg);
     const first = [...files.keys()].sort()[0];
     assert.ok(msg.includes(`"${first}" is a symbolic link, `), msg);
-    assert.ok(msg.includes(`, ${files.size - 3} more are no files: `), msg);
+    assert.ok(msg.includes(`, ${files.size - 3} more are not files: `), msg);
     for (const [name, bytes] of files) {
       assert.ok(readFileSync(join(directory, name)).equals(bytes), name);
       assert.ok(readFileSync(join(folder, 'original', name)).equals(bytes), name);

@@ -106,7 +106,7 @@ test('a forced start leaves files that are no segments, and repair reports them'
     await new Promise((resolve) => setImmediate(resolve));
   };
   await until(repair({ ...options, source: storage }), go);
-  const told = 'has neither the header of a segment nor a record';
+  const told = 'contains neither a segment header nor a record';
   assert.ok(findings.includes(`log-2026112618 ${told}`), findings.join('\n'));
   await until(startPartial({ ...options, storage }), go);
   const { engine, persistence } = await openPersistent(storage);

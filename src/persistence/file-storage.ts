@@ -1,6 +1,7 @@
 /**
- * A storage in a directory on the disk (storage.ts). The directory is made if it is missing. Node's threads
- * do the work of all methods but those that end in `Now`, so that the event loop continues meanwhile.
+ * A storage in a directory on the disk (storage.ts). The directory is created if it is missing. All
+ * methods except those whose names end in `Now` run in Node's thread pool, so that the event loop
+ * continues.
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -10,7 +11,7 @@ import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
 import type { FileIdentity, OtherEntry, Storage, StoredFile } from './storage.ts';
 
-/** The files contain all of the data: only the member's own user may read them. */
+/** Mode of the files. They contain all data, so only the member's user may read them. */
 const FILE_MODE = 0o600;
 export const DIRECTORY_MODE = 0o700;
 
@@ -29,11 +30,11 @@ export class FileStorage implements Storage {
   readonly #lock: DirectoryLock;
 
   readonly #isOnlyRead: boolean;
-  /** Paths of the directories that this storage has made, the innermost last. */
+  /** Paths of the directories that this storage has created, outermost first. */
   readonly #made: readonly string[];
 
   /**
-   * Throws the system's error where the directory cannot be made, or with `isOnlyRead` is missing.
+   * Throws the system's error if the directory cannot be created, or with `isOnlyRead` is missing.
    */
   constructor(directory: string, isOnlyRead = false) {
     this.place = resolve(directory);
@@ -59,7 +60,10 @@ export class FileStorage implements Storage {
     return names;
   }
 
-  /** Also of one that leads nowhere: opening it tells that. */
+  /**
+   * Whether the entry is a symbolic link to a file. A dangling link counts too: opening it reports
+   * the error.
+   */
   #isLinkToFile(entry: fs.Dirent): boolean {
     if (!entry.isSymbolicLink()) return false;
     return fs.statSync(this.#path(entry.name), { throwIfNoEntry: false })?.isFile() ?? true;
@@ -134,7 +138,7 @@ export class FileStorage implements Storage {
     await this.#lock.release();
   }
 
-  /** Removes the directories that this storage has made, as far as they are empty. Called after `close`. */
+  /** Removes those directories created by this storage that are empty. Called after `close`. */
   removeMade(): void {
     removeDirectories(this.#made);
   }
@@ -149,20 +153,20 @@ function kindOf(entry: fs.Dirent): OtherEntry['kind'] {
   return entry.isDirectory() ? 'directory' : 'special file';
 }
 
-/** The descriptor of a file that is closed. */
+/** The descriptor of a closed file. */
 const CLOSED = -1;
 
 /**
- * The descriptor is used by this file only, and never after it is closed: the system gives its number to the
- * next file or socket. The file is closed once its last call has ended.
+ * A file on the disk. Its descriptor is never used after it is closed, because the system reuses
+ * the number for the next file or socket. `close` closes it after the last running call has ended.
  */
 class DiskFile implements StoredFile {
   readonly name: string;
   #descriptor: number;
   #length: number;
-  /** Calls under way on other threads. */
+  /** Number of calls that are running in the thread pool. */
   #callCount = 0;
-  /** Called when the last of them ends. */
+  /** Called when the last running call ends. */
   #onIdle: (() => void) | undefined;
 
   constructor(name: string, descriptor: number, length: number) {
@@ -245,7 +249,7 @@ class DiskFile implements StoredFile {
     fs.closeSync(descriptor);
   }
 
-  /** Runs a call on the descriptor, which stays open until the call has ended. */
+  /** Runs a call with the descriptor, which stays open until the call has ended. */
   async #call<Result>(run: (descriptor: number) => Promise<Result>): Promise<Result> {
     const descriptor = this.#opened();
     this.#callCount++;
@@ -264,10 +268,10 @@ class DiskFile implements StoredFile {
 }
 
 /**
- * Makes the directory, and those above it that are missing, durably. Returns the paths of those that it has
- * made, the innermost last. `path` is absolute. Throws the system's error; then none of them is left. Each is
- * made by a call of its own: Node's option `recursive` never ends where no directory can be made, as in
- * /proc.
+ * Creates the directory and its missing parents, durably. `path` is absolute. Returns the paths of
+ * the created directories, outermost first. Throws the system's error after removing them. Each
+ * directory is created by a separate call, because Node's option `recursive` never returns if no
+ * directory can be created, as in /proc.
  */
 export function makeDirectories(path: string): readonly string[] {
   const above = dirname(path);
@@ -286,12 +290,12 @@ export function makeDirectories(path: string): readonly string[] {
   throw fault;
 }
 
-/** Removes directories that makeDirectories has made, as far as they are empty. */
+/** Removes those directories created by makeDirectories that are empty. */
 function removeDirectories(made: readonly string[]): void {
   try {
     for (const path of [...made].reverse()) fs.rmdirSync(path);
   } catch {
-    // Something else uses the directory: it stays.
+    // The directory is in use and stays.
   }
 }
 
@@ -313,7 +317,7 @@ function syncDirectoryAt(path: string): void {
   }
 }
 
-/** Known on Linux alone. */
+/** Returns the boot ID, which only Linux has. */
 function readBootId(): string | undefined {
   try {
     return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();

@@ -1,8 +1,8 @@
 /**
- * Fills an empty directory with data from elsewhere. A file `restoring` lies in the directory until all data
- * is there and durable, so that a part is never taken for the whole: a member does not start on such a
- * directory. After an interruption the directory can be filled again. Nothing else may be in it, not even
- * an empty directory.
+ * Fills an empty directory with data from another place. The directory contains a file `restoring`
+ * until all data is complete and durable, so that a member does not start on incomplete data. After
+ * an interruption the directory can be filled again. It may contain nothing else, not even an empty
+ * directory.
  */
 import { GridError } from '../base/errors.ts';
 import { writeCheckedFile } from './checked-file.ts';
@@ -13,18 +13,18 @@ import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
-/** The file's name. */
+/** The name of the file that marks an incomplete directory. */
 export const MARKER = 'restoring';
 
-/** Rejects with GridError DATA_NOT_WHOLE where filling the directory has not ended. */
+/** Rejects with GridError DATA_NOT_WHOLE if filling the directory was not completed. */
 export async function checkFilled(storage: Storage): Promise<void> {
   if (!(await storage.list()).includes(MARKER)) return;
   throw new GridError('DATA_NOT_WHOLE', { directory: storage.place });
 }
 
 /**
- * `work` writes files, which must be durable when it ends. Rejects with GridError
- * DATA_DIRECTORY_NOT_EMPTY, or as `work` does; then none of its files is left.
+ * Fills the directory by calling `work`, which writes files that must be durable when it ends.
+ * Rejects with GridError DATA_DIRECTORY_NOT_EMPTY, or as `work` does after removing its files.
  */
 export async function fillDirectory<Result>(
   storage: Storage,
@@ -46,7 +46,10 @@ export async function fillDirectory<Result>(
   }
 }
 
-/** Rejects with GridError DATA_DIRECTORY_NOT_EMPTY where fillDirectory would. Changes nothing. */
+/**
+ * Rejects with GridError DATA_DIRECTORY_NOT_EMPTY if fillDirectory would reject with it. Changes
+ * nothing.
+ */
 export async function checkEmpty(storage: Storage): Promise<void> {
   const names = await storage.list();
   const others = (await storage.listOthers()).map(({ name }) => name);
@@ -56,14 +59,14 @@ export async function checkEmpty(storage: Storage): Promise<void> {
   throw new GridError('DATA_DIRECTORY_NOT_EMPTY', { directory: storage.place, file });
 }
 
-/** Removes the files that an attempt has written, but for the marker. */
+/** Removes the files that an attempt has written, except the marker. */
 async function empty(storage: Storage): Promise<void> {
   for (const name of await storage.list()) {
     if (name !== MARKER && isOfAttempt(name)) await storage.remove(name);
   }
 }
 
-/** Whether an attempt to fill a directory writes a file of that name. */
+/** Whether an attempt to fill a directory writes a file with this name. */
 function isOfAttempt(name: string): boolean {
   const whole = name.endsWith(TEMPORARY_SUFFIX) ? name.slice(0, -TEMPORARY_SUFFIX.length) : name;
   return [MARKER, MANIFEST, MEMBER].includes(whole) || parseSegmentName(whole) !== undefined;

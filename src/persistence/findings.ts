@@ -1,4 +1,7 @@
-/** Reports the faults of a data directory: at once, or when it is known whether they are damage. */
+/**
+ * Reports the faults of a data directory, either immediately or when it is clear whether they are
+ * damage.
+ */
 import { isBefore } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { describeRecord, type Gap } from './record-scan.ts';
@@ -6,10 +9,10 @@ import type { ReadSegment } from './segment-reader.ts';
 
 export interface Finding {
   readonly file: string;
-  /** Undefined where the finding is about the whole file. */
+  /** Offset of the fault; undefined if the finding concerns the whole file. */
   readonly offset?: number;
   readonly what: string;
-  /** Whether data is lost, or may be; otherwise the finding is a mere note. */
+  /** Whether data is or may be lost; otherwise the finding is only a note. */
   readonly isDamage: boolean;
 }
 
@@ -22,7 +25,10 @@ interface TailGap {
 export class Findings {
   damages = 0;
   readonly #onFinding: (finding: Finding) => void;
-  /** Gaps behind the last whole record of the log so far: damage only if another record follows. */
+  /**
+   * Gaps after the last valid record of the log so far: they are damage only if another record
+   * follows.
+   */
   readonly #tail: TailGap[] = [];
 
   constructor(onFinding: (finding: Finding) => void) {
@@ -49,18 +55,24 @@ export class Findings {
     this.#tail.push(gap);
   }
 
-  /** Called when more of the log follows: the gaps so far are damage, not its torn end. */
+  /**
+   * Reports the pending gaps as damage. Called when another record of the log follows: they are not
+   * its torn end.
+   */
   flushTail(): void {
     for (const gap of this.#tail.splice(0)) this.tellGap(gap);
   }
 
-  /** Called at the end of the log: the gaps left are its torn end, except those before `proven`. */
+  /**
+   * Reports the pending gaps at the end of the log: those before `proven` are damage, the others
+   * are its torn end.
+   */
   endTail(proven: LogPlace): void {
     for (const tail of this.#tail.splice(0)) {
       const { segment, file, gap } = tail;
       if (isBefore({ segment: segment.id.number, offset: gap.offset }, proven)) this.tellGap(tail);
       else {
-        const what = `${gap.bytes} bytes are the torn end of the log: nothing promised is lost`;
+        const what = `${gap.bytes} bytes are the torn end of the log: no synced data is lost`;
         this.tell({ file, offset: gap.offset, what, isDamage: false });
       }
     }

@@ -1,13 +1,14 @@
 /**
- * Starts on a damaged data directory because an operator has asked for it: empty, or with the readable data.
- * The old files are moved, unchanged, into a directory `damaged-<n>` within the data directory.
+ * Starts on a damaged data directory at an operator's request, either empty or with the readable
+ * data. The old files are moved, unchanged, into a directory `damaged-<n>` within the data
+ * directory.
  *
- *     copies of manifest, member, log-end, wan-marks aside → new segments, as `.new`, with higher numbers
- *     than all others → the manifest names the new ones, and where the old ones go → the old segments move,
- *     the new ones lose `.new`
+ *     manifest, member, log-end and wan-marks are copied there → new segments are written, with the
+ *     suffix `.new` and higher numbers than all others → the manifest names the new segments and the
+ *     directory for the old ones → the old segments are moved there → the new ones lose the suffix
  *
- * The manifest is replaced in one step: before it the old files are whole, after it the new ones are. The
- * next start moves the segments that have not moved by then.
+ * The manifest is replaced in one step: before it the old files are complete, after it the new ones
+ * are. The next start moves any segments that have not been moved by then.
  */
 import { writeCheckedFile } from './checked-file.ts';
 import type { Finding } from './findings.ts';
@@ -25,10 +26,10 @@ import type { Storage } from './storage.ts';
 import { parseWaitingName } from './waiting-file.ts';
 import { writeWhole } from './whole-file.ts';
 
-/** Ends the names of segments that do not count yet. */
+/** Suffix of the names of new segments until they are valid. */
 export const NEW_SUFFIX = '.new';
 const PIECE_BYTES = 1_048_576;
-/** Segments that a start makes at most: as many numbers are free. */
+/** Maximum number of segments that a start creates: this many consecutive numbers must be free. */
 const NEW_SEGMENTS_MAX = 2 ** 20;
 
 interface ForcedStartOptions extends Pace {
@@ -41,7 +42,7 @@ interface ForcedStartOptions extends Pace {
 export interface ForcedStart {
   /** The directory of the old files, within the data directory. */
   readonly aside: string;
-  /** Records taken over, and their bytes. */
+  /** The number of records that were saved, and their total length in bytes. */
   readonly records: number;
   readonly bytes: number;
 }
@@ -49,7 +50,7 @@ export interface ForcedStart {
 type NewData = Pick<ForcedStart, 'records' | 'bytes'> & { readonly manifest: Manifest };
 type Maker = (target: SalvageTarget, firstNumber: number) => Promise<NewData>;
 
-/** Starts without data. Rejects with the system's error; then the old files count. */
+/** Starts without data. If it rejects with the system's error, the old files remain valid. */
 export async function startEmpty(options: ForcedStartOptions): Promise<ForcedStart> {
   return await start(options.storage, async (target, firstNumber) => {
     if ((await readMember(options.storage)) === undefined) {
@@ -63,7 +64,7 @@ export async function startEmpty(options: ForcedStartOptions): Promise<ForcedSta
 }
 
 /**
- * Starts with the readable data. Rejects as Salvage.run does; then the old files count.
+ * Starts with the readable data. If it rejects, as Salvage.run does, the old files remain valid.
  */
 export async function startPartial(options: ForcedStartOptions): Promise<ForcedStart> {
   return await start(options.storage, async (target, firstNumber) => {
@@ -72,7 +73,7 @@ export async function startPartial(options: ForcedStartOptions): Promise<ForcedS
   });
 }
 
-/** Completes an earlier forced start. Resolves with the manifest, if one can be read. */
+/** Completes an earlier forced start and resolves with the manifest, if one can be read. */
 export async function finishForcedStart(storage: Storage): Promise<Manifest | undefined> {
   if (!(await storage.list()).includes(MANIFEST)) return undefined;
   const manifest = await readManifest(storage).catch(() => undefined);
@@ -82,7 +83,7 @@ export async function finishForcedStart(storage: Storage): Promise<Manifest | un
 
 async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   await finishForcedStart(storage);
-  // The reserve has no data; without it there is room on a full disk.
+  // The reserve contains no data; its removal makes room on a full disk.
   await storage.remove(RESERVE);
   await removeNew(storage);
   const names = await storage.list();
@@ -109,8 +110,9 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
 }
 
 /**
- * The first of many numbers that no file has, behind those of all segments. A segment with a damaged header
- * has a number that is near them; a file that is no segment may have any.
+ * Returns the first of NEW_SEGMENTS_MAX unused numbers, greater than those of all segments. A
+ * segment with a damaged header has a number close to the others; a file that is not a segment may
+ * have any.
  */
 async function firstOfFreeNumbers(storage: Storage, names: readonly string[]): Promise<number> {
   let first = 1;
@@ -142,7 +144,7 @@ async function putInPlace(storage: Storage, aside: Aside): Promise<void> {
   await storage.syncDirectory();
 }
 
-/** Where the file `member` is lost, writes an empty one: the defaults apply. */
+/** Writes an empty file `member` if it was lost, so that the defaults apply. */
 async function mendMember(storage: Storage): Promise<void> {
   if ((await readMember(storage)) === undefined) await writeCheckedFile(storage, MEMBER, {});
 }

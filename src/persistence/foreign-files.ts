@@ -1,8 +1,10 @@
 /**
- * Files in a data directory that no member has written. They are reported and left alone. A file with the
- * name of a segment, or of what waits for WAN publishers, is one of them unless it has the header of that
- * name. A link or a directory with the name of a member's file is refused: the member would not find the data
- * in it, and where it wrote through a link, it would change the files of another directory.
+ * Foreign files: files in a data directory that were not written by a member. They are reported but
+ * not changed. A file with the name of a segment or of a WAN queue file is foreign unless its
+ * header fits the name.
+ *
+ * A link or a directory with the name of a member's file is refused: the member would not find its
+ * data, and writing through a link would change files of another directory.
  */
 import { GridError } from '../base/errors.ts';
 import { BACKUP } from './backup.ts';
@@ -28,36 +30,40 @@ const NAMES: ReadonlySet<string> = new Set([
   RESERVE,
   BACKUP,
 ]);
-/** Names that only unfinished files have, without the suffix. */
+/** Names, without the suffix, that only unfinished files have. */
 const UNFINISHED: ReadonlySet<string> = new Set(['log', 'log-now', MARKER]);
 const SUFFIXES = [TEMPORARY_SUFFIX, NEW_SUFFIX];
-/** A message names this many files. */
+/** Maximum number of files that a message names. */
 const NAMED_MAX = 3;
 
 /**
- * Rejects with GridError DATA_DIRECTORY_UNUSABLE where anything but a file has the name of a member's file.
+ * Rejects with GridError DATA_DIRECTORY_UNUSABLE if anything other than a file has the name of a
+ * member's file.
  */
 export async function checkAllAreFiles(storage: Storage): Promise<void> {
   const others = (await storage.listOthers()).filter(({ name }) => isOfMember(name));
   if (others.length === 0) return;
   others.sort((a, b) => (a.name < b.name ? -1 : 1));
   const named = others.slice(0, NAMED_MAX).map(({ name, kind }) => `"${name}" is a ${kind}`);
-  if (others.length > NAMED_MAX) named.push(`${others.length - NAMED_MAX} more are no files`);
-  const reason = `${named.join(', ')}: a member's files must lie in the directory itself`;
+  if (others.length > NAMED_MAX) named.push(`${others.length - NAMED_MAX} more are not files`);
+  const reason = `${named.join(', ')}: a member's files must be in the directory itself`;
   throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory: storage.place, reason });
 }
 
-/** Whether a member uses a file of that name. A lock is a socket. */
+/** Whether a member uses a file with this name. The lock does not count: it is a socket. */
 function isOfMember(name: string): boolean {
   return isWhole(name) || name === MARKER || isUnfinished(name);
 }
 
-/** The names that are not of a member's files, sorted. Names of segments and the like are taken for such. */
+/**
+ * Returns the names that no file of a member has, sorted. The names of segments and WAN queue files
+ * are not checked against their headers.
+ */
 export function foreignFiles(names: readonly string[]): readonly string[] {
   return names.filter((name) => !isWhole(name) && !isUnfinished(name) && !isOfLock(name)).sort();
 }
 
-/** Whether the file was not yet whole when its process ended. */
+/** Whether the name is that of a file that was incomplete when its process ended. */
 export function isUnfinished(name: string): boolean {
   const suffix = SUFFIXES.find((each) => name.endsWith(each));
   if (suffix === undefined) return false;

@@ -1,9 +1,9 @@
 /**
- * The work beside the log, one task at a time: snapshots, which replace the log before them; compaction on a
- * full disk; and the removal of files that the manifest no longer names.
+ * Background tasks beside the log, one at a time: snapshots, which replace the log before them;
+ * compaction on a full disk; and the removal of files that the manifest no longer names.
  *
- * A snapshot begins where there is room for it beside the log. It is cancelled where the log comes to need
- * that room. Compaction works as long as no segment can be made, also before the log has begun.
+ * A snapshot starts if there is room for it beside the log. It is cancelled if the log needs that
+ * room. Compaction runs while no segment can be created, including before the log has started.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { OutcomeUnknown } from '../base/errors.ts';
@@ -21,11 +21,17 @@ import type { Storage } from './storage.ts';
 import { parseWaitingName, waitingIn } from './waiting-file.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
 
-/** Delay before failed work is tried again, in ms. */
+/** Delay before a failed task is retried, in ms. */
 const RETRY_MS = 5000;
-/** The same for compaction: on a full disk, no event tells of the room that removals make. */
+/**
+ * Delay before compaction is retried, in ms. On a full disk, no event reports the room that
+ * removals make.
+ */
 const COMPACTION_RETRY_MS = 1000;
-/** Segments that a snapshot leaves room for: two to be made ready, and those written meanwhile. */
+/**
+ * Number of segments for which a snapshot leaves room: two that are prepared, and those written
+ * meanwhile.
+ */
 const FREE_SEGMENTS_MIN = 4;
 
 interface HousekeepingOptions {
@@ -37,28 +43,28 @@ interface HousekeepingOptions {
   readonly manifest: ManifestFile;
   readonly space: InTurn;
   readonly reserve: Reserve;
-  /** The queues that outlive the process, if any may come. */
+  /** The persistent queues; undefined if there can be none. */
   readonly queues: KeptQueues | undefined;
   readonly segmentBytes: number;
   readonly snapshotBytesMin: number;
   /** Number of the next snapshot. */
   readonly nextNumber: number;
-  /** Bytes of the log that are older than the start. */
+  /** Bytes of the log that were written before the start. */
   readonly logBytes: number;
-  /** Number of the segment in which the log of the previous process ended. */
+  /** Number of the last segment of the previous process. */
   readonly endSegment: number;
   readonly observer: HousekeepingObserver;
-  /** Called when compaction has freed space: a log that could not begin may begin now. */
+  /** Called when compaction has freed space: a log that could not start may start now. */
   readonly onRoom: () => void;
 }
 
 export interface HousekeepingObserver {
   onSnapshot(bytes: number): void;
-  /** `bytes`: freed on a full disk. */
+  /** `bytes`: the space that was freed on a full disk. */
   onCompacted(bytes: number): void;
-  /** A snapshot has failed; it will be tried again. */
+  /** A snapshot has failed and will be retried. */
   onSnapshotFailed(error: Error): void;
-  /** Compaction has failed; it will be tried again. */
+  /** Compaction has failed and will be retried. */
   onCompactionFailed(error: Error): void;
 }
 
@@ -66,32 +72,37 @@ export class Housekeeping {
   readonly #options: HousekeepingOptions;
   #nextNumber: number;
   #snapshot: Snapshot | undefined;
-  /** `writtenBytes` of the log at the beginning of the last snapshot; before the first one, -`logBytes`. */
+  /**
+   * `writtenBytes` of the log at the start of the last snapshot; -`logBytes` before the first one.
+   */
   #snapshotAtBytes: number;
   #snapshotNotBeforeMs = Number.NEGATIVE_INFINITY;
-  /** Bytes that the last cancelled snapshot would have needed, at least. */
+  /** Minimum number of bytes that the last cancelled snapshot would have needed. */
   #snapshotNeedsBytes = 0;
-  /** The pass under way, which later work continues. */
+  /** The current pass, which later tasks continue. */
   #compaction: Compaction | undefined;
-  /** Time that the pass has taken; it may be continued long after its beginning. */
+  /** Time spent on the pass, in ms; it may be continued long after its start. */
   #passMs = 0;
-  /** What the last pass began with: bytes written by the log, the first segment behind it, the reserve. */
+  /**
+   * State at the start of the last pass: bytes written by the log, the first segment after the
+   * pass, the length of the reserve.
+   */
   #passFromBytes = -1;
   #passBefore = -1;
   #passReserveBytes = 0;
   #passHasWon = false;
-  /** Whether the last pass had a segment to rewrite, and no room for it. */
+  /** Whether the last pass had a segment to rewrite but no room for it. */
   #lacksSpace = false;
   #passNotBeforeMs = Number.NEGATIVE_INFINITY;
-  /** The task under way. */
+  /** The current task. */
   #working: Promise<void> | undefined;
-  /** Whether the task under way may rewrite segments. */
+  /** Whether the current task may rewrite segments. */
   #isKeepingSpace = false;
   #again: Timer | undefined;
   /** The data that a backup copies. */
   #cut: Cut | undefined;
   #isPaused = false;
-  /** Whether files are kept for that backup alone. */
+  /** Whether obsolete files are retained for that backup and must be removed later. */
   #owesRemoval = false;
   #isClosing = false;
 
@@ -101,14 +112,16 @@ export class Housekeeping {
     this.#snapshotAtBytes = -options.logBytes;
   }
 
-  /** Resolves when no segment is being rewritten. None is rewritten until `keepFiles` or `releaseFiles`. */
+  /**
+   * Resolves when no segment is being rewritten; none will be until `keepFiles` or `releaseFiles`.
+   */
   async pause(): Promise<void> {
     this.#isPaused = true;
     while (this.#isKeepingSpace) await this.#working;
     this.#compaction = undefined;
   }
 
-  /** The files of the cut are neither removed nor rewritten until `releaseFiles`. */
+  /** Retains the files of the cut: they are neither removed nor rewritten until `releaseFiles`. */
   keepFiles(cut: Cut): void {
     this.#cut = cut;
     this.#isPaused = false;
@@ -123,7 +136,7 @@ export class Housekeeping {
     this.work();
   }
 
-  /** Begins no more tasks. Resolves when none is under way. */
+  /** Starts no more tasks. Resolves when none is running. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#snapshot?.cancel();
@@ -131,14 +144,14 @@ export class Housekeeping {
     await this.#working;
   }
 
-  /** Called when no segment can be made, or when one can be made again. */
+  /** Called when no segment can be created, or when one can be created again. */
   onSupply(): void {
-    // The log needs the room that the snapshot has taken.
+    // The log needs the room that the snapshot uses.
     if (this.#isFull()) this.#snapshot?.cancel();
     this.work();
   }
 
-  /** Begins the next task, if one is due and none is under way. */
+  /** Starts the next task, if one is due and none is running. */
   work(): void {
     if (this.#isClosing || this.#working !== undefined) return;
     if (this.#options.log.failure !== undefined) return;
@@ -186,14 +199,15 @@ export class Housekeeping {
     return grown >= Math.max(snapshotBytesMin, last);
   }
 
-  /** Fills the reserve; frees space as long as the disk is full. */
+  /** Fills the reserve, then frees space while the disk is full. */
   async #keepSpace(): Promise<void> {
     const { observer, space, supply, reserve } = this.#options;
     const isWhole = await space.run(() => reserve.fill());
     let won = 0;
     while (this.#isFull() && !this.#isClosing && !this.#isPaused) {
       const bytes = await this.#compact();
-      // Another pass follows at once on one that has freed space, for the records that died during it.
+      // A pass that has freed space is followed by another at once, for records that died
+      // meanwhile.
       if (bytes === undefined && !this.#passHasWon && !(await this.#helpReserve())) break;
       if (bytes === undefined) continue;
       won += bytes;
@@ -205,7 +219,10 @@ export class Housekeeping {
     this.#options.onRoom();
   }
 
-  /** Continues the pass, or begins one that may free space. The bytes freed; undefined at its end. */
+  /**
+   * Continues the pass, or starts one that may free space. Resolves with the number of bytes freed,
+   * or with undefined at the end of the pass.
+   */
   async #compact(): Promise<number | undefined> {
     const { clock, log, reserve } = this.#options;
     if (this.#compaction === undefined) {
@@ -223,15 +240,17 @@ export class Housekeeping {
     if (won === undefined) {
       this.#lacksSpace = this.#compaction?.lacksSpace ?? false;
       this.#compaction = undefined;
-      // A pass reads all files: one that has freed nothing is repeated only after a pause of its own length.
+      // A pass reads all files, so one that has freed nothing is repeated only after a pause as
+      // long as it.
       if (!this.#passHasWon) this.#passNotBeforeMs = clock.now() + this.#passMs;
     } else if (won > 0) this.#passHasWon = true;
     return won;
   }
 
   /**
-   * Gives the space of the segments that are ready to the reserve, where the last pass had too short a one,
-   * as other programs have taken its space. Whether a further pass may free space now.
+   * Gives the space of the prepared segments to the reserve if the last pass had too short a
+   * reserve because other programs had used its space. Resolves with whether another pass may free
+   * space now.
    */
   async #helpReserve(): Promise<boolean> {
     const { supply, reserve } = this.#options;
@@ -244,7 +263,7 @@ export class Housekeeping {
     return true;
   }
 
-  /** Number of the first segment that a pass that begins now leaves alone. */
+  /** Returns the number of the first segment that a pass starting now would not rewrite. */
   #passEnd(): number {
     const { log, endSegment } = this.#options;
     return log.isStarted ? log.synced.segment : endSegment;
@@ -306,12 +325,13 @@ export class Housekeeping {
     });
     if (files === undefined) return;
     this.#snapshotNeedsBytes = 0;
-    // The snapshot and what waits may be of the log's latest changes: no crash may lose the others.
+    // The snapshot may contain the log's latest changes, and a crash must not lose earlier ones.
     try {
       await log.sync();
       await manifest.change({ firstSegment, synced: log.synced, snapshot: files });
     } catch (error) {
-      // No manifest names it. It would stay until the next one is written, for which there may be no room.
+      // The manifest does not name the snapshot. Unless it is removed now, it would remain until
+      // the next snapshot, for which there may be no room.
       if (!(error instanceof OutcomeUnknown)) await snapshot.remove();
       throw error;
     }
@@ -322,7 +342,7 @@ export class Housekeeping {
     observer.onSnapshot(files.bytes);
   }
 
-  /** The next number of a snapshot; no file has a name with it. */
+  /** Returns the next snapshot number that no file uses. */
   async #freeNumber(): Promise<number> {
     const taken = new Set<number | undefined>();
     for (const name of await this.#options.storage.list()) {
@@ -333,7 +353,9 @@ export class Housekeeping {
     return this.#nextNumber++;
   }
 
-  /** Removes the segments that the manifest no longer names, unless a backup may copy them. */
+  /**
+   * Removes the segments that the manifest no longer names, unless a backup may be copying them.
+   */
   async #removeOlder(): Promise<void> {
     this.#owesRemoval = this.#cut !== undefined;
     if (this.#owesRemoval) return;

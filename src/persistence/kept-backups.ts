@@ -1,10 +1,11 @@
 /**
- * Lists the backups in a directory, of one member or of several, and removes old ones. Only a directory named
- * `backup-<n>` whose list of files can be read and fits the files is a backup. All others are foreign, under
- * way, or damaged, and stay.
+ * Lists the backups in a directory, of one member or of several, and removes old ones. Only a
+ * directory named `backup-<n>` whose list of files is readable and matches the files is a backup.
+ * All others are foreign, incomplete or damaged, and are not removed.
  *
- * A backup is locked while it is removed, so that none is removed from which a member serves or that is still
- * being made. It is renamed first: a directory with the name of a backup is whole at every moment.
+ * A backup is locked while it is removed, so that a backup that is still being created, or from
+ * which a member serves, is never removed. It is renamed first, so that a directory with the name
+ * of a backup is complete at all times.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -21,26 +22,29 @@ const NAME = /^backup-(\d{1,15})$/;
 
 interface KeptBackup {
   readonly name: string;
-  /** The moment of its data, in ISO 8601. */
+  /** The time of its data, in ISO 8601. */
   readonly of: string;
-  /** The member's uuid; undefined where it had none. */
+  /** The member's uuid; undefined if it had none. */
   readonly member: string | undefined;
   readonly bytes: number;
 }
 
-/** A directory with the name of a backup that is not a whole backup. */
+/** A directory with the name of a backup that is not a complete backup. */
 interface UnreadableBackup {
   readonly name: string;
   readonly reason: string;
 }
 
 export interface KeptBackups {
-  /** The oldest first. */
+  /** The complete backups, oldest first. */
   readonly whole: readonly KeptBackup[];
   readonly unreadable: readonly UnreadableBackup[];
 }
 
-/** Reads of each only the list, the file `member` and the files' lengths. Rejects with the system's error. */
+/**
+ * Lists the backups. Of each backup, only the list, the file `member` and the lengths of the files
+ * are read. Rejects with the system's error.
+ */
 export async function listBackups(directory: string): Promise<KeptBackups> {
   const whole: KeptBackup[] = [];
   const unreadable: UnreadableBackup[] = [];
@@ -52,12 +56,13 @@ export async function listBackups(directory: string): Promise<KeptBackups> {
       unreadable.push({ name, reason: error instanceof Error ? error.message : String(error) });
     }
   }
-  // Sorting is stable: of two backups of the same moment, the lower number counts as older.
+  // Sorting is stable: of two backups with the same time, the one with the lower number counts as
+  // older.
   whole.sort((a, b) => Date.parse(a.of) - Date.parse(b.of));
   return { whole, unreadable };
 }
 
-/** The backups of each member beyond its newest `count`, the oldest first. */
+/** Returns the backups of each member beyond its newest `count`, oldest first. */
 export function backupsBeyond(backups: readonly KeptBackup[], count: number): KeptBackup[] {
   const newer = new Map<string | undefined, number>();
   const beyond = [...backups].reverse().filter(({ member }) => {
@@ -68,7 +73,10 @@ export function backupsBeyond(backups: readonly KeptBackup[], count: number): Ke
   return beyond.reverse();
 }
 
-/** False: a process has locked the backup, and it stays. Rejects with the system's error. */
+/**
+ * Removes a backup. Resolves with false if a process has locked it; then it is not removed. Rejects
+ * with the system's error.
+ */
 export async function removeBackup(directory: string, name: string): Promise<boolean> {
   const path = join(directory, name);
   const lock = new DirectoryLock(path);
@@ -79,7 +87,7 @@ export async function removeBackup(directory: string, name: string): Promise<boo
     throw error;
   }
   try {
-    // The name of a backup that begins or is being removed (backup-directory.ts).
+    // The temporary name of a backup that is being created or removed (backup-directory.ts).
     const aside = join(directory, `making-${randomBytes(8).toString('hex')}`);
     await rename(path, aside);
     await rm(aside, { recursive: true, force: true });
@@ -92,7 +100,7 @@ export async function removeBackup(directory: string, name: string): Promise<boo
 async function readBackup(directory: string, name: string): Promise<KeptBackup> {
   const storage = new FileStorage(join(directory, name), true);
   const { of, files } = await readBackupList(storage);
-  if (Number.isNaN(Date.parse(of))) throw new Error(`its list has "${of}" in the place of a time`);
+  if (Number.isNaN(Date.parse(of))) throw new Error(`its list has "${of}" instead of a time`);
   let bytes = 0;
   for (const file of files) {
     const path = join(directory, name, file.name);

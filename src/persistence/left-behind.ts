@@ -1,7 +1,7 @@
 /**
- * The dead entries and items that earlier segments and the snapshot still have, as hashes. A removal of
- * anything else has no more use. Two of them with the same hash only keep a removal without need. Their
- * number is bounded; beyond it every removal is kept.
+ * Hashes of the dead entries and items whose records are still in earlier segments or the snapshot.
+ * A removal of anything else is no longer needed. A hash collision only retains a removal without
+ * need. The number of hashes is bounded; beyond it every removal is retained.
  */
 import { crc32 } from 'node:zlib';
 import { CLEAR, type Mutation, OFFER } from '../engine/mutation.ts';
@@ -11,14 +11,16 @@ const COUNT_MAX = 100_000;
 export class LeftBehind {
   readonly #things = new Set<number>();
   readonly #names = new Set<number>();
-  /** Whether everything that is left behind is listed. */
+  /** Whether all dead records are listed. */
   #isComplete: boolean;
 
   constructor(isComplete: boolean) {
     this.#isComplete = isComplete;
   }
 
-  /** `hashes` come in pairs: of the name of the map or queue, and of the entry or item. */
+  /**
+   * Adds hashes in pairs: the hash of the name of the map or queue, then that of the entry or item.
+   */
   add(hashes: readonly number[]): void {
     for (let at = 0; at < hashes.length && this.#isComplete; at += 2) {
       this.#names.add(hashes[at] as number);
@@ -27,14 +29,14 @@ export class LeftBehind {
     }
   }
 
-  /** Called when more is left behind than can be listed. */
+  /** Called when there are dead records that cannot be listed. */
   giveUp(): void {
     this.#isComplete = false;
     this.#things.clear();
     this.#names.clear();
   }
 
-  /** Whether the DELETE, EXPIRE, CLEAR or REMOVE may end something that is left behind. */
+  /** Whether the DELETE, EXPIRE, CLEAR or REMOVE may remove one of the listed entries or items. */
   mayEnd(removal: Mutation): boolean {
     if (!this.#isComplete) return true;
     if (removal.operation === CLEAR) return this.#names.has(hashOfName(removal));
@@ -46,7 +48,7 @@ export function hashOfName({ operation, name }: Mutation): number {
   return crc32(name.toBuffer(), operation >= OFFER ? 1 : 0);
 }
 
-/** The hash of an entry's key, or of an item's number, with the name. */
+/** Returns the hash of an entry's key, or of an item's number, combined with the name. */
 export function hashOfThing(mutation: Mutation): number {
   const { operation, key, item } = mutation;
   const named = hashOfName(mutation);

@@ -1,23 +1,25 @@
 /**
- * The file `log-end` says how far the log has come, so that a log that was cut off can be told from a log
- * that ended there. It is overwritten within 50 ms of a change of the log, without a sync. Written
- * bytes outlive the process, so in the same run of the machine a log that ends before the place named there
- * is damaged. In another run only the synced place counts. A file that is not whole is ignored.
+ * The file `log-end` contains the position of the end of the log, which distinguishes a log that
+ * was cut off from one that ended there. It is overwritten within 50 ms of a change of the log,
+ * without a sync. Written bytes survive the end of the process, so a log that ends before the
+ * position in the file is damaged, if the machine has not rebooted. After a reboot only the synced
+ * position counts. An incomplete file is ignored.
  *
- * Both count for the very file of the segment that is named, by its device and inode. A directory that was
- * copied while a member wrote to it has another one, and its files are of different moments: only the settled
- * place counts, which was durable SETTLED_MS before.
+ * Both positions are valid only for the exact segment file, identified by device and inode. A
+ * directory that was copied while a member wrote to it contains another file, and its files were
+ * copied at different times: then only the settled position counts, which had been durable for
+ * SETTLED_MS.
  *
  * Numbers are little-endian.
  *
  *     0  "gridend\n"
  *     8  format (data-format.ts)
  *    12  CRC-32C of all that follows
- *    16  place in which the log ended: number of the segment, at 20 the offset
- *    24  place up to which the log was durable: number of the segment, at 28 the offset
- *    32  settled place: number of the segment, at 36 the offset
- *    40  file of the segment at 16: device, eight bytes, at 48 the inode
- *    56  the run of the machine (storage.ts), filled up with zeros to 40 bytes
+ *    16  end of the log: number of the segment, at 20 the offset
+ *    24  position up to which the log was durable: number of the segment, at 28 the offset
+ *    32  settled position: number of the segment, at 36 the offset
+ *    40  file of the segment at 16: device, eight bytes, at 48 the inode, eight bytes
+ *    56  boot ID of the machine (storage.ts), padded with zeros to 40 bytes
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { checksum } from './checksum.ts';
@@ -37,20 +39,20 @@ const BOOT_ID_BYTES_MAX = 40;
 const BOOT_ID_AT = 56;
 const FILE_BYTES = BOOT_ID_AT + BOOT_ID_BYTES_MAX;
 
-/** Delay from a change of the log to its place in the file, in ms. */
+/** Delay between a change of the log and the update of the file, in ms. */
 const DELAY_MS = 50;
-/** Time for which a settled place has been durable, in ms: a copy of the directory takes less. */
+/** Time for which a settled position has been durable, in ms. Copying the directory takes less. */
 const SETTLED_MS = 60_000;
 
-/** The log, as far as it has come. */
+/** The progress of the log. */
 interface LogProgress {
-  /** Everything before this place is written. */
+  /** Everything before this position is written. */
   readonly writtenEnd: LogPlace;
-  /** The file of its segment. */
+  /** The file of that segment. */
   readonly writtenFile: StoredFile;
-  /** Everything before this place is durable. */
+  /** Everything before this position is durable. */
   readonly synced: LogPlace;
-  /** The error since which nothing is written. */
+  /** The error after which writing stopped. */
   readonly failure: Error | undefined;
 }
 
@@ -71,10 +73,10 @@ export class LogEndFile {
   #timer: Timer | undefined;
   #isClosed = false;
   #settled: LogPlace;
-  /** The next settled place, and since when it has been durable. */
+  /** The next settled position, and the time since which it has been durable. */
   #nextSettled: LogPlace;
   #nextSinceMs: number;
-  /** The segment's file that was identified last. */
+  /** The segment file whose identity was read last. */
   #identified: StoredFile | undefined;
   #identity: FileIdentity = { device: 0n, inode: 0n };
 
@@ -88,8 +90,8 @@ export class LogEndFile {
   }
 
   /**
-   * Says from now on that the log ends at `place`, and is durable. Undefined where the run of the machine is
-   * not known.
+   * Opens the file and records `place` as the durable end of the log. Resolves with undefined if
+   * the boot ID is not available.
    */
   static async open(
     storage: Storage,
@@ -111,7 +113,10 @@ export class LogEndFile {
     }
   }
 
-  /** Called when the log has changed: the end that it has DELAY_MS later is written then. */
+  /**
+   * Schedules an update after a change of the log. The end that the log has DELAY_MS later is
+   * written.
+   */
   plan(log: LogProgress): void {
     if (this.#timer !== undefined || this.#isClosed) return;
     this.#timer = this.#clock.after(DELAY_MS, () => {
@@ -120,7 +125,7 @@ export class LogEndFile {
     });
   }
 
-  /** Writes the end now, durably, and closes the file. */
+  /** Writes the current end durably and closes the file. */
   async stop(log: LogProgress): Promise<void> {
     this.#timer?.cancel();
     this.#update(log);
@@ -151,7 +156,7 @@ export class LogEndFile {
       this.#identified = writtenFile;
       this.#write(writtenEnd, synced);
     } catch {
-      // What the file says stays true, and the next change writes it again.
+      // The content of the file remains true, and the next change updates it.
     }
   }
 
@@ -169,7 +174,7 @@ export class LogEndFile {
   }
 }
 
-/** Undefined where the file is not there, or not whole. */
+/** Reads the file. Resolves with undefined if it is missing or incomplete. */
 async function readLogEnd(storage: Storage): Promise<LogEnd | undefined> {
   if (!(await storage.list()).includes(LOG_END)) return undefined;
   const page = new Page(FILE_BYTES);
@@ -197,7 +202,7 @@ function placeAt({ words }: Page, word: number): LogPlace {
   return { segment: words[word]!, offset: words[word + 1]! };
 }
 
-/** The file of the place's segment. Rejects with the system's error. */
+/** Resolves with the identity of the segment's file. Rejects with the system's error. */
 async function identityOf(storage: Storage, { segment }: LogPlace): Promise<FileIdentity> {
   const file = await storage.open(segmentName({ kind: LOG, number: segment, part: 0 }));
   try {
@@ -207,7 +212,9 @@ async function identityOf(storage: Storage, { segment }: LogPlace): Promise<File
   }
 }
 
-/** Whether the segment in which the log ended is a copy. One that is missing is none: it is damage. */
+/**
+ * Whether the segment in which the log ended is a copy. A missing segment is not a copy but damage.
+ */
 async function isCopy(storage: Storage, { end, identity }: LogEnd): Promise<boolean> {
   try {
     const { device, inode } = await identityOf(storage, end);
@@ -218,19 +225,22 @@ async function isCopy(storage: Storage, { end, identity }: LogEnd): Promise<bool
   }
 }
 
-/** What is known of the end of a log. */
+/** A lower bound for the end of the log. */
 interface ProvenEnd {
-  /** The log has certainly reached this place. */
+  /** The log has certainly reached this position. */
   readonly place: LogPlace;
-  /** The same place, as far as it was synced. */
+  /** The last position that is known to have been synced. */
   readonly synced: LogPlace;
-  /** Whether all bytes that were written are there: they are of this run of the machine, and no copy. */
+  /**
+   * Whether all written bytes must be present: the machine has not rebooted, and the files are not
+   * a copy.
+   */
   readonly hasAllWritten: boolean;
 }
 
 /**
- * How far the log has certainly come. Rejects with DamagedData where the manifest promises a
- * file of this run of the machine, and none can be read.
+ * Returns the position that the log has certainly reached. Rejects with DamagedData if the manifest
+ * promises a file of this boot but none can be read.
  */
 export async function provenEnd(storage: Storage, manifest: Manifest): Promise<ProvenEnd> {
   const { synced: place, bootId, hasEndRecord } = manifest;

@@ -1,10 +1,12 @@
-/** Receives the events of the log. Never called from inside a call of the engine. */
+/**
+ * Receives the events of the log. Its methods are never called from within a call of the engine.
+ */
 export interface LogObserver {
-  /** More answers may be sent. */
+  /** Delayed responses may be sent. */
   onReleased(): void;
   /** The log continues in another segment. */
   onSegment(): void;
-  /** From now on mutations are refused for want of space, or no longer. */
+  /** Mutations start or stop being refused for lack of space. */
   onRefusing(isRefusing: boolean, fault: Error | undefined): void;
   onFailed(error: Error): void;
 }

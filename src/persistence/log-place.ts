@@ -1,4 +1,4 @@
-/** A place in the log. */
+/** A position in the log. */
 export interface LogPlace {
   readonly segment: number;
   readonly offset: number;

@@ -1,10 +1,11 @@
 /**
- * Takes over the log of an earlier process: makes it durable, cuts its tail, leads on to a new segment.
+ * Takes over the log of an earlier process: makes it durable, truncates its tail, and links it to a
+ * new segment.
  *
- * A start may fail or be killed between any two of these steps, and the next one leads on to another segment:
- * it overwrites the SEAL. So the bytes behind the SEAL are cut off only once the manifest has reached the new
- * segment. Until then a SEAL that a power loss has torn is the torn end of a log that is as long as it was
- * made.
+ * A start may fail or be killed between any two of these steps, and the next start links to another
+ * segment by overwriting the SEAL. So the bytes after the SEAL are truncated only when the manifest
+ * refers to the new segment. Until then the file keeps its full length, so that a SEAL torn by a
+ * power loss counts as the torn end of the log.
  */
 
 import type { LogPlace } from './log-place.ts';
@@ -15,12 +16,13 @@ import { LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
 import { START, SURE, writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 
-/** Bytes of a segment that are kept behind the end of the log, for two SEALs. */
+/** Bytes of a segment that are retained after the end of the log, for two SEALs. */
 const KEPT_BYTES = 2 * NOTE_BYTES;
 
 /**
- * Syncs the log. The last writes of the earlier process may be there without being durable: records that
- * readers see from now on, and the manifest, without which files that it does not name still count.
+ * Syncs the log of the earlier process. Its last writes may be visible without being durable:
+ * records, which readers will see from now on, and the manifest, without which the files that it
+ * does not name would still count.
  */
 export async function syncRecovered(
   storage: Storage,
@@ -41,8 +43,8 @@ export async function syncRecovered(
 }
 
 /**
- * Seals the end of the log and cuts off the torn and the blank bytes behind it, which makes room on a full
- * disk. Resolves with the end of the log from now on.
+ * Seals the end of the log and truncates the torn and the blank bytes after it, which makes room on
+ * a full disk. Resolves with the new end of the log.
  */
 export async function cutTail(
   storage: Storage,
@@ -60,7 +62,8 @@ export async function cutTail(
     page.bytes.fill(0);
     const taken = writeNote(page, 0, SEAL, 0, 0, SURE, seedOf(end));
     await file.write(page.bytes, 0, KEPT_BYTES, end.offset);
-    // First the SEAL: a segment that is shorter than it was made, and not sealed, is damaged.
+    // The SEAL must be durable first: an unsealed segment that is shorter than its full length is
+    // damaged.
     await file.sync();
     await file.truncate(kept);
     await file.sync();
@@ -70,7 +73,7 @@ export async function cutTail(
   }
 }
 
-/** Names the durable segment `next` in a SEAL at the end of the log, durably. */
+/** Writes a SEAL at the end of the log that names the durable segment `next`, and syncs it. */
 export async function leadOn(storage: Storage, end: LogPlace, next: number): Promise<void> {
   const page = new Page(NOTE_BYTES);
   writeNote(page, 0, SEAL, 0, next, START, seedOf(end));
@@ -83,7 +86,10 @@ export async function leadOn(storage: Storage, end: LogPlace, next: number): Pro
   }
 }
 
-/** Cuts off the bytes behind the SEAL of `leadOn`, once that counts. Rejects with the system's error. */
+/**
+ * Truncates the bytes after the SEAL of `leadOn`, once that is valid. Rejects with the system's
+ * error.
+ */
 export async function cutBehindSeal(storage: Storage, end: LogPlace): Promise<void> {
   const file = await storage.open(logName(end));
   try {
