@@ -1,6 +1,6 @@
 /**
- * The checked file `manifest` names the files of a data directory. It is written after all files that it
- * names, so these are there and whole. Files that it does not name do not count.
+ * The checked file `manifest` names the files of a data directory. It is written after all files
+ * that it names, so these exist and are complete. Files that it does not name are ignored.
  */
 import { InTurn } from '../base/in-turn.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
@@ -10,27 +10,29 @@ import type { Storage } from './storage.ts';
 export const MANIFEST = 'manifest';
 
 export interface Manifest {
-  /** Fixed for the life of the data, as the partition of a key depends on it. */
+  /** Number of partitions. It never changes, because the partition of a key depends on it. */
   readonly partitionCount: number;
   /** Number of the first segment of the log that recovery reads. */
   readonly firstSegment: number;
-  /** A place in the log that was durable when this was written. */
+  /** A position in the log that was durable when the manifest was written. */
   readonly synced: LogPlace;
-  /** The memory for data that the last member had, in bytes: the stored data fits into it. */
+  /** Memory for data of the last member, in bytes: the stored data fits into it. */
   readonly memoryBytesMax?: number;
-  /** When the last member stopped, in ms since 1970; counts with `isStopped`. */
+  /** Time when the last member stopped, in ms since 1970; valid only with `isStopped`. */
   readonly stoppedMs?: number;
-  /** The run of the machine in which `synced` was written, where that is known. */
+  /** Boot ID of the machine when `synced` was written, if available. */
   readonly bootId?: string;
-  /** Whether the log ends exactly at `synced`: its process has stopped, and none has begun since. */
+  /**
+   * Whether the log ends exactly at `synced`: the process has stopped, and none has started since.
+   */
   readonly isStopped?: boolean;
-  /** Whether there is a file `log-end` (log-end-file.ts). */
+  /** Whether the file `log-end` exists (log-end-file.ts). */
   readonly hasEndRecord?: boolean;
-  /** Whether there is a file `member`. */
+  /** Whether the file `member` exists. */
   readonly hasMember?: boolean;
-  /** Whether there is a file `wan-marks` that counts (marks-file.ts). */
+  /** Whether the file `wan-marks` exists and is valid (marks-file.ts). */
   readonly hasMarks?: boolean;
-  /** The snapshot that the log continues. */
+  /** The snapshot on which the log is based. */
   readonly snapshot?: SnapshotFiles;
   /** The files that a forced start moves (forced-start.ts). */
   readonly aside?: Aside;
@@ -39,9 +41,9 @@ export interface Manifest {
 export interface Aside {
   /** The directory of the old files. */
   readonly directory: string;
-  /** Segments with numbers before this one move there. */
+  /** Segments with lower numbers than this are moved there. */
   readonly before: number;
-  /** New segments from that number up to this one take their places. */
+  /** The new segments have the numbers from `before` to this one. */
   readonly last: number;
 }
 
@@ -50,7 +52,7 @@ export interface SnapshotFiles {
   readonly parts: number;
   /** Bytes of all parts. */
   readonly bytes: number;
-  /** Whether there is a file of what waited in queues (waiting-file.ts). */
+  /** Whether the snapshot has a WAN queue file (waiting-file.ts). */
   readonly hasWaiting?: boolean;
 }
 
@@ -58,7 +60,7 @@ export async function readManifest(storage: Storage): Promise<Manifest> {
   return (await readCheckedFile(storage, MANIFEST)) as Manifest;
 }
 
-/** The manifest of a directory that is written to. Changes are made one after the other. */
+/** The manifest of a directory that is in use. Changes are made one after another. */
 export class ManifestFile {
   readonly #storage: Storage;
   #content: Manifest | undefined;
@@ -72,13 +74,13 @@ export class ManifestFile {
     return this.#content !== undefined;
   }
 
-  /** The content of the file; only once it has been read or written. */
+  /** The content of the file. Throws unless the file has been read or written. */
   get content(): Manifest {
-    if (this.#content === undefined) throw new Error('There is no manifest yet');
+    if (this.#content === undefined) throw new Error('the manifest has not been read or written');
     return this.#content;
   }
 
-  /** `content`: as an earlier process has left it. */
+  /** Sets the content that an earlier process has written. */
   hasRead(content: Manifest | undefined): void {
     this.#content = content;
   }
@@ -87,7 +89,8 @@ export class ManifestFile {
   change(change: Partial<Manifest>): Promise<void> {
     return this.#changes.run(async () => {
       const { bootId } = this.#storage;
-      // A log that no start of this run has continued may end in writes that were lost with another run.
+      // The log may end in writes that were lost at a reboot, unless a start of this boot has
+      // continued it.
       const run = bootId === undefined || change.synced === undefined ? {} : { bootId };
       const content = { ...(this.#content as Manifest), ...change, ...run };
       await writeManifest(this.#storage, content);

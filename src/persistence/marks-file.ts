@@ -1,16 +1,17 @@
 /**
- * The file `wan-marks` has the marks of all kept queues (../engine/kept-queues.ts). It is written as a whole,
- * and counts where the manifest says so. The file `wan-marks-unsynced` has the same form. It is written more
- * often, and not synced, so that the end of the process loses nothing of it: where it is whole its marks
- * count, too, and of two marks of a queue the higher one. It is of one process: a start removes it before the
- * log goes on, as a power loss may have taken sequences that it has. Numbers are little-endian.
+ * The file `wan-marks` contains the marks of all persistent queues (../engine/kept-queues.ts). It
+ * is written as a whole, and is valid if the manifest says so. The file `wan-marks-unsynced` has
+ * the same format. It is written more often but not synced, which is enough to survive the end of
+ * the process: if it is complete, the higher mark of both files counts for each partition of a
+ * queue. It belongs to one process: a start removes it before the log continues, as a power loss
+ * may have lost sequences up to its marks. Numbers are little-endian.
  *
  *     0  "gridmark"
  *     8  CRC-32C of all that follows
  *    12  format (data-format.ts)
- *    16  partitions, at 20 queues
- *    24  of each queue: length of its name in bytes, four zero bytes, the name in UTF-8, filled up with zeros
- *        to a multiple of 8; then the mark of each partition, a double
+ *    16  number of partitions, at 20 number of queues
+ *    24  for each queue: length of its name in bytes, four zero bytes, the name in UTF-8, padded with
+ *        zeros to a multiple of 8; then the mark of each partition, a double
  */
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
@@ -25,13 +26,16 @@ export const UNSYNCED_MARKS = 'wan-marks-unsynced';
 const MAGIC = 'gridmark';
 const HEADER_BYTES = 24;
 const NAME_HEAD_BYTES = 8;
-/** A longer file is damaged, in bytes: a thousand queues of the most partitions take less. */
+/**
+ * Maximum length of a file, in bytes. A thousand queues with the maximum number of partitions need
+ * less, so a longer file is damaged.
+ */
 const FILE_BYTES_MAX = 268_435_456;
 
 /** The marks of queues, by the queues' names. */
 export type Marks = ReadonlyMap<string, Float64Array>;
 
-/** Rejects as writeWhole does. */
+/** Writes the marks durably. Rejects as writeWhole does. */
 export async function writeMarks(
   storage: Storage,
   partitionCount: number,
@@ -41,7 +45,7 @@ export async function writeMarks(
   await writeWhole(storage, MARKS, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
-/** Writes the unsynced file. Rejects with the system's error. */
+/** Writes the unsynced marks. Rejects with the system's error. */
 export async function writeUnsyncedMarks(
   storage: Storage,
   partitionCount: number,
@@ -53,8 +57,8 @@ export async function writeUnsyncedMarks(
 }
 
 /**
- * The marks of the unsynced file; none where there is no such file, or a power loss has damaged it. Rejects
- * as checkFormat throws, or with the system's error.
+ * Reads the unsynced marks. There are none if the file is missing or damaged by a power loss.
+ * Rejects as checkFormat throws, or with the system's error.
  */
 export async function readUnsyncedMarks(storage: Storage, partitionCount: number): Promise<Marks> {
   try {
@@ -66,7 +70,7 @@ export async function readUnsyncedMarks(storage: Storage, partitionCount: number
   }
 }
 
-/** Rejects with DamagedData, as checkFormat throws, or with the system's error. */
+/** Reads the marks. Rejects with DamagedData, as checkFormat throws, or with the system's error. */
 export async function readMarks(
   storage: Storage,
   partitionCount: number,
@@ -81,7 +85,7 @@ export async function readMarks(
     await file.close();
   }
   const { words } = page;
-  // Every length is a multiple of 8, so what follows the last one is not summed, and wrong.
+  // Every length is a multiple of 8. Otherwise the bytes after the last word would not be checked.
   const isWhole = length % 8 === 0 && words[2] === checksum(page, 3, length >> 2, 0);
   if (!isWhole) throw new DamagedData(storage, name, 8, 'has a wrong checksum');
   checkFormat(storage, name, words[3]!);
@@ -126,7 +130,7 @@ function pageOf(partitionCount: number, marks: Marks): Page {
   return page;
 }
 
-/** Undefined where lengths are not consistent, or the file is of other partitions. */
+/** Returns the marks, or undefined if lengths are inconsistent or the partition count differs. */
 function marksIn({ bytes, words, doubles }: Page, length: number, partitions: number) {
   if (words[4] !== partitions) return undefined;
   const marks = new Map<string, Float64Array>();

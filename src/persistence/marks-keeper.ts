@@ -1,10 +1,12 @@
 /**
- * Keeps the marks of queues on the disk (../engine/kept-queues.ts): writes them at most once a second while
- * they change, and whenever they are asked for. Between these, so that the end of the process loses little
- * of them, they are written at most every 50 ms to a file that is not synced. The log is durable as far as
- * they tell before they are: a change that a later one of its key has replaced in a queue counts as passed,
- * and the later one may not be lost then. Such marks are not written without a sync. Where writing fails the
- * older marks count, which are lower, and it is tried again.
+ * Stores the marks of persistent queues (../engine/kept-queues.ts). While they change they are
+ * written durably at most once a second, and also on request. In between they are written, at most
+ * every 50 ms, to a file that is not synced, so that little is lost if the process ends.
+ *
+ * Before marks are written, the log is synced up to them: if a change in a queue was replaced by a
+ * later change of its key, the mark passes over it, so the later change must not be lost. Marks
+ * that need this are written only with a sync. If writing fails, the older marks, which are lower,
+ * remain valid, and writing is retried.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { InTurn } from '../base/in-turn.ts';
@@ -12,20 +14,22 @@ import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
 import { writeMarks, writeUnsyncedMarks } from './marks-file.ts';
 import type { Storage } from './storage.ts';
 
+/** Minimum interval between two durable writes, in ms. */
 const PERIOD_MS = 1000;
+/** Minimum interval between two unsynced writes, in ms. */
 const UNSYNCED_PERIOD_MS = 50;
 
 interface MarksKeeperParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly queues: KeptQueues;
-  /** The last sequence of each partition now. */
+  /** Returns the current last sequence of each partition. */
   sequences(): Float64Array;
-  /** Makes the log durable, where its mode promises that. */
+  /** Makes the log durable, if its sync mode promises durability. */
   syncLog(): Promise<void>;
-  /** Whether the manifest has it that there are marks. */
+  /** Whether the manifest records that marks exist. */
   isNoted(): boolean;
-  /** Notes in the manifest that there are marks, where that is not noted. */
+  /** Records in the manifest that marks exist, unless it already does. */
   note(): Promise<void>;
 }
 
@@ -42,20 +46,20 @@ export class MarksKeeper {
     this.#parts = parts;
   }
 
-  /** From now on the marks are written when they change. */
+  /** Starts to write the marks when they change. */
   begin(): void {
     this.#isOpen = true;
     this.#parts.queues.watch(() => this.#plan());
   }
 
-  /** Whether there are queues, and so marks. */
+  /** Whether there are queues, and therefore marks. */
   get hasQueues(): boolean {
     return this.#parts.queues.queues().length > 0;
   }
 
   /**
-   * Writes the marks of this moment, if there are queues. A queue that is `cleared` loses what waits in it,
-   * unless that fails. Rejects as writeWhole does.
+   * Writes the current marks, if there are queues. The queue `cleared` is emptied, unless writing
+   * fails. Rejects as writeWhole does.
    */
   async write(cleared?: KeptQueue): Promise<void> {
     const { storage, queues, sequences, syncLog } = this.#parts;
@@ -69,12 +73,15 @@ export class MarksKeeper {
       const clear = cleared?.clearing(now);
       await syncLog();
       await writeMarks(storage, now.length, marks);
-      // Before any other marks are written.
+      // The queue must be emptied before any other marks are written.
       clear?.();
     });
   }
 
-  /** Writes the marks of this moment, so that a start counts them. Rejects as writeWhole does. */
+  /**
+   * Writes the current marks and records them in the manifest, so that a start uses them. Rejects
+   * as writeWhole does.
+   */
   async keep(): Promise<void> {
     if (!this.hasQueues) return;
     try {
@@ -89,14 +96,14 @@ export class MarksKeeper {
     }
   }
 
-  /** Empties the queue. Rejects as writeWhole does, and the queue is as before. */
+  /** Empties the queue. If it rejects, as writeWhole does, the queue is unchanged. */
   async clear(queue: KeptQueue): Promise<void> {
-    // From then on a start counts marks, and the next ones most likely can be written.
+    // This makes a start use the marks, and shows that the next write will most likely succeed.
     await this.keep();
     await this.write(queue);
   }
 
-  /** Nothing is written any more, unless by `keep`. Resolves when nothing is under way. */
+  /** Stops writing, except by `keep`. Resolves when no write is running. */
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#timer?.cancel();
@@ -132,8 +139,8 @@ export class MarksKeeper {
   }
 }
 
-/** The log has the failure, and the marks are written again. */
+/** The failure has been logged, and writing is retried. */
 function told(): void {}
 
-/** Older marks count until they are written again. */
+/** The older marks remain valid until the next write. */
 function isWrittenLater(): void {}

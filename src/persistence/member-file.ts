@@ -1,6 +1,6 @@
 /**
- * The checked file `member` has the values of a member that outlive it. It is small, and written anew at
- * each change. Fields that this version does not know stay in it.
+ * The checked file `member` contains the values of a member that survive restarts. It is small and
+ * is rewritten at each change. Unknown fields are preserved.
  */
 import { InTurn } from '../base/in-turn.ts';
 import type { AddedConfig } from '../cluster/shared-record.ts';
@@ -11,9 +11,9 @@ import type { Storage } from './storage.ts';
 export const MEMBER = 'member';
 
 export interface MemberValues {
-  /** Kept through restarts. */
+  /** The UUID of the member. */
   readonly uuid?: string;
-  /** The last state that the cluster was changed to. */
+  /** The last state to which the cluster was changed. */
   readonly clusterState?: string;
   readonly clusterVersion?: string;
   /** SHA-256 of the license key, in hexadecimal digits. */
@@ -22,7 +22,10 @@ export interface MemberValues {
   readonly addedConfigs?: readonly AddedConfig[];
 }
 
-/** Undefined where there is no readable file. Rejects as checkFormat throws. */
+/**
+ * Reads the file. Resolves with undefined if it is missing or unreadable. Rejects as checkFormat
+ * throws.
+ */
 export async function readMember(storage: Storage): Promise<MemberValues | undefined> {
   if (!(await storage.list()).includes(MEMBER)) return undefined;
   try {
@@ -33,18 +36,18 @@ export async function readMember(storage: Storage): Promise<MemberValues | undef
   }
 }
 
-/** The loss where the file is damaged or missing, as a part of messages. */
+/** The effect of a damaged or missing file, as a part of messages. */
 export const LOST_MEMBER =
   "the cluster's state and version, the license and the additions to the configuration are lost; " +
   'the defaults apply';
 
 export class MemberFile {
   readonly #storage: Storage;
-  /** Notes in the manifest that there is a file. */
+  /** Records in the manifest that the file exists. */
   readonly #onMade: () => Promise<void>;
-  /** Whether there is a file. */
+  /** Whether the file exists. */
   isThere = false;
-  /** Whether the manifest notes it. */
+  /** Whether the manifest records that the file exists. */
   #isNoted = false;
   #values: MemberValues = {};
   readonly #changes = new InTurn();
@@ -58,7 +61,10 @@ export class MemberFile {
     return this.#values;
   }
 
-  /** Reads the file, if any. Rejects as readCheckedFile does, and where an expected file is missing. */
+  /**
+   * Reads the file, if it exists. Rejects as readCheckedFile does, or if an expected file is
+   * missing.
+   */
   async load(isExpected = false): Promise<void> {
     const names = await this.#storage.list();
     this.isThere = names.includes(MEMBER);
@@ -67,7 +73,7 @@ export class MemberFile {
         this.#storage,
         MEMBER,
         0,
-        'is missing, although there was one: reading ends',
+        'is missing, although the manifest refers to it: reading stopped',
       );
     }
     this.#isNoted = isExpected;
@@ -75,7 +81,7 @@ export class MemberFile {
     this.#values = (await readCheckedFile(this.#storage, MEMBER)) as MemberValues;
   }
 
-  /** Resolves once the change is durable; where it rejects, the old values count. */
+  /** Saves a change. Resolves once it is durable; if it rejects, the old values remain valid. */
   save(change: MemberValues): Promise<void> {
     return this.#changes.run(async () => {
       const values = { ...this.#values, ...change };
@@ -83,7 +89,8 @@ export class MemberFile {
       this.#values = values;
       this.isThere = true;
       if (this.#isNoted) return;
-      // The change counts even if the note fails; the next change notes it then.
+      // The change is valid even if recording it in the manifest fails; the next change retries
+      // that.
       this.#isNoted = await this.#onMade().then(
         () => true,
         () => false,

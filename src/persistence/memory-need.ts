@@ -1,16 +1,25 @@
-/** The error where there is more data than memory for it. */
+/** The error for data that does not fit into the configured memory. */
 import { GridError } from '../base/errors.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Manifest } from './manifest.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
 
-/** Memory that a partition takes beside its content, in bytes: one extent that is not full, and an index. */
+/**
+ * Memory that a partition uses besides its content, in bytes: one partly filled extent, and an
+ * index.
+ */
 const PARTITION_BYTES = 131_072;
-/** An entry takes less memory than its record in a file, but extents in memory are not always full. */
+/**
+ * Factor from bytes of files to bytes of memory. An entry needs less memory than its record in a
+ * file, but extents in memory are not always full.
+ */
 const BYTES_PER_FILE_BYTE = 2;
 
-/** The error names memory that suffices: that of the last member; if unknown, an estimate by the files. */
+/**
+ * Returns an error that names a sufficient amount of memory: that of the last member or, if
+ * unknown, an estimate based on the files.
+ */
 export async function memoryNeeded(
   storage: Storage,
   engine: StoredEngine,

@@ -1,25 +1,36 @@
-/** Memory that records are written to and read from: bytes, also as words and doubles. */
+/**
+ * Memory in which records are written and read: bytes that are also accessible as words and
+ * doubles.
+ */
 import assert from 'node:assert';
 import { endianness } from 'node:os';
 import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import type { SummedMemory } from './checksum.ts';
 
-/** Shorter spans are copied byte by byte, which is faster than a call (bench: short-copies). */
+/**
+ * Length from which a span is copied with a call, in bytes. Shorter spans are copied byte by byte,
+ * which is faster (bench: short-copies).
+ */
 const COPY_LENGTH_MIN = 24;
-/** Spans up to this length are copied word by word, where their source has words (bench: short-copies). */
+/**
+ * Length up to which a span is copied word by word, if its source has words, in bytes (bench:
+ * short-copies).
+ */
 const COPY_WORDS_LENGTH_MAX = 256;
 
-assert.equal(endianness(), 'LE', 'records are read and written as words');
+assert.equal(endianness(), 'LE', 'records are accessed as little-endian words');
 
-/** A buffer, also as words and doubles. Its length is a multiple of 8. */
+/** A buffer that is also accessible as words and doubles. Its length is a multiple of 8. */
 export class Page {
   readonly bytes: Buffer;
   readonly words: Int32Array;
   readonly doubles: Float64Array;
   readonly memory: SummedMemory | undefined;
 
-  /** A page that is used again and again has a memory, in which its bytes are summed in place. */
+  /**
+   * Creates a page. With `memory`, for pages that are reused, its bytes are checksummed in place.
+   */
   constructor(length: number, memory?: SummedMemory) {
     this.memory = memory;
     const buffer = memory?.buffer ?? Buffer.allocUnsafeSlow(length).buffer;
@@ -30,7 +41,7 @@ export class Page {
   }
 }
 
-/** Copies the span and fills it up to a whole word with zeros. Returns the offset behind it. */
+/** Copies the span and pads it with zeros to a whole word. Returns the offset after it. */
 export function copyPadded({ bytes, words }: Page, at: number, span: Span): number {
   const { bytes: source, words: sourceWords, view, start, end } = span;
   const next = at + wholeWords(end - start);
@@ -51,7 +62,7 @@ export function copyPadded({ bytes, words }: Page, at: number, span: Span): numb
   return next;
 }
 
-/** The next multiple of 4. */
+/** Rounds the offset up to a multiple of 4. */
 export function wholeWords(offset: number): number {
   return (offset + 3) & ~3;
 }

@@ -1,22 +1,25 @@
 /**
- * Keeps a member's data: its log, its snapshots, and their recovery into the engine. It is made before the
- * engine, which consults the log from the beginning; opened when there is an engine to fill; closed last.
+ * Persists a member's data: the log, the snapshots, and their recovery into the engine. It is
+ * created before the engine, which consults the log from the start; opened when there is an engine
+ * to fill; and closed last.
  *
- *     lock → recovery → the recovered files are synced → files that do not count are removed → the reserve of
- *     compaction → a new segment → the SEAL of the log's last segment names it → manifest → the log continues
+ *     lock → recovery → the recovered files are synced → obsolete files are removed → the reserve for
+ *     compaction is filled → a new segment is created → the SEAL of the log's last segment names it →
+ *     the manifest is written → the log continues
  *
- * Recovery only reads: a start that refuses the data has changed nothing. Each later step is durable before
- * the next, so that a crash between any two leaves a directory that recovers to the same data. The new
- * segment counts from the manifest on: where an earlier step fails, it can be removed again
- * (segment-notes.ts). Where the disk is too full for a step, the engine serves reads and refuses mutations
- * until there is room.
+ * Recovery only reads: a start that refuses the data changes nothing. Each later step is durable
+ * before the next, so that a crash between any two leaves a directory that recovers to the same
+ * data. The new segment is valid once the manifest is written: if an earlier step fails, it can be
+ * removed again (segment-notes.ts). If the disk is too full for a step, the engine serves reads and
+ * refuses mutations until there is room.
  *
- * The next snapshot is written when the log has grown by as much as the last snapshot, and by a minimum. Then
- * the log is synced, the manifest names both, and older files are removed.
+ * A snapshot is written when the log has grown by the size of the last snapshot, and at least by a
+ * minimum. Then the log is synced, the manifest is updated to name both, and older files are
+ * removed.
  *
- * Queues of changes outlive the process, too (../engine/kept-queues.ts): their marks are written before the
- * log continues, as a crash may have lost changes that have left already; then while they change, and at the
- * end.
+ * The queues of WAN publishers are persistent too (../engine/kept-queues.ts): their marks are
+ * written before the log continues, as a crash may have lost changes that were already sent; then
+ * whenever they change, and at the end.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, OutcomeUnknown } from '../base/errors.ts';
@@ -47,11 +50,14 @@ import { isFullDisk, type Storage } from './storage.ts';
 import { parseWaitingName, waitingIn } from './waiting-file.ts';
 import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
-/** A shorter log is quicker to replay than to replace, in bytes. */
+/**
+ * Log length from which a snapshot is written, in bytes. Replaying a shorter log is faster than
+ * writing a snapshot.
+ */
 const SNAPSHOT_BYTES_MIN = 268_435_456;
-/** On a small disk the minimum is this share of the disk. */
+/** Share of the disk that the minimum is limited to. */
 const SNAPSHOT_SHARE_MIN = 1 / 8;
-/** Delay before the first segment is tried again, in ms. */
+/** Delay before creating the first segment is retried, in ms. */
 const SPACE_RETRY_MS = 1000;
 
 interface PersistenceOptions {
@@ -60,24 +66,27 @@ interface PersistenceOptions {
   readonly partitionCount: number;
   readonly sync: SyncMode;
   readonly syncIntervalMs: number;
-  /** A start moves segments that no longer count aside, and does not remove them. */
+  /** Whether a start moves obsolete segments into a directory instead of removing them. */
   readonly keepsStaleData?: boolean;
-  /** Bytes that recovery may read at a time; segments are made no longer. No bound unless given. */
+  /**
+   * Maximum number of bytes that recovery reads at a time, which also limits the length of new
+   * segments. Unlimited by default.
+   */
   readonly readBytesMax?: number;
-  /** For tests; otherwise the size of the disk decides. */
+  /** Length of a segment, for tests. By default it depends on the size of the disk. */
   readonly segmentBytes?: number;
   readonly snapshotBytesMin?: number;
 }
 
-/** Receives the events. Never called from inside a call of the engine. */
+/** Receives the events. Its methods are never called from within a call of the engine. */
 interface PersistenceObserver extends HousekeepingObserver {
-  /** More answers may be sent. */
+  /** Delayed responses may be sent. */
   onReleased(): void;
-  /** From now on mutations are refused for want of space, or no longer. `fault`: why there is none. */
+  /** Mutations start or stop being refused for lack of space. `fault`: the reason. */
   onRefusing(isRefusing: boolean, fault: Error | undefined): void;
-  /** A write or a sync has failed: the member has to be restarted. */
+  /** A write or a sync has failed: the member must be restarted. */
   onFailed(error: Error): void;
-  /** Every second while recovering. */
+  /** Called every second during recovery. */
   onProgress(progress: RecoveryProgress): void;
 }
 
@@ -94,25 +103,28 @@ export class Persistence {
   readonly #options: PersistenceOptions;
   readonly #observer: PersistenceObserver;
   readonly #manifest: ManifestFile;
-  /** Each user of space takes its turn, so that the space freed by compaction fills its reserve first. */
+  /**
+   * Serializes the users of disk space, so that space freed by compaction refills its reserve
+   * first.
+   */
   readonly #space = new InTurn();
   #engine!: StoredEngine;
   #supply: SegmentSupply | undefined;
   #housekeeping: Housekeeping | undefined;
-  /** The segment in which the log begins. */
+  /** The segment in which the log will start. */
   #firstSegment: LogSegment | undefined;
   #endFile: LogEndFile | undefined;
   #marks: MarksKeeper | undefined;
-  /** Where the log of the previous process ends. */
+  /** The end of the log of the previous process. */
   #end: LogPlace | undefined;
-  /** Whether the bytes behind that place are cut off. */
+  /** Whether the bytes after that end have been truncated. */
   #isTailCut = false;
-  /** The attempt under way to begin the log. */
+  /** The current attempt to start the log. */
   #beginning: Promise<void> | undefined;
   #again: Timer | undefined;
   #isLocked = false;
   #isOpen = false;
-  /** The call of `begin` or `open` under way. */
+  /** The current call of `begin` or `open`. */
   #opening: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
@@ -137,16 +149,16 @@ export class Persistence {
   }
 
   /**
-   * The data of this moment. Its files are neither removed nor rewritten until `releaseFiles`. Rejects with
-   * GridError BACKUP_FAILED where the disk takes no writes.
+   * Captures the current data for a backup. Its files are neither removed nor rewritten until
+   * `releaseFiles`. Rejects with GridError BACKUP_FAILED if the disk cannot be written.
    */
   async keepFiles(): Promise<Cut> {
-    // A compaction under way may drop records that are ended only after the cut.
+    // A running compaction may drop records that are removed only after the captured position.
     await this.#housekeeping?.pause();
     const end = this.log.cut();
     if (!this.#isOpen || this.#closing !== undefined || end === undefined) {
       this.#housekeeping?.releaseFiles();
-      throw new GridError('BACKUP_FAILED', { reason: 'the disk takes no writes' });
+      throw new GridError('BACKUP_FAILED', { reason: 'the disk cannot be written' });
     }
     const wallMs = this.#options.clock.wall();
     const cut = { manifest: this.#manifest.content, member: this.member.values, end, wallMs };
@@ -159,9 +171,9 @@ export class Persistence {
   }
 
   /**
-   * Locks the directory and reads the file `member`. Called before `open`. Rejects as readCheckedFile does,
-   * or with GridError DATA_DIRECTORY_LOCKED, DATA_DIRECTORY_UNUSABLE or DATA_NOT_WHOLE; then it can be called
-   * again.
+   * Locks the directory and reads the file `member`. Called before `open`. Rejects as
+   * readCheckedFile does, or with GridError DATA_DIRECTORY_LOCKED, DATA_DIRECTORY_UNUSABLE or
+   * DATA_NOT_WHOLE. It can be called again after it rejects.
    */
   begin(): Promise<void> {
     return this.#whileOpening(async () => {
@@ -176,14 +188,14 @@ export class Persistence {
   }
 
   /**
-   * Fills the engine, which must be empty, and the queues, and begins to log. Queues that come later are
-   * kept, too. Rejects as Recovery.run does.
+   * Fills the engine, which must be empty, and the queues, then starts to log. Queues that are
+   * added later are persisted too. Rejects as Recovery.run does.
    */
   open(engine: StoredEngine, queues?: KeptQueues): Promise<Opened> {
     return this.#whileOpening(() => this.#openWith(engine, queues));
   }
 
-  /** Runs work of a start: `close` waits for its end. */
+  /** Runs a part of the start; `close` waits for its end. */
   async #whileOpening<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = work();
     this.#opening = result.then(ignored, ignored);
@@ -205,7 +217,7 @@ export class Persistence {
     const supply = new SegmentSupply({ storage, clock, segmentBytes, space, reserve, onFault });
     this.#supply = supply;
     await syncRecovered(storage, recovered);
-    // Before any file is made, as removal makes room on a full disk.
+    // Files are removed before any is created, as this makes room on a full disk.
     const { leftOver } = recovered;
     const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
     const names = await storage.list();
@@ -219,7 +231,8 @@ export class Persistence {
     }
     await this.#removeFiles([...stale, ...old]);
     await storage.syncDirectory();
-    // The reserve gets what is free before the log does: a kill may have left a full disk without it.
+    // The reserve is filled before the log gets space: a kill may have left a full disk without a
+    // reserve.
     await space.run(() => reserve.fill());
     this.#checkNotClosing();
     this.#manifest.hasRead(recovered.manifest);
@@ -256,7 +269,7 @@ export class Persistence {
     });
   }
 
-  /** Continues the log in a new segment. False where there is no space for that. */
+  /** Continues the log in a new segment. Resolves with false if there is no space. */
   async #goOn(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
     try {
       this.#firstSegment ??= await this.#makeFirst(recovered, supply);
@@ -271,7 +284,7 @@ export class Persistence {
       if (!isFullDisk(error)) throw error;
       return false;
     }
-    // A file that keeps its length does no harm.
+    // It does no harm if the file keeps its length.
     if (this.#end !== undefined) await cutBehindSeal(this.storage, this.#end).catch(ignored);
     supply.begin();
     this.log.start(supply, this.#firstSegment, this.#endFile);
@@ -280,7 +293,10 @@ export class Persistence {
     return true;
   }
 
-  /** On a full disk, cuts off the bytes behind the log's end and accepts a shorter segment. */
+  /**
+   * Creates the first segment. On a full disk, truncates the bytes after the end of the log and
+   * accepts a shorter segment.
+   */
   async #makeFirst(recovered: Recovered, supply: SegmentSupply): Promise<LogSegment> {
     try {
       return await supply.first(recovered.nextNumber);
@@ -292,7 +308,8 @@ export class Persistence {
   }
 
   /**
-   * Cuts off the bytes behind the log's end, once. False where that has been done, or has no space itself.
+   * Truncates the bytes after the end of the log, once. Resolves with false if that was done
+   * before, or needs space that the disk does not have.
    */
   async #cutTail({ isSealed }: Recovered): Promise<boolean> {
     const end = this.#end;
@@ -307,14 +324,14 @@ export class Persistence {
     return true;
   }
 
-  /** Tries again until there is space. Another fault of the disk ends the attempts. */
+  /** Retries until there is space. Another error of the disk ends the attempts. */
   #goOnLater(recovered: Recovered, supply: SegmentSupply): void {
     this.#again = this.#options.clock.after(SPACE_RETRY_MS, () => {
       this.#goOnNow(recovered, supply);
     });
   }
 
-  /** Tries again at once, if the next attempt is awaited. */
+  /** Retries at once, if an attempt is scheduled. */
   #goOnNow(recovered: Recovered, supply: SegmentSupply): void {
     if (this.#again === undefined || this.#closing !== undefined) return;
     this.#again.cancel();
@@ -328,8 +345,9 @@ export class Persistence {
   }
 
   /**
-   * False where there is no space for the files that name the segment: they do not name it. Rejects also
-   * where they may name it: then it is kept, and tried again.
+   * Makes the files name the segment. Resolves with false if there is no space for them; then they
+   * do not name it. Also rejects if they may name it: then the segment is retained and used by the
+   * next attempt.
    */
   async #isNamed(segment: LogSegment): Promise<boolean> {
     try {
@@ -341,14 +359,14 @@ export class Persistence {
     }
   }
 
-  /** The manifest comes last: the segment counts from then on. */
+  /** Writes the files that name the segment, the manifest last: it makes the segment valid. */
   async #name({ number }: LogSegment): Promise<void> {
     const { storage, clock, partitionCount } = this.#options;
     const begin = { segment: number, offset: HEADER_BYTES };
     if (this.#end !== undefined) await leadOn(storage, this.#end, number);
     this.#endFile ??= await LogEndFile.open(storage, clock, this.#end ?? begin);
     await this.#marks?.write();
-    // The manifest's sync of the directory makes that last, before any sequence is given.
+    // The sync of the manifest's directory makes this durable, before any sequence is assigned.
     await storage.remove(UNSYNCED_MARKS);
     const manifest = this.#manifest;
     await manifest.change({
@@ -364,8 +382,8 @@ export class Persistence {
   }
 
   /**
-   * Makes everything durable and releases the directory. A start under way ends first: it rejects with
-   * GridError STOPPED_RECOVERING where it can. Rejects where making durable fails.
+   * Makes everything durable and releases the directory. A running start ends first, and rejects
+   * with GridError STOPPED_RECOVERING where possible. Rejects if making the data durable fails.
    */
   close(): Promise<void> {
     this.#closing ??= this.#opening.then(() => this.#close());
@@ -385,7 +403,7 @@ export class Persistence {
       const end = await this.log.close();
       const stopped = { isStopped: true, stoppedMs: this.#options.clock.wall() };
       if (end !== undefined) await this.#marks?.keep().catch(ignored);
-      // On a full disk the log's last record and the file `log-end` suffice.
+      // On a full disk, the last record of the log and the file `log-end` are sufficient.
       if (end !== undefined) {
         await this.#manifest.change({ synced: end, ...stopped }).catch(notFull);
       }
@@ -399,12 +417,15 @@ export class Persistence {
     }
   }
 
-  /** Resolves once the marks of the queues would survive a crash. Rejects as writeWhole does. */
+  /**
+   * Stores the marks of the queues. Resolves once they would survive a crash. Rejects as writeWhole
+   * does.
+   */
   async keepMarks(): Promise<void> {
     await this.#marks?.keep();
   }
 
-  /** Empties a queue, durably. Rejects as writeWhole does, and the queue is as before. */
+  /** Empties a queue durably. If it rejects, as writeWhole does, the queue is unchanged. */
   async clearQueue(queue: KeptQueue): Promise<void> {
     await this.#marks?.clear(queue);
   }
@@ -440,10 +461,10 @@ export class Persistence {
   }
 }
 
-/** The failure has been reported, or does no harm. */
+/** The error has been reported or is harmless. */
 function ignored(): void {}
 
-/** Rethrows all errors but that of a full disk. */
+/** Rethrows all errors except that of a full disk. */
 function notFull(error: unknown): void {
   if (!isFullDisk(error)) throw error;
 }

@@ -1,6 +1,6 @@
 /**
- * Fills kept queues in a recovery (../engine/kept-queues.ts): with what waited when the snapshot was written,
- * then with the records of the log.
+ * Fills the persistent queues during recovery (../engine/kept-queues.ts): first with the queue file
+ * of the snapshot, then with the records of the log.
  */
 import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';
@@ -26,8 +26,9 @@ export class QueueRestore {
   }
 
   /**
-   * Empties the queues, and queues what the file of the snapshot has. `manifest`: undefined for a new
-   * directory. Rejects with DamagedData, as checkFormat throws, or with the system's error.
+   * Empties the queues, then fills them from the queue file of the snapshot. `manifest`: undefined
+   * for a new directory. Rejects with DamagedData, as checkFormat throws, or with the system's
+   * error.
    */
   async begin(manifest: Manifest | undefined): Promise<void> {
     const hasMarks = manifest?.hasMarks === true;
@@ -37,7 +38,7 @@ export class QueueRestore {
       queue.beginRestore(marks === undefined ? lost : marks.get(queue.name));
     }
     const { number, hasWaiting } = manifest?.snapshot ?? {};
-    // Without marks, nothing is known of any queue.
+    // Without marks, the file cannot be used.
     if (number === undefined || hasWaiting !== true || !hasMarks) return;
     let queue: KeptQueue | undefined;
     await readWaiting(this.#storage, number, this.#partitionCount, {
@@ -49,12 +50,12 @@ export class QueueRestore {
     });
   }
 
-  /** Queues the record of the log. */
+  /** Adds a record of the log to the queues. */
   replay(mutation: Mutation): void {
     for (const queue of this.#queues) queue.replay(mutation);
   }
 
-  /** Undefined where the marks are lost. */
+  /** Reads the marks. Resolves with undefined if they are lost. */
   async #readMarks(): Promise<Marks | undefined> {
     try {
       const marks = await readMarks(this.#storage, this.#partitionCount);
@@ -69,7 +70,7 @@ export class QueueRestore {
   }
 }
 
-/** Of each queue of `marks` the higher mark of each partition. */
+/** Returns, for each queue of `marks`, the higher mark of each partition. */
 function higher(marks: Marks, others: Marks): Marks {
   const found = new Map(marks);
   for (const [name, own] of marks) {
@@ -83,7 +84,10 @@ function higher(marks: Marks, others: Marks): Marks {
   return found;
 }
 
-/** Whether the file is of queues, and does not count. `waiting`: the snapshot of which it has what waited. */
+/**
+ * Whether the file belongs to queues and is obsolete. `waiting`: the snapshot to which the queue
+ * file belongs.
+ */
 export function isStaleOfQueues(
   name: string,
   waiting: number | undefined,

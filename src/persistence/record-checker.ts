@@ -1,13 +1,13 @@
 /**
- * A thread that checks the records of a segment while those of the segment before are applied: the checks
- * are a tenth of a long recovery. Recovery trusts only the records that the thread has found whole. From
- * the place where the thread stops, or where there is no thread, recovery checks by itself.
+ * A thread that verifies the checksums of a segment while the records of the previous one are
+ * applied: verification takes a tenth of a long recovery. Recovery trusts only the records that the
+ * thread has verified. It verifies the remaining ones itself, or all if there is no thread.
  */
 import { Worker } from 'node:worker_threads';
 import type { Page } from './page.ts';
 import { RECORD_BYTES_MIN } from './record-codec.ts';
 
-/** As text: the member is one file, and there is no other file for a thread. */
+/** The thread's program. It is a string because the member is bundled into one file. */
 const PROGRAM = `
 const { parentPort } = require('node:worker_threads');
 parentPort.on('message', ({ memory, module, walk }) => {
@@ -18,7 +18,7 @@ parentPort.on('message', ({ memory, module, walk }) => {
 
 export class RecordChecker {
   readonly #thread = new Worker(PROGRAM, { eval: true, execArgv: [] });
-  /** Callbacks of the checks that are not answered yet, in order. */
+  /** Callbacks of the pending checks, in order. */
   readonly #answers: ((end: number) => void)[] = [];
   #hasEnded = false;
 
@@ -32,8 +32,8 @@ export class RecordChecker {
   }
 
   /**
-   * Resolves with the offset behind the whole records from `at` on, 0 where nothing is known. The caller
-   * does not write to the page until then, as its memory is shared.
+   * Resolves with the offset after the valid records that start at `at`, or 0 if it is unknown. The
+   * caller must not write to the page until then, as its memory is shared.
    */
   async wholeEnd({ memory }: Page, at: number, end: number, seed: number): Promise<number> {
     if (this.#hasEnded || memory?.shared === undefined) return 0;

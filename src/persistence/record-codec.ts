@@ -1,49 +1,52 @@
 /**
- * The records of log segments and snapshots. All numbers are little-endian. A record begins at a multiple of
- * 8 bytes and is filled up to the next one with zeros.
+ * The records of log segments and snapshots. All numbers are little-endian. A record starts at a
+ * multiple of 8 bytes and is padded to the next one with zeros.
  *
- *     0  CRC-32C of all that follows, filling included, seeded by the segment (segment.ts)
- *     4  length in bytes, without the filling
+ *     0  CRC-32C of all that follows, including the padding, seeded by the segment (segment.ts)
+ *     4  length in bytes, without the padding
  *     8  type, one byte: an Operation (../engine/mutation.ts), or one of those below
- *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path, 4 has two further words, 8 has a
- *     maker; of others zero
- *    10  partition, two bytes; 65535 is every partition
+ *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path, 4 has two further words,
+ *        8 has a maker; zero in other records
+ *    10  partition, two bytes; 65535 stands for every partition
  *    12  sequence: lower 32 bits, at 16 the upper ones
  *    20  version: low word, at 24 high word
  *
  * Mutations continue:
  *
  *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
- *    40  OFFER, REMOVE, RETURN: item, a double; others: the map's life, low and high word
- *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
- *        with two further words only: of a SET how often the entry has been read and the last read, seconds
- *        since 1970; of a DELETE, EXPIRE or CLEAR the version of its tombstone, low and high word
- *        with a maker only, of a SET or DELETE: the first four bytes of the id of the data set that gave the
- *        version, which is another one
- *        with a path only: the number of its data sets, 1 to 16, four bytes; then their ids, 16 bytes each:
- *        of the data set in which the change was made, then of those by which it came
- *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value
+ *    40  OFFER, REMOVE, RETURN: item, a double; others: life of the map, low and high word
+ *    48  only with a lifetime: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
+ *        only with two further words: of a SET the number of reads of the entry and the time of the
+ *        last one in s since 1970; of a DELETE, EXPIRE or CLEAR the version of its tombstone, low
+ *        and high word
+ *        only with a maker, in a SET or DELETE: the first four bytes of the id of the other data set
+ *        that assigned the version
+ *        only with a path: the number of its data sets, 1 to 16, four bytes; then their ids, 16
+ *        bytes each: the data set in which the change was made, then those through which it passed
+ *        then name, key, content type, each padded with zeros to a multiple of 4; then the value
  *
- * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this was
- * written. SEAL: the segment's last record; the sequence is the number of the next segment; the low word is 1
- * where that segment was durable before, 2 where a start has named it, too (segment-notes.ts). A SEAL with
- * the sequence 0 is the end of a log: to continue the log, a SEAL with a number is written right behind it.
- * PARTITION, in snapshots: the visit of that partition began at that sequence.
+ * MARK: everything before the position in the version field (low: offset, high: segment) had been
+ * synced when the record was written. SEAL: the last record of a segment; the sequence is the
+ * number of the next segment; the low word is 1 if that segment was already durable, 2 if in
+ * addition it is named by a start (segment-notes.ts). A SEAL with the sequence 0 is the end of a
+ * log: to continue the log, a SEAL with a number is written directly after it. PARTITION, in
+ * snapshots: the sequence of that partition when its visit started.
  *
- * A DELETE or CLEAR with the sequence 0, in snapshots, is a tombstone, which removes nothing: the key is the
- * hash of 16 bytes by which it is found, and the version has its time. Without a key it says that changes of
- * other data sets were merged into the map, or into every map where the name is empty.
+ * A DELETE or CLEAR with the sequence 0, in snapshots, is a tombstone, which removes nothing: the
+ * key is the 16-byte hash by which it is found, and the version contains its time. Without a key it
+ * records that changes of other data sets were merged into the map, or into every map if the name
+ * is empty.
  *
- * Types that a version does not know: those from 128 on are notes without which the data is whole. Readers
- * skip them, and a rewritten segment has none of them, as it has no MARK. Those below 128 are refused, and so
- * are mutations with an unknown flag: without them the data would be wrong.
+ * Unknown types from 128 up are optional: the data is complete without them. Readers skip them, and
+ * a rewritten segment omits them, as it omits each MARK. Unknown types below 128 and mutations with
+ * unknown flags are refused, because without them the data would be wrong.
  *
- * Records of the log have the paths of their changes, and keep them wherever they are copied: by compaction,
- * backup, restore and repair. Records of snapshots have none, as an entry in memory has none. What goes on
- * from there to another data set goes by its version, which ends a circle as well: where the entry has come
- * from, it is known already.
+ * Records of the log contain the paths of their changes, and compaction, backup, restore and repair
+ * preserve them. Records of snapshots have no path, as entries in memory have none. When such an
+ * entry is sent to another data set, its version prevents an endless cycle: the data set it came
+ * from already has that version.
  *
- * Records are written to and read from a Page. They are read in place: the spans of a mutation that was read
+ * Records are written to and read from a Page. They are read in place: the spans of the mutation
  * point into the page.
  */
 import assert from 'node:assert';
@@ -65,12 +68,12 @@ import { copyPadded, type Page, wholeWords } from './page.ts';
 export const MARK = 16;
 export const SEAL = 17;
 export const PARTITION = 18;
-/** Records of this type and above are skipped where they are not known. */
+/** Lowest type of the records that are skipped if they are unknown. */
 export const SKIPPED_TYPE_MIN = 128;
 
-/** Length of MARK, SEAL and PARTITION, filling included, in bytes. */
+/** Length of MARK, SEAL and PARTITION, including padding, in bytes. */
 export const NOTE_BYTES = 32;
-/** The least length of a record, without its filling, in bytes. */
+/** Minimum length of a record, without padding, in bytes. */
 export const RECORD_BYTES_MIN = NOTE_BYTES - 4;
 
 const MUTATION_BYTES = 48;
@@ -84,9 +87,9 @@ const HAS_WORDS = 4;
 const HAS_MAKER = 8;
 const KNOWN_FLAGS = HAS_LIFETIME | HAS_PATH | HAS_WORDS | HAS_MAKER;
 const EVERY = 0xffff;
-/** A value's length has 30 bits, and the rest of a record fits beside it. */
+/** Maximum length of a record, in bytes. The length of a value has at most 30 bits. */
 const RECORD_BYTES_MAX = 2 ** 31 - 8;
-/** Length of the mutation's record, filling included, in bytes. */
+/** Returns the length of the mutation's record, including padding, in bytes. */
 export function recordBytes(mutation: Mutation): number {
   const { name, key, contentType, value, path } = mutation;
   let fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
@@ -97,7 +100,10 @@ export function recordBytes(mutation: Mutation): number {
   return filled(fixed + named + value.length);
 }
 
-/** Writes the mutation at `at`, where its recordBytes have room. Returns the offset behind it. */
+/**
+ * Writes the mutation at `at`, where there must be room for recordBytes. Returns the offset after
+ * it.
+ */
 export function writeMutation(page: Page, at: number, mutation: Mutation, seed: number): number {
   const { name, key, contentType, value, path } = mutation;
   const { bytes, words, doubles } = page;
@@ -146,8 +152,8 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
 }
 
 /**
- * Length of the record at `at`, filling included, in bytes; 0 if there is none whose checksum is right and
- * which ends before `end`.
+ * Returns the length of the record at `at`, including padding, in bytes; 0 unless there is a record
+ * with a correct checksum that ends by `end`.
  */
 export function checkRecord(page: Page, at: number, end: number, seed: number): number {
   const { words } = page;
@@ -161,12 +167,12 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
   return sum === words[word] ? taken : 0;
 }
 
-/** The length field of the record at `at`, without the filling; it is not checked. */
+/** Returns the length field of the record at `at`, which excludes padding and is not verified. */
 export function lengthAt(page: Page, at: number): number {
   return page.words[(at >> 2) + 1]!;
 }
 
-/** The same, filling included. */
+/** Returns the length of the record at `at`, including padding. It is not verified. */
 export function takenAt(page: Page, at: number): number {
   return filled(lengthAt(page, at));
 }
@@ -189,17 +195,19 @@ export function sequenceAt(page: Page, at: number): number {
   return (page.words[word + 3]! >>> 0) + page.words[word + 4]! * 2 ** 32;
 }
 
-/** The low word of the version; of a MARK, the offset. */
+/** Returns the low word of the version, which is the offset in a MARK. */
 export function lowAt(page: Page, at: number): number {
   return page.words[(at >> 2) + 5]!;
 }
 
-/** The high word of the version; of a MARK, the segment. */
+/** Returns the high word of the version, which is the segment in a MARK. */
 export function highAt(page: Page, at: number): number {
   return page.words[(at >> 2) + 6]!;
 }
 
-/** What this version does not know of the record, in words, for a message; undefined for nothing. */
+/**
+ * Describes the unknown type or flags of the record, for a message; undefined if there are none.
+ */
 export function unknownIn(page: Page, at: number): string | undefined {
   const type = typeAt(page, at);
   if (type < SET || type > PARTITION || (type > RETURN && type < MARK)) return `type ${type}`;
@@ -207,7 +215,7 @@ export function unknownIn(page: Page, at: number): string | undefined {
   return type > RETURN || flags === 0 ? undefined : `flags ${flags}`;
 }
 
-/** Whether the record is a mutation whose lengths are consistent. Its checksum is not checked. */
+/** Whether the record is a mutation with consistent lengths. Its checksum is not verified. */
 export function isMutation(page: Page, at: number): boolean {
   const type = typeAt(page, at);
   if (type < SET || type > RETURN) return false;
@@ -233,7 +241,7 @@ export function isMutation(page: Page, at: number): boolean {
   return end <= words[word + 1]!;
 }
 
-/** Sets the mutation by the record. Its spans point into the page. */
+/** Sets the mutation to the content of the record. Its spans point into the page. */
 export function readMutation(page: Page, at: number, mutation: Mutation): void {
   const { bytes, words, doubles } = page;
   const word = at >> 2;
@@ -270,14 +278,14 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
   setSpan(mutation.value, page, start, at + words[word + 1]! - start);
 }
 
-/** Returns the offset of the next field. */
+/** Sets the span to a field and returns the offset of the next one. */
 function setSpan(span: Span, { bytes, words }: Page, start: number, length: number): number {
   span.set(bytes, start, start + length);
   span.words = words;
   return start + wholeWords(length);
 }
 
-/** Writes the fields that all records have. */
+/** Writes the fields that are common to all records. */
 export function writeFixed(
   { words }: Page,
   at: number,
@@ -294,19 +302,19 @@ export function writeFixed(
   words[word + 6] = high;
 }
 
-/** Fills the record up and sets its length and checksum. Returns the offset behind it. */
+/** Pads the record and sets its length and checksum. Returns the offset after it. */
 export function finish(page: Page, at: number, end: number, seed: number): number {
   const { words } = page;
   const next = at + filled(end - at);
-  if ((at & 7) !== 0 || next > page.bytes.length) assert.fail('a record has a place in its page');
-  // `copyPadded` has filled up to a whole word.
+  if ((at & 7) !== 0 || next > page.bytes.length) assert.fail('a record fits into its page');
+  // `copyPadded` has padded up to a whole word.
   if (wholeWords(end) < next) words[wholeWords(end) >> 2] = 0;
   words[(at >> 2) + 1] = end - at;
   words[at >> 2] = checksum(page, (at >> 2) + 1, next >> 2, seed);
   return next;
 }
 
-/** OFFER, REMOVE or RETURN. */
+/** Whether the operation concerns a queue item: OFFER, REMOVE or RETURN. */
 function isOfItem(operation: Operation): boolean {
   return operation >= OFFER;
 }

@@ -1,10 +1,11 @@
 /**
- * Finds all records of a segment whose checksums are right, wherever they lie, and the gaps between them.
- * Behind a record that is not whole, it looks for the next one at every place where a record could begin.
+ * Finds all records of a segment whose checksums are correct, at any offset, and the gaps between
+ * them. After a damaged record, it searches every possible offset for the next one.
  *
- * A value may contain bytes that look like a record. They are skipped with the damaged record that they
- * belong to, as long as the lengths in that record are plausible: it fits, and another record follows it.
- * If only the length of a damaged record is wrong, its checksum is right with the right length.
+ * A value may contain bytes that look like a record. They are skipped together with the damaged
+ * record that contains them, provided that the lengths in that record are plausible: it fits, and
+ * another record follows it. If only the length field of a record is damaged, its checksum matches
+ * when the correct length is tried.
  */
 import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/mutation.ts';
 import type { Page } from './page.ts';
@@ -23,20 +24,21 @@ import { HEADER_BYTES } from './segment.ts';
 import { sealAt } from './segment-notes.ts';
 import type { ReadSegment } from './segment-reader.ts';
 
-/** The event loop gets its turn after this long, in ms. */
+/** Time after which the scan yields to the event loop, in ms. */
 const SLICE_MS = 5;
+/** Steps between two readings of the clock. */
 const STEPS_PER_LOOK = 256;
-/** Length up to which a description shows a name, in characters. */
+/** Maximum length of a name in a description, in characters. */
 const NAME_LENGTH_MAX = 64;
 
 export interface Pace {
-  /** Milliseconds of a clock that never goes back. */
+  /** Returns the time of a monotonic clock, in ms. */
   now(): number;
-  /** Resolves once the event loop has had its turn. */
+  /** Yields to the event loop. */
   breathe(): Promise<void>;
 }
 
-/** Bytes that are not blank and contain no whole record. */
+/** A range of bytes that is not blank and contains no valid record. */
 export interface Gap {
   readonly offset: number;
   readonly bytes: number;
@@ -46,11 +48,11 @@ export interface Scanned {
   /** Offset of each record. */
   readonly records: readonly number[];
   readonly gaps: readonly Gap[];
-  /** The number that its SEAL names; undefined without a SEAL. */
+  /** The segment number that the SEAL names; undefined without a SEAL. */
   readonly next: number | undefined;
-  /** Whether a start has named it: then it may be missing. */
+  /** Whether a start has named that segment: then it may be missing. */
   readonly isOfStart: boolean;
-  /** Offset behind the last record. */
+  /** Offset after the last record. */
   readonly end: number;
 }
 
@@ -74,7 +76,7 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
       }
       at += 8;
     } else if (at < gapEnd && !endsAt(segment, gapFrom, at)) {
-      // The bytes that look like a record lie in a value: its author may have made them.
+      // The bytes that look like a record are part of a value: a client may have crafted them.
       at = gapEnd;
     } else {
       if (gapFrom >= 0) gaps.push({ offset: gapFrom, bytes: at - gapFrom });
@@ -96,16 +98,16 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
   return { records, gaps, next: undefined, isOfStart: false, end: endOfRecords };
 }
 
-/** The content that a damaged record seems to have had; undefined where that cannot be told. */
+/** Describes the probable content of a damaged record; undefined if it cannot be determined. */
 export function describeRecord({ page, length }: ReadSegment, at: number): string | undefined {
   if (at + lengthAt(page, at) > length) return undefined;
-  if (typeAt(page, at) === PARTITION) return 'where a partition begins';
+  if (typeAt(page, at) === PARTITION) return 'the start of a partition';
   if (!isMutation(page, at)) return undefined;
   const mutation = new Mutation();
   readMutation(page, at, mutation);
   const { operation, partition, sequence } = mutation;
   const isRemoval = operation === DELETE || operation === CLEAR;
-  if (isRemoval && sequence === 0) return 'what is remembered of a removal';
+  if (isRemoval && sequence === 0) return 'a tombstone';
   const name = quoted(mutation.name.toBuffer());
   const ofKey = `${quoted(mutation.key.toBuffer())} in map ${name}`;
   if (operation === SET) return `a value of ${ofKey}`;
@@ -117,8 +119,8 @@ export function describeRecord({ page, length }: ReadSegment, at: number): strin
 }
 
 /**
- * The end of the damaged record by its length field, if its lengths are consistent and another record, or
- * nothing, follows; else 0.
+ * Returns the end of the damaged record according to its length field, if its lengths are
+ * consistent and followed by another record or nothing; else 0.
  */
 function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number): number {
   if (at + NOTE_BYTES > length || !isMutation(page, at)) return 0;
@@ -127,7 +129,10 @@ function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number
   return claimed >= end || checkRecord(page, claimed, length, seed) !== 0 ? claimed : 0;
 }
 
-/** Whether only the length field of the damaged record is wrong: it is whole if it ends at `end`. */
+/**
+ * Whether only the length field of the damaged record is wrong: its checksum matches if it ends at
+ * `end`.
+ */
 function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
   const { words } = page;
   const place = (at >> 2) + 1;
@@ -142,8 +147,8 @@ function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
 }
 
 /**
- * Whether a record could begin there, by its type and length: at most places none could. Of a type that this
- * version does not know, none is looked for behind damage, as too many places could begin one.
+ * Whether a record could start there, judging by type and length: at most offsets, none can. After
+ * damage, records of unknown types are not searched for, as too many offsets would qualify.
  */
 function mayBegin(page: Page, at: number): boolean {
   const type = typeAt(page, at);
@@ -151,7 +156,7 @@ function mayBegin(page: Page, at: number): boolean {
   return isKnown && lengthAt(page, at) > 0;
 }
 
-/** The offset behind the last byte that is not zero. */
+/** Returns the offset after the last byte that is not zero. */
 function endOfBytes({ words, bytes }: Page, length: number): number {
   let end = length;
   while ((end & 3) !== 0 && bytes[end - 1] === 0) end--;

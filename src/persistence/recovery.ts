@@ -1,9 +1,10 @@
 /**
- * Fills an empty engine from a data directory: manifest, snapshot, log. Recovery reads the log segment by
- * segment, each named by the SEAL of the one before, up to the first record that is not whole. torn-end.ts
- * judges that place: the end of the log, or damage.
+ * Fills an empty engine from a data directory: manifest, snapshot, log. Recovery reads the log
+ * segment by segment, each named by the SEAL of its predecessor, up to the first invalid record.
+ * torn-end.ts determines whether this is the end of the log or damage.
  *
- * Recovery never guesses around damage: it rejects with DamagedData and has changed nothing on the disk.
+ * Recovery does not skip damage: it rejects with DamagedData without having changed anything on the
+ * disk.
  */
 import { GridError } from '../base/errors.ts';
 import { APPLIED, EVERY_PARTITION } from '../engine/engine.ts';
@@ -41,22 +42,25 @@ import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 import { checkLength, damageIn, hasRecord, tornBytesAt } from './torn-end.ts';
 
-/** The event loop gets its turn after this long, in ms. */
+/** Time after which recovery yields to the event loop, in ms. */
 const SLICE_MS = 5;
-/** Records after which the clock is read. */
+/** Records between two readings of the clock. */
 const RECORDS_PER_LOOK = 64;
 
 interface RecoveryOptions {
   readonly storage: Storage;
   readonly engine: StoredEngine;
   readonly partitionCount: number;
-  /** Length up to which a segment is read while another is applied, in bytes. No bound unless given. */
+  /**
+   * Maximum length of a segment that is read while another one is applied, in bytes. Unlimited by
+   * default.
+   */
   readonly aheadBytesMax?: number;
-  /** Fills the queues that are kept, if there are any. */
+  /** Fills the persistent queues, if there are any. */
   readonly queues?: QueueRestore;
-  /** Milliseconds of a clock that never goes back. */
+  /** Returns the time of a monotonic clock, in ms. */
   now(): number;
-  /** Resolves once the event loop has had its turn. */
+  /** Yields to the event loop. */
   breathe(): Promise<void>;
   onProgress(progress: RecoveryProgress): void;
 }
@@ -64,26 +68,26 @@ interface RecoveryOptions {
 export interface RecoveryProgress {
   readonly records: number;
   readonly bytes: number;
-  /** Segments to be read after the one under way. */
+  /** Number of segments after the current one. */
   readonly segmentsLeft: number;
 }
 
 export interface Recovered {
-  /** Undefined in a new directory. */
+  /** The manifest; undefined in a new directory. */
   readonly manifest: Manifest | undefined;
-  /** Where the log ends; undefined in a new directory. */
+  /** The end of the log; undefined in a new directory. */
   readonly end: LogPlace | undefined;
-  /** Whether a SEAL right before that place marks the end. */
+  /** Whether a SEAL directly before that position marks the end. */
   readonly isSealed: boolean;
-  /** Bytes behind that place that were torn. */
+  /** Number of torn bytes after that position. */
   readonly tornBytes: number;
   readonly records: number;
   readonly bytes: number;
-  /** Segments that do not count and that no SEAL and no manifest names. */
+  /** Obsolete segments, which neither a SEAL nor the manifest names. */
   readonly leftOver: readonly string[];
-  /** Files that have the name of a segment, and are none. */
+  /** Files that have the name of a segment but are not segments. */
   readonly misnamed: readonly string[];
-  /** No segment has this number, or a greater one. */
+  /** A number that is greater than those of all segments. */
   readonly nextNumber: number;
 }
 
@@ -109,8 +113,8 @@ export class Recovery {
   }
 
   /**
-   * Rejects with DamagedData, as checkFormat throws, with GridError DATA_RECORD_NEWER,
-   * PARTITION_COUNT_CHANGED or DATA_NEEDS_MEMORY, or with the system's error.
+   * Fills the engine. Rejects with DamagedData, as checkFormat throws, with GridError
+   * DATA_RECORD_NEWER, PARTITION_COUNT_CHANGED or DATA_NEEDS_MEMORY, or with the system's error.
    */
   async run(): Promise<Recovered> {
     try {
@@ -155,7 +159,9 @@ export class Recovery {
     return { manifest, ...log, records, bytes, leftOver, misnamed, nextNumber };
   }
 
-  /** A directory whose first start failed has blank segments at most. */
+  /**
+   * Checks a directory without a manifest: if its first start failed, it has only blank segments.
+   */
   async #checkNew(found: readonly SegmentId[]): Promise<void> {
     for (const id of found) {
       const segment = await this.#reader.read(id, undefined);
@@ -164,7 +170,7 @@ export class Recovery {
         this.#storage,
         MANIFEST,
         0,
-        'is missing, although there is data: reading ends',
+        'is missing, although there is data: reading stopped',
       );
     }
   }
@@ -214,7 +220,8 @@ export class Recovery {
       const hasBegun = (next: number) =>
         manifest.synced.segment >= next || later.some((each) => each.number === next);
       if (sealed.next === undefined || (sealed.isOfStart && !hasBegun(sealed.next))) {
-        // The SEAL of a start that has failed does not count: it is no record behind the end.
+        // The SEAL of a failed start is ignored: it is cleared, so that it is not taken for a
+        // record after the end.
         segment.page.bytes.fill(0, sealed.from, sealed.end);
         const end = { segment: number, offset: sealed.from };
         if (sealed.from === at) await checkLength(this.#storage, segment, at, manifest, isSure);
@@ -231,11 +238,14 @@ export class Recovery {
       return await this.#reader.read(id, next);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      throw new DamagedData(this.#storage, segmentName(id), 0, 'is missing: the log breaks off');
+      throw new DamagedData(this.#storage, segmentName(id), 0, 'is missing: the log ends early');
     }
   }
 
-  /** Applies the segment's records. Resolves with the offset of its SEAL, or of bytes that are no record. */
+  /**
+   * Applies the segment's records. Resolves with the offset of its SEAL or of the first invalid
+   * record.
+   */
   async #apply(segment: ReadSegment): Promise<number> {
     const { page, length, seed, wholeEnd } = segment;
     let at = HEADER_BYTES;
@@ -258,7 +268,7 @@ export class Recovery {
     return at;
   }
 
-  /** False where the memory does not suffice. */
+  /** Applies a mutation. Returns false if the memory is not sufficient. */
   #applyMutation(segment: ReadSegment, at: number): boolean {
     const { page } = segment;
     const mutation = this.#mutation;

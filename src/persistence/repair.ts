@@ -1,4 +1,6 @@
-/** Saves the whole records of a damaged data directory into another one, on which a member can start. */
+/**
+ * Saves the valid records of a damaged data directory to another one, on which a member can start.
+ */
 import { writeCheckedFile } from './checked-file.ts';
 import { fillDirectory } from './fill-directory.ts';
 import { writeManifest } from './manifest.ts';
@@ -6,7 +8,10 @@ import { MEMBER } from './member-file.ts';
 import { Salvage, type Salvaged, type SalvageOptions } from './salvage.ts';
 import type { Storage } from './storage.ts';
 
-/** Without a target it only reports. Rejects as Salvage.run and fill do. */
+/**
+ * Saves the records, or only reports faults if there is no target. Rejects as Salvage.run and
+ * fillDirectory do.
+ */
 export async function repair(options: SalvageOptions, target?: Storage): Promise<Salvaged> {
   const salvage = new Salvage(options);
   if (target === undefined) return await salvage.run(undefined, 1);

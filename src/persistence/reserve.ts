@@ -1,9 +1,10 @@
 /**
- * Disk space for compaction alone: a file as long as a segment. On a full disk a segment is rewritten on the
- * blocks of that file, which then takes the segment's place. The space of the old segment becomes the new
- * reserve before any other user gets some of it: until the reserve is whole, the log gets no new segment but
- * short ones for removals (segment-supply.ts). A reserve that is shorter than the live records of every
- * segment would be of no use, and the disk would stay full.
+ * Disk space that only compaction uses: a file as long as a segment. On a full disk a segment is
+ * rewritten into the blocks of that file, which then replaces the segment. The space of the old
+ * segment becomes the new reserve before any other user can allocate it: until the reserve is
+ * complete, the log gets no new segments, except short ones for removals (segment-supply.ts). If
+ * the reserve were shorter than the live records of every segment, it would be useless, and the
+ * disk would remain full.
  */
 import type { Storage } from './storage.ts';
 import { isFullDisk } from './storage.ts';
@@ -24,7 +25,10 @@ export class Reserve {
     this.#bytes = bytes;
   }
 
-  /** Its length, in bytes: shorter than a segment where the space has not sufficed, 0 while it is spent. */
+  /**
+   * Length of the reserve, in bytes: less than a segment if space was lacking, 0 while it is in
+   * use.
+   */
   get filledBytes(): number {
     return this.#filledBytes;
   }
@@ -34,8 +38,8 @@ export class Reserve {
   }
 
   /**
-   * Fills the reserve as far as there is space; false where the space has not sufficed. Rejects with other
-   * errors of the system.
+   * Fills the reserve as far as there is space. Resolves with false if there was not enough.
+   * Rejects with other errors of the system.
    */
   async fill(): Promise<boolean> {
     try {
@@ -47,7 +51,7 @@ export class Reserve {
     }
   }
 
-  /** The same; rejects also where the space has not sufficed. */
+  /** Fills the reserve. Also rejects if there is not enough space. */
   async complete(): Promise<void> {
     const isThere = await this.#isThere();
     const file = await (isThere ? this.#storage.open(RESERVE) : this.#storage.create(RESERVE));
@@ -56,14 +60,17 @@ export class Reserve {
         const bytes = Math.min(PIECE_BYTES, this.#bytes - at);
         await file.write(BLANK, 0, bytes, at);
       }
-      // Not synced: only the space counts, and records written into it are synced then.
+      // Not synced: only the space matters, and records written into it are synced later.
     } finally {
       this.#filledBytes = file.length;
       await file.close();
     }
   }
 
-  /** Gives its space up, in a call that blocks. False where it has none. Throws the system's error. */
+  /**
+   * Removes the reserve in a blocking call, which frees its space. Returns false if it is empty.
+   * Throws the system's error.
+   */
   removeNow(): boolean {
     if (this.#filledBytes === 0) return false;
     this.#filledBytes = 0;
@@ -71,7 +78,10 @@ export class Reserve {
     return true;
   }
 
-  /** Begins a file of that name, on the reserve's blocks if there are any. Ends with `fill`. */
+  /**
+   * Starts a file with this name in the blocks of the reserve, if there are any. `fill` must be
+   * called afterwards.
+   */
   async spend(name: string): Promise<WholeFile> {
     this.#filledBytes = 0;
     if (!(await this.#isThere())) return await WholeFile.begin(this.#storage, name);

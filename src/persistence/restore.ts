@@ -1,6 +1,6 @@
 /**
- * Makes a data directory from a backup: checks every file of it first, then copies and compares. The copy is
- * the same member as the one that was backed up, unless it is given a uuid of its own.
+ * Creates a data directory from a backup: verifies every file of the backup, then copies and
+ * compares. The copy is the same member as the original, unless it is given a new UUID.
  */
 import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
@@ -16,12 +16,13 @@ import { writeWhole } from './whole-file.ts';
 
 const PIECE_BYTES = 1_048_576;
 
-/** Called for each file that was read or copied, with its bytes. */
+/** Called with the length of each file that was read or copied. */
 type OnBytes = (bytes: number) => void;
 
 /**
- * `isNewMember`: the copy gets another uuid, and so is another data set for WAN replication. Rejects with
- * GridError DATA_DIRECTORY_NOT_EMPTY, or as readBackupList does; then the target is as it was.
+ * Restores a backup. `isNewMember`: the copy gets a new UUID, which makes it another data set for
+ * WAN replication. Rejects with GridError DATA_DIRECTORY_NOT_EMPTY, or as readBackupList does; then
+ * the target is unchanged.
  */
 export async function restore(
   source: Storage,
@@ -32,7 +33,7 @@ export async function restore(
   const list = await verifyBackup(source, onBytes);
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
   await fillDirectory(target, async () => {
-    // The manifest comes last: the files that it names are there then.
+    // The manifest is copied last, when the files that it names exist.
     const files = [...list.files].sort(
       (a, b) => Number(a.name === MANIFEST) - Number(b.name === MANIFEST),
     );
@@ -46,14 +47,14 @@ export async function restore(
   return list;
 }
 
-/** Without the file the member gets its uuid at its start. */
+/** Sets a new UUID. Without the file, the member generates one when it starts. */
 async function renewUuid(storage: Storage): Promise<void> {
   const member = new MemberFile(storage);
   await member.load();
   if (member.isThere) await member.save({ uuid: randomUUID() });
 }
 
-/** Reads all of a backup. Rejects as readBackupList does. */
+/** Reads and verifies a whole backup. Rejects as readBackupList does. */
 export async function verifyBackup(source: Storage, onBytes: OnBytes): Promise<BackupList> {
   const list = await readBackupList(source);
   await verify(source, list, Buffer.allocUnsafeSlow(PIECE_BYTES), onBytes);
@@ -61,12 +62,12 @@ export async function verifyBackup(source: Storage, onBytes: OnBytes): Promise<B
 }
 
 /**
- * The list of a backup's files. Rejects with GridError BACKUP_NOT_WHOLE, as checkFormat throws, or with the
- * system's error.
+ * Reads the list of a backup's files. Rejects with GridError BACKUP_NOT_WHOLE, as checkFormat
+ * throws, or with the system's error.
  */
 export async function readBackupList(source: Storage): Promise<BackupList> {
   const isThere = (await source.list()).includes(BACKUP);
-  if (!isThere) throw notWhole(source, BACKUP, 'is missing: there is no backup, or not all of it');
+  if (!isThere) throw notWhole(source, BACKUP, 'is missing: not a backup, or an incomplete one');
   const list = await readCheckedFile(source, BACKUP).catch((error: unknown) => {
     if (error instanceof DamagedData) throw notWhole(source, BACKUP, 'is damaged');
     throw error;
@@ -82,7 +83,7 @@ async function verify(
 ): Promise<void> {
   const names = await storage.list();
   for (const { name, bytes, crc32 } of list.files) {
-    if (!isOurs(name)) throw notWhole(storage, name, 'is no file of a data directory');
+    if (!isOurs(name)) throw notWhole(storage, name, 'is not a file of a data directory');
     if (!names.includes(name)) throw notWhole(storage, name, 'is missing');
     const length = await lengthOf(storage, name);
     if (length !== bytes) {
