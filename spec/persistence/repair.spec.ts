@@ -249,7 +249,7 @@ describe('repair', () => {
     more.set(`${LOG} (copy)`, files.get(LOG) ?? Buffer.alloc(0));
     more.set('log-0000009999', files.get(LOG) ?? Buffer.alloc(0));
     more.set('notes.txt', Buffer.from('?'));
-    await savesAll(more, /notes\.txt : is no file of a data directory/);
+    await savesAll(more, /notes\.txt : is not a file of a data directory/);
   });
 
   it('takes from a copy the records that the segment lacks', async () => {

@@ -417,7 +417,7 @@ describe('a snapshot', () => {
       const repairing = { source: storage, partitionCount: PARTITION_COUNT, onFinding, ...pace };
       await pair.until(repair(repairing, undefined));
       assert.deepEqual(findings, [
-        `${name} is damaged or missing: it has what waits for WAN publishers`,
+        `${name} is damaged or missing: it contains unsent changes of WAN publishers`,
       ]);
     }
   });

@@ -1,14 +1,14 @@
 /**
- * Reads a data directory that may be damaged in any way, reports the faults, and saves every record whose
- * checksum is right, in order, in new segments without a gap. The source is only read. The caller writes the
- * manifest, from which on the saved data counts. A file of another format, or a record of a later version,
- * ends the work: without it the data would be wrong.
+ * Reads a data directory that may be damaged in any way, reports the faults, and saves every record
+ * with a correct checksum, in order and without gaps, in new segments. The source is not changed.
+ * The caller writes the manifest, which makes the saved data valid. A file of another format or a
+ * record of a later version stops the work: without it the data would be wrong.
  *
- * Where several files are the same segment, each adds the records that the others lack. The manifest says
- * which snapshot and which segments count. Without a manifest these are the snapshot with the most
- * partitions and every segment of the log: the sequences tell which of their records the snapshot covers.
- * MARKs and superseded segments have no place in the new files and are left out. So is what waits in queues:
- * they begin empty.
+ * If several files are copies of one segment, each adds the records that the others lack. The
+ * manifest specifies which snapshot and which segments are valid. Without a manifest these are the
+ * snapshot with the most partitions and every segment of the log: the sequences show which of their
+ * records the snapshot covers. MARKs and superseded segments are omitted from the new files. So are
+ * the WAN queues, which start empty.
  */
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
@@ -40,16 +40,16 @@ import { readWaiting } from './waiting-file.ts';
 
 export interface SalvageOptions extends Pace {
   readonly source: Storage;
-  /** The partition count that is assumed where no file tells it. */
+  /** The partition count to assume if no file contains it. */
   readonly partitionCount: number;
   /** Receives each fault. */
   onFinding(finding: Finding): void;
 }
 
 export interface Salvaged {
-  /** The manifest of the saved data; without a target it has no meaning. */
+  /** The manifest of the saved data; meaningless without a target. */
   readonly manifest: Manifest;
-  /** Undefined where the file is missing or unreadable. */
+  /** The values of the member; undefined if the file is missing or unreadable. */
   readonly member: MemberValues | undefined;
   readonly records: number;
   readonly bytes: number;
@@ -65,7 +65,7 @@ interface WholeRecord {
 export class Salvage {
   readonly #options: SalvageOptions;
   readonly #source: Storage;
-  /** The saved records of one segment. */
+  /** A buffer for the saved records of one segment. */
   #page = new Page(HEADER_BYTES);
   readonly #findings: Findings;
   readonly #candidates: SegmentCandidates;
@@ -82,8 +82,9 @@ export class Salvage {
   }
 
   /**
-   * Writes segments with numbers from `firstNumber` on to the target, if there is one. Rejects as checkFormat
-   * throws, with GridError DATA_RECORD_NEWER or PARTITION_COUNT_CHANGED, or with the system's error.
+   * Writes segments, numbered from `firstNumber`, to the target, if there is one. Rejects as
+   * checkFormat throws, with GridError DATA_RECORD_NEWER or PARTITION_COUNT_CHANGED, or with the
+   * system's error.
    */
   async run(target: SalvageTarget | undefined, firstNumber: number): Promise<Salvaged> {
     const names = [...(await this.#source.list())].sort();
@@ -122,7 +123,7 @@ export class Salvage {
     }
   }
 
-  /** Reports damage of what waits in queues. Nothing of it is saved. */
+  /** Reports damage of the WAN queue file, of which nothing is saved. */
   async #checkWaiting(manifest: Manifest | undefined): Promise<void> {
     const { number, hasWaiting } = manifest?.snapshot ?? {};
     if (number === undefined || hasWaiting !== true) return;
@@ -214,7 +215,7 @@ export class Salvage {
     const synced = await this.#provenEnd(manifest);
     for (const place of broken) {
       if (place.segment >= lastWithRecords && !isBefore(place, synced)) continue;
-      const what = 'breaks off, although the log went on';
+      const what = 'ends early, although the log continued';
       this.#findings.tell({
         file: logName(place.segment),
         offset: place.offset,
@@ -226,7 +227,9 @@ export class Salvage {
     return await saved.end();
   }
 
-  /** The place that the log has certainly reached: anything missing before it is damage. */
+  /**
+   * Returns the position that the log has certainly reached: anything missing before it is damage.
+   */
   async #provenEnd(manifest: Manifest | undefined): Promise<LogPlace> {
     if (manifest === undefined) return { segment: 0, offset: 0 };
     const proven = await provenEnd(this.#source, manifest).catch((error: unknown) => {
@@ -242,7 +245,7 @@ export class Salvage {
     return proven?.place ?? manifest.synced;
   }
 
-  /** Gives the whole records of the candidate's files to `save`, and reports the rest. */
+  /** Passes the valid records of the candidate's files to `save` and reports faults. */
   async #salvageSegment(
     candidate: Candidate,
     save: (page: Page, end: number) => Promise<void>,
@@ -295,7 +298,7 @@ export class Salvage {
     return this.#page;
   }
 
-  /** Whether the record, whose checksum is right, is saved. */
+  /** Whether the record, which has a correct checksum, is saved. */
   #isKept({ page, id }: ReadSegment, file: string, at: number): boolean {
     const type = typeAt(page, at);
     if (type === MARK || type >= SKIPPED_TYPE_MIN) return false;
@@ -315,9 +318,9 @@ export class Salvage {
   }
 }
 
-const WAITING_LOST = 'is damaged or missing: it has what waits for WAN publishers';
+const WAITING_LOST = 'is damaged or missing: it contains unsent changes of WAN publishers';
 
-const NO_SEGMENT = 'has neither the header of a segment nor a record';
+const NO_SEGMENT = 'contains neither a segment header nor a record';
 
 function logName(number: number): string {
   return segmentName({ kind: LOG, number, part: 0 });

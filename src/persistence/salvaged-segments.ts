@@ -1,6 +1,6 @@
 /**
- * Writes saved records into new segments of a log and of a snapshot. Their checksums are computed anew, as
- * they depend on the number of the segment. Without a target nothing is written.
+ * Writes saved records into new segments of a log and of a snapshot. Their checksums are
+ * recomputed, as they depend on the number of the segment. Without a target nothing is written.
  */
 import type { Manifest, SnapshotFiles } from './manifest.ts';
 import { Page } from './page.ts';
@@ -18,13 +18,13 @@ import { SURE, writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 import { WholeFile } from './whole-file.ts';
 
-/** The storage for the segments, and the suffix of their names until they count. */
+/** The storage for the segments, and the suffix of their names until they are valid. */
 export interface SalvageTarget {
   readonly storage: Storage;
   readonly suffix: string;
 }
 
-/** Segments of a log, each sealed when the next one begins. */
+/** Writes the segments of a log. Each is sealed when the next one starts. */
 export class SalvagedLog {
   readonly #target: SalvageTarget | undefined;
   readonly #firstNumber: number;
@@ -35,7 +35,7 @@ export class SalvagedLog {
     this.#firstNumber = firstNumber;
   }
 
-  /** Adds a segment. Its records lie in the page behind the place of a header, up to `end`. */
+  /** Adds a segment. Its records are in the page, from HEADER_BYTES to `end`. */
   async add(page: Page, end: number): Promise<void> {
     const number = this.#last === undefined ? this.#firstNumber : this.#last.id.number + 1;
     await this.#last?.keep(number);
@@ -43,7 +43,7 @@ export class SalvagedLog {
     await this.#last.write(page, end);
   }
 
-  /** Ends the log, which has one segment at least. Nothing may be added afterwards. */
+  /** Ends the log, which has at least one segment. Nothing may be added afterwards. */
   async end(): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
     if (this.#last === undefined) await this.add(new Page(HEADER_BYTES), HEADER_BYTES);
     const { id, end } = this.#last as SalvagedSegment;
@@ -51,13 +51,13 @@ export class SalvagedLog {
     return { firstSegment: this.#firstNumber, synced: { segment: id.number, offset: end } };
   }
 
-  /** Discards the segment that has not been ended. */
+  /** Discards an unfinished segment. */
   async drop(): Promise<void> {
     await this.#last?.drop();
   }
 }
 
-/** Parts of a snapshot. */
+/** Writes the parts of a snapshot. */
 export class SalvagedSnapshot {
   readonly #target: SalvageTarget | undefined;
   readonly #number: number;
@@ -69,7 +69,7 @@ export class SalvagedSnapshot {
     this.#number = number;
   }
 
-  /** Adds a part, as SalvagedLog.add does a segment. */
+  /** Adds a part. Its records are in the page, from HEADER_BYTES to `end`. */
   async add(page: Page, end: number): Promise<void> {
     const id = { kind: SNAPSHOT, number: this.#number, part: this.#parts++ } as const;
     const segment = await SalvagedSegment.begin(this.#target, id);
@@ -78,7 +78,7 @@ export class SalvagedSnapshot {
     this.#bytes += end - HEADER_BYTES;
   }
 
-  /** Undefined where there is no part. */
+  /** The files of the snapshot; undefined if it has no parts. */
   get files(): SnapshotFiles | undefined {
     if (this.#parts === 0) return undefined;
     return { number: this.#number, parts: this.#parts, bytes: this.#bytes };
@@ -87,7 +87,7 @@ export class SalvagedSnapshot {
 
 class SalvagedSegment {
   readonly id: SegmentId;
-  /** Where its records end. */
+  /** Offset after its records. */
   end = HEADER_BYTES;
   #whole: WholeFile | undefined;
 
@@ -110,7 +110,7 @@ class SalvagedSegment {
     await this.#attempt(({ file }) => file.write(page.bytes, HEADER_BYTES, end, HEADER_BYTES));
   }
 
-  /** Ends the segment, with a SEAL where another one follows. */
+  /** Completes the segment, with a SEAL if another one follows. */
   async keep(next: number | undefined): Promise<void> {
     await this.#attempt(async ({ file }) => {
       let length = this.end;

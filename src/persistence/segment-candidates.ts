@@ -1,6 +1,7 @@
 /**
- * The files of a data directory that may be segments: each is identified by its header, whatever its name,
- * and by its name where the header is damaged. Several files may be the same segment. All are only read.
+ * The files of a data directory that may be segments. Each is identified by its header, regardless
+ * of its name, or by its name if the header is damaged. Several files may be copies of one segment.
+ * The files are only read.
  */
 import type { Findings } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
@@ -22,21 +23,21 @@ import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 import { parseWaitingName } from './waiting-file.ts';
 
-/** Files that have no records and are not foreign. */
+/** Files that contain no records and are not foreign. */
 const OTHERS = new Set([
   ...[MANIFEST, MEMBER, LOG_END, MARKS, UNSYNCED_MARKS],
   ...['backup', 'lock', 'reserve', 'restoring'],
 ]);
-/** Files that were unfinished when their process ended. */
+/** Files that were incomplete when their process ended. */
 const UNFINISHED = /\.(tmp|new)$/;
 
-/** A segment, and the names of the files that contain it, its own name first. */
+/** A segment and the names of the files that contain it. The proper name comes first. */
 export interface Candidate {
   readonly id: SegmentId;
   readonly names: string[];
 }
 
-/** A file of a segment, read and searched for records. */
+/** A file of a segment that has been read and scanned for records. */
 interface ScannedFile {
   readonly segment: ReadSegment;
   readonly scanned: Scanned;
@@ -44,7 +45,7 @@ interface ScannedFile {
 
 interface BestSnapshot {
   readonly files: SnapshotFiles;
-  /** Undefined where no snapshot tells it. */
+  /** The partition count; undefined if no snapshot shows it. */
   readonly partitionCount: number | undefined;
 }
 
@@ -68,17 +69,17 @@ export class SegmentCandidates {
     return [...this.#byName.values()];
   }
 
-  /** The candidate of the segment that has that name properly. */
+  /** Returns the candidate of the segment whose proper name this is. */
   named(name: string): Candidate | undefined {
     return this.#byName.get(name);
   }
 
-  /** Finds out which segment the file is, if any. */
+  /** Determines which segment the file is, if any. */
   async identify(name: string): Promise<void> {
     if (OTHERS.has(name) || UNFINISHED.test(name) || parseWaitingName(name) !== undefined) return;
     const id = (await this.#readHeader(name)) ?? parseSegmentName(name);
     if (id === undefined) {
-      const what = 'is no file of a data directory';
+      const what = 'is not a file of a data directory';
       return this.#findings.tell({ file: name, what, isDamage: false });
     }
     const proper = segmentName(id);
@@ -102,11 +103,13 @@ export class SegmentCandidates {
     }
   }
 
-  /** Reads the candidate's files, in their order. The first one's page lasts until the next call. */
+  /**
+   * Reads the candidate's files in order. The page of the first one is valid until the next call.
+   */
   async scan(candidate: Candidate | undefined, pace: Pace): Promise<readonly ScannedFile[]> {
     const all: ScannedFile[] = [];
     for (const name of candidate?.names ?? []) {
-      // Each further file has a reader of its own, as the pages of all files are needed at once.
+      // Each further file needs a separate reader, as the pages of all files are used together.
       const reader = all.length === 0 ? this.#reader : new SegmentReader(this.#source);
       const segment = await reader.readFile(name, candidate?.id as SegmentId);
       all.push({ segment, scanned: await scanRecords(segment, pace) });
@@ -115,8 +118,8 @@ export class SegmentCandidates {
   }
 
   /**
-   * The snapshot with the most partitions, of several such the latest, and the partition count of the
-   * latest such that is whole.
+   * Returns the snapshot with the most partitions (the latest, if there are several), and the
+   * partition count of the latest complete one.
    */
   async bestSnapshot(pace: Pace): Promise<BestSnapshot | undefined> {
     let best: BestSnapshot | undefined;
@@ -137,7 +140,7 @@ export class SegmentCandidates {
     return best;
   }
 
-  /** The partitions whose visits the snapshot notes, and whether its last part has an end. */
+  /** Returns the partitions that the snapshot contains, and whether its last part is sealed. */
   async #partitionsOf(number: number, parts: number, pace: Pace) {
     const partitions = new Set<number>();
     let isSealed = false;

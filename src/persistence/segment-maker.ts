@@ -1,8 +1,8 @@
 /**
- * Makes the files of log segments: written out with zeros under another name, then durable with header and
- * name, in this order. So a file with the name of a segment and without its header was never a segment,
- * unless it is damaged. One that is needed at once is made in a call that blocks: only its header and its
- * name are durable then. A name that another file has is left out.
+ * Creates the files of log segments: filled with zeros under a temporary name, then made durable
+ * with header and name, in this order. So a file with the name of a segment but without its header
+ * was never a segment, unless it is damaged. A segment that is needed immediately is created in a
+ * blocking call, which makes only its header and name durable. Names of existing files are skipped.
  */
 import {
   HEADER_BYTES,
@@ -17,11 +17,12 @@ import type { Storage, StoredFile } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 /**
- * Bytes of the pieces in which a segment is filled. The system keeps the blocks of one write together, and
- * looks at all of them at each later write: with pieces of 1 MiB, a record takes 2.4 µs to write, not 1.3.
+ * Length of the pieces in which a segment is filled, in bytes. The file system tracks the blocks of
+ * one write together and inspects all of them at each later write: with pieces of 1 MiB, writing a
+ * record takes 2.4 µs instead of 1.3.
  */
 const PIECE_BYTES = 131_072;
-/** The name of a segment that has no number yet, and that of one which is made in a call that blocks. */
+/** Temporary names of a segment without a number, and of one that is created in a blocking call. */
 const UNNAMED = `log${TEMPORARY_SUFFIX}`;
 const UNNAMED_NOW = `log-now${TEMPORARY_SUFFIX}`;
 const BLANK = Buffer.alloc(PIECE_BYTES);
@@ -31,20 +32,20 @@ export interface LogSegment {
   readonly seed: number;
   readonly file: StoredFile;
   readonly bytes: number;
-  /** Whether all of its bytes are durable; its header and name are in any case. */
+  /** Whether all its bytes are durable; its header and name always are. */
   readonly isDurable: boolean;
 }
 
 export class SegmentMaker {
   readonly #storage: Storage;
-  /** The next segment has this number, or a greater one. */
+  /** The minimum number of the next segment. */
   nextNumber = 0;
 
   constructor(storage: Storage) {
     this.#storage = storage;
   }
 
-  /** A durable segment. Rejects with the system's error; then nothing is left. */
+  /** Creates a durable segment. Rejects with the system's error after removing the file. */
   async make(bytes: number): Promise<LogSegment> {
     const storage = this.#storage;
     const file = await storage.create(UNNAMED);
@@ -53,7 +54,8 @@ export class SegmentMaker {
       for (let at = 0; at < bytes; at += PIECE_BYTES) {
         await file.write(BLANK, 0, Math.min(PIECE_BYTES, bytes - at), at);
       }
-      // The file is synced before it has a number: this takes long, and the number may be needed meanwhile.
+      // The file is synced before it has a number: the sync takes long, and the number may be
+      // needed first.
       await file.sync();
       const id = this.#nextId();
       await file.write(segmentHeader(id, bytes), 0, HEADER_BYTES, 0);
@@ -69,8 +71,8 @@ export class SegmentMaker {
   }
 
   /**
-   * Blocks while the segment is written out. Its content becomes durable with the first sync of its records.
-   * Throws the system's error.
+   * Creates a segment in a blocking call. Its content becomes durable with the first sync of its
+   * records. Throws the system's error.
    */
   makeNow(bytes: number): LogSegment {
     const storage = this.#storage;
@@ -99,13 +101,13 @@ export class SegmentMaker {
     await this.#drop(file, segmentName({ kind: LOG, number, part: 0 }));
   }
 
-  /** Removes the segment in a call that blocks. Throws the system's error. */
+  /** Removes the segment in a blocking call. Throws the system's error. */
   discardNow({ file, number }: LogSegment): void {
     file.closeNow();
     this.#storage.removeNow(segmentName({ kind: LOG, number, part: 0 }));
   }
 
-  /** The next number that no file has. Throws where there is none. */
+  /** Returns the next unused number. Throws if there is none. */
   #nextId(): SegmentId {
     for (; this.nextNumber <= NUMBER_MAX; this.nextNumber++) {
       const id = { kind: LOG, number: this.nextNumber, part: 0 } as const;
@@ -113,15 +115,15 @@ export class SegmentMaker {
       this.nextNumber++;
       return id;
     }
-    throw new Error('the numbers of segments are used up');
+    throw new Error('segment numbers are exhausted');
   }
 
-  /** Removes the file of that name; the next start removes one that cannot be removed now. Never rejects. */
+  /** Removes the file with this name; if that fails, the next start removes it. Never rejects. */
   async #drop(file: StoredFile, name: string): Promise<void> {
     await file.close().catch(ignored);
     await this.#storage.remove(name).catch(ignored);
   }
 }
 
-/** An error of cleaning up adds nothing to the known error. */
+/** The original error is reported; an error of the cleanup adds nothing. */
 function ignored(): void {}

@@ -1,4 +1,7 @@
-/** Records that are no mutations: MARK, SEAL and PARTITION, whose fields record-codec.ts describes. */
+/**
+ * The records that are not mutations: MARK, SEAL and PARTITION (record-codec.ts describes their
+ * fields).
+ */
 import type { Page } from './page.ts';
 import {
   checkRecord,
@@ -14,9 +17,9 @@ import {
 } from './record-codec.ts';
 
 /**
- * The place in a SEAL: whether the next segment was durable before. With START it was, and a start of a
- * member names it, which may fail: such a SEAL counts where the manifest has reached that segment, or the
- * segment is there. A start that fails before its manifest is written may remove the segment.
+ * Values of the version field of a SEAL. SURE and START: the next segment was already durable.
+ * START: it is named by a start of a member, which may still fail and then remove the segment. Such
+ * a SEAL is valid if the manifest has reached that segment, or if the segment exists.
  */
 export const UNSURE = { low: 0, high: 0 };
 export const SURE = { low: 1, high: 0 };
@@ -36,21 +39,24 @@ export function writeNote(
   return finish(page, at, at + NOTE_BYTES - 4, seed);
 }
 
-/** The end of a segment, and the segment that follows. */
+/** The end of a segment, and the next segment. */
 interface SealedEnd {
-  /** Number of the next segment; undefined for none. */
+  /** Number of the next segment; undefined if none is named. */
   readonly next: number | undefined;
-  /** Whether that segment was durable before. */
+  /** Whether that segment was durable when the SEAL was written. */
   readonly isSure: boolean;
-  /** Whether a start has named it: then it may be missing. */
+  /** Whether a start has named that segment: then it may be missing. */
   readonly isOfStart: boolean;
-  /** Offset of the SEAL that names a segment; of none, the same as `end`. */
+  /** Offset of the SEAL that names a segment; equal to `end` if there is none. */
   readonly from: number;
-  /** Offset behind the last SEAL; `at` where there is none. */
+  /** Offset after the last SEAL; `at` if there is none. */
   readonly end: number;
 }
 
-/** Reads the SEAL at `at`, if there is one; of two in a row, the one that names a segment. */
+/**
+ * Reads the SEAL at `at`, if there is one. If there are two in a row, reads the one that names a
+ * segment.
+ */
 export function sealAt(page: Page, at: number, length: number, seed: number): SealedEnd {
   let end = at;
   for (let count = 0; count < 2; count++) {

@@ -1,6 +1,7 @@
 /**
- * Reads whole segments. The next one is read while the caller works on the one before, unless it is too long
- * for that. Two pages are used in turn: the content of a segment stays until the next one is asked for.
+ * Reads whole segments. The next one is read while the caller processes the current one, unless it
+ * is too long. Two pages are used alternately: the content of a segment is valid until the next one
+ * is requested.
  */
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
@@ -21,9 +22,12 @@ import {
 import { SEGMENT_BYTES } from './segment-supply.ts';
 import type { Storage, StoredFile } from './storage.ts';
 
-/** Where fewer bytes may be read ahead, there is no memory for a thread, either. */
+/**
+ * Minimum number of bytes that may be read ahead for a thread to be used. With less, there is no
+ * memory for one.
+ */
 const THREAD_BYTES_MIN = 16_777_216;
-/** A shorter segment is not worth a thread, in bytes. */
+/** Minimum length of a segment that is checked by a thread, in bytes. */
 const CHECKED_BYTES_MIN = 4_194_304;
 
 /** The header of a longer segment is read before the rest, in bytes. */
@@ -33,13 +37,15 @@ export interface ReadSegment {
   readonly id: SegmentId;
   readonly seed: number;
   readonly page: Page;
-  /** Bytes of the file; of one that is too long, the bytes that are read. */
+  /** Length of the file, in bytes; if it is too long, the number of bytes that are read. */
   readonly length: number;
-  /** The length with which the segment was made; 0 where its header does not tell. */
+  /**
+   * The length with which the segment was created, in bytes; 0 if its header does not specify it.
+   */
   readonly madeBytes: number;
-  /** The fault of its header or of its length, in words; undefined for none. */
+  /** Describes the fault of its header or length; undefined if there is none. */
   readonly fault: string | undefined;
-  /** The records before this offset are known to be whole. */
+  /** The records before this offset have been verified. */
   readonly wholeEnd: number;
 }
 
@@ -48,15 +54,16 @@ export class SegmentReader {
   readonly #checksAhead: boolean;
   readonly #aheadBytesMax: number;
   readonly #pages: Page[] = [];
-  /** Index of the page that was used last. */
+  /** Index of the last used page. */
   #turn = 0;
-  /** Made for the first long segment that is read ahead. */
+  /** Created for the first long segment that is read ahead. */
   #checker: RecordChecker | undefined;
   #ahead: { readonly name: string; readonly segment: Promise<ReadSegment | undefined> } | undefined;
 
   /**
-   * `checksAhead`: the records of the next segment are checked, too; then `close` must be called.
-   * `aheadBytesMax`: longer segments are read when they are asked for, into the page of the one before.
+   * `checksAhead`: also verify the records of the next segment; `close` must then be called.
+   * `aheadBytesMax`: longer segments are not read ahead but on request, into the page of their
+   * predecessor.
    */
   constructor(storage: Storage, checksAhead = false, aheadBytesMax = Number.POSITIVE_INFINITY) {
     this.#storage = storage;
@@ -69,13 +76,13 @@ export class SegmentReader {
     const name = segmentName(id);
     const ahead = this.#ahead;
     this.#ahead = undefined;
-    // Also where another segment is wanted: until then the page is in use.
+    // Needed even if another segment is requested: until then the page is in use.
     const read = await ahead?.segment.catch(() => undefined);
     const segment =
       read !== undefined && ahead?.name === name ? read : await this.readFile(name, id);
     if (next !== undefined) {
       const reading = this.#readAhead(next);
-      // The caller that asks for it reads again, and gets the error then.
+      // A caller that requests this segment reads it again and then gets the error.
       reading.catch(() => {});
       this.#ahead = { name: segmentName(next), segment: reading };
     }
@@ -83,12 +90,12 @@ export class SegmentReader {
   }
 
   async close(): Promise<void> {
-    // The segment that is read ahead may still need the thread.
+    // The segment that is being read ahead may still need the thread.
     await this.#ahead?.segment.catch(() => {});
     await this.#checker?.close();
   }
 
-  /** Reads a file of any name as that segment. */
+  /** Reads a file with any name as the segment `id`. */
   async readFile(name: string, id: SegmentId): Promise<ReadSegment> {
     const segment = await this.#readFile(name, id, false);
     assert(segment !== undefined);
@@ -129,10 +136,11 @@ export class SegmentReader {
     // Only the first page becomes as long as the longest segment.
     this.#turn = bytes <= this.#aheadBytesMax ? this.#turn ^ 1 : 0;
     const page = this.#pages[this.#turn];
-    // Zeros behind the last byte, up to a whole record, count as part of the file.
+    // Zeros after the last byte, up to a whole record, count as part of the file.
     const needed = (bytes + 15) & ~7;
     if (page !== undefined && page.bytes.length >= needed) return page;
-    // A page that is replaced stays resident until V8 collects it, so it has the usual length at once.
+    // A replaced page stays in memory until V8 collects it, so a new page has the usual length at
+    // once.
     const isUsual = bytes >= CHECKED_BYTES_MIN / 4 && bytes <= this.#aheadBytesMax;
     const length = isUsual
       ? Math.max(needed, Math.min(this.#aheadBytesMax, SEGMENT_BYTES) + 16)
@@ -143,14 +151,14 @@ export class SegmentReader {
   }
 }
 
-/** The length with which the file was made, in bytes; 0 where its header does not tell. */
+/** Returns the length with which the file was created, in bytes; 0 if its header does not specify it. */
 async function madeBytesIn(file: StoredFile): Promise<number> {
   const page = new Page(HEADER_BYTES);
   const length = await file.read(page.bytes, 0);
   return formatInHeader(page, length) === undefined ? 0 : madeBytesOf(page);
 }
 
-/** Why a file of that length is not read as a whole; undefined for nothing. */
+/** Describes why a file of that length is not read completely; undefined if it is. */
 function lengthFault(length: number, madeBytes: number): string | undefined {
   if (length > SEGMENT_BYTES_MAX) return 'is longer than a segment can be';
   return madeBytes > 0 && length > madeBytes ? 'is longer than it was made' : undefined;

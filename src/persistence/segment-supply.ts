@@ -1,16 +1,17 @@
 /**
- * Segments for the log, written out and durable before they are needed: records have their place on the disk
- * before any answer promises them. Two segments are kept ready: the next one, and one that only removals get
- * when the disk is full.
+ * Prepares segments for the log, filled and durable before they are needed, so that disk space for
+ * records is allocated before a response confirms them. Two segments are always prepared: the next
+ * one, and one that is reserved for removals when the disk is full.
  *
- * A segment (segment-maker.ts) has its number last, so that the ready segments are in the order of their
- * numbers. When segments are used faster than they are made, one is made on the spot. When none can be made,
- * the supply tries again every second; until then removals get short segments, as long as there is room for
- * those. The space that compaction has freed goes to its reserve first: until that is whole, only the first
- * segment and short ones are made.
+ * A segment (segment-maker.ts) is numbered when it is complete, so that the prepared segments are
+ * in the order of their numbers. If segments are used faster than they are prepared, one is created
+ * in a blocking call. If none can be created, the supply retries every second; until then removals
+ * get short segments, while there is room for them. Space that compaction frees refills its reserve
+ * first: until that is complete, only the first segment and short ones are created.
  *
- * Some file systems write each block to a new place, and have none for a record in a segment that is written
- * out, or less by another user's quota. Then the ready segments give their space up, and the reserve last.
+ * On some file systems each write allocates new blocks, so writing a record into a filled segment
+ * can fail for lack of space, as it can with a shared quota. Then the prepared segments are removed
+ * to free space, and finally the reserve.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -20,22 +21,28 @@ import { HEADER_BYTES } from './segment.ts';
 import { type LogSegment, SegmentMaker } from './segment-maker.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 
-/** Length of a segment on a large disk, where the memory suffices. */
+/** Length of a segment on a large disk with sufficient memory, in bytes. */
 export const SEGMENT_BYTES = 33_554_432;
+/** Minimum length of a segment, in bytes; a short one may be shorter. */
 const SEGMENT_BYTES_MIN = 1_048_576;
 /**
- * Length of the first segment of a start, if others are longer, in bytes. It is made when recovery has ended,
+ * Maximum length of the first segment of a start, in bytes. It is created when recovery has ended,
  * and requests wait for it.
  */
 const FIRST_BYTES = 4_194_304;
-/** A small disk has room for this many segments at least. */
+/** Minimum number of segments for which a small disk has room. */
 const SEGMENTS_MIN = 32;
+/** Number of prepared segments. */
 const READY_COUNT = 2;
+/** Delay before creating a segment is retried, in ms. */
 const RETRY_MS = 1000;
-/** Length of a short segment, for removals on a full disk: at most this, and this share of a whole one. */
+/**
+ * Maximum length of a short segment, for removals on a full disk: in bytes, and as a share of a
+ * whole segment.
+ */
 const SHORT_BYTES = 65_536;
 const SHORT_SHARE = 1 / 8;
-/** Delay before a short segment is tried again, in ms. */
+/** Delay before creating a short segment is retried, in ms. */
 const SHORT_RETRY_MS = 100;
 
 interface SupplyOptions {
@@ -49,22 +56,22 @@ interface SupplyOptions {
 
 export class SegmentSupply {
   readonly segmentBytes: number;
-  /** Why no segment can be made; undefined while one can. */
+  /** The reason why no segment can be created; undefined while one can. */
   fault: Error | undefined;
   readonly #maker: SegmentMaker;
   readonly #clock: Clock;
   /** Called when `fault` has changed. */
   readonly #onFault: () => void;
-  /** Each user of space that must not be disturbed takes its turn. */
+  /** Serializes the users of disk space. */
   readonly #space: InTurn;
   readonly #reserve: Reserve;
   readonly #ready: LogSegment[] = [];
-  /** Number of the last segment that is or was ready. */
+  /** Number of the last prepared segment. */
   #lastNumber = 0;
   #making: Promise<void> | undefined;
   #retry: Timer | undefined;
   #shortNotBeforeMs = Number.NEGATIVE_INFINITY;
-  /** Whether the log is in the first segment. */
+  /** Whether the log has started. */
   #hasBegun = false;
   #isClosed = false;
 
@@ -78,8 +85,8 @@ export class SegmentSupply {
   }
 
   /**
-   * Resolves with the first segment, of at least that number. With `isShort` it may be shorter, if there
-   * is no more room. Rejects where it cannot be made.
+   * Creates the first segment, whose number is at least `number`. With `isShort` it may be shorter
+   * if there is too little room. Rejects if it cannot be created.
    */
   async first(number: number, isShort = false): Promise<LogSegment> {
     this.#maker.nextNumber = Math.max(this.#maker.nextNumber, number);
@@ -89,8 +96,8 @@ export class SegmentSupply {
   }
 
   /**
-   * Replaces a first segment that has left no room for the files that name it: resolves with one half as
-   * long; undefined where that would be too short. Rejects where it cannot be made.
+   * Replaces a first segment that has left no room for the files that name it. Resolves with a
+   * segment half as long; undefined if that would be too short. Rejects if it cannot be created.
    */
   async shorter(first: LogSegment): Promise<LogSegment | undefined> {
     await this.#maker.discard(first);
@@ -112,8 +119,8 @@ export class SegmentSupply {
   }
 
   /**
-   * The next segment, with room for `bytes` of records; undefined when there is none for this use. May
-   * block while a segment is written out.
+   * Returns the next segment, which has room for `bytes` of records, or undefined if there is none
+   * for this use. May block while a segment is filled.
    */
   take(bytes: number, isRemoval: boolean): LogSegment | undefined {
     const needed = Math.max(this.segmentBytes, HEADER_BYTES + bytes);
@@ -127,7 +134,10 @@ export class SegmentSupply {
     return this.#taken(next ?? (isRemoval ? this.#makeShort(HEADER_BYTES + bytes) : undefined));
   }
 
-  /** A segment for one long record. Where it fails, the fault stays until the next try, whatever is ready. */
+  /**
+   * Creates a segment for one long record. If that fails, the fault remains until the next retry,
+   * even if other segments are prepared.
+   */
   #makeLarge(needed: number): LogSegment | undefined {
     if (this.fault !== undefined) return undefined;
     const large = this.#makeBehindReserve(needed);
@@ -136,14 +146,17 @@ export class SegmentSupply {
     return large;
   }
 
-  /** A segment of space that the reserve does not need; undefined where it is not whole. */
+  /**
+   * Creates a segment from space that the reserve does not need; undefined if the reserve is
+   * incomplete.
+   */
   #makeBehindReserve(bytes: number): LogSegment | undefined {
     if (this.#reserve.isWhole) return this.#makeNow(bytes);
     this.#setFault(new SpaceReserved());
     return undefined;
   }
 
-  /** A segment for removals, which continue as long as there is room for any record. */
+  /** Creates a segment for removals, which succeed while there is room for any record. */
   #makeShort(needed: number): LogSegment | undefined {
     const now = this.#clock.now();
     if (now < this.#shortNotBeforeMs) return undefined;
@@ -157,8 +170,8 @@ export class SegmentSupply {
   }
 
   /**
-   * Gives up a ready segment or the reserve, in a call that blocks, as a write has found no space. False
-   * where there is nothing to give up now.
+   * Removes a prepared segment or the reserve in a blocking call, because a write has found no
+   * space. Returns false if there is nothing to remove now.
    */
   giveUpNow(fault: Error): boolean {
     this.#setFault(fault);
@@ -174,20 +187,23 @@ export class SegmentSupply {
     }
   }
 
-  /** Called when the log begins. A segment made ready before would have a lower number than the first. */
+  /**
+   * Starts preparing segments. Called when the log starts: a segment prepared earlier would have a
+   * lower number than the first one.
+   */
   begin(): void {
     this.#hasBegun = true;
     this.retry();
   }
 
-  /** Called when space may have become free: tries at once. */
+  /** Retries at once. Called when space may have become free. */
   retry(): void {
     this.#retry?.cancel();
     this.#retry = undefined;
     this.#refill();
   }
 
-  /** Gives the space of the ready segments to the reserve, as far as it is not whole. */
+  /** Gives the space of the prepared segments to the reserve, unless it is complete. */
   async yieldReady(): Promise<void> {
     await this.#space.run(async () => {
       if (this.#reserve.isWhole) return;
@@ -196,7 +212,10 @@ export class SegmentSupply {
     });
   }
 
-  /** Resolves when nothing is under way. The next start removes the segments that are ready. */
+  /**
+   * Stops preparing segments. Resolves when no work is running. The next start removes the prepared
+   * segments.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#retry?.cancel();
@@ -204,7 +223,7 @@ export class SegmentSupply {
     for (const { file } of this.#ready.splice(0)) await file.close();
   }
 
-  /** Asserts that the ready segments are in the order of their numbers. */
+  /** Asserts that the prepared segments are in the order of their numbers. */
   invariants(): void {
     assert.ok(this.#ready.length <= READY_COUNT + 1, 'ready segments');
     let last = 0;
@@ -214,7 +233,7 @@ export class SegmentSupply {
     }
   }
 
-  /** The segment is ready, behind all others. */
+  /** Appends the segment to the prepared ones. */
   #keep(segment: LogSegment): void {
     const last = this.#ready.at(-1);
     if (last !== undefined && segment.number <= last.number) assert.fail('order of ready segments');
@@ -258,7 +277,7 @@ export class SegmentSupply {
     }
   }
 
-  /** Undefined where it cannot be made. */
+  /** Creates a segment in a blocking call; undefined if that fails. */
   #makeNow(bytes: number): LogSegment | undefined {
     try {
       const segment = this.#maker.makeNow(bytes);
@@ -270,7 +289,10 @@ export class SegmentSupply {
     }
   }
 
-  /** The ready segments have lower numbers than the one made last: they can no longer follow it. */
+  /**
+   * Discards the prepared segments: their numbers are lower than that of the segment created last,
+   * so they can no longer follow it.
+   */
   #dropReady(): void {
     for (const segment of this.#ready.splice(0)) void this.#maker.discard(segment);
   }
@@ -282,23 +304,26 @@ export class SegmentSupply {
   }
 }
 
-/** There is no space beside what the reserve needs. */
+/** The fault when the reserve needs all remaining space. */
 class SpaceReserved extends Error {
   readonly code = 'ENOSPC';
 
   constructor() {
-    super('ENOSPC: the space that is left is needed to free more');
+    super('ENOSPC: the remaining space is reserved for compaction');
   }
 }
 
-/** Length of segments on a disk of `totalBytes`, where recovery may read `readBytesMax` at a time. */
+/**
+ * Returns the length of segments on a disk of `totalBytes` if recovery may read `readBytesMax` at a
+ * time.
+ */
 export function segmentBytesFor(totalBytes: number, readBytesMax = SEGMENT_BYTES): number {
   const most = Math.min(totalBytes / SEGMENTS_MIN, readBytesMax);
   const share = Math.floor(most / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
   return Math.min(SEGMENT_BYTES, Math.max(SEGMENT_BYTES_MIN, share));
 }
 
-/** The next multiple of 64, at least one into which a record fits. */
+/** Rounds up to a multiple of 64, and at least to a length into which a record fits. */
 function filled64(bytes: number): number {
   return Math.max(512, Math.ceil(bytes / 64) * 64);
 }

@@ -1,23 +1,23 @@
 /**
- * A segment: a file of records (record-codec.ts), of the log or of a snapshot. A segment of the log is filled
- * with zeros before it is used, so that records written later have their place on the disk. Numbers are
- * little-endian.
+ * A segment: a file of records (record-codec.ts) of the log or of a snapshot. A segment of the log
+ * is filled with zeros before it is used, so that disk space for later records is allocated.
+ * Numbers are little-endian.
  *
  *     0  "gridseg\n"
  *     8  format (data-format.ts)
  *    12  kind: 1 log, 2 snapshot
- *    16  number: of the log's segment; of a snapshot, the snapshot's
- *    20  part of the snapshot, from 0; in the log 0
- *    24  length with which the file was made, in bytes; 0 where it is not told
- *    28  CRC-32C of the 28 bytes before
- *    32  records, one after the other; then zeros to the end
+ *    16  number of the segment in a log, or of the snapshot
+ *    20  part of the snapshot, starting with 0; in the log 0
+ *    24  length with which the file was created, in bytes; 0 if not specified
+ *    28  CRC-32C of the preceding 28 bytes
+ *    32  records, one after another; then zeros to the end
  *
- * Format 1 had the checksum at 24 and told no length. A segment of the log keeps the length with which it
- * was made until its last record is a SEAL: a shorter one was cut off.
+ * Format 1 had the checksum at 24 and no length. A segment of the log keeps the length with which
+ * it was created until its last record is a SEAL: a shorter one was cut off.
  *
- * Segments of a log are numbered in the order of use, with gaps: each ends in a SEAL that names the next.
- * The checksum of a record begins from the segment's seed, so that a record in the wrong file is not
- * taken for one of that file.
+ * Segments of a log are numbered in the order of use, with gaps: each ends in a SEAL that names the
+ * next. The segment's seed is the initial value of its records' checksums, so that a record in the
+ * wrong file is detected.
  */
 import { checksum } from './checksum.ts';
 import { DATA_FORMAT } from './data-format.ts';
@@ -27,13 +27,13 @@ import type { Storage } from './storage.ts';
 export const LOG = 1;
 export const SNAPSHOT = 2;
 export const HEADER_BYTES = 32;
-/** The greatest length of a segment, in bytes: offsets have 31 bits. */
+/** Maximum length of a segment, in bytes: offsets have 31 bits. */
 export const SEGMENT_BYTES_MAX = 2 ** 31 - 1;
-/** The greatest number that a header has. */
+/** Maximum number of a segment. */
 export const NUMBER_MAX = 2 ** 31 - 1;
 
 const MAGIC = 'gridseg\n';
-/** The fault of a whole header of another segment, which no crash can have left there. */
+/** The fault of an intact header of another segment, which no crash can cause. */
 const OTHER_HEADER = 'has the header of another segment';
 
 type SegmentKind = typeof LOG | typeof SNAPSHOT;
@@ -49,7 +49,10 @@ export function segmentName({ kind, number, part }: SegmentId): string {
   return kind === LOG ? `log-${digits}` : `snapshot-${digits}-${String(part).padStart(6, '0')}`;
 }
 
-/** The segment that has this file name; undefined for another name, or a number that no header has. */
+/**
+ * Returns the segment with this file name; undefined if it is another name or has an invalid
+ * number.
+ */
 export function parseSegmentName(name: string): SegmentId | undefined {
   const [, log, snapshot, part] = /^(?:log-(\d{10})|snapshot-(\d{10})-(\d{6}))$/.exec(name) ?? [];
   const number = Number(log ?? snapshot);
@@ -59,8 +62,9 @@ export function parseSegmentName(name: string): SegmentId | undefined {
 }
 
 /**
- * The segment that the file is. Undefined for a file that has not the name and the header of one: as a name
- * becomes durable after the header (segment-maker.ts), it was never a segment, or it is damaged.
+ * Returns the segment that the file contains. Undefined if it does not have both the name and the
+ * header of a segment: as a name becomes durable after the header (segment-maker.ts), the file was
+ * never a segment or is damaged.
  */
 export async function segmentIn(storage: Storage, name: string): Promise<SegmentId | undefined> {
   const id = parseSegmentName(name);
@@ -71,7 +75,8 @@ export async function segmentIn(storage: Storage, name: string): Promise<Segment
 }
 
 /**
- * Reads the beginning of a file. Resolves with its bytes: 0 where it is gone, or is not this user's to read.
+ * Reads the beginning of a file. Resolves with the number of bytes read, which is 0 if the file is
+ * missing or not readable for this user.
  */
 export async function readBeginning(
   storage: Storage,
@@ -90,7 +95,7 @@ export async function readBeginning(
   }
 }
 
-/** The value from which checksums of the segment's records begin. */
+/** Returns the initial value for the checksums of the segment's records. */
 export function segmentSeed({ kind, number, part }: SegmentId): number {
   return (Math.imul(number, 0x9e3779b1) ^ Math.imul(part + 1, 0x85ebca6b) ^ kind) | 0;
 }
@@ -103,24 +108,27 @@ export function segmentHeader({ kind, number, part }: SegmentId, madeBytes: numb
   return page.bytes;
 }
 
-/** The segment that the header names; undefined where there is no whole header. */
+/** Returns the segment that the header names; undefined if the header is damaged. */
 export function segmentInHeader(page: Page): SegmentId | undefined {
   const { words } = page;
   if (!isWholeHeader(page)) return undefined;
   return { kind: words[3] as SegmentKind, number: words[4]!, part: words[5]! };
 }
 
-/** The length with which the file was made, in bytes; 0 where its whole header does not tell. */
+/**
+ * Returns the length with which the file was created, in bytes; 0 if its intact header does not
+ * specify it.
+ */
 export function madeBytesOf({ words }: Page): number {
   return words[6]! >>> 0;
 }
 
-/** The format that the header of the file tells; undefined where it is not whole. */
+/** Returns the format in the header of the file; undefined if the header is damaged. */
 export function formatInHeader(page: Page, length: number): number | undefined {
   return length >= HEADER_BYTES && isWholeHeader(page) ? page.words[2]! : undefined;
 }
 
-/** The fault of the header at the beginning of the file; undefined where it is the right one. */
+/** Describes the fault of the header of the file; undefined if it is correct. */
 export function headerFault(id: SegmentId, page: Page, length: number): string | undefined {
   if (length < HEADER_BYTES) return 'ends within its header';
   if (!isWholeHeader(page)) return 'has a damaged header';
@@ -128,7 +136,10 @@ export function headerFault(id: SegmentId, page: Page, length: number): string |
   return kind === id.kind && number === id.number && part === id.part ? undefined : OTHER_HEADER;
 }
 
-/** Also of format 1, and of a later one, whose checksum keeps its place. */
+/**
+ * Whether the header is intact. Also recognizes format 1, and later formats in which the checksum
+ * stays at its offset.
+ */
 function isWholeHeader(page: Page): boolean {
   const { bytes, words } = page;
   if (bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) return false;

@@ -1,12 +1,12 @@
 /**
- * A snapshot: all stored data, written partition by partition while the member serves. Each partition begins
- * with the sequence at which its visit began; the log's records from then on are replayed over it. So the
- * snapshot as a whole need not show one moment, and does not.
+ * A snapshot: all stored data, written partition by partition while the member serves requests.
+ * Each partition starts with the sequence at which its visit started; the log's later records are
+ * replayed over it. So the snapshot does not have to represent a single moment, and does not.
  *
- * The visit proceeds in small steps, and the event loop runs between them: a step ends when it has gathered
- * its bytes, or when its time is over. The parts are segments; the last record of each is a SEAL. Behind the
- * visit comes the file of what waits in queues (waiting-file.ts): what the log had of it before the snapshot
- * is removed with that.
+ * The visit proceeds in small steps, and the event loop runs between them: a step ends when it has
+ * gathered enough bytes or used up its time. The parts are segments; the last record of each is a
+ * SEAL. After the visit, the WAN queue file is written (waiting-file.ts), because the log that
+ * contains the waiting changes is removed once the snapshot is complete.
  */
 import type { Clock } from '../base/clock.ts';
 import type { KeptQueues } from '../engine/kept-queues.ts';
@@ -27,13 +27,13 @@ import type { Storage } from './storage.ts';
 import { waitingName, writeWaiting } from './waiting-file.ts';
 import { WholeFile } from './whole-file.ts';
 
-/** Entries and items of one visit: many enough to be fast, few enough to stop in time. */
+/** Maximum number of entries and items per visit: enough to be fast, few enough to stop in time. */
 const VISIT_BUDGET = 32;
-/** Tombstones of one step. */
+/** Maximum number of tombstones per step. */
 const TOMBSTONE_BUDGET = 256;
-/** Duration of one step, in ms. */
+/** Maximum duration of one step, in ms. */
 const STEP_MS = 0.25;
-/** Length of the page in which records are gathered, in bytes; longer records take what they need. */
+/** Length of the page in which records are gathered, in bytes. It grows for longer records. */
 const PAGE_BYTES = 262_144;
 
 export class Snapshot {
@@ -42,7 +42,9 @@ export class Snapshot {
   readonly #clock: Clock;
   readonly #number: number;
   readonly #partBytes: number;
-  /** Called with the bytes written so far, before each part; false cancels the snapshot. */
+  /**
+   * Called before each part with the number of bytes written so far; false cancels the snapshot.
+   */
   readonly #hasRoom: (bytes: number) => Promise<boolean>;
   readonly #queues: KeptQueues | undefined;
   readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
@@ -73,7 +75,10 @@ export class Snapshot {
     this.#queues = queues;
   }
 
-  /** Resolves once every part is durable; undefined when cancelled. Removes its files unless it succeeds. */
+  /**
+   * Writes the snapshot. Resolves once every part is durable, or with undefined if it is cancelled.
+   * Removes its files unless it succeeds.
+   */
   async write(): Promise<SnapshotFiles | undefined> {
     try {
       await this.#beginPart();
@@ -96,7 +101,9 @@ export class Snapshot {
     }
   }
 
-  /** Called when the member stops or the log needs the space: `write` ends at its next step. */
+  /**
+   * Makes `write` end at its next step. Called when the member stops or the log needs the space.
+   */
   cancel(): void {
     this.#isCancelled = true;
   }
@@ -116,7 +123,7 @@ export class Snapshot {
     if (partition % 8 === 0) await this.#breathe();
   }
 
-  /** What is remembered of removals comes last. */
+  /** Writes the tombstones, which are the last records. */
   async #writeTombstones(): Promise<void> {
     const cursor = new TombstoneCursor();
     for (let isMore = true; isMore && !this.#isCancelled; ) {
@@ -126,7 +133,10 @@ export class Snapshot {
     }
   }
 
-  /** Resolves with whether there is a file. It is checked as a part is, whether there is room for more. */
+  /**
+   * Writes the WAN queue file, and checks whether there is room as before each part. Resolves with
+   * whether the file exists.
+   */
   async #writeWaiting(): Promise<boolean> {
     const queues = this.#queues;
     if (queues === undefined) return false;
@@ -156,7 +166,10 @@ export class Snapshot {
     this.#gathered = writeNote(this.#page, at, type, partition, sequence, NOWHERE, seed);
   }
 
-  /** A page that is too small for the records of a step grows; the next write returns to the usual one. */
+  /**
+   * Enlarges a page that is too small for the records of a step; the next write returns to the
+   * usual one.
+   */
   #makeRoom(bytes: number): void {
     const { length } = this.#page.bytes;
     if (this.#gathered + bytes <= length) return;
@@ -198,7 +211,7 @@ export class Snapshot {
 
   /** Removes the files. */
   async remove(): Promise<void> {
-    // The next start removes files that cannot be removed now, as no manifest names them.
+    // If removing files fails, the next start removes them, as no manifest names them.
     await this.#whole?.drop();
     for (let part = 0; part <= this.#part; part++) {
       const name = segmentName({ kind: SNAPSHOT, number: this.#number, part });

@@ -1,10 +1,13 @@
-/** Keeps segments that no longer count, where the configuration does not let them be removed. */
+/** Preserves obsolete segments if the configuration does not permit removing them. */
 import { checkRecord } from './record-codec.ts';
 import { HEADER_BYTES, parseSegmentName, type SegmentId } from './segment.ts';
 import { SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 
-/** Moves the segments with a record into a directory `stale-<n>`. Resolves with the names of the others. */
+/**
+ * Moves the segments that have a record into a directory `stale-<n>`. Resolves with the names of
+ * the others.
+ */
 export async function setStaleAside(
   storage: Storage,
   names: readonly string[],
@@ -30,7 +33,7 @@ async function hasRecord(reader: SegmentReader, name: string, id: SegmentId): Pr
   return checkRecord(page, HEADER_BYTES, length, seed) !== 0;
 }
 
-/** Makes an empty directory `<name>-<n>`. Resolves with its name. */
+/** Creates an empty directory `<name>-<n>` and resolves with its name. */
 export async function makeNumberedDirectory(storage: Storage, name: string): Promise<string> {
   for (let number = 1; ; number++) {
     if (await storage.makeDirectory(`${name}-${number}`)) return `${name}-${number}`;

@@ -1,66 +1,75 @@
 /**
- * The contract of a member's file storage: named files in one directory, on a disk or, in the tests, in
- * memory that can crash or fail. It promises what POSIX promises and no more:
+ * The contract of a member's file storage: named files in one directory, on a disk or, in the
+ * tests, in memory that can crash or fail. It has exactly the guarantees of POSIX:
  *
- * - Written bytes survive a crash once a `sync` of the file that was called after the write has resolved. Of
- *   other bytes any part may survive.
- * - The creation, removal or renaming of a file survives a crash once a `syncDirectory` that was called
- *   afterwards has resolved.
+ * - Written bytes survive a crash once a `sync` of the file that was called after the write has
+ *   resolved. Any part of other bytes may survive.
+ * - The creation, removal or renaming of a file survives a crash once a `syncDirectory` that was
+ *   called afterwards has resolved.
  *
- * Every method rejects or throws with the system's error (`code` ENOSPC, EIO, EROFS, ...). A method whose
- * name ends in `Now` has done its work when it returns, and blocks meanwhile.
+ * Every method rejects or throws with the system's error (`code` ENOSPC, EIO, EROFS, …). A method
+ * whose name ends in `Now` is synchronous and blocks.
  */
 export interface Storage {
   /** Path of the directory, for messages. */
   readonly place: string;
-  /** Identifies the run of the machine, where it is known: written bytes are lost only at its end. */
+  /** Boot ID of the machine, if available. Written bytes are lost only at a reboot. */
   readonly bootId: string | undefined;
-  /** Keeps other processes out until close, or rejects with GridError DATA_DIRECTORY_LOCKED. */
+  /**
+   * Locks the directory until `close`. Rejects with GridError DATA_DIRECTORY_LOCKED if another
+   * process has locked it.
+   */
   lock(): Promise<void>;
-  /** Whether there is anything of that name, file or not. */
+  /** Whether anything with this name exists, file or not. */
   existsNow(name: string): boolean;
-  /** Names of all files, in no order. Where files are only read, a link to a file is one. */
+  /**
+   * Lists the names of all files, in no particular order. In a read-only storage this includes
+   * links to files.
+   */
   list(): Promise<readonly string[]>;
-  /** All else in the directory: links, directories, sockets and the like, in no order. */
+  /**
+   * Lists everything else in the directory, such as links, directories and sockets, in no
+   * particular order.
+   */
   listOthers(): Promise<readonly OtherEntry[]>;
   /** Opens an existing file. */
   open(name: string): Promise<StoredFile>;
-  /** Makes an empty file; an existing file of that name loses its content. */
+  /** Creates an empty file; an existing file with this name loses its content. */
   create(name: string): Promise<StoredFile>;
   createNow(name: string): StoredFile;
-  /** Replaces a file that has the new name. */
+  /** Renames a file. A file that has the new name is replaced. */
   rename(from: string, to: string): Promise<void>;
   renameNow(from: string, to: string): void;
-  /** Resolves also when there is no such file. */
+  /** Removes a file. Also resolves if the file does not exist. */
   remove(name: string): Promise<void>;
   removeNow(name: string): void;
   /**
-   * Makes a directory. Its files are named `directory/file`, and `list` leaves them out. False where
-   * there is such a directory with files in it.
+   * Creates a directory. Its files are named `directory/file`, and `list` omits them. Resolves with
+   * false if the directory exists and is not empty.
    */
   makeDirectory(name: string): Promise<boolean>;
-  /** Syncs the directory of all files, or the named one from makeDirectory. */
+  /** Syncs the storage's directory, or one created by makeDirectory. */
   syncDirectory(name?: string): Promise<void>;
   syncDirectoryNow(): void;
-  /** Free space and size of the disk, in bytes. */
+  /** Returns the free space and the size of the disk, in bytes. */
   space(): Promise<{ readonly freeBytes: number; readonly totalBytes: number }>;
   /** Releases the lock. */
   close(): Promise<void>;
 }
 
-/** What lies in a directory and is no file. */
+/** An entry of a directory that is not a file. */
 export interface OtherEntry {
   readonly name: string;
   readonly kind: 'symbolic link' | 'directory' | 'special file';
 }
 
-/** Whether the error says that the disk, or the user's quota of it, is full. */
+/** Whether the error means that the disk, or the user's quota of it, is full. */
 export function isFullDisk(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** Identifies a file for as long as it exists: its copy, and a file that replaces it, are others. */
+/** Identifies a file while it exists: a copy, or a file that replaces it, has another identity. */
 export interface FileIdentity {
   readonly device: bigint;
   readonly inode: bigint;
@@ -68,19 +77,25 @@ export interface FileIdentity {
 
 export interface StoredFile {
   readonly name: string;
-  /** Offset behind the last byte. */
+  /** Length of the file, in bytes. */
   readonly length: number;
   identityNow(): FileIdentity;
-  /** Writes the bytes from `start` to `end` at `position`, all of them. */
+  /** Writes all bytes from `start` to `end` to the file at `position`. */
   writeNow(bytes: Buffer, start: number, end: number, position: number): void;
   write(bytes: Buffer, start: number, end: number, position: number): Promise<void>;
-  /** Fills the buffer as far as there are bytes at `position`. Resolves with their count. */
+  /**
+   * Reads into the buffer from `position` until it is full or the file ends. Resolves with the
+   * number of bytes read.
+   */
   read(into: Buffer, position: number): Promise<number>;
   truncate(length: number): Promise<void>;
   sync(): Promise<void>;
   syncNow(): void;
-  /** Called once; no method is called afterwards. Frees the handle also where it rejects. */
+  /**
+   * Closes the file. Called once, after which no method may be called. Frees the handle even if it
+   * rejects.
+   */
   close(): Promise<void>;
-  /** The same, while no other call is under way. */
+  /** Closes the file synchronously, while no other call is running. */
   closeNow(): void;
 }

@@ -1,13 +1,14 @@
 /**
- * Judges the place where the records of the log end, which is the first that is not whole:
+ * Decides whether the records of the log end, at the first invalid one, because of damage:
  *
- * - It lies before the place that the manifest or the file `log-end` tells, or its segment is
- *   shorter than it was made: damage.
+ * - The end is before the position in the manifest or the file `log-end`, or its segment is shorter
+ *   than it was created: damage.
  * - Only zeros follow, and no later segment has a record: the end of the log.
- * - A later MARK, or the manifest, says that this place had been durable: damage.
- * - Any later record follows, and the machine has run on since the log was written, into these very files:
- *   damage, as then all written bytes are there, in order, except for the end of the last write.
- * - Otherwise: the torn end of the log, which was never synced. It is cut off.
+ * - A later MARK, or the manifest, shows that this position had been durable: damage.
+ * - A later record follows, the machine has not rebooted since the log was written, and the files
+ *   are not copies: damage, because then all written bytes are present, in order, except for the
+ *   end of the last write.
+ * - Otherwise: the torn end of the log, which was never synced. It is truncated.
  */
 import { DamagedData } from './damage.ts';
 import { isBefore, provenEnd } from './log-end-file.ts';
@@ -18,7 +19,10 @@ import { HEADER_BYTES, type SegmentId, segmentName } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 
-/** A segment that is not sealed is as long as it was made, unless its length was never durable. */
+/**
+ * Checks the length of an unsealed segment: it must be as long as it was created, unless its length
+ * was never durable. Rejects with DamagedData.
+ */
 export async function checkLength(
   storage: Storage,
   segment: ReadSegment,
@@ -32,8 +36,9 @@ export async function checkLength(
 }
 
 /**
- * Judges the end of the log's records, at `at` of the segment; `later` are the segments after it. Resolves
- * with the torn bytes. Rejects with DamagedData where it is damage, or with the system's error.
+ * Checks the end of the log's records, at offset `at` of the segment; `later` are the segments
+ * after it. Resolves with the number of torn bytes. Rejects with DamagedData, or with the system's
+ * error.
  */
 export async function tornBytesAt(
   storage: Storage,
@@ -46,13 +51,13 @@ export async function tornBytesAt(
   const { place: known, synced, hasAllWritten } = await provenEnd(storage, manifest);
   if (isBefore(place, synced)) throw damageIn(storage, segment, at);
   if (isBefore(place, known)) throw damageIn(storage, segment, at, UNSYNCED_LOST);
-  // An interrupted start may have led on to a segment to which nothing was written.
+  // An interrupted start may have linked the log to a segment that received no records.
   const isAsStopped = at === HEADER_BYTES || !isBefore(known, place);
   if (manifest.isStopped && !isAsStopped) throw damageIn(storage, segment, at);
   const proves = hasAllWritten ? undefined : place;
   if (hasRecord(segment, at, true, proves)) throw damageIn(storage, segment, at);
   let torn = lastByte(segment, at) - at;
-  // This segment's page must stay: another reader reads the later ones.
+  // The later segments need another reader, because this segment's page is still in use.
   const reader = new SegmentReader(storage);
   for (const id of later) {
     const other = await reader.read(id, undefined);
@@ -72,8 +77,8 @@ export function damageIn(
 }
 
 /**
- * Whether there is a whole record at `at`, or with `isAnywhere` at any place from there on. With `place`
- * only a MARK of a later place counts.
+ * Whether there is a valid record at `at`, or with `isAnywhere` at any offset from there. With
+ * `place` only a MARK of a later position counts.
  */
 export function hasRecord(
   { page, length, seed }: ReadSegment,
@@ -94,11 +99,11 @@ export function hasRecord(
   return false;
 }
 
-/** The offset behind the last byte, from `at` on, that is not zero. */
+/** Returns the offset after the last byte that is not zero, and at least `at`. */
 function lastByte({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: number): number {
   const { bytes } = page;
   let end = Math.max(length, at);
-  // Most of a segment is blank: whole pieces are compared first.
+  // Most of a segment is blank, so large pieces are compared first.
   while (end - at >= BLANK.length && bytes.subarray(end - BLANK.length, end).equals(BLANK)) {
     end -= BLANK.length;
   }
@@ -107,7 +112,9 @@ function lastByte({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: nu
 }
 
 const BLANK = Buffer.alloc(65536);
-/** The machine has not restarted, but its disk may have been away. */
+/**
+ * The fault of lost writes although the machine has not rebooted: its disk may have been detached.
+ */
 const UNSYNCED_LOST =
-  'ends before bytes that were written and not synced (was its disk detached by force? ' +
-  'docs/durability.md has what to do),';
+  'ends before bytes that were written but not synced (was its disk detached by force? ' +
+  'See docs/durability.md),';

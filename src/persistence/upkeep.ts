@@ -1,15 +1,15 @@
 /**
- * The contract of the operations on the stored data as a whole, beside reading and writing it. Each rejects
- * with a GridError that tells the reason; then nothing has changed.
+ * The contract of the maintenance operations on the stored data. Each rejects with a GridError that
+ * states the reason; then nothing has changed.
  */
 export interface Upkeep {
-  /** Makes a backup. Resolves once it is complete. */
+  /** Creates a backup. Resolves once it is complete. */
   backUp(): Promise<BackupMade>;
-  /** Interrupts the backup under way. Resolves once nothing of it is left. */
+  /** Interrupts the running backup. Resolves once it has been removed. */
   interruptBackup(): Promise<void>;
-  /** Starts a member that waits for this call, without data. Resolves once it serves. */
+  /** Starts a waiting member without data. Resolves once it serves requests. */
   forceStart(): Promise<void>;
-  /** The same, with the readable data. */
+  /** Starts a waiting member with the readable data. Resolves once it serves requests. */
   partialStart(): Promise<void>;
 }
 

@@ -1,23 +1,25 @@
 /**
- * The file `wan-<n>` has what waited in kept queues (../engine/kept-queues.ts) when the snapshot of that
- * number was written, as that replaces the log before it. The manifest says whether there is one. It is a
- * sequence of blocks, each a multiple of 8 bytes. Numbers are little-endian.
+ * The WAN queue file `wan-<n>` contains the changes that were waiting in persistent queues
+ * (../engine/kept-queues.ts) when snapshot n was written, because the snapshot replaces the log
+ * that contained them. The manifest records whether the file exists. It is a sequence of blocks,
+ * each a multiple of 8 bytes. Numbers are little-endian.
  *
  *     0  "gridwait"
  *     8  CRC-32C of all that follows, up to 32
  *    12  format (data-format.ts)
- *    16  number of the snapshot, at 20 partitions, at 24 eight zero bytes
+ *    16  number of the snapshot, at 20 number of partitions, at 24 eight zero bytes
  *    32  blocks
  *
  * A block:
  *
- *     0  CRC-32C of all that follows, seeded by the number of the snapshot and that of the block
- *     4  length in bytes, without the filling
- *     8  type: 1 QUEUE, 2 LANE, 3 CUT, 4 END; at 12 the number of the lane
- *    16  QUEUE: the queue's name, in UTF-8. LANE: bytes of a lane of that queue, as it copies them. CUT: the
- *        sequence of each partition up to which the queue's blocks have what waited, a double each. END: none
+ *     0  CRC-32C of all that follows, seeded by the numbers of the snapshot and of the block
+ *     4  length in bytes, without the padding
+ *     8  type: 1 QUEUE, 2 LANE, 3 CUT, 4 END; at 12 number of the lane
+ *    16  QUEUE: name of the queue, in UTF-8. LANE: bytes of a lane, as the queue serializes them.
+ *        CUT: for each partition the sequence up to which the queue's blocks contain its waiting
+ *        changes, a double. END: no content
  *
- * The blocks of a queue follow one another, its CUT last. A queue in which nothing waited has none.
+ * The blocks of a queue are consecutive, its CUT last. An empty queue has no blocks.
  */
 import type { Clock } from '../base/clock.ts';
 import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
@@ -32,7 +34,7 @@ import { WholeFile } from './whole-file.ts';
 const MAGIC = 'gridwait';
 const HEADER_BYTES = 32;
 const BLOCK_HEAD_BYTES = 16;
-/** Length of a block, but for one with a single longer event. */
+/** Maximum length of a block, in bytes, unless it contains a single longer event. */
 const BLOCK_BYTES = 262_144;
 const BLOCK_BYTES_MAX = 2 ** 31 - 8;
 
@@ -45,13 +47,19 @@ export function waitingName(snapshot: number): string {
   return `wan-${String(snapshot).padStart(10, '0')}`;
 }
 
-/** The snapshot whose file has this name; undefined for another name, or a number that no header has. */
+/**
+ * Returns the snapshot to which the file with this name belongs; undefined if it is another name or
+ * has an invalid number.
+ */
 export function parseWaitingName(name: string): number | undefined {
   const number = Number(/^wan-(\d{10})$/.exec(name)?.[1]);
   return number >= 1 && number <= NUMBER_MAX ? number : undefined;
 }
 
-/** The same of a file that also has the header of that number. */
+/**
+ * Returns the snapshot to which the file belongs; undefined unless both its name and its header
+ * have the number.
+ */
 export async function waitingIn(storage: Storage, name: string): Promise<number | undefined> {
   const number = parseWaitingName(name);
   if (number === undefined) return undefined;
@@ -65,15 +73,16 @@ interface WriterParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly queues: KeptQueues;
-  /** The last sequence of each partition now. */
+  /** Returns the current last sequence of each partition. */
   sequences(): Float64Array;
-  /** Whether the file may take so many bytes; otherwise writing ends without one. */
+  /** Whether the file may have this length; if not, writing stops and the file is removed. */
   mayTake(bytes: number): Promise<boolean>;
 }
 
 /**
- * Writes the file of that snapshot, if anything waits. Resolves with its bytes, which are durable then: 0 for
- * no file; undefined where it may not take as many as it needs, then there is none either.
+ * Writes the file of that snapshot, if any queue has waiting changes. Resolves with its length once
+ * it is durable; 0 if no file is needed; undefined, without leaving a file, if the needed length is
+ * not permitted.
  */
 export async function writeWaiting(
   parts: WriterParts,
@@ -96,9 +105,9 @@ export async function writeWaiting(
   return writer.position;
 }
 
-/** Writes queues lane by lane. Each lane is cut at its own moment. */
+/** Writes queues lane by lane. Each lane has a separate cut. */
 class WaitingWriter {
-  /** Bytes written. */
+  /** Number of bytes written. */
   position = HEADER_BYTES;
   readonly #parts: WriterParts;
   readonly #snapshot: number;
@@ -112,7 +121,7 @@ class WaitingWriter {
     this.#file = file;
   }
 
-  /** False where the file may not take what waits. */
+  /** Resolves with false if the file would exceed the permitted length. */
   async write(queues: readonly KeptQueue[]): Promise<boolean> {
     await this.#writeHeader();
     for (const queue of queues) if (!(await this.#writeQueue(queue))) return false;
@@ -130,7 +139,7 @@ class WaitingWriter {
     await this.#file.write(bytes, 0, HEADER_BYTES, 0);
   }
 
-  /** False where the file may not take what waits. */
+  /** Resolves with false if the file would exceed the permitted length. */
   async #writeQueue(queue: KeptQueue): Promise<boolean> {
     const name = Buffer.from(queue.name);
     const named = pageFor(this.#usualPage, name.length);
@@ -146,7 +155,10 @@ class WaitingWriter {
     return true;
   }
 
-  /** Writes what waits in the lane now, and notes the sequences of its partitions in `upTo`. */
+  /**
+   * Writes the waiting changes of the lane, and sets the sequences of its partitions in `upTo`.
+   * Resolves with false if the file would exceed the permitted length.
+   */
   async #writeLane(queue: KeptQueue, lane: number, upTo: Float64Array): Promise<boolean> {
     const { sequences, mayTake, clock } = this.#parts;
     const content = queue.cut(lane);
@@ -168,7 +180,7 @@ class WaitingWriter {
     return true;
   }
 
-  /** Writes the block that ends at `end` in the page. */
+  /** Writes the block, which ends at offset `end` of the page. */
   async #writeBlock(page: Page, end: number, type: number, lane = 0): Promise<void> {
     const { bytes, words } = page;
     const taken = filled(end);
@@ -182,19 +194,21 @@ class WaitingWriter {
   }
 }
 
-/** What is read of a file. All are called in the order of the file. */
+/** Receives the content of a file, in its order. */
 interface WaitingReader {
   onQueue(name: string): void;
   /**
-   * Bytes of a lane of the last queue, valid during the call. False where they are not as they were given.
+   * Receives bytes of a lane of the last queue, which are valid during the call. Returns false if
+   * they are invalid.
    */
   onLane(lane: number, bytes: Buffer, start: number, end: number): boolean;
-  /** The last queue is whole. */
+  /** Called when the last queue is complete. */
   onCut(queuedUpTo: Float64Array): void;
 }
 
 /**
- * Rejects with DamagedData, also where there is no file; as checkFormat throws; or with the system's error.
+ * Reads the file of the snapshot. Rejects with DamagedData, including if the file is missing; as
+ * checkFormat throws; or with the system's error.
  */
 export async function readWaiting(
   storage: Storage,
@@ -205,7 +219,12 @@ export async function readWaiting(
   const name = waitingName(snapshot);
   const file = await storage.open(name).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
-    throw new DamagedData(storage, name, 0, 'is missing, although there was one: reading ends');
+    throw new DamagedData(
+      storage,
+      name,
+      0,
+      'is missing, although the manifest refers to it: reading stopped',
+    );
   });
   try {
     await readHeader(storage, file, snapshot, partitionCount);
@@ -260,11 +279,11 @@ async function readBlocks(
     if (head.type === END) break;
     if (head.type !== LANE) isInQueue = head.type === QUEUE;
   }
-  if (at < file.length) throw new DamagedData(storage, file.name, at, 'goes on behind its end');
+  if (at < file.length) throw new DamagedData(storage, file.name, at, 'continues after its end');
 }
 
 interface BlockHead {
-  /** Length in bytes, without the filling. */
+  /** Length in bytes, without the padding. */
   readonly end: number;
   readonly type: number;
   readonly lane: number;
@@ -281,7 +300,7 @@ async function readHead(storage: Storage, file: StoredFile, at: number): Promise
   throw new DamagedData(storage, file.name, at, 'ends within a block');
 }
 
-/** Hands the block's content over. False where it is wrong. */
+/** Passes the block's content to the reader. Returns false if it is invalid. */
 function give(
   { bytes, doubles }: Page,
   { end, type, lane }: BlockHead,
@@ -299,7 +318,7 @@ function give(
   return true;
 }
 
-/** The page, or a longer one where it has no room for a block with that content. */
+/** Returns the page, or a longer one if it has no room for a block with this content. */
 function pageFor(page: Page, contentBytes: number): Page {
   const needed = BLOCK_HEAD_BYTES + contentBytes;
   return needed <= page.bytes.length ? page : new Page(filled(needed));

@@ -1,22 +1,23 @@
 /**
- * The write-ahead log: a sink of the engine that writes every mutation into the present segment before any
- * answer that tells of it is sent.
+ * The write-ahead log: a sink of the engine that writes every mutation to the current segment
+ * before any response that depends on it is sent.
  *
- * The log admits a mutation only when its record has room in a segment that is written out already.
- * Records of a turn of the event loop are gathered and written at the turn's end, in one call. A written
- * record survives the end of the process; a synced one survives the end of the machine. The mode decides
- * when records are synced: with `always` after each turn, as soon as the sync before is done, and answers
- * wait for it; with `interval` some time later; with `never` when the system does.
+ * The log admits a mutation only if its record fits into a segment that has already been filled on
+ * the disk. Records of a turn of the event loop are gathered and written at the end of the turn, in
+ * one call. A written record survives the end of the process; a synced one survives a crash of the
+ * machine. The mode determines when records are synced: `always` syncs after each turn, as soon as
+ * the previous sync has ended, and responses wait for it; `interval` syncs some time later; `never`
+ * leaves it to the system.
  *
- * After each sync a MARK in the log says how far it went: a fault before that place is damage, not the
- * torn end of the log, for which nothing was promised. After a failed write or sync the state of the disk is
- * unknown: nothing is written or synced again, `durable` stays where it was for the partitions concerned, and
- * mutations are refused.
+ * After each sync a MARK in the log records the synced position: a fault before it is damage, not
+ * the torn end of the log, which was never guaranteed. After a failed write or sync the state of
+ * the disk is unknown: nothing is written or synced again, `durable` does not advance for the
+ * affected partitions, and mutations are refused.
  *
- * A write may find no space, although the segment is written out: some file systems write to new blocks
- * (segment-supply.ts). The supply gives space up for it then, and the write is repeated. Where that does not
- * suffice, the records are kept in memory and written once there is space. Until then no answer is sent, and
- * nothing is admitted or synced.
+ * A write may find no space although the segment has been filled, as some file systems write to new
+ * blocks (segment-supply.ts). Then the supply frees space, and the write is repeated. If that is
+ * not enough, the records stay in memory and are written once there is space. Until then no
+ * response is sent, and nothing is admitted or synced.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -42,14 +43,20 @@ import { SURE, UNSURE, writeNote } from './segment-notes.ts';
 import type { SegmentSupply } from './segment-supply.ts';
 import { isFullDisk, type StoredFile } from './storage.ts';
 
-/** Records are gathered up to this many bytes; a longer one is written on its own. */
+/**
+ * Length of the page in which records are gathered, in bytes; a longer record is written
+ * separately.
+ */
 const PAGE_BYTES = 262_144;
-/** Delay before a write that has found no space is repeated, in ms. */
+/** Delay before a write that has found no space is retried, in ms. */
 const WRITE_RETRY_MS = 100;
-/** Bytes kept free at the end of a segment, for a MARK and two SEALs: one of a stop, one that leads on. */
+/**
+ * Bytes that remain free at the end of a segment, for a MARK and two SEALs: one written at a stop,
+ * one that names the next segment.
+ */
 const END_BYTES = 3 * NOTE_BYTES;
 
-/** Bytes that have found no space. */
+/** Bytes that could not be written for lack of space. */
 interface Unwritten {
   readonly segment: LogSegment;
   readonly bytes: Buffer;
@@ -67,13 +74,13 @@ interface WriteAheadLogOptions {
 
 export class WriteAheadLog implements MutationSink {
   readonly ignoresReplay = true;
-  /** Whether no answer at all may be sent yet, as changes of this turn are still to be written. */
+  /** Whether all responses are delayed, because changes of this turn have not been written. */
   delaysAll = false;
-  /** The error since which nothing is written. */
+  /** The error after which writing stopped. */
   failure: Error | undefined;
-  /** Everything before this place is durable. */
+  /** Everything before this position is durable. */
   synced: LogPlace = { segment: 0, offset: 0 };
-  /** Bytes written since the start. */
+  /** Number of bytes written since the start. */
   writtenBytes = 0;
   readonly #clock: Clock;
   readonly #mode: SyncMode;
@@ -86,14 +93,14 @@ export class WriteAheadLog implements MutationSink {
   #segment!: LogSegment;
   /** Offset of the next record in the segment. */
   #position = 0;
-  /** Bytes of the page that are still to be written, right before `#position`. */
+  /** Number of bytes in the page that have not been written. Their position ends at `#position`. */
   #pending = 0;
-  /** Bytes that are to be written first, in order: those of a turn at most. */
+  /** Bytes to write before any others, in order: at most those of one turn. */
   #unwritten: Unwritten[] = [];
   #writeRetry: Timer | undefined;
-  /** Length of the record that has been admitted, until it is recorded or abandoned; 0 for none. */
+  /** Length of the admitted record, until it is recorded or abandoned; 0 if there is none. */
   #admittedBytes = 0;
-  /** Whether the present segment is the one kept for removals. */
+  /** Whether the current segment is reserved for removals. */
   #isForRemovals = false;
   #isRefusing = false;
   #isTurnOpen = false;
@@ -103,7 +110,7 @@ export class WriteAheadLog implements MutationSink {
   #isClosed = false;
   /** Whether anything has been recorded since the last sync began. */
   #isDirty = false;
-  /** Full segments that are not yet synced, and where their records end. */
+  /** Full segments that have not been synced, and the end of their records. */
   #sealed: { readonly file: StoredFile; readonly end: number }[] = [];
   #syncing: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -117,7 +124,10 @@ export class WriteAheadLog implements MutationSink {
     this.#observer = observer;
   }
 
-  /** Begins to write, at the beginning of the segment. Before that, only replayed mutations are admitted. */
+  /**
+   * Starts writing at the beginning of the segment. Before that, only replayed mutations are
+   * admitted.
+   */
   start(supply: SegmentSupply, segment: LogSegment, endFile?: LogEndFile): void {
     if (this.#isStarted) assert.fail('a log starts once');
     this.#supply = supply;
@@ -128,7 +138,7 @@ export class WriteAheadLog implements MutationSink {
     this.#setRefusing(false);
   }
 
-  /** Called when there is no space to start: mutations are refused. */
+  /** Refuses mutations. Called when there is no space to start. */
   wait(supply: SegmentSupply): void {
     this.#supply = supply;
     this.#setRefusing(true);
@@ -142,7 +152,7 @@ export class WriteAheadLog implements MutationSink {
     return this.#isStarted;
   }
 
-  /** Whether it takes mutations, or did until it failed. */
+  /** Whether the log has started and is not closed; it may have failed. */
   get isWriting(): boolean {
     return this.#isStarted && !this.#isClosed;
   }
@@ -153,12 +163,12 @@ export class WriteAheadLog implements MutationSink {
     return { segment: this.#segment.number, offset: this.#position - this.#pending };
   }
 
-  /** The file of that place. */
+  /** The file that contains `writtenEnd`. */
   get writtenFile(): StoredFile {
     return (this.#unwritten[0]?.segment ?? this.#segment).file;
   }
 
-  /** The number of the segment that is written to. */
+  /** The number of the current segment. */
   get segment(): number {
     return this.#segment.number;
   }
@@ -181,7 +191,7 @@ export class WriteAheadLog implements MutationSink {
     return this.failure === undefined ? this.#veto() : DISK_FAILED;
   }
 
-  /** Why there is no room. */
+  /** Returns the reason why there is no room. */
   #veto(): Veto {
     const fault = this.#supply?.fault;
     return fault === undefined || isFullDisk(fault) ? DISK_FULL : DISK_ERROR;
@@ -204,7 +214,7 @@ export class WriteAheadLog implements MutationSink {
     if (bytes > PAGE_BYTES - this.#pending) this.#write();
     const page = bytes > PAGE_BYTES ? new Page(bytes) : this.#page;
     const end = writeMutation(page, this.#pending, mutation, this.#segment.seed);
-    if (end - this.#pending !== bytes) assert.fail('a mutation is recorded as it was admitted');
+    if (end - this.#pending !== bytes) assert.fail('a recorded mutation equals the admitted one');
     this.#pending = end;
     this.#position += bytes;
     if (page !== this.#page) this.#write(page);
@@ -215,19 +225,19 @@ export class WriteAheadLog implements MutationSink {
     return this.#sequences.durable(partition);
   }
 
-  /** Whether mutations are refused, for whatever reason. */
+  /** Whether mutations are refused, for any reason. */
   get refusesWrites(): boolean {
     return this.#isRefusing || this.failure !== undefined;
   }
 
-  /** Called when space was found or lost: refused mutations may be tried again. */
+  /** Called when the state of the supply has changed: refused mutations may be retried. */
   onSupply(): void {
     if (this.#supply?.fault === undefined) this.#setRefusing(false);
   }
 
   /**
-   * The end of the log, before which everything recorded is written. Undefined where the log does not
-   * write, or no longer.
+   * Writes everything recorded and returns the end of the log; undefined if the log cannot be
+   * written.
    */
   cut(): LogPlace | undefined {
     if (!this.#isStarted || this.#isClosed) return undefined;
@@ -236,13 +246,13 @@ export class WriteAheadLog implements MutationSink {
     return { segment: this.#segment.number, offset: this.#position };
   }
 
-  /** Continues in another segment. False when there is none. */
+  /** Continues in the next segment. Returns false if there is none. */
   beginSegment(): boolean {
     const isWriting = this.failure === undefined && this.#unwritten.length === 0;
     return isWriting && this.#goOn(0, false);
   }
 
-  /** Resolves when everything recorded so far is durable; rejects when that fails. */
+  /** Makes everything recorded so far durable. Rejects if that fails. */
   async sync(): Promise<void> {
     await this.#syncing;
     if (this.#syncing === undefined && this.#isDirty) this.#beginSync();
@@ -252,8 +262,8 @@ export class WriteAheadLog implements MutationSink {
   }
 
   /**
-   * Makes everything durable, seals the log's end and closes the files. Nothing may be recorded
-   * afterwards. Resolves with the end; undefined where nothing was ever written.
+   * Makes everything durable, seals the end of the log and closes the files. Nothing may be
+   * recorded afterwards. Resolves with the end; undefined if the log never started.
    */
   async close(): Promise<LogPlace | undefined> {
     this.#isClosed = true;
@@ -279,7 +289,10 @@ export class WriteAheadLog implements MutationSink {
     }
   }
 
-  /** Asserts that what is recorded has its place in the segment, and that nothing is admitted alone. */
+  /**
+   * Asserts that all records fit into the segment, and that no mutation is admitted without being
+   * recorded or abandoned.
+   */
   invariants(): void {
     this.#sequences.invariants();
     this.#supply?.invariants();
@@ -294,7 +307,10 @@ export class WriteAheadLog implements MutationSink {
     this.#isForRemovals = this.#supply?.fault !== undefined;
   }
 
-  /** Seals the present segment and continues in the next one. */
+  /**
+   * Seals the current segment and continues in the next one. Returns false if there is none or the
+   * write fails.
+   */
   #goOn(bytes: number, isRemoval: boolean): boolean {
     const next = this.#supply?.take(bytes + END_BYTES, isRemoval);
     if (next === undefined) return false;
@@ -352,7 +368,10 @@ export class WriteAheadLog implements MutationSink {
     this.#writeRetry ??= this.#clock.after(WRITE_RETRY_MS, () => this.#writeAgain());
   }
 
-  /** False where there is no space, or the disk has failed. Nothing or a part is written then. */
+  /**
+   * Writes the bytes. Returns false if there is no space or the disk fails; then none or a part is
+   * written.
+   */
   #isWritten({ file }: LogSegment, bytes: Buffer, end: number, position: number): boolean {
     for (;;) {
       try {
@@ -370,7 +389,7 @@ export class WriteAheadLog implements MutationSink {
     }
   }
 
-  /** Writes the bytes that have found no space, in order, as far as there is some now. */
+  /** Writes the bytes that have found no space, in order, as far as there is space now. */
   #writeAgain(): void {
     this.#writeRetry?.cancel();
     this.#writeRetry = undefined;
@@ -388,7 +407,7 @@ export class WriteAheadLog implements MutationSink {
     if (this.#syncing !== undefined) return;
     if (this.#mode === 'always') this.#beginSync();
     else if (this.#mode === 'never') {
-      // A full segment is synced in this mode, too, so that its file can be closed.
+      // Even in this mode a full segment is synced, so that its file can be closed.
       if (this.#sealed.length > 0) this.#beginSync();
     } else if (this.#timer === undefined) {
       this.#timer = this.#clock.after(this.#intervalMs, () => {
@@ -422,18 +441,18 @@ export class WriteAheadLog implements MutationSink {
     } catch (error) {
       this.failure ??= error as Error;
     }
-    // After a failed write nothing more is durable, whatever the sync says.
+    // After a failed write nothing more is durable, even if the sync succeeded.
     if (this.failure === undefined) {
       this.synced = place;
       this.#sequences.end();
       this.#mark(place);
     }
-    // A log that ends in one, as its SEAL could not be written, is as long as it was made.
+    // If the SEAL could not be written, the file keeps its full length, which recovery checks.
     const isWhole = this.failure === undefined;
     for (const { file: each, end } of sealed) await retire(each, isWhole ? end : each.length);
   }
 
-  /** Notes in the log how far it is durable. */
+  /** Records in the log the position up to which it is durable. */
   #mark({ segment, offset }: LogPlace): void {
     if (this.#position + END_BYTES > this.#segment.bytes) return;
     this.#note(MARK, 0, { low: offset, high: segment });
@@ -453,12 +472,12 @@ export class WriteAheadLog implements MutationSink {
   }
 }
 
-/** Frees the empty end of a full and durable file, and closes it. */
+/** Truncates the unused end of a full and durable file, and closes it. */
 async function retire(file: StoredFile, end: number): Promise<void> {
-  // A file that keeps its length does no harm.
+  // It does no harm if the file keeps its length.
   if (end < file.length) await file.truncate(end).catch(ignored);
   await file.close().catch(ignored);
 }
 
-/** An error of cleaning up adds nothing. */
+/** An error of the cleanup is not reported. */
 function ignored(): void {}
