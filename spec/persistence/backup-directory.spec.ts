@@ -23,7 +23,7 @@ async function backUp(content: string, isKept: boolean): Promise<string | undefi
 }
 
 describe('BackupDirectory', () => {
-  it('is independent of others that are begun, kept and discarded at the same time', async () => {
+  it('is independent of others that are created, completed and discarded at the same time', async () => {
     const kept = new Map<string, string>();
     const members = Array.from({ length: MEMBERS }, async (_, member) => {
       for (let count = 0; count < BACKUPS; count++) {
@@ -41,7 +41,7 @@ describe('BackupDirectory', () => {
     assert.equal(readdirSync(parent).length, kept.size, 'nothing else is left');
   });
 
-  it('removes a backup that was under way when its process ended', async () => {
+  it('removes an incomplete backup whose process has ended', async () => {
     const left = join(parent, 'backup-9999.tmp');
     mkdirSync(left);
     writeFileSync(join(left, 'manifest'), '?');

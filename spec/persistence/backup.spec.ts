@@ -1,4 +1,7 @@
-/** Backups in memory: each is the state at one moment, whatever changes meanwhile, or none. */
+/**
+ * Backups in memory: each contains the state at one point in time, regardless of concurrent
+ * changes, or does not exist.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -14,7 +17,7 @@ import { contentLeftBy, contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
 const LIVES = Number(process.env.SOAK_SIZE ?? 12);
-/** Distance from one call that fails to the next; the soak has each call fail. */
+/** Distance between two calls that fail; the soak makes each call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 7);
 
 async function open(storage: MemoryStorage, seed: number) {
@@ -45,7 +48,7 @@ interface Pumped {
   pump(): boolean;
 }
 
-/** The result of `see` at the moment of the cut. */
+/** The result of `see` at the time of the cut. */
 function momentOf<Value>({ log }: Persistence, see: () => Value): { value: Value | undefined } {
   const seen: { value: Value | undefined } = { value: undefined };
   const cut = log.cut.bind(log);
@@ -61,7 +64,7 @@ async function contentAfter(storage: MemoryStorage): Promise<string[]> {
 }
 
 describe('a backup', () => {
-  it('is the state at one moment, whatever changes, and the source stays whole', async () => {
+  it('contains the state at one point in time despite changes, and the source remains complete', async () => {
     let snapshots = 0;
     for (let seed = 1; seed <= LIVES; seed++) {
       const [source, target] = [
@@ -85,7 +88,7 @@ describe('a backup', () => {
     assert.ok(snapshots > 0, 'snapshots were written meanwhile');
   });
 
-  it('is whole where compaction makes room on a full disk meanwhile', async () => {
+  it('is complete although compaction frees space on a full disk meanwhile', async () => {
     const [source, target] = [
       new MemoryStorage(new Random(1), 'boot', 60_000),
       new MemoryStorage(new Random(1)),
@@ -125,7 +128,7 @@ describe('a backup', () => {
     return { ...subject, history };
   }
 
-  it('is refused where a record of the source is damaged', async () => {
+  it('fails if a record of the source is damaged', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, clock, beside } = await open(source, 1);
     const cut = await beside(persistence.keepFiles());
@@ -138,8 +141,8 @@ describe('a backup', () => {
   });
 });
 
-describe('a backup that does not come to its end', () => {
-  it('is not taken for a whole one, whichever call failed, and the member continues', async () => {
+describe('a backup that is not completed', () => {
+  it('is not accepted as complete, whichever call failed, and the member continues', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, engine, clock, beside } = await open(source, 5);
     const cut = await beside(persistence.keepFiles());
@@ -167,7 +170,7 @@ describe('a backup that does not come to its end', () => {
     assert.deepEqual(await contentAfter(source.afterKill()), contentOf(engine));
   });
 
-  it('is none when it was interrupted', async () => {
+  it('does not exist if it was interrupted', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, clock, beside } = await open(source, 6);
     const cut = await beside(persistence.keepFiles());
@@ -205,7 +208,7 @@ describe('restore', () => {
     return { backup: target, content: content.value };
   }
 
-  it('refuses a backup of which any file is missing, changed or cut', async () => {
+  it('refuses a backup in which any file is missing, changed or truncated', async () => {
     const { backup } = await backedUp();
     for (const name of await until(backup.list(), async () => backup.pump())) {
       const bytes = Buffer.from(backup.bytes(name));
@@ -220,7 +223,7 @@ describe('restore', () => {
     await restored(backup);
   });
 
-  it('refuses a directory with anything in it', async () => {
+  it('refuses a directory that is not empty', async () => {
     const { backup } = await backedUp();
     const target = new MemoryStorage(new Random(1));
     target.put('a file', Buffer.from('?'));
@@ -228,7 +231,7 @@ describe('restore', () => {
     assert.equal(target.bytes('a file').toString(), '?');
   });
 
-  it('that crashes at any call leaves nothing, all, or a part that a member refuses and a retry replaces', async () => {
+  it('that crashes at any call leaves nothing, all data, or a part that members refuse and a retry replaces', async () => {
     const { backup, content } = await backedUp();
     const seen = { nothing: 0, all: 0, refused: 0 };
     for (let at = 1, isDone = false; !isDone; at += STEP === 1 ? 1 : 3) {

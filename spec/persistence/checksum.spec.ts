@@ -31,14 +31,14 @@ function bitByBit(bytes: Uint8Array): number {
 for (const isKept of [true, false]) {
   const where = isKept ? 'in its memory' : 'elsewhere';
 
-  test(`checksum of bytes ${where} gives the examples of RFC 3720`, () => {
+  test(`checksum of bytes ${where} matches the examples of RFC 3720`, () => {
     for (const [bytes, sum] of EXAMPLES) {
       const page = pageOf(Uint8Array.from(bytes), isKept);
       assert.equal(checksum(page, 0, 8, 0) >>> 0, sum);
     }
   });
 
-  test(`checksum of bytes ${where} is right at every length, from any word, in any parts`, () => {
+  test(`checksum of bytes ${where} is correct at every length, from any word, in any parts`, () => {
     const random = new Random(7);
     const bytes = random.bytes(150_000);
     const page = pageOf(bytes, isKept);

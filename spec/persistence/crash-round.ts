@@ -1,8 +1,9 @@
 /**
- * One seeded life of a member's data on a storage that crashes. It starts, works at random, is cut off at
- * a random call, and starts again, several times. After each start the content must be the result of the
- * first n recorded mutations, in their order, for some n. These include at least the mutations that a
- * client was told of, as far as the mode promises. The seed decides everything.
+ * One seeded life of a member's data on a storage that crashes. The member starts, performs random
+ * operations, crashes at a random call, and starts again, several times. After each start the
+ * content must be the result of the first n recorded mutations, in order, for some n. These include
+ * at least the mutations that were confirmed to a client and that the sync mode guarantees. The
+ * seed determines everything.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -25,12 +26,12 @@ import { contentOf, countThatLeaves } from './stored-model.ts';
 const PARTITIONS = 5;
 const SEGMENT_BYTES = 4096;
 const SNAPSHOT_BYTES_MIN = 8192;
-/** Size of a disk that becomes full. */
+/** Size of a disk that fills up, in bytes. */
 const DISK_BYTES = 50_000;
 const KEYS = 12;
 const STARTS_MAX = 4;
 
-/** Counts of a life, which show whether the rounds reach the cases that they are for. */
+/** Counters of a life, which show whether the rounds reach the intended cases. */
 export interface LifeReport {
   starts: number;
   mutations: number;
@@ -50,7 +51,10 @@ export function noLife(): LifeReport {
   return { starts: 0, mutations: 0, tornBytes: 0, ...none };
 }
 
-/** With `hasPaths` some changes name their paths: their records are longer, so it is another life. */
+/**
+ * `hasPaths`: some changes have paths. Their records are longer, so the same seed gives another
+ * life.
+ */
 export async function crashRound(
   seed: number,
   mode: SyncMode,
@@ -212,7 +216,7 @@ class Life {
   }
 }
 
-/** An answer that has been given, and how much of the history it depends on. */
+/** A result that was returned, and the part of the history on which it depends. */
 interface Given {
   readonly partition: number;
   readonly sequences: Float64Array;
@@ -373,7 +377,7 @@ function isFull(error: Error): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
-/** Gives promises a turn. */
+/** Lets promises settle. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

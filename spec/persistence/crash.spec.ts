@@ -1,4 +1,4 @@
-/** Power loss and the end of the process at random calls; the soak runs many more rounds. */
+/** Power losses and ends of the process at random calls; the soak runs many more rounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
@@ -7,7 +7,7 @@ import { crashRound, type LifeReport, noLife } from './crash-round.ts';
 const ROUNDS = 20;
 
 /**
- * Found by the soak: a wrong state, an answer that was undone, an item in an older version, or no
+ * Seeds for which the soak found a wrong state, a lost result, an older version of an item, or no
  * start on a full disk.
  */
 const FOUND = {
@@ -18,7 +18,7 @@ const FOUND = {
 
 describe('a data directory after a crash at any call', () => {
   for (const mode of ['always', 'interval', 'never'] as const) {
-    it(`with sync ${mode} holds all promised data, and no data that never was`, async () => {
+    it(`with sync ${mode} contains all guaranteed data, and nothing that was never written`, async () => {
       const total = await lives(mode, false);
       // Compactions are rare, and no item comes back where no answer waits for a sync.
       const rare = mode === 'always' ? { compactions: 1 } : { compactions: 1, returns: 1 };
@@ -26,13 +26,13 @@ describe('a data directory after a crash at any call', () => {
         assert.ok(count > 0, JSON.stringify(total));
     });
 
-    it(`with sync ${mode} holds the paths of changes in its log`, async () => {
+    it(`with sync ${mode} contains the paths of changes in its log`, async () => {
       const { paths, snapshots } = await lives(mode, true);
       assert.ok(paths > 0 && snapshots > 0, `${paths} paths, ${snapshots} snapshots`);
     });
   }
 
-  it('is right in the rounds that once failed', async () => {
+  it('is correct in the rounds that once failed', async () => {
     for (const [mode, seeds] of Object.entries(FOUND)) {
       for (const seed of seeds) await crashRound(seed, mode as SyncMode);
     }

@@ -1,8 +1,9 @@
 /**
- * One seeded damage of a data directory in memory, of a member that has stopped or was killed: a file is cut,
- * zeroed, flipped in a bit, swapped, duplicated or removed. A start must refuse the directory or have the
- * promised changes. After a stop these are all changes. After a kill they are those that were answered 100 ms
- * before it, or in another run of the machine those that were synced.
+ * One seeded damage to a data directory in memory, of a member that has stopped or was killed: a
+ * file is truncated, zeroed, changed in one bit, swapped, duplicated or removed. A start must
+ * refuse the directory or recover the guaranteed changes. After a stop these are all changes. After
+ * a kill they are those that were confirmed 100 ms before it or, after a reboot, those that were
+ * synced.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -16,10 +17,10 @@ import { contentOf, countThatLeaves } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
 const DAMAGES = ['cut', 'zeroed', 'flipped', 'swapped', 'duplicated', 'removed'] as const;
-/** Changes that were answered this long before a kill are promised, in ms. */
+/** Time before a kill at which changes must have been confirmed to be guaranteed, in ms. */
 const PROMISED_MS = 100;
 
-/** Resolves with the outcome: refused, or started with all promised changes. */
+/** Resolves with the outcome: refused, or started with all guaranteed changes. */
 export async function damageRound(seed: number): Promise<'refused' | 'started'> {
   const random = new Random(seed * 2654435761);
   // The calls of a storage take as many turns as the machine is slow: its choices are no others'.
@@ -45,7 +46,10 @@ export async function damageRound(seed: number): Promise<'refused' | 'started'> 
   }
 }
 
-/** Makes changes. Resolves with all of them, and the numbers of those promised after a kill and synced. */
+/**
+ * Makes changes. Resolves with all of them, and the numbers of those that are guaranteed after a
+ * kill and of those that were synced.
+ */
 async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: boolean) {
   const history: Mutation[] = [];
   const sinks = [new RecordingSink((mutation) => history.push(mutation))];

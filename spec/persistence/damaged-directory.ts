@@ -1,4 +1,7 @@
-/** A data directory in memory with a snapshot and a log of several segments, to be damaged. */
+/**
+ * A data directory in memory with a snapshot and a log of several segments, for tests that damage
+ * it.
+ */
 import { Random } from '../../bench/harness.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
 import { Page } from '../../src/persistence/page.ts';
@@ -68,7 +71,7 @@ export interface RecordPlace {
   readonly type: number;
 }
 
-/** Records of the file, without its SEAL; none where it is no segment. */
+/** The records of the file, without its SEAL; empty if it is not a segment. */
 export function recordsOf(files: Files, name: string): readonly RecordPlace[] {
   const id = parseSegmentName(name);
   const bytes = files.get(name);

@@ -1,4 +1,6 @@
-/** A disk that is full, or fails: answered changes are kept, and doubtful data is not shown. */
+/**
+ * A disk that is full or fails: confirmed changes are retained, and uncertain data is not exposed.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -9,16 +11,16 @@ import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
-/** Distance from one call that fails to the next; the soak has each call fail. */
+/** Distance between two calls that fail; the soak makes each call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 17);
 const LOG_ONLY = { snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE = Buffer.alloc(200, 'v');
-/** Keys that are set, and so many that they fill a segment. */
+/** The number of keys to set, and a number of keys that fill a segment. */
 const KEYS = 60;
 const FEW_KEYS = 8;
 
 describe('a disk with space', () => {
-  it('takes writes of one turn, however many segments they fill and however long they are', async () => {
+  it('accepts the writes of one turn, regardless of their number of segments and their length', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const { ask, engine, told, quiet } = await openPersistent(storage, LOG_ONLY);
     for (let count = 0; count < 3; count++) {
@@ -36,7 +38,7 @@ describe('a disk with space', () => {
 });
 
 describe('a full disk', () => {
-  it('refuses a value longer than a segment while there is no room for it, and no longer', async () => {
+  it('refuses a value longer than a segment only while there is no room for it', async () => {
     const long = Buffer.alloc(40_000);
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
     const { ask, clock, told, quiet } = await openPersistent(storage, LOG_ONLY);
@@ -58,7 +60,7 @@ describe('a full disk', () => {
     assert.deepEqual(told, ['refusing', 'taking', 'refusing', 'taking']);
   });
 
-  it('refuses writes, takes deletes and polls, and all writes once there is space', async () => {
+  it('refuses writes, accepts deletes and polls, and accepts all writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
     const { ask, engine, clock, told, quiet } = await openPersistent(storage, LOG_ONLY);
     ask.offer('q', VALUE);
@@ -84,7 +86,7 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(after.engine), wanted);
   });
 
-  it('has space again for writes when enough has been deleted, and loses nothing', async () => {
+  it('accepts writes again when enough has been deleted, and loses nothing', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 80_000);
     const { ask, engine, clock, persistence, told, quiet } = await openPersistent(
       storage,
@@ -113,7 +115,7 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(killed.engine), wanted);
   });
 
-  it('lets a member start: it serves reads, and writes once there is space', async () => {
+  it('does not prevent a start: the member serves reads, and writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
     const { ask, engine, quiet } = await openPersistent(storage, LOG_ONLY);
     for (let key = 0; ask.set('m', `key ${key}`, VALUE).outcome === APPLIED; key++) await quiet();
@@ -137,7 +139,7 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(last.engine), contentOf(after.engine));
   });
 
-  it('refuses deletes, too, when the space kept for them is used up', async () => {
+  it('also refuses deletes when the space reserved for them is used up', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
     const { ask, quiet } = await openPersistent(storage, LOG_ONLY);
     let count = 0;
@@ -157,13 +159,13 @@ describe('each call to the storage', () => {
     ['ENOSPC', true],
     ['EROFS', true],
   ] as const) {
-    it(`that fails with ${code}${isLasting ? ' from then on' : ''} loses nothing answered`, async () => {
+    it(`that fails with ${code}${isLasting ? ' from then on' : ''} loses nothing that was confirmed`, async () => {
       const calls = await callsOf();
       for (let at = 0; at < calls; at += STEP) await round(at, code, isLasting);
     });
   }
 
-  it('that fails once, of the first segments, leaves a log that can be read', async () => {
+  it('that fails once, for the first segments, leaves a readable log', async () => {
     const calls = await callsOf(FEW_KEYS);
     for (let at = 0; at < calls; at++) await round(at, 'EIO', false, FEW_KEYS);
   });

@@ -1,4 +1,4 @@
-/** A storage whose n-th call fails, once or from then on, with a system error. */
+/** A storage whose nth call fails, either once or from then on, with a system error. */
 import type { FileIdentity, Storage, StoredFile } from '../../src/persistence/storage.ts';
 import { type MemoryStorage, systemError } from './memory-storage.ts';
 
@@ -89,7 +89,7 @@ export class FailingStorage implements Storage {
   }
 }
 
-/** The failing storage, in the form that openPersistent takes. */
+/** The failing storage, as a parameter of openPersistent. */
 export function pumped(storage: FailingStorage, memory: MemoryStorage) {
   Object.defineProperty(storage, 'openNames', { get: () => memory.openNames });
   Object.defineProperty(storage, 'closedTwice', { get: () => memory.closedTwice });

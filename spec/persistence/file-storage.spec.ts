@@ -15,7 +15,7 @@ function codeOf(run: () => void): string | undefined {
 }
 
 describe('makeDirectories', () => {
-  it('makes missing directories, for their owner alone, and does not change existing ones', (t) => {
+  it('creates missing directories, only for their owner, and does not change existing ones', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'a', 'b', 'c');
@@ -27,7 +27,7 @@ describe('makeDirectories', () => {
     assert(statSync(join(path, 'd')).isDirectory());
   });
 
-  it('ends with the error of the system where one cannot be made', (t) => {
+  it('throws the error of the system if one cannot be created', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'file'), '');

@@ -1,4 +1,4 @@
-/** Forced starts in memory: no file is deleted, wherever a start is cut off. */
+/** Forced starts in memory: no file is deleted, at whichever call a start is interrupted. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Finding } from '../../src/persistence/findings.ts';
@@ -17,7 +17,7 @@ import type { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
-/** Distance from one call that fails to the next; the soak has each call fail. */
+/** Distance between two calls that fail; the soak makes each call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 5);
 
 const { files, content, values } = await wholeDirectory();
@@ -43,7 +43,7 @@ async function forced(work: Work, storage: MemoryStorage, findings: Finding[] = 
   });
 }
 
-/** Everything of the old files is there, in its place or aside. */
+/** Asserts that all old files exist, either in place or in the directory for old files. */
 function assertKept(storage: MemoryStorage, old: Files): void {
   for (const [name, bytes] of old) {
     const isData = parseSegmentName(name) !== undefined && recordsOf(old, name).length > 0;
@@ -65,7 +65,7 @@ function bytesAt(storage: MemoryStorage, name: string): Buffer | undefined {
 }
 
 describe('a forced start', () => {
-  it('that is empty begins without data, keeps the file of the member, and moves the old files aside', async () => {
+  it('that is empty starts without data, keeps the file `member`, and moves the old files', async () => {
     const storage = storageOf(damaged);
     const { aside, records } = await forced(startEmpty, storage);
     assert.deepEqual([aside, records], ['damaged-1', 0]);
@@ -78,7 +78,7 @@ describe('a forced start', () => {
     }
   });
 
-  it('that is partial starts with every whole record, and reports the others', async () => {
+  it('that is partial starts with every valid record, and reports the others', async () => {
     const storage = storageOf(damaged);
     const findings: Finding[] = [];
     await forced(startPartial, storage, findings);
@@ -92,7 +92,7 @@ describe('a forced start', () => {
     assert.ok(found.length > 0 && found.every((each) => values.has(each)));
   });
 
-  it('loses nothing of files that are whole', async () => {
+  it('loses nothing from intact files', async () => {
     const storage = storageOf(files);
     await forced(startPartial, storage);
     const first = await openPersistent(storage);
@@ -109,7 +109,7 @@ describe('a forced start', () => {
     assertKept(storage, files);
   });
 
-  it('begins with a new member file where that is damaged', async () => {
+  it('creates a new file `member` if it is damaged', async () => {
     const member = flipped(files.get('member') ?? Buffer.alloc(0), 300);
     const storage = storageOf(changed(files, 'member', member));
     await assert.rejects(openPersistent(storage), { code: 'DATA_DAMAGED' });
@@ -125,7 +125,7 @@ describe('a forced start', () => {
     ['empty', startEmpty],
     ['partial', startPartial],
   ] as const) {
-    it(`that is ${name} and crashes at any call: the old files are whole, or the new data is`, async () => {
+    it(`that is ${name} and crashes at any call leaves the old files or the new data complete`, async () => {
       const wanted = storageOf(damaged);
       await forced(work, wanted);
       const target = contentOf((await openPersistent(wanted)).engine);
@@ -158,7 +158,7 @@ describe('a forced start', () => {
       assert.ok(seen.old > 2 && seen.new > 2, JSON.stringify(seen));
     });
 
-    it(`that is ${name} and fails at any call can be asked for again, and has deleted nothing`, async () => {
+    it(`that is ${name} and fails at any call can be retried, and has deleted nothing`, async () => {
       for (let failAt = 1, isDone = false; !isDone; failAt += STEP) {
         const storage = storageOf(damaged, failAt);
         const failing = new FailingStorage(storage);

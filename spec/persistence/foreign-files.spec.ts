@@ -1,4 +1,4 @@
-/** Files in a data directory that are not of a member. */
+/** Files in a data directory that do not belong to a member. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -14,7 +14,7 @@ import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
-test('foreignFiles knows the files of a member by their names', () => {
+test('foreignFiles recognizes the files of a member by their names', () => {
   const own = [
     ...['manifest', 'member', 'log-end', 'reserve', 'backup', 'lock', 'log.tmp'],
     ...['lock.0123456789abcdef', 'wan-marks', 'wan-0000000003'],
@@ -36,7 +36,7 @@ test('foreignFiles knows the files of a member by their names', () => {
   assert.deepEqual(foreignFiles([...foreign].reverse().concat(own)), foreign);
 });
 
-test('a member reports files in its data directory that are not of a member, and leaves them', async () => {
+test('a member reports foreign files in its data directory, and does not remove them', async () => {
   const memory = new MemoryStorage(new Random(1), 'boot', 8_000_000);
   const warnings = ({ lines }: ReturnType<typeof storedMember>) =>
     lines.filter(({ level }) => level === 'warn');
@@ -59,7 +59,7 @@ test('a member reports files in its data directory that are not of a member, and
   assert.equal(names.filter((name) => name.startsWith('note-')).length, 12);
 });
 
-test('files with names of segments, and without their headers, are reported and stay', async () => {
+test('files with names of segments but without their headers are reported and not removed', async () => {
   const notes = Buffer.from('the notes of a user, who names them by the hour of the day');
   const foreign = [
     ...['log-0000000000', 'log-2147483648', 'log-2026112618', 'log-9999999999'],
@@ -90,7 +90,7 @@ test('files with names of segments, and without their headers, are reported and 
   }
 });
 
-test('a forced start leaves files that are no segments, and repair reports them', async () => {
+test('a forced start does not move files that are not segments, and repair reports them', async () => {
   const { files } = await wholeDirectory();
   const [log = ''] = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort();
   const damaged = changed(files, log, flipped(files.get(log) ?? Buffer.alloc(0), 4000));

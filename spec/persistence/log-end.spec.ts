@@ -1,4 +1,7 @@
-/** A log that was cut off is told from a log that ended there. A missing file `member` is noticed. */
+/**
+ * A log that was cut off is distinguished from a log that ended there. A missing file `member` is
+ * detected.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -21,7 +24,7 @@ interface Written {
   readonly clock: FakeClock;
 }
 
-/** Ten keys, of a member that has stopped, or was killed that many ms after the last. */
+/** Ten keys of a member that has stopped, or was killed this many ms after the last one. */
 async function written(end: 'stop' | number): Promise<Written> {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const clock = new FakeClock();
@@ -44,7 +47,7 @@ async function start(files: Files, bootId = 'boot') {
   return { storage, ...(await openPersistent(storage)) };
 }
 
-/** The files with the log cut or zeroed behind its fourth record, and the offset of the cut. */
+/** The files with the log truncated or zeroed after its fourth record, and the offset of that. */
 function cut(files: Files, isZeroed: boolean): { readonly damaged: Files; readonly at: number } {
   const bytes = files.get(LOG) ?? Buffer.alloc(0);
   const at = recordsOf(files, LOG)[4]?.at ?? 0;
@@ -58,7 +61,7 @@ async function isDamage(files: Files, offset: number, bootId?: string): Promise<
 
 describe('the log of a member that has stopped', () => {
   for (const isZeroed of [false, true]) {
-    it(`is damaged where its last segment is ${isZeroed ? 'zeroed' : 'cut'} from a record on`, async () => {
+    it(`is damaged if its last segment is ${isZeroed ? 'zeroed' : 'cut'} from a record on`, async () => {
       const { files } = await written('stop');
       const { damaged, at } = cut(files, isZeroed);
       for (const bootId of ['boot', 'other']) await isDamage(damaged, at, bootId);
@@ -76,7 +79,7 @@ describe('the log of a member that has stopped', () => {
     });
   }
 
-  it('is whole after each of several starts that add to it', async () => {
+  it('is intact after each of several starts that append to it', async () => {
     let { files, content } = await written('stop');
     for (let count = 0; count < 3; count++) {
       const { engine, ask, persistence, quiet, storage, recovered } = await start(
@@ -94,7 +97,7 @@ describe('the log of a member that has stopped', () => {
 });
 
 describe('the log of a member that was killed', () => {
-  it('is damaged, in the same run of the machine, where it ends before a record written 100 ms ago', async () => {
+  it('is damaged, without a reboot, if it ends before a record written 100 ms ago', async () => {
     const { files } = await written(100);
     const { damaged, at } = cut(files, true);
     await isDamage(damaged, at);
@@ -102,19 +105,19 @@ describe('the log of a member that was killed', () => {
     assert.equal(contentOf(engine).length, 4, 'nothing of it was synced');
   });
 
-  it('is damaged in any run where its last segment is shorter than it was made', async () => {
+  it('is damaged, even after a reboot, if its last segment is shorter than it was created', async () => {
     const { files } = await written(0);
     const { damaged, at } = cut(files, false);
     for (const bootId of ['boot', 'other']) await isDamage(damaged, at, bootId);
   });
 
-  it('has no record of its end where nothing was written, and no timer', async () => {
+  it('has neither a record of its end nor a timer if nothing was written', async () => {
     const { clock, content, files } = await written(100);
     assert.equal(clock.timerCount, 0);
     assert.deepEqual(contentOf((await start(files)).engine), content);
   });
 
-  it('is damaged where this run of the machine has a record of its end that cannot be read', async () => {
+  it('is damaged if the record of its end in this boot cannot be read', async () => {
     const { files } = await written(100);
     await assert.rejects(start(changed(files, 'log-end', undefined)), { code: 'DATA_DAMAGED' });
     await assert.rejects(start(changed(files, 'log-end', Buffer.alloc(96))), {
@@ -124,7 +127,7 @@ describe('the log of a member that was killed', () => {
   });
 });
 
-describe('a copy of the directory of a member that goes on writing', () => {
+describe('a copy of the directory of a member that continues to write', () => {
   /** Copies, made as the member writes: the log first, then where it ends. */
   async function copies(sync: SyncMode) {
     const storage = new MemoryStorage(new Random(1), 'boot');
@@ -148,7 +151,7 @@ describe('a copy of the directory of a member that goes on writing', () => {
   }
 
   for (const sync of ['always', 'interval', 'never'] as const) {
-    it(`with sync ${sync} starts with what was written before, in any run`, async () => {
+    it(`with sync ${sync} starts with the data written before the copy, even after a reboot`, async () => {
       const { copied, contents } = await copies(sync);
       for (const [index, files] of copied.entries()) {
         for (const bootId of ['boot', 'other']) {
@@ -162,7 +165,7 @@ describe('a copy of the directory of a member that goes on writing', () => {
     });
   }
 
-  it('is damaged where it lacks what was durable two minutes before', async () => {
+  it('is damaged if it lacks data that was durable two minutes before', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const { ask, clock, quiet } = await openPersistent(storage, { sync: 'always' });
     const log = Buffer.from(storage.bytes(LOG));
@@ -184,7 +187,7 @@ describe('a file of the member that is missing', () => {
     ['forceStart', startEmpty],
     ['partialStart', startPartial],
   ] as const) {
-    it(`is damage, and ${name} makes one with the defaults and names the loss`, async () => {
+    it(`is damage, and ${name} creates one with the defaults and reports the loss`, async () => {
       const { files, content } = await written('stop');
       const damaged = changed(files, 'member', undefined);
       await assert.rejects(start(damaged), { code: 'DATA_DAMAGED', file: 'member', offset: 0 });

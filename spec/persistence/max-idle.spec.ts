@@ -1,4 +1,4 @@
-/** Entries with a max idle, across a stop, and across an end of the process. */
+/** Entries with a max idle, across a stop and across a crash of the process. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -27,7 +27,7 @@ async function ended(isStopped: boolean, startMs = START_MS): Promise<MemoryStor
   return storage;
 }
 
-/** The outcomes of the entries after a start `laterMs` after the end. */
+/** The state of the entries after a start `laterMs` after the end. */
 async function found(
   storage: MemoryStorage,
   laterMs: number,
@@ -55,12 +55,12 @@ test('a max idle continues beyond the seconds of 32 bits', async () => {
   }
 });
 
-test('a max idle begins anew at the start after a crash', async () => {
+test('a max idle restarts at the start after a crash', async () => {
   assert.deepEqual(await found(await ended(false), 30_000), [FOUND, FOUND]);
   assert.deepEqual(await found(await ended(false), 3_600_000), [FOUND, ABSENT]);
 });
 
-test('the time of a stop counts for the next start alone', async () => {
+test('the time of a stop counts only for the next start', async () => {
   const storage = await ended(true);
   const clock = new FakeClock(0, START_MS + 60_000);
   const second = await openPersistent(storage, { clock });
@@ -69,6 +69,6 @@ test('the time of a stop counts for the next start alone', async () => {
   assert.deepEqual(await found(storage.afterKill(), 100_000), [FOUND, ABSENT]);
 });
 
-test('a max idle is unchanged where the clock was set back while the member was stopped', async () => {
+test('a max idle is unchanged if the clock was set back while the member was stopped', async () => {
   assert.deepEqual(await found(await ended(true), -40_000), [FOUND, FOUND]);
 });

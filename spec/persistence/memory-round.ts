@@ -1,7 +1,8 @@
 /**
- * One seeded life of a member with little memory. Maps, queues and names come and go, with values of one
- * range of lengths at a time, and the memory is filled up again and again, across clean stops and ends of
- * the process. Each start must succeed with the same memory and find exactly the content from before.
+ * One seeded life of a member with little memory. Maps, queues and names are created and removed,
+ * with values of one range of lengths at a time, and the memory is filled repeatedly, across clean
+ * stops and crashes of the process. Each start must succeed with the same memory and find exactly
+ * the previous content.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -17,14 +18,14 @@ const PARTITIONS = [1, 13, 271];
 const VALUE_BYTES = [20, 500, 5000, 20_000, 60_000];
 const MAPS = 3;
 const QUEUES = 20;
-/** Operations from one turn to the next; after them the written bytes are checked. */
+/** Number of operations per turn, after which the written bytes are checked. */
 const TURN = 50;
-/** Names that exist at a time. */
+/** Number of names that exist at a time. */
 const NAMES = 200;
-/** Share of the memory at which the log is replaced by a snapshot, whose visits overlap with writes. */
+/** Share of the memory at which the log is replaced by a snapshot, which overlaps with writes. */
 const SNAPSHOT_SHARE = 1 / 2;
 const SEGMENT_BYTES = 262_144;
-/** Bytes written from one start to the next, at most, as a multiple of the memory. */
+/** Maximum number of bytes written between two starts, as a multiple of the memory. */
 const WRITTEN_MAX = 2;
 
 export interface MemoryReport {
@@ -35,7 +36,7 @@ export interface MemoryReport {
   most: number;
 }
 
-/** `operationsMax`: the most operations from one start to the next. */
+/** `operationsMax`: the maximum number of operations between two starts. */
 export async function memoryRound(
   seed: number,
   bytesMax: number,

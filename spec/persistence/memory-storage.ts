@@ -1,13 +1,13 @@
 /**
- * Files in memory that crash as badly as a disk may. Until the crash, everything can be read as it was
- * written. Afterwards the synced data is there, and of the rest a random part: of each write some
- * sectors, some cut off in the middle; of lengths, new files, renames and removals some. `kill` is the
- * end of the process alone: everything written is there.
+ * Files in memory that crash in the worst way a disk may. Until the crash, everything is readable
+ * as it was written. Afterwards the synced data remains, and a random part of the rest: of each
+ * write some sectors, some of them incomplete; some of the lengths, new files, renames and
+ * removals. `kill` is only the end of the process: everything written remains.
  *
- * Handles are counted, and a removed file takes its space until its last handle is closed.
+ * Handles are counted, and a removed file uses space until its last handle is closed.
  *
- * Calls whose names do not end in `Now` complete when `pump` is called, in a random order. The call with the
- * number `crashAt` is the last that has an effect.
+ * Calls whose names do not end in `Now` complete when `pump` is called, in random order. The call
+ * with the number `crashAt` is the last that has an effect.
  */
 import type { Random } from '../../bench/harness.ts';
 import type {
@@ -19,7 +19,7 @@ import type {
 
 const SECTOR_BYTES = 512;
 
-/** The content of a file, and the changes of it that are not synced. */
+/** The content of a file, and its changes that are not synced. */
 class Inode {
   durable: Buffer = Buffer.alloc(0);
   content: Buffer = Buffer.alloc(0);
@@ -411,7 +411,7 @@ class MemoryFile implements StoredFile {
   }
 }
 
-/** An error in the form of a system error. */
+/** Returns an error with the code of a system error. */
 export function systemError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: made by a test`), { code });
 }

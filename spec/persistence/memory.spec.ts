@@ -1,4 +1,4 @@
-/** Whether data that fitted into memory fits again at the next start. */
+/** Data that fitted into memory must fit again at the next start. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -22,7 +22,7 @@ function open(storage: MemoryStorage, memoryBytesMax: number) {
   return openPersistent(storage, { clock, memoryBytesMax, ...sizes });
 }
 
-/** A storage with about that many bytes of data, and their content. */
+/** Returns a storage with about this many bytes of data, and their content. */
 async function filled(memoryBytesMax: number, bytes: number) {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const { engine, ask, persistence, quiet } = await open(storage, memoryBytesMax);
@@ -34,7 +34,7 @@ async function filled(memoryBytesMax: number, bytes: number) {
 }
 
 describe('a member with little memory', () => {
-  it(`starts again with all that it took (${LIVES} lives from seed ${SEED})`, async () => {
+  it(`starts again with all data that it accepted (${LIVES} lives from seed ${SEED})`, async () => {
     let refusals = 0;
     for (let seed = SEED; seed < SEED + LIVES; seed++) {
       const report = await memoryRound(seed, MIB, OPERATIONS).catch((error: unknown) => {
@@ -46,7 +46,7 @@ describe('a member with little memory', () => {
     assert.ok(refusals > 1000, `${refusals} refusals`);
   });
 
-  it('starts again after more names have come and gone than it has memory for', async () => {
+  it('starts again after more names were created and removed than fit into its memory', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const { ask, quiet } = await open(storage, MIB);
     for (let name = 0; name < 30_000; name++) {
@@ -61,7 +61,7 @@ describe('a member with little memory', () => {
     assert.ok(recovered.records > 30_000);
   });
 
-  it('is refused only where max-memory is less than before, with a value that suffices', async () => {
+  it('is refused only if max-memory is less than before, with a sufficient value', async () => {
     const { storage, content } = await filled(4 * MIB, 3 * MIB);
     const tooLittle = open(storage.afterKill(), 2 * MIB);
     const message =
@@ -73,7 +73,7 @@ describe('a member with little memory', () => {
     assert.deepEqual(contentOf(engine), content);
   });
 
-  it('starts with less where its data fits, and names the new value next time', async () => {
+  it('starts with less if its data fits, and then names the new value', async () => {
     const { storage, content } = await filled(8 * MIB, 2 * MIB);
     const { engine, persistence, quiet } = await open(storage, 4 * MIB);
     assert.deepEqual(contentOf(engine), content);
@@ -82,7 +82,7 @@ describe('a member with little memory', () => {
     assert.equal(memoryBytesMax, 4 * MIB);
   });
 
-  it('is told a value that suffices, too, where no file tells the old value', async () => {
+  it('also gets a sufficient value if no file contains the old one', async () => {
     const { storage } = await filled(4 * MIB, 3 * MIB);
     const pump = async () => storage.pump();
     const { memoryBytesMax, ...rest } = await until(readManifest(storage), pump);

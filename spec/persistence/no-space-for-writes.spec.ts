@@ -1,6 +1,6 @@
 /**
- * A disk that writes each block to a new place, as btrfs does: a write to a segment that is written out may
- * find no space. That is a full disk, and not a failed one.
+ * A disk that writes each block to a new location, as btrfs does: a write to a segment that has
+ * been filled may find no space. That means that the disk is full, not that it has failed.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -26,7 +26,7 @@ async function subject(sync: SyncMode) {
 
 for (const sync of ['always', 'interval', 'never'] as const) {
   describe(`a write that finds no space, with sync ${sync}`, () => {
-    it('has that of a ready segment or the reserve, and further writes are refused', async () => {
+    it('uses that of a prepared segment or the reserve, and further writes are refused', async () => {
       const { storage, ask, engine, persistence, clock, told, quiet } = await subject(sync);
       storage.isFullForWrites = true;
       const { outcome, partition, sequence } = ask.set('m', 'k', VALUE);
@@ -50,7 +50,7 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       assert.deepEqual(contentOf((await openPersistent(storage.afterKill())).engine), wanted);
     });
 
-    it('is answered once there is space, where nothing is left to give up', async () => {
+    it('is confirmed once there is space, if nothing is left to remove', async () => {
       const { storage, ask, engine, persistence, clock, told, quiet } = await subject(sync);
       const synced = persistence.log.writtenEnd;
       storage.isFullForWrites = true;
@@ -83,7 +83,7 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       );
     });
 
-    it('loses only itself at a kill, and at a stop, which fails', async () => {
+    it('is the only loss at a kill, and at a stop, which fails', async () => {
       for (const isStopped of [false, true]) {
         const { storage, ask, engine, persistence, quiet } = await subject(sync);
         const wanted = contentOf(engine);

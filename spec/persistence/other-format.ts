@@ -1,4 +1,4 @@
-/** The files of a data directory or a backup as another format would have them. */
+/** Converts the files of a data directory or a backup to another format. */
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { checksum } from '../../src/persistence/checksum.ts';
 import { Page } from '../../src/persistence/page.ts';
@@ -18,7 +18,7 @@ export function fileInFormat(name: string, bytes: Buffer, format: number): Buffe
   return checkedBytes(JSON.parse(bytes.toString('utf8', CHECKED_HEADER_BYTES)) as object, format);
 }
 
-/** The checksum of format 1 is at 24, and no length is told. */
+/** Format 1 has the checksum at 24 and no length. */
 function segmentInFormat(bytes: Buffer, format: number): Buffer {
   const header = new Page(HEADER_BYTES);
   bytes.copy(header.bytes, 0, 0, HEADER_BYTES);

@@ -1,4 +1,7 @@
-/** A sink that names the path of some changes, and the check that the records of the log have these paths. */
+/**
+ * A sink that sets the path of some changes, and the check that the records of the log have these
+ * paths.
+ */
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
@@ -9,7 +12,7 @@ import { isMutation, readMutation } from '../../src/persistence/record-codec.ts'
 import { parseSegmentName, SNAPSHOT } from '../../src/persistence/segment.ts';
 import { type Files, recordsOf } from './damaged-directory.ts';
 
-/** Stands before the sink that writes the log. */
+/** A sink that precedes the one that writes the log. */
 export class PathSink implements MutationSink {
   admit(mutation: Mutation): typeof ADMITTED {
     if (mutation.origin === FROM_REPLAY) return ADMITTED;
@@ -27,7 +30,10 @@ export class PathSink implements MutationSink {
   }
 }
 
-/** The path of the change with that version: of every second one none, else of 1 to 16 data sets. */
+/**
+ * Returns the path of the change with this version: none for every second change, else of 1 to 16
+ * data sets.
+ */
 export function pathOf({ low, high }: Version): Buffer {
   const mixed = crc32(`${high} ${low}`);
   const count = mixed % 2 === 0 ? 0 : 1 + ((mixed >>> 1) % 16);
@@ -36,7 +42,10 @@ export function pathOf({ low, high }: Version): Buffer {
   return path;
 }
 
-/** Asserts that records of the log have their paths, and those of snapshots none. Returns the paths found. */
+/**
+ * Asserts that records of the log have their paths, and records of snapshots have none. Returns the
+ * paths found.
+ */
 export function checkPaths(files: Files): number {
   let count = 0;
   for (const [name, bytes] of files) {

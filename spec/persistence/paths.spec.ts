@@ -1,4 +1,6 @@
-/** The paths of changes stay in the log: in recovery, compaction, backup, restore and repair. */
+/**
+ * The log preserves the paths of changes through recovery, compaction, backup, restore and repair.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -18,7 +20,7 @@ import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
 const DISK_BYTES = 160_000;
 
-/** A directory with changes of every kind in its log. */
+/** Returns a directory with changes of every kind in its log. */
 async function made(options: object = LOG_ONLY) {
   const storage = new MemoryStorage(new Random(3), 'boot');
   const recorded: Mutation[] = [];
@@ -34,7 +36,7 @@ async function made(options: object = LOG_ONLY) {
   return { storage, recorded, ...subject };
 }
 
-/** The paths that a start on the storage tells a sink of, as texts with the versions. */
+/** Returns the paths that a start on the storage passes to a sink, as strings with the versions. */
 async function replayed(storage: MemoryStorage): Promise<string[]> {
   const sink = new RecordingSink();
   const { persistence, quiet } = await openPersistent(storage, { ...LOG_ONLY, sinks: [sink] });
@@ -53,7 +55,7 @@ async function pumping(...storages: MemoryStorage[]): Promise<void> {
 }
 
 describe('the paths of changes', () => {
-  it('are in the log, and told to the sinks of a replay', async () => {
+  it('are in the log, and passed to the sinks during a replay', async () => {
     const { storage, recorded, persistence, quiet } = await made();
     await until(persistence.close(), quiet);
     assert.ok(checkPaths(await filesOf(storage)) > 100);
@@ -63,7 +65,7 @@ describe('the paths of changes', () => {
     for (const each of again) assert.ok(told.has(each), each);
   });
 
-  it('are not told of the changes of clients behind a replay', async () => {
+  it('are not passed for changes of clients after a replay', async () => {
     const { storage, persistence, quiet } = await made();
     await until(persistence.close(), quiet);
     const sink = new RecordingSink();
@@ -76,7 +78,7 @@ describe('the paths of changes', () => {
     for (const { path } of own) assert.equal(path.length, 0);
   });
 
-  it('are not in snapshots, whose log behind them keeps them', async () => {
+  it('are not in snapshots, but in the log after them', async () => {
     const { storage, told, engine, quiet, persistence } = await made({ snapshotBytesMin: 8192 });
     assert.ok(told.includes('snapshot'));
     await until(persistence.close(), quiet);
@@ -87,7 +89,7 @@ describe('the paths of changes', () => {
     assert.deepEqual(contentOf(copy.engine), contentOf(engine));
   });
 
-  it('outlive a compaction', async () => {
+  it('survive a compaction', async () => {
     const storage = new MemoryStorage(new Random(6), 'boot', DISK_BYTES);
     const sinksBefore = [new PathSink()];
     const subject = await openPersistent(storage, { ...LOG_ONLY, sinksBefore });
@@ -104,7 +106,7 @@ describe('the paths of changes', () => {
     assert.deepEqual(contentOf(copy.engine), contentOf(subject.engine));
   });
 
-  it('are in a backup, in what is restored of it, and in what is repaired', async () => {
+  it('are in a backup, in the data restored from it, and in repaired data', async () => {
     const { storage, persistence, clock, engine, quiet } = await made();
     const [backup, target, saved] = [8, 9, 10].map((seed) => new MemoryStorage(new Random(seed)));
     assert.ok(backup !== undefined && target !== undefined && saved !== undefined);
@@ -133,7 +135,7 @@ describe('the paths of changes', () => {
 });
 
 describe('a change with a path that is applied to an engine that serves', () => {
-  it('is recorded with it, and the changes of clients behind it are not', async () => {
+  it('is recorded with it, and later changes of clients are not', async () => {
     const { recorded } = await made();
     const change = recorded.find(({ version }) => pathOf(version).length > 0) as Mutation;
     const sink = new RecordingSink();

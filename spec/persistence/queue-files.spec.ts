@@ -1,4 +1,7 @@
-/** The files of kept queues: what is written is read, and no damage of them is taken for content. */
+/**
+ * The files of persistent queues: written content is read back, and damage is never accepted as
+ * content.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -19,7 +22,7 @@ const MARKS_OF = new Map([
   ['', Float64Array.of(0, 0, 0)],
 ]);
 
-/** Lanes of texts, each a piece. `steps`: calls that copy nothing. */
+/** Lanes of strings, each a piece. `steps`: number of calls that copy nothing. */
 function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): KeptQueue {
   const fails = () => assert.fail('nobody asks for it');
   return {
@@ -95,7 +98,7 @@ async function read(memory: MemoryStorage, go: () => Promise<void>) {
   return found;
 }
 
-/** Fails unless each file with one byte changed, or cut off anywhere, is damaged. */
+/** Asserts that each copy of the file with one byte changed, or truncated anywhere, is damaged. */
 async function checkDamage(bytes: Buffer, check: (changed: Buffer) => Promise<unknown>) {
   for (let at = 0; at < bytes.length; at++) {
     const flipped = Buffer.from(bytes);
@@ -108,7 +111,7 @@ async function checkDamage(bytes: Buffer, check: (changed: Buffer) => Promise<un
 }
 
 describe('the file of marks', () => {
-  it('is read as it was written, in place of the one before', async () => {
+  it('is read as it was written, and replaces the previous one', async () => {
     const { memory, go } = subject();
     for (const marks of [new Map(), MARKS_OF]) {
       await until(writeMarks(memory, PARTITIONS, marks), go);
@@ -117,7 +120,7 @@ describe('the file of marks', () => {
     assert.deepEqual(memory.openNames, []);
   });
 
-  it('is damaged with any byte changed, cut off, or of other partitions', async () => {
+  it('is damaged if any byte is changed, it is truncated, or it has another partition count', async () => {
     const { memory, go } = subject();
     await until(writeMarks(memory, PARTITIONS, MARKS_OF), go);
     const bytes = Buffer.from(memory.bytes(MARKS));
@@ -130,7 +133,7 @@ describe('the file of marks', () => {
   });
 });
 
-describe('the file of what waits', () => {
+describe('the WAN queue file', () => {
   it('has the name of its snapshot', () => {
     assert.equal(parseWaitingName(WAITING), 7);
     for (const name of ['wan-7', 'wan-marks', `${WAITING}.tmp`, 'log-0000000007']) {
@@ -138,7 +141,7 @@ describe('the file of what waits', () => {
     }
   });
 
-  it('has each queue in which anything waits, lane by lane', async () => {
+  it('contains each queue with waiting changes, lane by lane', async () => {
     const long = 'x'.repeat(300_000);
     const { memory, go, bytes } = await written(
       kept(
@@ -163,7 +166,7 @@ describe('the file of what waits', () => {
     assert.deepEqual(memory.openNames, []);
   });
 
-  it('is not there where nothing waits, or where there is no room for it', async () => {
+  it('does not exist if nothing is waiting or there is no room for it', async () => {
     for (const [queues, room, result] of [
       [kept(), 1000, 0],
       [kept(queue('empty', [[]])), 1000, 0],
@@ -175,7 +178,7 @@ describe('the file of what waits', () => {
     }
   });
 
-  it('leaves nothing behind where any call fails', async () => {
+  it('leaves nothing if any call fails', async () => {
     for (let at = 1; ; at++) {
       const { memory, clock, go } = subject();
       const storage = new FailingStorage(memory);
@@ -194,7 +197,7 @@ describe('the file of what waits', () => {
     }
   });
 
-  it('is damaged with any byte changed or cut off, missing, or in the place of another', async () => {
+  it('is damaged if any byte is changed, or it is truncated, missing or misplaced', async () => {
     const { memory, go } = await written(kept(queue('first', [['a', 'bc'], ['def'], []])));
     const bytes = Buffer.from(memory.bytes(WAITING));
     await checkDamage(bytes, (changed) => {

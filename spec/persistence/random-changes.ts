@@ -4,7 +4,7 @@ import type { AtOnce } from '../engine/embedded/at-once.ts';
 
 const KEYS = 12;
 
-/** Makes one change, which may be refused. */
+/** Makes one random change, which may be refused. */
 export function changeAtRandom(ask: AtOnce, random: Random): void {
   const map = `map ${random.below(3)}`;
   const key = `key ${random.below(KEYS)}`;

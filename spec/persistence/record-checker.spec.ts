@@ -1,4 +1,4 @@
-/** The records that the thread finds whole, compared with a check record by record. */
+/** The records that the thread finds valid, compared with a check of each record. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -19,7 +19,7 @@ function pageOf(bytes: number): Page {
   return new Page(bytes, new SummedMemory(bytes, true));
 }
 
-/** Returns the offset behind the records. */
+/** Writes records and returns the offset after them. */
 function fill(page: Page, random: Random): number {
   const mutation = new Mutation();
   mutation.operation = SET;
@@ -32,14 +32,14 @@ function fill(page: Page, random: Random): number {
   return at;
 }
 
-/** The offset behind the whole records, checked one by one. */
+/** Returns the offset after the valid records, which are checked one by one. */
 function wholeEnd(page: Page, end: number): number {
   let at = FROM;
   for (let taken = 1; taken > 0; at += taken) taken = checkRecord(page, at, end, SEED);
   return at;
 }
 
-test('records are found whole up to the first with a wrong bit, of two segments at once', async () => {
+test('records are valid up to the first with a wrong bit, in two segments at once', async () => {
   const random = new Random(21);
   const pages = [pageOf(BYTES), pageOf(BYTES)] as const;
   for (let round = 0; round < 100; round++) {
@@ -54,7 +54,7 @@ test('records are found whole up to the first with a wrong bit, of two segments 
   }
 });
 
-test('a length that is too short, too long, or beyond the range of numbers ends the whole records', async () => {
+test('a length that is too short, too long, or out of range ends the valid records', async () => {
   const page = pageOf(BYTES);
   for (const length of [0, 1, 27, 28, BYTES, 2 ** 31 - 1, -1, -7, -8, -(2 ** 31)]) {
     const end = fill(page, new Random(22));
@@ -66,7 +66,7 @@ test('a length that is too short, too long, or beyond the range of numbers ends 
   }
 });
 
-test('no record is known to be whole in a page that is not shared, nor when the thread has ended', async () => {
+test('no record is verified in a page that is not shared, or after the thread has ended', async () => {
   const ended = new RecordChecker();
   const page = pageOf(BYTES);
   const end = fill(page, new Random(23));

@@ -1,4 +1,4 @@
-/** Records in a page: written, checked and read again, whatever their lengths. */
+/** Records in a page: written, verified and read back, with all lengths. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -20,7 +20,7 @@ import {
 
 const SEED = 12_345;
 
-/** Sets the span to random bytes, with others around them; at a whole word where it has words. */
+/** Sets the span to random bytes surrounded by others, aligned to a word if it has words. */
 function setRandom(span: Span, random: Random, length: number, hasWords: boolean): void {
   const page = new Page((length + 24) & ~7);
   page.bytes.set(random.bytes(page.bytes.length));
@@ -60,7 +60,7 @@ function shown(mutation: Mutation): object {
   return { ...rest, bytes, words, replaced: undefined };
 }
 
-test('a record is read as it was written, and takes recordBytes', () => {
+test('a record is read as it was written, and has the length recordBytes', () => {
   const random = new Random(11);
   for (const isKept of [true, false]) {
     const page = new Page(65_536, isKept ? new SummedMemory(65_536) : undefined);
@@ -88,7 +88,7 @@ test('a record is read as it was written, and takes recordBytes', () => {
   }
 });
 
-test('a record is written the same from bytes and from words, its filling zero', () => {
+test('a record is identical when written from bytes and from words, with zeros as padding', () => {
   const random = new Random(12);
   for (let count = 0; count < 200; count++) {
     const mutation = randomMutation(random);
@@ -119,7 +119,7 @@ function plainMutation(operation: typeof SET | typeof DELETE | typeof OFFER = SE
   return mutation;
 }
 
-test('a record without a path has the length of its fixed fields and spans alone', () => {
+test('a record without a path has only the length of its fixed fields and spans', () => {
   const page = new Page(4096);
   const mutation = plainMutation();
   // 48 fixed, 4 + 8 + 12 for name, key and content type, 9 for the value: 81, filled up to 88.
@@ -133,7 +133,7 @@ test('a record without a path has the length of its fixed fields and spans alone
   assert.equal(page.bytes[9], 1);
 });
 
-test('a path takes 4 bytes and 16 for each of up to 16 data sets, behind the lifetime', () => {
+test('a path takes 4 bytes and 16 for each of up to 16 data sets, after the lifetime', () => {
   const page = new Page(4096);
   const mutation = plainMutation();
   const ids = new Random(14).bytes(17 * 16);
@@ -155,7 +155,7 @@ test('a path takes 4 bytes and 16 for each of up to 16 data sets, behind the lif
   }
 });
 
-test('a mutation that was read has no path of the one read before', () => {
+test('a mutation that is read does not keep the path of the previous one', () => {
   const page = new Page(4096);
   const mutation = plainMutation();
   mutation.path.set(Buffer.alloc(32, 1), 0, 32);
@@ -168,7 +168,7 @@ test('a mutation that was read has no path of the one read before', () => {
   assert.equal(read.path.length, 0);
 });
 
-test('a record whose path names no data set, or more than 16, is no mutation', () => {
+test('a record whose path has no data set, or more than 16, is not a mutation', () => {
   const page = new Page(4096);
   const mutation = plainMutation();
   mutation.path.set(Buffer.alloc(32, 1), 0, 32);
@@ -180,7 +180,7 @@ test('a record whose path names no data set, or more than 16, is no mutation', (
   }
 });
 
-test('a record of an unknown type, or a mutation with unknown flags, is told', () => {
+test('a record of an unknown type, or a mutation with unknown flags, is reported', () => {
   const page = new Page(4096);
   writeMutation(page, 0, plainMutation(), SEED);
   for (let type = 0; type < 256; type++) {
@@ -199,7 +199,7 @@ test('a record of an unknown type, or a mutation with unknown flags, is told', (
   }
 });
 
-test('a record with lengths that do not fit into it is no mutation', () => {
+test('a record with lengths that do not fit into it is not a mutation', () => {
   const page = new Page(4096);
   const mutation = randomMutation(new Random(13));
   for (const field of [7, 8, 9]) {

@@ -1,4 +1,4 @@
-/** Recovery of a log that was cut or damaged, or is incomplete. */
+/** Recovery of a log that is truncated, damaged or incomplete. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -13,10 +13,10 @@ import { contentOf } from './stored-model.ts';
 import { openPersistent, type PersistentSubject, until } from './subject.ts';
 
 const FIRST = 'log-0000000001';
-/** Distance from one flipped bit to the next; the soak flips each. */
+/** Distance between two flipped bits; the soak flips each. */
 const STEP = Number(process.env.SOAK_STEP ?? 29);
 
-/** The content after a start on the files, in another run of the machine unless `bootId` says otherwise. */
+/** Returns the content after a start on the files, after a reboot unless `bootId` is set. */
 async function recover(files: ReadonlyMap<string, Buffer>, bootId = 'other'): Promise<string[]> {
   const storage = new MemoryStorage(new Random(1), bootId);
   for (const [name, bytes] of files) storage.put(name, bytes);
@@ -36,7 +36,7 @@ async function isRefused(files: ReadonlyMap<string, Buffer>, bootId = 'other'): 
   );
 }
 
-/** A log of some records, with the content after each record and the offset behind it. */
+/** A log of some records, with the content after each record and the offset of its end. */
 async function written(sync: boolean) {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const subject = await openPersistent(storage);
@@ -93,8 +93,8 @@ function flipped(bytes: Buffer, bit: number): Buffer {
   return next;
 }
 
-describe('a log that was written and not synced', () => {
-  it('is recovered up to the last whole record, wherever its last three are blanked, and refused where they are cut off', async () => {
+describe('a log that was written but not synced', () => {
+  it('is recovered up to the last valid record if its last three are blanked, and refused if they are cut off', async () => {
     const { files, bytes, contents, ends } = await written(false);
     assert.equal(ends.length, contents.length);
     const [from = 0, to = 0] = [ends.at(-4), ends.at(-1)];
@@ -108,7 +108,7 @@ describe('a log that was written and not synced', () => {
     }
   });
 
-  it('is refused on the same run of the machine where a bit of an inner record is wrong', async () => {
+  it('is refused, without a reboot, if a bit of an inner record is wrong', async () => {
     const { files, bytes, contents, ends } = await written(false);
     const [from = 0, to = 0] = [ends[2], ends[3]];
     for (let bit = from * 8; bit < to * 8; bit += STEP) {
@@ -120,7 +120,7 @@ describe('a log that was written and not synced', () => {
 });
 
 describe('a log that was synced', () => {
-  it('is refused where a bit of a record is wrong, in any run of the machine', async () => {
+  it('is refused, even after a reboot, if a bit of a record is wrong', async () => {
     const { files, bytes, ends } = await written(true);
     const [from = 0, to = 0] = [ends[3], ends[4]];
     for (let bit = from * 8; bit < to * 8; bit += STEP) {
@@ -128,7 +128,7 @@ describe('a log that was synced', () => {
     }
   });
 
-  it('is refused where its header, or the manifest, is wrong in a bit', async () => {
+  it('is refused if a bit of its header or of the manifest is wrong', async () => {
     const { files, bytes } = await written(true);
     for (let bit = 0; bit < HEADER_BYTES * 8; bit += STEP) {
       assert.ok(await isRefused(changed(files, FIRST, flipped(bytes, bit))), `bit ${bit}`);
@@ -164,12 +164,12 @@ describe('a log of several segments', () => {
     return { subject, files: new Map(names.map((name) => [name, storage.bytes(name)])) };
   }
 
-  it('is recovered whole', async () => {
+  it('is recovered completely', async () => {
     const { files, subject } = await long();
     assert.deepEqual(await recover(files), contentOf(subject.engine));
   });
 
-  it('is recovered whole, and reports its progress each second', async () => {
+  it('is recovered completely, and progress is reported every second', async () => {
     const { files, subject } = await long(1500, 65_536);
     const storage = new MemoryStorage(new Random(1), 'other');
     for (const [name, bytes] of files) storage.put(name, bytes);
@@ -192,7 +192,7 @@ describe('a log of several segments', () => {
     assert.ok((progress[0]?.bytes ?? 0) > 0 && (progress[0]?.segmentsLeft ?? 0) > 0);
   });
 
-  it('is recovered whole, or refused where a bit is wrong, when a thread reads ahead', async () => {
+  it('is recovered completely, or refused if a bit is wrong, when a thread reads ahead', async () => {
     const { files, subject } = await long(40, 4_194_304, 500_000);
     assert.deepEqual(await recover(files), contentOf(subject.engine));
     const random = new Random(5);
@@ -204,7 +204,7 @@ describe('a log of several segments', () => {
     }
   });
 
-  it('is refused where a segment is missing that had been written to', async () => {
+  it('is refused if a segment that contained records is missing', async () => {
     const { files, subject } = await long();
     const last = subject.persistence.log.segment;
     for (let number = 1; number <= last; number++) {
@@ -214,7 +214,7 @@ describe('a log of several segments', () => {
     }
   });
 
-  it('is refused, or recovered whole, where one segment has the content of another', async () => {
+  it('is refused or recovered completely if one segment has the content of another', async () => {
     const { files, subject } = await long();
     const wanted = contentOf(subject.engine);
     const names = [...files.keys()].filter((name) => name.startsWith('log-'));
@@ -233,7 +233,7 @@ describe('a log of several segments', () => {
     assert.ok(refusedCount > names.length, `${refusedCount} refused`);
   });
 
-  it('is recovered whole where there are copies and files of others beside it', async () => {
+  it('is recovered completely if there are copies and foreign files beside it', async () => {
     const { files, subject } = await long();
     const more = changed(files, 'log-0000000001 (copy)', files.get(FIRST));
     more.set('lost+found', Buffer.from('?'));
@@ -258,7 +258,7 @@ describe('a data directory', () => {
     [2, 'DATA_FORMAT_OLDER'],
     [4, 'DATA_FORMAT_NEWER'],
   ] as const) {
-    it(`is refused where its manifest has format ${format}`, async () => {
+    it(`is refused if its manifest has format ${format}`, async () => {
       const { files } = await written(true);
       const manifest = checkedBytes({}, format);
       await assert.rejects(recover(changed(files, 'manifest', manifest)), { code });

@@ -1,4 +1,4 @@
-/** Starts that are refused: each handle is closed once, and no file has changed. */
+/** Starts that are refused: each handle is closed once, and no file is changed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -21,7 +21,7 @@ const { files } = await wholeDirectory(true);
 const logs = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort();
 const [first = '', last = ''] = [logs[0], logs.filter((name) => name.startsWith('log-')).at(-1)];
 
-/** A bit of the middle record of the file is wrong, or of its middle where it has no records. */
+/** Flips a bit of the middle record of the file, or of its middle if it has no records. */
 function damaged(name: string): Files {
   const bytes = files.get(name) ?? Buffer.alloc(0);
   const records = recordsOf(files, name);
@@ -90,7 +90,7 @@ describe('a start that is refused has changed no file and closed each handle onc
     return disk.calls.findIndex((call) => call !== 'other');
   }
 
-  it('and is stopped while it recovers, after any number of calls', async () => {
+  it('when it is stopped during recovery, after any number of calls', async () => {
     for (let calls = 0; calls < 40; calls++) {
       const memory = diskOf(files);
       const { persistence, start, go } = storedMember(memory, [

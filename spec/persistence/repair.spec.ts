@@ -1,6 +1,6 @@
 /**
- * The findings of repair in damaged files, and the data that it saves: every record whose checksum is
- * right.
+ * The findings of repair in damaged files, and the data that it saves: every record with a correct
+ * checksum.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -26,7 +26,7 @@ import { MemoryStorage } from './memory-storage.ts';
 import { contentOf, described } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
-/** Distance from one flipped bit to the next; the soak flips each. */
+/** Distance between two flipped bits; the soak flips each. */
 const STEP = Number(process.env.SOAK_STEP ?? 601);
 
 const { files, content, values } = await wholeDirectory();
@@ -36,7 +36,7 @@ const parts = names.filter((name) => name.startsWith('snapshot-'));
 const LOG = logs[1] ?? '';
 const PART = parts[0] ?? '';
 
-/** The findings, the saved records, and the content that a member finds when it starts on them. */
+/** Returns the findings, the saved records, and the content after a start on them. */
 async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known = values) {
   const source = storageOf(damaged);
   const target = new MemoryStorage(new Random(2));
@@ -72,18 +72,18 @@ async function savesAll(damaged: Files, told: RegExp): Promise<void> {
 }
 
 const NOWHERE = { at: 0, type: 0 };
-/** The bytes of a record, from and to, that tell its lengths and how it is read. */
+/** The range of bytes in a record that contain its lengths and determine how it is read. */
 const FIELDS_OF_LENGTH = [
   [4, 10],
   [28, 40],
 ] as const;
 
 describe('repair', () => {
-  it('has a directory to try with', () => {
+  it('has a directory for the tests', () => {
     assert.ok(logs.length >= 3 && parts.length > 0, names.join(' '));
   });
 
-  it('finds nothing wrong with a whole directory, and copies it', async () => {
+  it('finds no fault in an intact directory, and copies it', async () => {
     const { records, damages, told, found, member } = await repaired(files);
     assert.deepEqual([records, damages, told], [all, 0, []]);
     assert.deepEqual(found, content);
@@ -107,7 +107,7 @@ describe('repair', () => {
     }
   });
 
-  it('describes the content that a damaged record seems to have had', async () => {
+  it('describes the probable content of a damaged record', async () => {
     const { at = 0 } = recordsOf(files, LOG).find(({ type }) => type === SET) ?? {};
     const bytes = files.get(LOG) ?? Buffer.alloc(0);
     const { told } = await repaired(changed(files, LOG, flipped(bytes, at * 8)));
@@ -117,7 +117,7 @@ describe('repair', () => {
     );
   });
 
-  it('saves the records behind a stretch of overwritten bytes', async () => {
+  it('saves the records after a range of overwritten bytes', async () => {
     const bytes = Buffer.from(files.get(LOG) ?? []);
     const places = recordsOf(files, LOG);
     const [from = 0, to = 0] = [places[1]?.at, places[3]?.at];
@@ -127,7 +127,7 @@ describe('repair', () => {
     assert.deepEqual([records, damages], [all - lost, 1]);
   });
 
-  it('takes no part of a value for a record, where the record that holds it is damaged', async () => {
+  it('does not treat part of a value as a record if the record that contains it is damaged', async () => {
     const { files, name, known, forged } = await withForged();
     const bytes = files.get(name) ?? Buffer.alloc(0);
     const [, holder = NOWHERE, next = NOWHERE] = recordsOf(files, name);
@@ -144,7 +144,7 @@ describe('repair', () => {
     assert.ok(passedOver > 0, 'none is like that');
   });
 
-  it('saves all but the record whose length is wrong, also where that leads to another one', async () => {
+  it('saves all but the record whose length is wrong, even if that leads to another record', async () => {
     const { files, name, known } = await recorded((ask) => {
       for (let key = 0; key < 9; key++) ask.set('m', `k${key}`, Buffer.alloc(8, `${key}`));
     });
@@ -196,7 +196,7 @@ describe('repair', () => {
     return { ...log, forged };
   }
 
-  it('saves all where the header of a segment is damaged', async () => {
+  it('saves all if the header of a segment is damaged', async () => {
     for (const name of [LOG, PART]) {
       const bytes = files.get(name) ?? Buffer.alloc(0);
       for (let bit = 0; bit < 256; bit += 37) {
@@ -213,7 +213,7 @@ describe('repair', () => {
     }
   });
 
-  it('saves all without the manifest, or where that is damaged', async () => {
+  it('saves all if the manifest is missing or damaged', async () => {
     await savesAll(changed(files, 'manifest', undefined), /manifest : is missing/);
     const manifest = files.get('manifest') ?? Buffer.alloc(0);
     for (let bit = 0; bit < manifest.length * 8; bit += 97) {
@@ -224,13 +224,13 @@ describe('repair', () => {
     }
   });
 
-  it('refuses to guess the partition count where it is greater than the given one', async () => {
+  it('does not guess the partition count if it is greater than the specified one', async () => {
     const withoutParts = parts.reduce((left, name) => changed(left, name, undefined), files);
     const damaged = changed(withoutParts, 'manifest', undefined);
     await assert.rejects(repaired(damaged, 2), { code: 'PARTITION_COUNT_CHANGED' });
   });
 
-  it('saves all but a damaged file of the member', async () => {
+  it('saves all but a damaged file `member`', async () => {
     const bytes = files.get('member') ?? Buffer.alloc(0);
     const { found, member, told } = await repaired(changed(files, 'member', flipped(bytes, 300)));
     assert.deepEqual(found, content);
@@ -238,7 +238,7 @@ describe('repair', () => {
     assert.match(told.join('\n'), /member \d+: is damaged: .* are lost; the defaults apply/);
   });
 
-  it('saves all but a missing file of the member, with the defaults, and names the loss', async () => {
+  it('replaces a missing file `member` with the defaults, and reports the loss', async () => {
     const { found, member, told } = await repaired(changed(files, 'member', undefined));
     assert.deepEqual([found, member], [content, {}]);
     assert.match(told.join('\n'), /member : is missing: .* are lost; the defaults apply/);
@@ -252,7 +252,7 @@ describe('repair', () => {
     await savesAll(more, /notes\.txt : is not a file of a data directory/);
   });
 
-  it('takes from a copy the records that the segment lacks', async () => {
+  it('saves from a copy the records that the segment lacks', async () => {
     const bytes = files.get(LOG) ?? Buffer.alloc(0);
     const copied = changed(files, 'a copy', bytes);
     await savesAll(changed(copied, LOG, undefined), /is missing/);
@@ -266,7 +266,7 @@ describe('repair', () => {
     assert.equal(records, all - countOf(files, LOG));
   });
 
-  it('says of a torn end that nothing is lost, and of one that had been synced that it is', async () => {
+  it('reports no loss for a torn end, and a loss for one that had been synced', async () => {
     const killed = (await wholeDirectory(true)).files;
     const last = logs.at(-1) ?? '';
     const bytes = Buffer.from(killed.get(last) ?? []);

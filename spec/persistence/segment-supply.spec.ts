@@ -1,4 +1,4 @@
-/** Segments on the disk beside those that the log is in. */
+/** Segments on the disk that do not belong to the log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -9,7 +9,7 @@ import { openPersistent, until } from './subject.ts';
 
 const READY_COUNT = 2;
 
-test('segments that were ready, and cannot follow a longer one, are removed', async () => {
+test('prepared segments that cannot follow a longer one are removed', async () => {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const { ask, persistence, quiet } = await openPersistent(storage);
   await quiet();

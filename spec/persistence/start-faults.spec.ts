@@ -8,7 +8,7 @@ const STEP = 9;
 
 describe('a start in which a write, sync, rename or truncation fails', () => {
   for (const mode of ['always', 'interval', 'never'] as const) {
-    it(`with sync ${mode} loses nothing answered, and the next start refuses nothing`, async () => {
+    it(`with sync ${mode} loses nothing that was confirmed, and the next start refuses nothing`, async () => {
       const total: FaultReport = { faults: 0, served: 0, written: 0 };
       for (let seed = 1; seed <= SEEDS; seed++) {
         const report = await faultRound(seed, mode, STEP);

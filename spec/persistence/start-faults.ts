@@ -1,8 +1,9 @@
 /**
- * One seeded data directory, of a member that has stopped or was killed, and starts on it in which one write,
- * sync, rename or truncation fails: each of them once with ENOSPC, once with EIO, and with all later ones on
- * a disk that stays full for a while. The member works, as far as it does, and is stopped or killed. A start
- * with room then has all that was answered, and refuses nothing.
+ * One seeded data directory, of a member that has stopped or was killed, and starts on it in which
+ * one write, sync, rename or truncation fails: each of them once with ENOSPC, once with EIO, and
+ * together with all later ones on a disk that remains full for a while. The member is used as far
+ * as possible, and is stopped or killed. Then a start with enough room has all confirmed changes,
+ * and refuses nothing.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -23,10 +24,10 @@ const FAULTS = [
 ] as const;
 const CHANGES_MAX = 60;
 const KEYS = 4;
-/** A start that waits for room tries again within this time, in ms. */
+/** Time within which a start that waits for room retries, in ms. */
 const RETRY_MS = 1000;
 
-/** Counts of starts, which show whether the rounds reach the cases that they are for. */
+/** Counters of starts, which show whether the rounds reach the intended cases. */
 export interface FaultReport {
   /** Starts in which a call failed. */
   faults: number;
@@ -40,7 +41,7 @@ interface Directory {
   readonly content: readonly string[];
 }
 
-/** With `step`, only each n-th call fails. */
+/** `step`: only every nth call fails. */
 export async function faultRound(seed: number, mode: SyncMode, step = 1): Promise<FaultReport> {
   const report: FaultReport = { faults: 0, served: 0, written: 0 };
   const directory = await directoryOf(new Random(seed * 2654435761), mode);
@@ -75,7 +76,7 @@ async function directoryOf(random: Random, mode: SyncMode): Promise<Directory> {
   return { files: await filesOf(storage), content: contentOf(engine) };
 }
 
-/** A start on the files, in which calls may fail. */
+/** Starts on the files; calls may fail. */
 async function start(
   { files }: Directory,
   mode: SyncMode,
@@ -134,7 +135,7 @@ async function faultyLife(
   await until(persistence.close(), quiet);
 }
 
-/** Sets keys; adds those that are answered. */
+/** Sets keys, and adds those that are confirmed. */
 async function write(
   { ask, engine, persistence, quiet }: PersistentSubject,
   answered: string[],

@@ -1,6 +1,6 @@
 /**
- * The content that a sequence of recorded mutations leaves, computed from scratch in the simplest way: the
- * reference for a recovery.
+ * The content after a sequence of recorded mutations, computed in the simplest way: the reference
+ * for a recovery.
  */
 import { crc32 } from 'node:zlib';
 import { CLEAR, DELETE, EXPIRE, type Mutation, OFFER, REMOVE } from '../../src/engine/mutation.ts';
@@ -8,8 +8,8 @@ import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 
 /**
- * The greatest count of mutations, from the first one on, that leave exactly this content (see contentOf);
- * -1 if no count does.
+ * Returns the greatest number of mutations, counted from the first, that result in exactly this
+ * content (see contentOf), or -1 if there is none.
  */
 export function countThatLeaves(history: readonly Mutation[], content: readonly string[]): number {
   const stored = new Map<string, string>();
@@ -23,14 +23,14 @@ export function countThatLeaves(history: readonly Mutation[], content: readonly 
   return found;
 }
 
-/** The content that the mutations leave, in the form of contentOf. */
+/** Returns the content after the mutations, in the form of contentOf. */
 export function contentLeftBy(history: readonly Mutation[]): string[] {
   const stored = new Map<string, string>();
   for (const mutation of history) apply(stored, mutation);
   return [...stored.values()].sort();
 }
 
-/** All stored data, as sorted texts. */
+/** Returns all stored data as sorted strings. */
 export function contentOf(engine: StoredEngine): string[] {
   return visited(engine).map(described).sort();
 }

@@ -1,4 +1,4 @@
-/** A persistence with its engine on any storage, for tests that let it run by itself. */
+/** A persistence with its engine on any storage, for tests in which it runs by itself. */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
@@ -33,7 +33,7 @@ export interface PersistentOptions extends Partial<ConstructorParameters<typeof 
   readonly memoryBytesMax?: number;
 }
 
-/** The part of a test storage that completes its calls and tells its open handles. */
+/** The part of a test storage that completes its calls and counts its open handles. */
 interface Pumped {
   pump(): boolean;
   readonly openNames: readonly string[];
@@ -41,7 +41,7 @@ interface Pumped {
   readonly hasEnded: boolean;
 }
 
-/** The handles are checked after the test, too. */
+/** The handles are also checked after the test. */
 export async function openPersistent(
   storage: Storage & Partial<Pumped>,
   options: PersistentOptions = {},
@@ -53,7 +53,7 @@ export async function openPersistent(
   return subject;
 }
 
-/** Opens one of very many: nothing refers to it afterwards. */
+/** Opens a persistence to which nothing refers afterwards, for tests with very many. */
 export async function openOnce(
   storage: Storage & Partial<Pumped>,
   {
@@ -118,10 +118,10 @@ export async function openOnce(
   return { engine, ask, clock, persistence, recovered, told, progress, quiet };
 }
 
-/** The last of the persistences that were opened on a storage one after the other. */
+/** The persistence that was opened last on each storage. */
 const latest = new WeakMap<object, Persistence>();
 
-/** Checks after any test that no handle is left when the persistence is closed. */
+/** Checks after each test that closing the persistence leaves no open handle. */
 async function checkHandles(
   storage: Partial<Pumped>,
   persistence: Persistence,
@@ -133,7 +133,7 @@ async function checkHandles(
   checkNoneOpen(storage);
 }
 
-/** Checks that no handle is left open, and none was closed twice. */
+/** Checks that no handle is left open and none was closed twice. */
 export function checkNoneOpen({ openNames = [], closedTwice = [] }: Partial<Pumped>): void {
   assert.deepEqual(openNames, [], 'a handle is open');
   assert.deepEqual(closedTwice, [], 'a handle was closed twice');

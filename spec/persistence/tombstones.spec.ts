@@ -1,4 +1,4 @@
-/** Tombstones outlive restarts, snapshots and the compaction of a full disk. */
+/** Tombstones survive restarts, snapshots and the compaction of a full disk. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -54,7 +54,7 @@ describe('tombstones', () => {
     ['the log', Number.POSITIVE_INFINITY],
     ['snapshots', 4096],
   ] as const) {
-    it(`are in ${where}, and outlive restarts`, async () => {
+    it(`are in ${where}, and survive restarts`, async () => {
       const storage = new MemoryStorage(new Random(1), 'boot');
       const options = { segmentBytes: 2048, snapshotBytesMin };
       let subject = await openPersistent(storage, options);
@@ -89,7 +89,7 @@ describe('tombstones', () => {
     });
   }
 
-  it('are kept by a compaction, which drops the removals that leave none', async () => {
+  it('are preserved by a compaction, which drops the removals without tombstones', async () => {
     const storage = new MemoryStorage(new Random(6), 'boot', 160_000);
     const options = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
     const subject = await openPersistent(storage, options);
@@ -121,7 +121,7 @@ describe('tombstones', () => {
     assert.equal(merge(copy.engine, SET, 'n', 'k', 1000), OUTDATED);
   });
 
-  it('are left by maps that were merged into, also after a restart from a snapshot', async () => {
+  it('are left by maps into which changes were merged, even after a restart from a snapshot', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const options = { segmentBytes: 2048, snapshotBytesMin: 4096 };
     let subject = await openPersistent(storage, options);
@@ -146,7 +146,7 @@ describe('tombstones', () => {
   });
 });
 
-/** How many DELETE and CLEAR records of each map the files have. */
+/** Counts the DELETE and CLEAR records of each map in the files. */
 async function removalsIn(storage: MemoryStorage): Promise<Record<string, number>> {
   const found: Record<string, number> = { m: 0, n: 0, o: 0 };
   const files = await filesOf(storage);

@@ -1,6 +1,6 @@
 /**
- * Records of a later version: a type from 128 on is skipped, another one and an unknown flag are refused, by
- * recovery and repair alike.
+ * Records of a later version: types from 128 up are skipped; other unknown types and unknown flags
+ * are refused. This applies to recovery and repair.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -22,7 +22,7 @@ const SET = 1;
 const TYPE = 8;
 const FLAGS = 9;
 
-/** A directory of a member that has stopped, with a snapshot and MARKs in the log. */
+/** Returns the directory of a stopped member, with a snapshot and MARKs in the log. */
 async function made(): Promise<{ readonly files: Files; readonly content: readonly string[] }> {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const { ask, clock, engine, persistence, quiet } = await openPersistent(storage, SMALL);
@@ -47,7 +47,10 @@ function has(name: string, wanted: number): boolean {
   return recordsOf(files, name).some(({ type }) => type === wanted);
 }
 
-/** The files with the byte at `field` changed in each record of that type in the segment, or in the first. */
+/**
+ * Returns the files with the byte at `field` changed in each record of this type, in the segment or
+ * in the first one.
+ */
 function withRecords(
   name: string,
   type: number,
@@ -70,7 +73,7 @@ function withRecords(
   return changed(among, name, Buffer.from(page.bytes.subarray(0, bytes.length)));
 }
 
-/** Sets some keys again and again, synced each second, as long as `isMore` says. */
+/** Sets some keys repeatedly, synced every second, while `isMore` returns true. */
 async function overwrite(
   { ask, clock, quiet }: Pick<PersistentSubject, 'ask' | 'clock' | 'quiet'>,
   isMore: (count: number) => boolean,
@@ -112,8 +115,8 @@ async function repaired(given: Files) {
   return { damages, content: contentOf((await openPersistent(target)).engine) };
 }
 
-describe('a record of a type that is not known', () => {
-  it('is skipped from 128 on, and nothing is told of it', async () => {
+describe('a record of an unknown type', () => {
+  it('is skipped from 128 up, without a report', async () => {
     assert.ok(marked.length > 0);
     for (const type of [128, 200, 255]) {
       for (const name of marked) {
@@ -124,7 +127,7 @@ describe('a record of a type that is not known', () => {
     }
   });
 
-  it('is dropped by a compaction from 128 on', async () => {
+  it('is dropped by a compaction from 128 up', async () => {
     const storage = new MemoryStorage(new Random(3), 'boot', DISK_BYTES);
     const first = await openPersistent(storage, LOG_ONLY);
     await overwrite(first, (count) => count < 300);
@@ -143,7 +146,7 @@ describe('a record of a type that is not known', () => {
     assert.deepEqual(contentOf(copy.engine), contentOf(engine));
   });
 
-  it('is refused below 128, with its type, its place and what to do, in the log and in a snapshot', async () => {
+  it('is refused below 128, with its type, its position and a remedy, in the log and in a snapshot', async () => {
     for (const [name, from] of [
       [log, SET],
       [part, SET],
@@ -163,7 +166,7 @@ describe('a record of a type that is not known', () => {
   });
 });
 
-describe('a change with a flag that is not known', () => {
+describe('a change with an unknown flag', () => {
   it('is refused, with the flag', async () => {
     for (const name of [log, part]) {
       for (const flags of [16, 129]) {

@@ -1,4 +1,4 @@
-/** A file that is written whole, with each call to the storage failing once. */
+/** A file that is written as a whole, with each call to the storage failing once. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { FailingStorage } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { until } from './subject.ts';
 
-/** create, write, sync, close, rename, sync of the directory. */
+/** The calls: create, write, sync, close, rename, sync of the directory. */
 const CALLS = 6;
 
 async function write(failAt: number) {
@@ -29,7 +29,7 @@ async function write(failAt: number) {
 }
 
 describe('writeWhole', () => {
-  it('leaves the old file, no other, and no handle, where any call before the last fails', async () => {
+  it('leaves only the old file, and no handle, if any call before the last fails', async () => {
     for (let at = 1; at < CALLS; at++) {
       const { memory, error } = await write(at);
       assert.equal((error as NodeJS.ErrnoException).code, 'EIO', `call ${at}`);
@@ -41,7 +41,7 @@ describe('writeWhole', () => {
     }
   });
 
-  it('says that the outcome is unknown where only the last one fails', async () => {
+  it('reports that the outcome is unknown if only the last one fails', async () => {
     const { memory, error } = await write(CALLS);
     assert.ok(error instanceof OutcomeUnknown && error.code === 'EIO');
     assert.equal(memory.bytes('file').toString(), 'new');
@@ -52,7 +52,7 @@ describe('writeWhole', () => {
 });
 
 describe('FileStorage', () => {
-  it('makes the directories above its own', () => {
+  it('creates the parents of its directory', () => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-made-'));
     try {
       const { place } = new FileStorage(join(folder, 'a', 'b', 'c'));

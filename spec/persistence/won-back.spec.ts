@@ -1,4 +1,4 @@
-/** A full disk with dead records: compaction frees their space, and no answered change is lost. */
+/** A full disk with dead records: compaction frees their space, and no confirmed change is lost. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -15,9 +15,9 @@ import { openPersistent, until } from './subject.ts';
 const DISK_BYTES = 160_000;
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE_BYTES_MAX = 300;
-/** Bytes of a value of which three fit into a segment. */
+/** Length of a value of which three fit into a segment, in bytes. */
 const LONG = 1200;
-/** Bytes of a record beside its key and value, at most. */
+/** Maximum length of a record without its key and value, in bytes. */
 const RECORD_BYTES = 72;
 const LIVE_SHARE = 0.7;
 const PATIENCE_MS = 5000;
@@ -138,7 +138,7 @@ async function segmentNames(
 }
 
 describe('a full disk', () => {
-  it('takes writes within 5 s once there is room, whatever was overwritten, also after a kill', async () => {
+  it('accepts writes within 5 s once there is room, whatever was overwritten, even after a kill', async () => {
     for (let seed = 1; seed <= ROUNDS; seed++) {
       const random = new Random(seed * 2654435761);
       let storage = new MemoryStorage(random, 'boot', DISK_BYTES);
@@ -171,7 +171,7 @@ describe('a full disk', () => {
     assert.ok(filled.liveBytes > DISK_BYTES * LIVE_SHARE, `${filled.liveBytes} bytes`);
   });
 
-  it('keeps neither removals that end nothing, nor a segment for each that was emptied', async () => {
+  it('retains neither removals that remove nothing, nor a segment for each one that was emptied', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
     const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
     const { ask, engine } = filled.subject;
@@ -194,7 +194,7 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(next), contentOf(engine));
   });
 
-  it('gives its space to the reserve before the log, where a kill has left compaction without it', async () => {
+  it('gives its space to the reserve before the log, if a kill has left compaction without one', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
     const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
     for (let key = 0; filled.set(`key ${key}`, 200); key++) await filled.pass(0);
@@ -206,7 +206,7 @@ describe('a full disk', () => {
     await next.awaitRoom();
   });
 
-  it('makes no segment of the space that compaction frees before the reserve is whole again', async () => {
+  it('creates no segment from space that compaction frees until the reserve is complete again', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
     const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
     await filled.fillEvenly();
@@ -224,7 +224,7 @@ describe('a full disk', () => {
     assert.equal(storage.bytes(RESERVE).length, LOG_ONLY.segmentBytes);
   });
 
-  it('gives segments that are ready to the reserve when another program has taken its space', async () => {
+  it('gives prepared segments to the reserve if another program has used its space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
     const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
     await filled.fillEvenly();
@@ -237,7 +237,7 @@ describe('a full disk', () => {
     assert.equal(storage.bytes(RESERVE).length, LOG_ONLY.segmentBytes);
   });
 
-  it('continues a pass that began long ago without a pause as long as that', async () => {
+  it('continues a pass that started long ago without an equally long pause', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
     const options = { ...LOG_ONLY, sync: 'always' } as const;
     const filled = new Filled(await openPersistent(storage, options), new Random(1));
@@ -253,7 +253,7 @@ describe('a full disk', () => {
     await filled.awaitRoom();
   });
 
-  it('keeps no file of a snapshot that there is no room to name', async () => {
+  it('retains no file of a snapshot that the manifest has no room to name', async () => {
     class WithoutManifests extends MemoryStorage {
       isOn = false;
       override create(name: string): Promise<StoredFile> {
@@ -273,7 +273,7 @@ describe('a full disk', () => {
     assert.deepEqual(await segmentNames(storage, SNAPSHOT), []);
   });
 
-  it('is won back with a part of the reserve, too', async () => {
+  it('is also freed with a part of the reserve', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
     const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
     await filled.fill(500);
@@ -284,7 +284,7 @@ describe('a full disk', () => {
     await next.awaitRoom();
   });
 
-  it('begins its log before any later segment, so that each has a lower number than the next', async () => {
+  it('starts its log before any later segment, so that each has a lower number than the next', async () => {
     for (let count = 1; count <= 60; count += 10) {
       const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
       const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
@@ -303,7 +303,7 @@ describe('a full disk', () => {
     }
   });
 
-  it('is compacted on a member that has no room to begin its log, which then takes writes', async () => {
+  it('is compacted on a member that has no room to start its log, which then accepts writes', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
     const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
     await filled.fill(700);

@@ -1,9 +1,9 @@
 /**
- * Copies the data of one moment into another directory while the member serves requests. The moment
- * is a position in the log: the backup contains the manifest's snapshot and the log up to that
- * position, regardless of later writes. Segments of the log are append-only, so they can be copied
- * afterwards. The caller that chooses the position prevents their removal and rewriting until the
- * backup has ended.
+ * Copies the data as of one point in time to another directory while the member serves requests.
+ * The point in time is a position in the log: the backup contains the manifest's snapshot and the
+ * log up to that position, regardless of later writes. Segments of the log are append-only, so they
+ * can be copied afterwards. The caller that chooses the position prevents their removal and
+ * rewriting until the backup has ended.
  *
  * The copy verifies every record's checksum, so that damage is never copied unnoticed. Then each
  * file is synced, read back and compared. The checked file `backup` lists all files with their
@@ -45,7 +45,7 @@ const STEP_MS = 0.25;
 const RECORDS_PER_LOOK = 64;
 const PIECE_BYTES = 262_144;
 
-/** The data of one moment. */
+/** The data as of one point in time. */
 export interface Cut {
   readonly manifest: Manifest;
   readonly member: MemberValues;

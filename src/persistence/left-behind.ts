@@ -29,7 +29,9 @@ export class LeftBehind {
     }
   }
 
-  /** Called when there are dead records that cannot be listed. */
+  /**
+   * Stops listing, after which every removal is retained. Called if dead records cannot be listed.
+   */
   giveUp(): void {
     this.#isComplete = false;
     this.#things.clear();

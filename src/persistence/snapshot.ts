@@ -1,7 +1,8 @@
 /**
  * A snapshot: all stored data, written partition by partition while the member serves requests.
  * Each partition starts with the sequence at which its visit started; the log's later records are
- * replayed over it. So the snapshot does not have to represent a single moment, and does not.
+ * replayed over it. So the snapshot does not have to represent a single point in time, and does
+ * not.
  *
  * The visit proceeds in small steps, and the event loop runs between them: a step ends when it has
  * gathered enough bytes or used up its time. The parts are segments; the last record of each is a
