@@ -2,11 +2,11 @@
  * What happens to a member's persistence: lines of its log, and answers that may leave, or must not any more.
  */
 import type { ResponseSender } from './http/response-delay.ts';
-import type { Start } from './persistence/awaited-start.ts';
 import type { Finding } from './persistence/findings.ts';
 import type { ForcedStart } from './persistence/forced-start.ts';
 import type { Opened } from './persistence/persistence.ts';
 import type { RecoveryProgress } from './persistence/recovery.ts';
+import type { Start } from './persistence/start-after-damage.ts';
 import { isFullDisk } from './persistence/storage.ts';
 import type { Log } from './telemetry/log.ts';
 

@@ -33,7 +33,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   ],
   // Each runs long: the start of its process is little beside it, and another group runs meanwhile.
   'persistence-crash': ['persistence/crash.spec.ts'],
-  'persistence-disk-trouble': ['persistence/disk-trouble.spec.ts'],
+  'persistence-disk-faults': ['persistence/disk-faults.spec.ts'],
   'persistence-forced-start': ['persistence/forced-start.spec.ts'],
   'persistence-memory': ['persistence/memory.spec.ts'],
   'persistence-recovery': ['persistence/recovery.spec.ts'],

@@ -1,4 +1,7 @@
-/** CRC-32C, compared with the examples of RFC 3720, appendix B.4, and with its definition, bit by bit. */
+/**
+ * CRC-32C, compared with the examples of RFC 3720, appendix B.4, and with its definition, bit by
+ * bit.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';

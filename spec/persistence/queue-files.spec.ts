@@ -8,7 +8,11 @@ import { Random } from '../../bench/harness.ts';
 import type { KeptQueue, KeptQueues } from '../../src/engine/kept-queues.ts';
 import { DamagedData } from '../../src/persistence/damage.ts';
 import { MARKS, readMarks, writeMarks } from '../../src/persistence/marks-file.ts';
-import { parseWaitingName, readWaiting, writeWaiting } from '../../src/persistence/waiting-file.ts';
+import {
+  parseWaitingName,
+  readWaiting,
+  writeWaiting,
+} from '../../src/persistence/wan-queue-file.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FailingStorage } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';

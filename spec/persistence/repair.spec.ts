@@ -172,7 +172,9 @@ describe('repair', () => {
     return { files, name, known: new Set(history.map(described)) };
   }
 
-  /** The value of the second of three records contains bytes that would be a record in their place. */
+  /**
+   * The value of the second of three records contains bytes that would be a record in their place.
+   */
   async function withForged() {
     const page = new Page(1024);
     const mutation = new Mutation();

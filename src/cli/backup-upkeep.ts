@@ -6,7 +6,7 @@ import {
   type KeptBackups,
   listBackups,
   removeBackup,
-} from '../persistence/kept-backups.ts';
+} from '../persistence/backup-retention.ts';
 import { verifyBackup } from '../persistence/restore.ts';
 import { openToRead } from './data-directories.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';

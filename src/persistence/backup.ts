@@ -10,7 +10,7 @@
  * CRC-32 and is written last: a directory without it is not a backup. A directory with it is also a
  * valid data directory.
  *
- * The queues of WAN publishers are not copied (marks-file.ts, waiting-file.ts) and start empty in
+ * The queues of WAN publishers are not copied (marks-file.ts, wan-queue-file.ts) and start empty in
  * the copy.
  *
  * The work is split into short steps, and the event loop runs between them.
@@ -19,8 +19,9 @@ import { crc32 } from 'node:zlib';
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { writeCheckedFile } from './checked-file.ts';
+import { sealAt } from './control-records.ts';
 import { DamagedData } from './damage.ts';
-import type { LogPlace } from './log-place.ts';
+import type { LogPlace } from './log-position.ts';
 import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
 import { MEMBER, type MemberValues } from './member-file.ts';
 import { checkRecord, SEAL, typeAt } from './record-codec.ts';
@@ -32,7 +33,6 @@ import {
   segmentHeader,
   segmentName,
 } from './segment.ts';
-import { sealAt } from './segment-notes.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 import { writeWhole } from './whole-file.ts';

@@ -7,8 +7,8 @@
  *
  * A removal is retained while an earlier segment or the snapshot may have a record that it removes.
  * Other removals are dropped as well: by then, every dead record from before the pass has been
- * dropped or is listed (left-behind.ts). A removal whose tombstone is stored is retained. So is a
- * change that may be waiting in a persistent queue (../engine/kept-queues.ts), except a value
+ * dropped or is listed (dead-record-hashes.ts). A removal whose tombstone is stored is retained. So
+ * is a change that may be waiting in a persistent queue (../engine/kept-queues.ts), except a value
  * without a lifetime, because a later change of its key is also waiting.
  *
  * Each step rewrites one group into the blocks of the reserve file, then refills the reserve before
@@ -20,7 +20,8 @@ import type { KeptQueues } from '../engine/kept-queues.ts';
 import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
-import { hashOfName, hashOfThing, LeftBehind } from './left-behind.ts';
+import { SURE, sealAt, writeNote } from './control-records.ts';
+import { hashOfName, hashOfThing, LeftBehind } from './dead-record-hashes.ts';
 import { Page } from './page.ts';
 import {
   checkRecord,
@@ -44,7 +45,6 @@ import {
   segmentName,
   segmentSeed,
 } from './segment.ts';
-import { SURE, sealAt, writeNote } from './segment-notes.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 import type { WholeFile } from './whole-file.ts';
@@ -93,7 +93,7 @@ interface Group {
   end: number;
   /** Number of the segment after the last one. */
   next: number;
-  /** Hashes of their dead entries and items, in pairs (left-behind.ts). */
+  /** Hashes of their dead entries and items, in pairs (dead-record-hashes.ts). */
   readonly dead: number[];
 }
 

@@ -70,14 +70,18 @@ export class DurableSequences {
   invariants(): void {
     const changed = this.#changed.subarray(0, this.#changedCount);
     assert.equal(new Set(changed).size, this.#changedCount, 'changed partitions are unique');
-    for (const partition of changed) assert.equal(this.#isChanged[partition], 1, 'flag of a changed partition');
+    for (const partition of changed)
+      assert.equal(this.#isChanged[partition], 1, 'flag of a changed partition');
     const count = this.#isChanged.reduce((sum, isChanged) => sum + isChanged, 0);
     assert.equal(count, this.#changedCount, 'changed partitions');
     const waiting = new Set([...changed, ...this.#syncing.subarray(0, this.#syncingCount)]);
     for (const [partition, durable] of this.#durable.entries()) {
       const isDurable = durable === Number.POSITIVE_INFINITY;
       assert.equal(isDurable, !waiting.has(partition), 'a changed partition is not durable');
-      assert.ok(isDurable || durable < this.#last[partition]!, 'the durable sequence is lower than the last');
+      assert.ok(
+        isDurable || durable < this.#last[partition]!,
+        'the durable sequence is lower than the last',
+      );
     }
   }
 

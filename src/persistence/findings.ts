@@ -3,7 +3,7 @@
  * damage.
  */
 import { isBefore } from './log-end-file.ts';
-import type { LogPlace } from './log-place.ts';
+import type { LogPlace } from './log-position.ts';
 import { describeRecord, type Gap } from './record-scan.ts';
 import type { ReadSegment } from './segment-reader.ts';
 

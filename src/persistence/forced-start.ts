@@ -23,7 +23,7 @@ import { SalvagedLog, type SalvageTarget } from './salvaged-segments.ts';
 import { parseSegmentName, type SegmentId, segmentIn } from './segment.ts';
 import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName } from './waiting-file.ts';
+import { parseWaitingName } from './wan-queue-file.ts';
 import { writeWhole } from './whole-file.ts';
 
 /** Suffix of the names of new segments until they are valid. */

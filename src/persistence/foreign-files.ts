@@ -18,7 +18,7 @@ import { MEMBER } from './member-file.ts';
 import { RESERVE } from './reserve.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName } from './waiting-file.ts';
+import { parseWaitingName } from './wan-queue-file.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAMES: ReadonlySet<string> = new Set([

@@ -18,7 +18,7 @@ import { LOG, parseSegmentName, type SegmentId, SNAPSHOT, segmentIn } from './se
 import type { SegmentSupply } from './segment-supply.ts';
 import { Snapshot } from './snapshot.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName, waitingIn } from './waiting-file.ts';
+import { parseWaitingName, waitingIn } from './wan-queue-file.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
 
 /** Delay before a failed task is retried, in ms. */

@@ -25,7 +25,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { DATA_FORMAT } from './data-format.ts';
-import type { LogPlace } from './log-place.ts';
+import type { LogPlace } from './log-position.ts';
 import type { Manifest } from './manifest.ts';
 import { Page } from './page.ts';
 import { LOG, segmentName } from './segment.ts';

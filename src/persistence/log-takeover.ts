@@ -8,12 +8,12 @@
  * power loss counts as the torn end of the log.
  */
 
-import type { LogPlace } from './log-place.ts';
+import { START, SURE, writeNote } from './control-records.ts';
+import type { LogPlace } from './log-position.ts';
 import { Page } from './page.ts';
 import { NOTE_BYTES, SEAL } from './record-codec.ts';
 import type { Recovered } from './recovery.ts';
 import { LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
-import { START, SURE, writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 
 /** Bytes of a segment that are retained after the end of the log, for two SEALs. */

@@ -4,7 +4,7 @@
  */
 import { InTurn } from '../base/in-turn.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
-import type { LogPlace } from './log-place.ts';
+import type { LogPlace } from './log-position.ts';
 import type { Storage } from './storage.ts';
 
 export const MANIFEST = 'manifest';
@@ -52,7 +52,7 @@ export interface SnapshotFiles {
   readonly parts: number;
   /** Bytes of all parts. */
   readonly bytes: number;
-  /** Whether the snapshot has a WAN queue file (waiting-file.ts). */
+  /** Whether the snapshot has a WAN queue file (wan-queue-file.ts). */
   readonly hasWaiting?: boolean;
 }
 

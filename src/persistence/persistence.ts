@@ -10,8 +10,8 @@
  * Recovery only reads: a start that refuses the data changes nothing. Each later step is durable
  * before the next, so that a crash between any two leaves a directory that recovers to the same
  * data. The new segment is valid once the manifest is written: if an earlier step fails, it can be
- * removed again (segment-notes.ts). If the disk is too full for a step, the engine serves reads and
- * refuses mutations until there is room.
+ * removed again (control-records.ts). If the disk is too full for a step, the engine serves reads
+ * and refuses mutations until there is room.
  *
  * A snapshot is written when the log has grown by the size of the last snapshot, and at least by a
  * minimum. Then the log is synced, the manifest is updated to name both, and older files are
@@ -33,11 +33,11 @@ import { finishForcedStart } from './forced-start.ts';
 import { checkAllAreFiles, foreignFiles, isUnfinished } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { LogEndFile } from './log-end-file.ts';
-import type { LogPlace } from './log-place.ts';
+import type { LogPlace } from './log-position.ts';
 import { cutBehindSeal, cutTail, leadOn, syncRecovered } from './log-takeover.ts';
 import { ManifestFile } from './manifest.ts';
 import { UNSYNCED_MARKS } from './marks-file.ts';
-import { MarksKeeper } from './marks-keeper.ts';
+import { MarksKeeper } from './marks-writer.ts';
 import { MemberFile } from './member-file.ts';
 import { isStaleOfQueues } from './queue-restore.ts';
 import type { Recovered, RecoveryProgress } from './recovery.ts';
@@ -47,7 +47,7 @@ import type { LogSegment } from './segment-maker.ts';
 import { SegmentSupply, segmentBytesFor } from './segment-supply.ts';
 import { setStaleAside } from './stale-data.ts';
 import { isFullDisk, type Storage } from './storage.ts';
-import { parseWaitingName, waitingIn } from './waiting-file.ts';
+import { parseWaitingName, waitingIn } from './wan-queue-file.ts';
 import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
 /**

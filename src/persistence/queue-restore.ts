@@ -8,7 +8,7 @@ import { DamagedData } from './damage.ts';
 import type { Manifest } from './manifest.ts';
 import { MARKS, type Marks, readMarks, readUnsyncedMarks, UNSYNCED_MARKS } from './marks-file.ts';
 import type { Storage } from './storage.ts';
-import { readWaiting } from './waiting-file.ts';
+import { readWaiting } from './wan-queue-file.ts';
 
 const NONE: Marks = new Map();
 

@@ -28,9 +28,9 @@
  * MARK: everything before the position in the version field (low: offset, high: segment) had been
  * synced when the record was written. SEAL: the last record of a segment; the sequence is the
  * number of the next segment; the low word is 1 if that segment was already durable, 2 if, in
- * addition, a start of a member named it (segment-notes.ts). A SEAL with the sequence 0 is the end
- * of a log: to continue the log, a SEAL with a number is written directly after it. PARTITION, in
- * snapshots: the sequence of that partition when its visit started.
+ * addition, a start of a member named it (control-records.ts). A SEAL with the sequence 0 is the
+ * end of a log: to continue the log, a SEAL with a number is written directly after it. PARTITION,
+ * in snapshots: the sequence of that partition when its visit started.
  *
  * A DELETE or CLEAR with the sequence 0, in snapshots, is a tombstone, which removes nothing: the
  * key is the 16-byte hash by which it is found, and the version contains its time. Without a key it

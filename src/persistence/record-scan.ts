@@ -8,6 +8,7 @@
  * when the correct length is tried.
  */
 import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/mutation.ts';
+import { sealAt } from './control-records.ts';
 import type { Page } from './page.ts';
 import {
   checkRecord,
@@ -21,7 +22,6 @@ import {
   typeAt,
 } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
-import { sealAt } from './segment-notes.ts';
 import type { ReadSegment } from './segment-reader.ts';
 
 /** Time after which the scan yields to the event loop, in ms. */

@@ -10,10 +10,11 @@ import { GridError } from '../base/errors.ts';
 import { APPLIED, EVERY_PARTITION } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
+import { sealAt } from './control-records.ts';
 import { DamagedData, unreadableRecord } from './damage.ts';
-import type { LogPlace } from './log-place.ts';
+import { memoryNeeded } from './insufficient-memory.ts';
+import type { LogPlace } from './log-position.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
-import { memoryNeeded } from './memory-need.ts';
 import type { QueueRestore } from './queue-restore.ts';
 import {
   checkRecord,
@@ -37,7 +38,6 @@ import {
   segmentIn,
   segmentName,
 } from './segment.ts';
-import { sealAt } from './segment-notes.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 import { checkLength, damageIn, hasRecord, tornBytesAt } from './torn-end.ts';

@@ -16,7 +16,7 @@ import { readCheckedFile } from './checked-file.ts';
 import { DamagedData, unreadableRecord, WRONG_FIELDS } from './damage.ts';
 import { type Finding, Findings } from './findings.ts';
 import { isBefore, LOG_END, provenEnd } from './log-end-file.ts';
-import type { LogPlace } from './log-place.ts';
+import type { LogPlace } from './log-position.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
 import { LOST_MEMBER, MEMBER, type MemberValues } from './member-file.ts';
 import { Page } from './page.ts';
@@ -36,7 +36,7 @@ import { HEADER_BYTES, LOG, SNAPSHOT, segmentName } from './segment.ts';
 import { type Candidate, SegmentCandidates } from './segment-candidates.ts';
 import type { ReadSegment } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import { readWaiting } from './waiting-file.ts';
+import { readWaiting } from './wan-queue-file.ts';
 
 export interface SalvageOptions extends Pace {
   readonly source: Storage;

@@ -2,6 +2,8 @@
  * Writes saved records into new segments of a log and of a snapshot. Their checksums are
  * recomputed, as they depend on the number of the segment. Without a target nothing is written.
  */
+
+import { SURE, writeNote } from './control-records.ts';
 import type { Manifest, SnapshotFiles } from './manifest.ts';
 import { Page } from './page.ts';
 import { finish, lengthAt, NOTE_BYTES, SEAL } from './record-codec.ts';
@@ -14,7 +16,6 @@ import {
   segmentName,
   segmentSeed,
 } from './segment.ts';
-import { SURE, writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 import { WholeFile } from './whole-file.ts';
 

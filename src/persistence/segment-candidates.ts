@@ -21,7 +21,7 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName } from './waiting-file.ts';
+import { parseWaitingName } from './wan-queue-file.ts';
 
 /** Files that contain no records and are not foreign. */
 const OTHERS = new Set([

@@ -6,7 +6,7 @@
  *
  * The visit proceeds in small steps, and the event loop runs between them: a step ends when it has
  * gathered enough bytes or used up its time. The parts are segments; the last record of each is a
- * SEAL. After the visit, the WAN queue file is written (waiting-file.ts), because the log that
+ * SEAL. After the visit, the WAN queue file is written (wan-queue-file.ts), because the log that
  * contains the waiting changes is removed once the snapshot is complete.
  */
 import type { Clock } from '../base/clock.ts';
@@ -19,13 +19,13 @@ import {
   VisitCursor,
 } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
+import { writeNote } from './control-records.ts';
 import type { SnapshotFiles } from './manifest.ts';
 import { Page } from './page.ts';
 import { NOTE_BYTES, PARTITION, recordBytes, SEAL, writeMutation } from './record-codec.ts';
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
-import { writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
-import { waitingName, writeWaiting } from './waiting-file.ts';
+import { waitingName, writeWaiting } from './wan-queue-file.ts';
 import { WholeFile } from './whole-file.ts';
 
 /** Maximum number of entries and items per visit: enough to be fast, few enough to stop in time. */

@@ -12,7 +12,7 @@
  */
 import { DamagedData } from './damage.ts';
 import { isBefore, provenEnd } from './log-end-file.ts';
-import type { LogPlace } from './log-place.ts';
+import type { LogPlace } from './log-position.ts';
 import type { Manifest } from './manifest.ts';
 import { checkRecord, highAt, lowAt, MARK, typeAt } from './record-codec.ts';
 import { HEADER_BYTES, type SegmentId, segmentName } from './segment.ts';

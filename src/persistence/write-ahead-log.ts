@@ -31,15 +31,15 @@ import {
   type Veto,
 } from '../engine/mutation-sink.ts';
 import { SummedMemory } from './checksum.ts';
+import { SURE, UNSURE, writeNote } from './control-records.ts';
 import { DurableSequences } from './durable-sequences.ts';
 import type { LogEndFile } from './log-end-file.ts';
 import type { LogObserver } from './log-observer.ts';
-import type { LogPlace } from './log-place.ts';
+import type { LogPlace } from './log-position.ts';
 import { Page } from './page.ts';
 import { MARK, NOTE_BYTES, recordBytes, SEAL, writeMutation } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
 import type { LogSegment } from './segment-maker.ts';
-import { SURE, UNSURE, writeNote } from './segment-notes.ts';
 import type { SegmentSupply } from './segment-supply.ts';
 import { isFullDisk, type StoredFile } from './storage.ts';
 

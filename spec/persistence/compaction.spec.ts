@@ -113,7 +113,9 @@ class Filled {
     clock.endTurn();
   }
 
-  /** The storage after a kill, with only so much room beside the files that the next start keeps. */
+  /**
+   * The storage after a kill, with only so much room beside the files that the next start keeps.
+   */
   async killFull(storage: MemoryStorage, freeBytes: number): Promise<MemoryStorage> {
     const { segment } = this.subject.persistence.log;
     const killed = storage.afterKill();

@@ -1,3 +1,3 @@
 import { runGroup } from './groups.ts';
 
-runGroup('persistence-disk-trouble');
+runGroup('persistence-disk-faults');
