@@ -73,7 +73,7 @@ async function measurePauses(harness: Harness, directory: string, entries: numbe
   const target = new FileStorage(join(directory, 'backup'));
   const random = harness.random();
   let isDone = false;
-  const cut = await persistence.keepFiles();
+  const cut = await persistence.retainFiles();
   const wanted = contentOf(engine);
   const from = performance.now();
   const backing = new Backup(storage, target, cut, clock).write().finally(() => {
@@ -101,7 +101,7 @@ async function measurePauses(harness: Harness, directory: string, entries: numbe
   );
   const elsewhere = new FileStorage(join(directory, 'restored'));
   await restore(target, elsewhere);
-  const restored = await open(elsewhere.place, segmentBytes);
+  const restored = await open(elsewhere.path, segmentBytes);
   const found = contentOf(restored.engine);
   await restored.persistence.close();
   restored.engine.close();

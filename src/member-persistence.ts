@@ -20,7 +20,7 @@ import { directoryFault } from './persistence/directory-fault.ts';
 import { FileStorage } from './persistence/file-storage.ts';
 import type { MemberValues } from './persistence/member-file.ts';
 import { Persistence } from './persistence/persistence.ts';
-import { AwaitedStart, type Start } from './persistence/start-after-damage.ts';
+import { type Start, StartAfterDamage } from './persistence/start-after-damage.ts';
 import type { Storage } from './persistence/storage.ts';
 import type { BackupMade, Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
@@ -33,7 +33,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   readonly #clock: Clock;
   readonly #persistence: Persistence;
   readonly #backups: Backups;
-  readonly #start: AwaitedStart;
+  readonly #start: StartAfterDamage;
   /** The remedies for damaged data, as the end of a message. */
   readonly #repairCalls: string;
   /** Whether an operator can ask for a forced start through REST. */
@@ -76,7 +76,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     this.#repairCalls =
       `; the member stays in recovery until ${allowed.join(' or ')}; \`gridnode repair --data-dir ` +
       'DIR` tells what is damaged and saves the rest elsewhere';
-    this.#start = new AwaitedStart({
+    this.#start = new StartAfterDamage({
       ...{ storage, clock, partitionCount, policy, allowed },
       onFinding: (finding) => this.#events.onFinding(finding),
       onForced: (start, forced) => this.#events.onForced(start, forced),
@@ -129,7 +129,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
 
   /** Resolves once the queues, as they are now, would survive a crash. Rejects with the disk's error. */
   async keepQueues(): Promise<void> {
-    await this.#persistence.keepMarks();
+    await this.#persistence.storeMarks();
   }
 
   /** Empties a queue, durably. Rejects with the disk's error, and the queue is as before. */
@@ -194,7 +194,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     let timer: Timer | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = this.#clock.after(seconds * 1000, () => {
-        const directory = this.#persistence.storage.place;
+        const directory = this.#persistence.storage.path;
         this.#isLate = true;
         reject(new GridError('DATA_TIMEOUT', { directory, seconds, setting: pathOf(key) }));
       });
@@ -209,7 +209,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   #startError(error: unknown): unknown {
     this.#start.end(error as Error);
     if (error instanceof GridError || !(error instanceof Error && 'syscall' in error)) return error;
-    const directory = this.#persistence.storage.place;
+    const directory = this.#persistence.storage.path;
     const reason = error.message;
     return new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
   }

@@ -114,8 +114,8 @@ test('prune leaves directories that are under way, in use, damaged or foreign', 
   make('backup-12', 'ann', '2025-01-01T00:00:00.000Z');
   const underWay = new DirectoryLock(join(backups, 'backup-6.tmp'));
   const used = new DirectoryLock(join(backups, 'backup-12'));
-  await underWay.take();
-  await used.take();
+  await underWay.acquire();
+  await used.acquire();
   try {
     const pruned = await run('prune', '--keep', '1', '--json');
     assert.deepEqual(JSON.parse(pruned.output), {

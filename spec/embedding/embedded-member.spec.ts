@@ -274,7 +274,7 @@ test('a member that cannot start leaves no timer behind', async () => {
   const { port } = listener.address() as AddressInfo;
   const dataDir = newDirectory();
   const lock = new DirectoryLock(dataDir);
-  await lock.take();
+  await lock.acquire();
   const timers = countTimers();
   const inUse = { code: 'EADDRINUSE' };
   try {

@@ -17,28 +17,28 @@ async function backUp(content: string, isKept: boolean): Promise<string | undefi
   const file = await directory.storage.create('file');
   await file.write(Buffer.from(content), 0, content.length, 0);
   await file.close();
-  if (isKept) return await directory.keep();
+  if (isKept) return await directory.complete();
   await directory.discard();
   return undefined;
 }
 
 describe('BackupDirectory', () => {
   it('is independent of others that are created, completed and discarded at the same time', async () => {
-    const kept = new Map<string, string>();
+    const completed = new Map<string, string>();
     const members = Array.from({ length: MEMBERS }, async (_, member) => {
       for (let count = 0; count < BACKUPS; count++) {
         const content = `backup ${count} of member ${member}`;
         const path = await backUp(content, count % 5 !== 0);
-        if (path !== undefined) kept.set(path, content);
+        if (path !== undefined) completed.set(path, content);
       }
     });
     await Promise.all(members);
-    assert.equal(kept.size, MEMBERS * BACKUPS * 0.8);
-    for (const [path, content] of kept) {
+    assert.equal(completed.size, MEMBERS * BACKUPS * 0.8);
+    for (const [path, content] of completed) {
       assert.equal(readFileSync(join(path, 'file'), 'latin1'), content);
       assert.deepEqual(readdirSync(path), ['file']);
     }
-    assert.equal(readdirSync(parent).length, kept.size, 'nothing else is left');
+    assert.equal(readdirSync(parent).length, completed.size, 'nothing else is left');
   });
 
   it('removes an incomplete backup whose process has ended', async () => {

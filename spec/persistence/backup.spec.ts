@@ -71,15 +71,18 @@ describe('a backup', () => {
         new MemoryStorage(new Random(seed)),
         new MemoryStorage(new Random(seed)),
       ];
-      const { persistence, engine, clock, history, beside, told, quiet } = await open(source, seed);
+      const { persistence, engine, clock, history, beside, events, quiet } = await open(
+        source,
+        seed,
+      );
       const moment = momentOf(persistence, () => history.length);
-      const backing = persistence.keepFiles().then(async (cut) => {
+      const backing = persistence.retainFiles().then(async (cut) => {
         return await new Backup(source, target, cut, clock).write();
       });
-      const before = told.length;
+      const before = events.length;
       await beside(backing, target);
       persistence.releaseFiles();
-      snapshots += told.slice(before).filter((each) => each === 'snapshot').length;
+      snapshots += events.slice(before).filter((each) => each === 'snapshot').length;
       const restored = await contentAfter(target);
       assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)), `seed ${seed}`);
       await quiet();
@@ -93,10 +96,10 @@ describe('a backup', () => {
       new MemoryStorage(new Random(1), 'boot', 60_000),
       new MemoryStorage(new Random(1)),
     ];
-    const { persistence, ask, clock, history, told, quiet } = await openFull(source);
+    const { persistence, ask, clock, history, events, quiet } = await openFull(source);
     const moment = momentOf(persistence, () => history.length);
     let list: BackupList | undefined;
-    void persistence.keepFiles().then(async (cut) => {
+    void persistence.retainFiles().then(async (cut) => {
       list = await new Backup(source, target, cut, clock).write();
     });
     for (let key = 0; list === undefined; key++) {
@@ -105,14 +108,14 @@ describe('a backup', () => {
       await quiet();
       target.pump();
       await new Promise((resolve) => setImmediate(resolve));
-      assert.ok(!told.includes('compacted'), 'what is being copied stays as it is');
+      assert.ok(!events.includes('compacted'), 'what is being copied stays as it is');
     }
     persistence.releaseFiles();
     for (let count = 0; count < 20; count++) {
       clock.advance(5000);
       await quiet();
     }
-    assert.ok(told.includes('compacted'));
+    assert.ok(events.includes('compacted'));
     const restored = await contentAfter(target);
     assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)));
   });
@@ -121,7 +124,7 @@ describe('a backup', () => {
     const history: Mutation[] = [];
     const sinks = [new RecordingSink((mutation) => history.push(mutation))];
     const subject = await openPersistent(source, { sinks, snapshotBytesMin: 1e9 });
-    for (let key = 0; !subject.told.includes('refusing'); key++) {
+    for (let key = 0; !subject.events.includes('refusing'); key++) {
       subject.ask.set('m', `key ${key}`, Buffer.alloc(200));
       await subject.quiet();
     }
@@ -131,7 +134,7 @@ describe('a backup', () => {
   it('fails if a record of the source is damaged', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, clock, beside } = await open(source, 1);
-    const cut = await beside(persistence.keepFiles());
+    const cut = await beside(persistence.retainFiles());
     const name = `log-${String(cut.manifest.firstSegment).padStart(10, '0')}`;
     const bytes = source.bytes(name);
     bytes[100] = (bytes[100] ?? 0) ^ 1;
@@ -145,7 +148,7 @@ describe('a backup that is not completed', () => {
   it('is not accepted as complete, whichever call failed, and the member continues', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, engine, clock, beside } = await open(source, 5);
-    const cut = await beside(persistence.keepFiles());
+    const cut = await beside(persistence.retainFiles());
     const run = async (failAt: number, code: string) => {
       const memory = new MemoryStorage(new Random(1));
       const target = new FailingStorage(memory);
@@ -173,7 +176,7 @@ describe('a backup that is not completed', () => {
   it('does not exist if it was interrupted', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, clock, beside } = await open(source, 6);
-    const cut = await beside(persistence.keepFiles());
+    const cut = await beside(persistence.retainFiles());
     for (let pumps = 0, isWhole = false; !isWhole; pumps += STEP) {
       const target = new MemoryStorage(new Random(pumps + 1));
       const backup = new Backup(source, target, cut, clock);
@@ -201,7 +204,7 @@ describe('restore', () => {
     const { persistence, engine, clock, beside } = await open(source, 8);
     const target = new MemoryStorage(new Random(1));
     const content = momentOf(persistence, () => contentOf(engine));
-    const backing = persistence.keepFiles().then(async (cut) => {
+    const backing = persistence.retainFiles().then(async (cut) => {
       await new Backup(source, target, cut, clock).write();
     });
     await beside(backing, target);

@@ -72,7 +72,7 @@ class Filled {
       const isTaken = this.set('probe', 100);
       await this.pass(0);
       if (isTaken) return ms;
-      assert.ok(ms < PATIENCE_MS, `refused, with ${this.liveBytes} live: ${this.subject.told}`);
+      assert.ok(ms < PATIENCE_MS, `refused, with ${this.liveBytes} live: ${this.subject.events}`);
       await this.pass(100);
     }
   }
@@ -271,7 +271,7 @@ describe('a full disk', () => {
       filled.set(`key ${key}`, LONG);
       await filled.pass(0);
     }
-    assert.ok(filled.subject.told.includes('snapshot failed'));
+    assert.ok(filled.subject.events.includes('snapshot failed'));
     assert.deepEqual(await segmentNames(storage, SNAPSHOT), []);
   });
 

@@ -27,7 +27,7 @@ async function subject(sync: SyncMode) {
 for (const sync of ['always', 'interval', 'never'] as const) {
   describe(`a write that finds no space, with sync ${sync}`, () => {
     it('uses that of a prepared segment or the reserve, and further writes are refused', async () => {
-      const { storage, ask, engine, persistence, clock, told, quiet } = await subject(sync);
+      const { storage, ask, engine, persistence, clock, events, quiet } = await subject(sync);
       storage.isFullForWrites = true;
       const { outcome, partition, sequence } = ask.set('m', 'k', VALUE);
       assert.equal(outcome, APPLIED);
@@ -39,7 +39,7 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       assert.equal(persistence.log.failure, undefined);
       assert.equal(engine.delays(partition, sequence), false);
       assert.equal(persistence.log.delaysAll, false);
-      assert.ok(told.length === 0 || told[0] === 'refusing', told.join());
+      assert.ok(events.length === 0 || events[0] === 'refusing', events.join());
       for (let second = 0; second < 5; second++) {
         clock.advance(1000);
         await quiet();
@@ -51,7 +51,7 @@ for (const sync of ['always', 'interval', 'never'] as const) {
     });
 
     it('is confirmed once there is space, if nothing is left to remove', async () => {
-      const { storage, ask, engine, persistence, clock, told, quiet } = await subject(sync);
+      const { storage, ask, engine, persistence, clock, events, quiet } = await subject(sync);
       const synced = persistence.log.writtenEnd;
       storage.isFullForWrites = true;
       ask.set('m', 'k', VALUE);
@@ -66,14 +66,14 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       await assert.rejects(until(persistence.log.sync(), quiet), { code: 'ENOSPC' });
       clock.advance(3000);
       await quiet();
-      assert.ok(persistence.log.delaysAll && told.includes('refusing'));
+      assert.ok(persistence.log.delaysAll && events.includes('refusing'));
       storage.isFullForWrites = false;
       for (let second = 0; second < 5; second++) {
         clock.advance(1000);
         await quiet();
       }
       assert.equal(persistence.log.delaysAll, false);
-      assert.equal(told.at(-1), 'taking');
+      assert.equal(events.at(-1), 'taking');
       assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
       await until(persistence.log.sync(), quiet);
       const wanted = contentOf(engine);

@@ -124,7 +124,7 @@ class Life {
       return;
     }
     // Only the process ends: all answered changes are there, whatever the mode.
-    this.#promisedToday = Math.max(this.#promisedToday, member.told);
+    this.#promisedToday = Math.max(this.#promisedToday, member.confirmed);
     this.#storage = this.#storage.afterKill();
   }
 
@@ -217,7 +217,7 @@ class Life {
 }
 
 /** A result that was returned, and the part of the history on which it depends. */
-interface Given {
+interface Result {
   readonly partition: number;
   readonly sequences: Float64Array;
   readonly depth: number;
@@ -236,10 +236,10 @@ class Member {
   /** Items that came back, as their clients had gone. */
   returns = 0;
   /** How much of the history a client was told of. */
-  told = 0;
+  confirmed = 0;
   readonly #storage: MemoryStorage;
   readonly #clock: FakeClock;
-  #given: Given[] = [];
+  #results: Result[] = [];
 
   constructor(
     storage: MemoryStorage,
@@ -297,7 +297,7 @@ class Member {
       : 1 + history.findLastIndex((each) => [partition, EVERY_PARTITION].includes(each.partition));
     const sequences =
       partition === EVERY_PARTITION ? this.engine.sequences() : Float64Array.of(seen.sequence);
-    this.#given.push({ partition, sequences, depth, hold, isAwaited });
+    this.#results.push({ partition, sequences, depth, hold, isAwaited });
     this.look();
   }
 
@@ -305,11 +305,11 @@ class Member {
   look(): void {
     this.persistence.log.invariants();
     if (this.#storage.hasCrashed || this.persistence.log.delaysAll) return;
-    this.#given = this.#given.filter((given) => {
-      if (this.#isHeld(given)) return true;
-      const { hold, isAwaited } = given;
+    this.#results = this.#results.filter((result) => {
+      if (this.#isHeld(result)) return true;
+      const { hold, isAwaited } = result;
       if (hold !== NO_HOLD) this.engine.acknowledge(hold, isAwaited, NOBODY);
-      if (hold === NO_HOLD || isAwaited) this.told = Math.max(this.told, given.depth);
+      if (hold === NO_HOLD || isAwaited) this.confirmed = Math.max(this.confirmed, result.depth);
       else this.returns++;
       return false;
     });
@@ -317,10 +317,10 @@ class Member {
 
   /** How much of the history must survive the end of the machine. */
   promised(mode: SyncMode): number {
-    return mode === 'always' ? this.told : 0;
+    return mode === 'always' ? this.confirmed : 0;
   }
 
-  #isHeld({ partition, sequences }: Given): boolean {
+  #isHeld({ partition, sequences }: Result): boolean {
     const { engine } = this;
     if (partition !== EVERY_PARTITION) return engine.delays(partition, sequences[0]!);
     return sequences.some((sequence, each) => engine.delays(each, sequence));

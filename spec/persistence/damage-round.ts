@@ -57,12 +57,12 @@ async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: 
   const options = { segmentBytes: 1024, snapshotBytesMin, sinks };
   const { ask, clock, persistence, quiet } = await openPersistent(storage, options);
   await until(persistence.member.save({ clusterState: 'FROZEN' }), quiet);
-  let [told, synced] = [0, 0];
+  let [confirmed, synced] = [0, 0];
   for (let count = 1 + random.below(150); count > 0; count--) {
     changeAtRandom(ask, random);
     await quiet();
     if (random.below(5) === 0) {
-      told = history.length;
+      confirmed = history.length;
       clock.advance(PROMISED_MS);
       await quiet();
     }
@@ -73,7 +73,7 @@ async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: 
   }
   if (isStopped) await until(persistence.close(), quiet);
   else storage.afterKill();
-  return { history, told, synced };
+  return { history, told: confirmed, synced };
 }
 
 function damageOf(files: Files, random: Random): { what: string; damaged: Files } {

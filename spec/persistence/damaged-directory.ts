@@ -28,12 +28,12 @@ export async function wholeDirectory(isKilled = false): Promise<WholeDirectory> 
   const history: Mutation[] = [];
   const sinks = [new RecordingSink((mutation) => history.push(mutation))];
   const options = { segmentBytes: 1024, snapshotBytesMin: 8192, sinks };
-  const { ask, engine, persistence, quiet, told } = await openPersistent(storage, options);
+  const { ask, engine, persistence, quiet, events } = await openPersistent(storage, options);
   const random = new Random(7);
   for (let more = 30; more > 0; ) {
     changeAtRandom(ask, random);
     await quiet();
-    if (told.includes('snapshot')) more--;
+    if (events.includes('snapshot')) more--;
   }
   await until(persistence.member.save({ clusterState: 'FROZEN' }), quiet);
   if (isKilled) storage.afterKill();
@@ -81,9 +81,9 @@ export function recordsOf(files: Files, name: string): readonly RecordPlace[] {
   bytes.copy(page.bytes);
   const found: RecordPlace[] = [];
   for (let at = HEADER_BYTES; ; ) {
-    const taken = checkRecord(page, at, bytes.length, segmentSeed(id));
-    if (taken === 0 || typeAt(page, at) === SEAL) return found;
+    const paddedLength = checkRecord(page, at, bytes.length, segmentSeed(id));
+    if (paddedLength === 0 || typeAt(page, at) === SEAL) return found;
     found.push({ at, type: typeAt(page, at) });
-    at += taken;
+    at += paddedLength;
   }
 }

@@ -22,7 +22,7 @@ const FEW_KEYS = 8;
 describe('a disk with space', () => {
   it('accepts the writes of one turn, regardless of their number of segments and their length', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot');
-    const { ask, engine, told, quiet } = await openPersistent(storage, LOG_ONLY);
+    const { ask, engine, events, quiet } = await openPersistent(storage, LOG_ONLY);
     for (let count = 0; count < 3; count++) {
       assert.equal(ask.set('m', `long ${count}`, Buffer.alloc(20_000)).outcome, APPLIED);
       for (let key = 0; key < 200; key++) {
@@ -30,7 +30,7 @@ describe('a disk with space', () => {
       }
     }
     await quiet();
-    assert.deepEqual(told, []);
+    assert.deepEqual(events, []);
     const wanted = contentOf(engine);
     const after = await openPersistent(storage.afterKill());
     assert.deepEqual(contentOf(after.engine), wanted);
@@ -41,7 +41,7 @@ describe('a full disk', () => {
   it('refuses a value longer than a segment only while there is no room for it', async () => {
     const long = Buffer.alloc(40_000);
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
-    const { ask, clock, told, quiet } = await openPersistent(storage, LOG_ONLY);
+    const { ask, clock, events, quiet } = await openPersistent(storage, LOG_ONLY);
     await quiet();
     assert.equal(ask.set('m', 'long', long).veto, DISK_FULL);
     await quiet();
@@ -49,7 +49,7 @@ describe('a full disk', () => {
     await quiet();
     clock.advance(1000);
     await quiet();
-    assert.deepEqual(told, ['refusing', 'taking']);
+    assert.deepEqual(events, ['refusing', 'taking']);
     assert.equal(ask.set('m', 'long', long).veto, DISK_FULL);
     await quiet();
     storage.bytesMax = 1_000_000;
@@ -57,18 +57,18 @@ describe('a full disk', () => {
     await quiet();
     assert.equal(ask.set('m', 'long', long).outcome, APPLIED);
     await quiet();
-    assert.deepEqual(told, ['refusing', 'taking', 'refusing', 'taking']);
+    assert.deepEqual(events, ['refusing', 'taking', 'refusing', 'taking']);
   });
 
   it('refuses writes, accepts deletes and polls, and accepts all writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
-    const { ask, engine, clock, told, quiet } = await openPersistent(storage, LOG_ONLY);
+    const { ask, engine, clock, events, quiet } = await openPersistent(storage, LOG_ONLY);
     ask.offer('q', VALUE);
     let count = 0;
     for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
     assert.equal(ask.set('m', 'more', VALUE).veto, DISK_FULL);
     await quiet();
-    assert.deepEqual(told, ['refusing']);
+    assert.deepEqual(events, ['refusing']);
     assert.ok(count > 100, `${count} entries`);
     assert.equal(ask.get('m', 'key 0').outcome, FOUND);
     for (let key = 0; key < 20; key++) assert.equal(ask.delete('m', `key ${key}`).outcome, APPLIED);
@@ -78,7 +78,7 @@ describe('a full disk', () => {
     storage.bytesMax = 1_000_000;
     clock.advance(1000);
     await quiet();
-    assert.deepEqual(told, ['refusing', 'taking']);
+    assert.deepEqual(events, ['refusing', 'taking']);
     assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
     await quiet();
     const wanted = contentOf(engine);
@@ -88,7 +88,7 @@ describe('a full disk', () => {
 
   it('accepts writes again when enough has been deleted, and loses nothing', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 80_000);
-    const { ask, engine, clock, persistence, told, quiet } = await openPersistent(
+    const { ask, engine, clock, persistence, events, quiet } = await openPersistent(
       storage,
       LOG_ONLY,
     );
@@ -105,7 +105,7 @@ describe('a full disk', () => {
       clock.advance(1000);
       await quiet();
     }
-    assert.deepEqual(told, ['refusing', 'taking', 'compacted']);
+    assert.deepEqual(events, ['refusing', 'taking', 'compacted']);
     for (let key = 0; key < 20; key++) {
       assert.equal(ask.set('m', `new ${key}`, VALUE).outcome, APPLIED);
       await quiet();
@@ -124,7 +124,7 @@ describe('a full disk', () => {
     full.bytesMax = 0;
     const after = await openPersistent(full, LOG_ONLY);
     assert.deepEqual(contentOf(after.engine), wanted);
-    assert.deepEqual(after.told, ['refusing']);
+    assert.deepEqual(after.events, ['refusing']);
     assert.ok(after.persistence.log.refusesWrites);
     assert.equal(after.ask.delete('m', 'key 0').veto, DISK_FULL);
     after.clock.advance(5000);
@@ -132,7 +132,7 @@ describe('a full disk', () => {
     full.bytesMax = 100_000;
     after.clock.advance(1000);
     await after.quiet();
-    assert.deepEqual(after.told, ['refusing', 'taking']);
+    assert.deepEqual(after.events, ['refusing', 'taking']);
     assert.equal(after.ask.delete('m', 'key 0').outcome, APPLIED);
     await until(after.persistence.close(), after.quiet);
     const last = await openPersistent(full.afterCrash('next'), LOG_ONLY);

@@ -14,7 +14,7 @@ export interface Failure {
 export type Call = 'create' | 'write' | 'sync' | 'rename' | 'truncate' | 'other';
 
 export class FailingStorage implements Storage {
-  readonly place: string;
+  readonly path: string;
   readonly bootId: string | undefined;
   /** The kinds of all calls, in order. */
   readonly calls: Call[] = [];
@@ -23,7 +23,7 @@ export class FailingStorage implements Storage {
   readonly #storage: Storage;
 
   constructor(storage: Storage) {
-    this.place = storage.place;
+    this.path = storage.path;
     this.bootId = storage.bootId;
     this.#storage = storage;
   }
@@ -32,7 +32,7 @@ export class FailingStorage implements Storage {
   close = (): Promise<void> => this.#storage.close();
   existsNow = (name: string): boolean => this.#storage.existsNow(name);
   list = () => this.#later(() => this.#storage.list());
-  listOthers = () => this.#later(() => this.#storage.listOthers());
+  listNonFiles = () => this.#later(() => this.#storage.listNonFiles());
   rename = (from: string, to: string) =>
     this.#later(() => this.#storage.rename(from, to), 'rename');
   remove = (name: string) => this.#later(() => this.#storage.remove(name));

@@ -31,7 +31,7 @@ type Work = (options: ForcedStartOptions) => Promise<ForcedStart>;
 function optionsFor(storage: ForcedStartOptions['storage'], findings: Finding[] = []) {
   return {
     ...{ storage, partitionCount: PARTITION_COUNT },
-    ...{ now: () => 0, breathe: () => Promise.resolve() },
+    ...{ now: () => 0, yieldToEventLoop: () => Promise.resolve() },
     onFinding: (finding: Finding) => findings.push(finding),
   };
 }

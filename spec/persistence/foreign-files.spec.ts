@@ -81,7 +81,7 @@ test('files with names of segments but without their headers are reported and no
       assert.equal(outcome, APPLIED);
       await subject.quiet();
     }
-    if (start > 0) assert.ok(subject.told.includes('snapshot'), 'older segments were removed');
+    if (start > 0) assert.ok(subject.events.includes('snapshot'), 'older segments were removed');
     for (const name of start > 0 ? all : []) assert.deepEqual(storage.bytes(name), notes, name);
     assert.ok(subject.persistence.log.segment < 1000);
     wanted = contentOf(subject.engine);
@@ -98,7 +98,7 @@ test('a forced start does not move files that are not segments, and repair repor
   for (const name of ['log-2026112618', 'log-2147483647']) storage.put(name, Buffer.from('note'));
   const findings: string[] = [];
   const options = {
-    ...{ partitionCount: PARTITION_COUNT, now: () => 0, breathe: () => Promise.resolve() },
+    ...{ partitionCount: PARTITION_COUNT, now: () => 0, yieldToEventLoop: () => Promise.resolve() },
     onFinding: ({ file, what }: Finding) => findings.push(`${file} ${what}`),
   };
   const go = async (): Promise<void> => {
@@ -106,8 +106,8 @@ test('a forced start does not move files that are not segments, and repair repor
     await new Promise((resolve) => setImmediate(resolve));
   };
   await until(repair({ ...options, source: storage }), go);
-  const told = 'contains neither a segment header nor a record';
-  assert.ok(findings.includes(`log-2026112618 ${told}`), findings.join('\n'));
+  const what = 'contains neither a segment header nor a record';
+  assert.ok(findings.includes(`log-2026112618 ${what}`), findings.join('\n'));
   await until(startPartial({ ...options, storage }), go);
   const { engine, persistence } = await openPersistent(storage);
   assert.ok(contentOf(engine).length > 0);

@@ -71,7 +71,7 @@ describe('the log of a member that has stopped', () => {
       const options = { source, partitionCount: PARTITION_COUNT, now: () => 0 };
       const work = repair({
         ...options,
-        breathe: () => Promise.resolve(),
+        yieldToEventLoop: () => Promise.resolve(),
         onFinding: (finding) => findings.push(finding),
       });
       const { damages } = await until(work, async () => source.pump());
@@ -196,7 +196,7 @@ describe('a file of the member that is missing', () => {
       const findings: string[] = [];
       const forced = work({
         ...{ storage, partitionCount: PARTITION_COUNT, now: () => 0 },
-        breathe: () => Promise.resolve(),
+        yieldToEventLoop: () => Promise.resolve(),
         onFinding: ({ file, what }) => findings.push(`${file} ${what}`),
       });
       await until(forced, async () => {

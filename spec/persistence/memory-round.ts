@@ -68,13 +68,13 @@ class Life {
     let content: readonly string[] = [];
     for (let start = 0; start < STARTS; start++) {
       const subject = await this.#open();
-      const { engine, persistence, quiet, told } = subject;
+      const { engine, persistence, quiet, events } = subject;
       assert.deepEqual(contentOf(engine), content, `start ${start}`);
       this.report.most = Math.max(this.report.most, engine.memoryBytes / this.#bytesMax);
       await this.#work(subject);
       if (this.#random.below(2) === 0) await quiet();
       content = contentOf(engine);
-      this.report.snapshots += told.filter((each) => each === 'snapshot').length;
+      this.report.snapshots += events.filter((each) => each === 'snapshot').length;
       if (this.#random.below(2) === 0) {
         await until(persistence.close(), quiet);
         engine.close();

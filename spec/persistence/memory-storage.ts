@@ -12,7 +12,7 @@
 import type { Random } from '../../bench/harness.ts';
 import type {
   FileIdentity,
-  OtherEntry,
+  NonFileEntry,
   Storage,
   StoredFile,
 } from '../../src/persistence/storage.ts';
@@ -38,7 +38,7 @@ type EntryChange =
 export class Crash extends Error {}
 
 export class MemoryStorage implements Storage {
-  readonly place = '/memory';
+  readonly path = '/memory';
   readonly bootId: string | undefined;
   readonly #random: Random;
   /** The device of its files. A storage with the files of another one has these very files. */
@@ -149,7 +149,7 @@ export class MemoryStorage implements Storage {
     return this.#later(() => [...this.#entries.keys()].filter((name) => !name.includes('/')));
   }
 
-  listOthers(): Promise<readonly OtherEntry[]> {
+  listNonFiles(): Promise<readonly NonFileEntry[]> {
     return this.#later(() => []);
   }
 

@@ -40,9 +40,9 @@ async function made(options: object = LOG_ONLY) {
 async function replayed(storage: MemoryStorage): Promise<string[]> {
   const sink = new RecordingSink();
   const { persistence, quiet } = await openPersistent(storage, { ...LOG_ONLY, sinks: [sink] });
-  const told = sink.records.filter(({ origin }) => origin === FROM_REPLAY).map(shown);
+  const changes = sink.records.filter(({ origin }) => origin === FROM_REPLAY).map(shown);
   await until(persistence.close(), quiet);
-  return told;
+  return changes;
 }
 
 function shown({ operation, version, path }: Mutation): string {
@@ -59,10 +59,10 @@ describe('the paths of changes', () => {
     const { storage, recorded, persistence, quiet } = await made();
     await until(persistence.close(), quiet);
     assert.ok(checkPaths(await filesOf(storage)) > 100);
-    const told = new Set(recorded.map(shown));
+    const expected = new Set(recorded.map(shown));
     const again = await replayed(storage.afterKill());
     assert.ok(again.length > 100);
-    for (const each of again) assert.ok(told.has(each), each);
+    for (const each of again) assert.ok(expected.has(each), each);
   });
 
   it('are not passed for changes of clients after a replay', async () => {
@@ -79,8 +79,8 @@ describe('the paths of changes', () => {
   });
 
   it('are not in snapshots, but in the log after them', async () => {
-    const { storage, told, engine, quiet, persistence } = await made({ snapshotBytesMin: 8192 });
-    assert.ok(told.includes('snapshot'));
+    const { storage, events, engine, quiet, persistence } = await made({ snapshotBytesMin: 8192 });
+    assert.ok(events.includes('snapshot'));
     await until(persistence.close(), quiet);
     const files = await filesOf(storage);
     assert.ok([...files.keys()].some((name) => name.startsWith('snapshot-')));
@@ -93,9 +93,9 @@ describe('the paths of changes', () => {
     const storage = new MemoryStorage(new Random(6), 'boot', DISK_BYTES);
     const sinksBefore = [new PathSink()];
     const subject = await openPersistent(storage, { ...LOG_ONLY, sinksBefore });
-    const { ask, told, clock, quiet } = subject;
+    const { ask, events, clock, quiet } = subject;
     const random = new Random(7);
-    for (let count = 0; !told.includes('compacted'); count++) {
+    for (let count = 0; !events.includes('compacted'); count++) {
       assert.ok(count < 5000);
       ask.set('m', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
       clock.advance(10);
@@ -115,7 +115,7 @@ describe('the paths of changes', () => {
       await pumping(storage, backup, target, saved);
     };
     const backing = persistence
-      .keepFiles()
+      .retainFiles()
       .then((cut) => new Backup(storage, backup, cut, clock).write());
     await until(backing, pump);
     persistence.releaseFiles();
@@ -123,7 +123,7 @@ describe('the paths of changes', () => {
     assert.ok(count > 100);
     await until(restore(backup, target), pump);
     assert.equal(checkPaths(await filesOf(target)), count);
-    const pace = { now: () => 0, breathe: () => Promise.resolve(), onFinding: () => {} };
+    const pace = { now: () => 0, yieldToEventLoop: () => Promise.resolve(), onFinding: () => {} };
     const options = { source: target, partitionCount: PARTITION_COUNT, ...pace };
     const { damages } = await until(repair(options, saved), pump);
     assert.equal(damages, 0);

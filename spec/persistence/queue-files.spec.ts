@@ -9,9 +9,9 @@ import type { KeptQueue, KeptQueues } from '../../src/engine/kept-queues.ts';
 import { DamagedData } from '../../src/persistence/damage.ts';
 import { MARKS, readMarks, writeMarks } from '../../src/persistence/marks-file.ts';
 import {
-  parseWaitingName,
-  readWaiting,
-  writeWaiting,
+  parseQueueFileName,
+  readQueueFile,
+  writeQueueFile,
 } from '../../src/persistence/wan-queue-file.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FailingStorage } from './failing-storage.ts';
@@ -83,9 +83,9 @@ async function written(queues: KeptQueues, room = Number.POSITIVE_INFINITY) {
   const { memory, clock, go } = subject();
   let calls = 0;
   const sequences = () => Float64Array.of(10 + calls, 20 + calls, 30 + calls++);
-  const mayTake = async (bytes: number) => bytes <= room;
-  const parts = { storage: memory, clock, queues, sequences, mayTake };
-  return { memory, go, bytes: await until(writeWaiting(parts, 7), go) };
+  const mayWrite = async (bytes: number) => bytes <= room;
+  const parts = { storage: memory, clock, queues, sequences, mayWrite };
+  return { memory, go, bytes: await until(writeQueueFile(parts, 7), go) };
 }
 
 async function read(memory: MemoryStorage, go: () => Promise<void>) {
@@ -98,7 +98,7 @@ async function read(memory: MemoryStorage, go: () => Promise<void>) {
     },
     onCut: (upTo: Float64Array) => found.push(`up to ${upTo.join()}`),
   };
-  await until(readWaiting(memory, 7, PARTITIONS, reader), go);
+  await until(readQueueFile(memory, 7, PARTITIONS, reader), go);
   return found;
 }
 
@@ -139,9 +139,9 @@ describe('the file of marks', () => {
 
 describe('the WAN queue file', () => {
   it('has the name of its snapshot', () => {
-    assert.equal(parseWaitingName(WAITING), 7);
+    assert.equal(parseQueueFileName(WAITING), 7);
     for (const name of ['wan-7', 'wan-marks', `${WAITING}.tmp`, 'log-0000000007']) {
-      assert.equal(parseWaitingName(name), undefined);
+      assert.equal(parseQueueFileName(name), undefined);
     }
   });
 
@@ -189,8 +189,8 @@ describe('the WAN queue file', () => {
       storage.failure = { at, code: 'EIO', isLasting: false };
       const queues = kept(queue('first', [['a'], ['b']]));
       const sequences = () => new Float64Array(PARTITIONS);
-      const parts = { storage, clock, queues, sequences, mayTake: async () => true };
-      const error = await until(writeWaiting(parts, 7), go).then(
+      const parts = { storage, clock, queues, sequences, mayWrite: async () => true };
+      const error = await until(writeQueueFile(parts, 7), go).then(
         () => undefined,
         (failure: NodeJS.ErrnoException) => failure,
       );
@@ -212,10 +212,10 @@ describe('the WAN queue file', () => {
     await assert.rejects(read(memory, go), DamagedData);
     memory.put('wan-0000000008', bytes);
     const ignored = { onQueue() {}, onLane: () => true, onCut() {} };
-    await assert.rejects(until(readWaiting(memory, 8, PARTITIONS, ignored), go), DamagedData);
+    await assert.rejects(until(readQueueFile(memory, 8, PARTITIONS, ignored), go), DamagedData);
     memory.put(WAITING, bytes);
     const refusing = { ...ignored, onLane: () => false };
-    await assert.rejects(until(readWaiting(memory, 7, PARTITIONS, refusing), go), DamagedData);
+    await assert.rejects(until(readQueueFile(memory, 7, PARTITIONS, refusing), go), DamagedData);
     assert.deepEqual(memory.openNames, []);
   });
 });

@@ -33,9 +33,10 @@ function fill(page: Page, random: Random): number {
 }
 
 /** Returns the offset after the valid records, which are checked one by one. */
-function wholeEnd(page: Page, end: number): number {
+function validEnd(page: Page, end: number): number {
   let at = FROM;
-  for (let taken = 1; taken > 0; at += taken) taken = checkRecord(page, at, end, SEED);
+  for (let paddedLength = 1; paddedLength > 0; at += paddedLength)
+    paddedLength = checkRecord(page, at, end, SEED);
   return at;
 }
 
@@ -47,9 +48,9 @@ test('records are valid up to the first with a wrong bit, in two segments at onc
       const end = fill(page, random);
       page.bytes.fill(0, end);
       page.bytes[FROM + random.below(end - FROM)]! ^= 1 << random.below(8);
-      return wholeEnd(page, BYTES);
+      return validEnd(page, BYTES);
     });
-    const found = pages.map((page) => checker.wholeEnd(page, FROM, BYTES, SEED));
+    const found = pages.map((page) => checker.validEnd(page, FROM, BYTES, SEED));
     assert.deepEqual(await Promise.all(found), ends);
   }
 });
@@ -59,10 +60,10 @@ test('a length that is too short, too long, or out of range ends the valid recor
   for (const length of [0, 1, 27, 28, BYTES, 2 ** 31 - 1, -1, -7, -8, -(2 ** 31)]) {
     const end = fill(page, new Random(22));
     page.words[(end >> 2) + 1] = length;
-    assert.equal(await checker.wholeEnd(page, FROM, BYTES, SEED), end);
+    assert.equal(await checker.validEnd(page, FROM, BYTES, SEED), end);
   }
   for (const end of [FROM, FROM + 4, FROM + 28]) {
-    assert.equal(await checker.wholeEnd(page, FROM, end, SEED), FROM);
+    assert.equal(await checker.validEnd(page, FROM, end, SEED), FROM);
   }
 });
 
@@ -70,9 +71,9 @@ test('no record is verified in a page that is not shared, or after the thread ha
   const ended = new RecordChecker();
   const page = pageOf(BYTES);
   const end = fill(page, new Random(23));
-  const asked = ended.wholeEnd(page, FROM, BYTES, SEED);
+  const asked = ended.validEnd(page, FROM, BYTES, SEED);
   await ended.close();
   assert.ok([0, end].includes(await asked));
-  assert.equal(await ended.wholeEnd(page, FROM, BYTES, SEED), 0);
-  assert.equal(await checker.wholeEnd(new Page(BYTES), FROM, BYTES, SEED), 0);
+  assert.equal(await ended.validEnd(page, FROM, BYTES, SEED), 0);
+  assert.equal(await checker.validEnd(new Page(BYTES), FROM, BYTES, SEED), 0);
 });

@@ -77,12 +77,12 @@ test('a record is read as it was written, and has the length recordBytes', () =>
     const read = new Mutation();
     let at = 0;
     for (const mutation of written) {
-      const taken = checkRecord(page, at, end, SEED);
-      assert.equal(taken, recordBytes(mutation));
+      const paddedLength = checkRecord(page, at, end, SEED);
+      assert.equal(paddedLength, recordBytes(mutation));
       assert.ok(isMutation(page, at));
       readMutation(page, at, read);
       assert.deepEqual(shown(read), shown(mutation));
-      at += taken;
+      at += paddedLength;
     }
     assert.equal(at, end);
   }

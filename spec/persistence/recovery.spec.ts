@@ -73,9 +73,9 @@ function endsOf(bytes: Buffer): number[] {
   const seed = segmentSeed({ kind: LOG, number: 1, part: 0 });
   const ends = [HEADER_BYTES];
   for (let at = HEADER_BYTES; ; ) {
-    const taken = checkRecord(page, at, bytes.length, seed);
-    if (taken === 0) return ends;
-    at += taken;
+    const paddedLength = checkRecord(page, at, bytes.length, seed);
+    if (paddedLength === 0) return ends;
+    at += paddedLength;
     ends.push(at);
   }
 }

@@ -42,7 +42,7 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known 
   const target = new MemoryStorage(new Random(2));
   const findings: Finding[] = [];
   const options = {
-    ...{ source, partitionCount, now: () => 0, breathe: () => Promise.resolve() },
+    ...{ source, partitionCount, now: () => 0, yieldToEventLoop: () => Promise.resolve() },
     onFinding: (finding: Finding) => findings.push(finding),
   };
   const { records, damages } = await until(repair(options, target), async () => {
@@ -54,8 +54,8 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known 
   const { engine, persistence } = await openPersistent(target);
   const found = contentOf(engine);
   for (const each of found) assert.ok(known.has(each), `there never was ${each}`);
-  const told = findings.map(({ file, offset, what }) => `${file} ${offset ?? ''}: ${what}`);
-  return { records, damages, told, found, member: persistence.member.values };
+  const reports = findings.map(({ file, offset, what }) => `${file} ${offset ?? ''}: ${what}`);
+  return { records, damages, told: reports, found, member: persistence.member.values };
 }
 
 function countOf(among: Files, name: string): number {
@@ -64,11 +64,11 @@ function countOf(among: Files, name: string): number {
 
 const all = names.reduce((sum, name) => sum + countOf(files, name), 0);
 
-async function savesAll(damaged: Files, told: RegExp): Promise<void> {
+async function savesAll(damaged: Files, reports: RegExp): Promise<void> {
   const result = await repaired(damaged);
   assert.equal(result.records, all);
   assert.deepEqual(result.found, content);
-  assert.match(result.told.join('\n'), told);
+  assert.match(result.told.join('\n'), reports);
 }
 
 const NOWHERE = { at: 0, type: 0 };

@@ -18,7 +18,7 @@ export interface PersistentSubject {
   readonly persistence: Persistence;
   readonly recovered: Opened;
   /** The events that it reported, in order. */
-  readonly told: string[];
+  readonly events: string[];
   /** The progress that it reported while recovering. */
   readonly progress: RecoveryProgress[];
   /** Ends turns until nothing is under way. */
@@ -65,7 +65,7 @@ export async function openOnce(
   }: PersistentOptions = {},
 ): Promise<PersistentSubject> {
   const { partitionCount = PARTITION_COUNT } = options;
-  const told: string[] = [];
+  const events: string[] = [];
   const progress: RecoveryProgress[] = [];
   const persistence = new Persistence(
     {
@@ -80,13 +80,13 @@ export async function openOnce(
     },
     {
       onReleased: () => {},
-      onRefusing: (isRefusing) => told.push(isRefusing ? 'refusing' : 'taking'),
-      onFailed: () => told.push('failed'),
+      onRefusing: (isRefusing) => events.push(isRefusing ? 'refusing' : 'taking'),
+      onFailed: () => events.push('failed'),
       onProgress: (each) => progress.push(each),
-      onSnapshot: () => told.push('snapshot'),
-      onCompacted: () => told.push('compacted'),
-      onSnapshotFailed: () => told.push('snapshot failed'),
-      onCompactionFailed: () => told.push('compaction failed'),
+      onSnapshot: () => events.push('snapshot'),
+      onCompacted: () => events.push('compacted'),
+      onSnapshotFailed: () => events.push('snapshot failed'),
+      onCompactionFailed: () => events.push('compaction failed'),
     },
   );
   const engine = new EmbeddedEngine({
@@ -115,7 +115,7 @@ export async function openOnce(
   };
   await quiet();
   const ask = new AtOnce(engine);
-  return { engine, ask, clock, persistence, recovered, told, progress, quiet };
+  return { engine, ask, clock, persistence, recovered, events, progress, quiet };
 }
 
 /** The persistence that was opened last on each storage. */

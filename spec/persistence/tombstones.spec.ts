@@ -73,7 +73,7 @@ describe('tombstones', () => {
       }
       for (let restart = 0; restart < 3; restart++) {
         const content = contentOf(subject.engine);
-        assert.equal(subject.told.includes('snapshot'), where === 'snapshots' && restart === 0);
+        assert.equal(subject.events.includes('snapshot'), where === 'snapshots' && restart === 0);
         await until(subject.persistence.close(), subject.quiet);
         subject = await openPersistent(storage, options);
         assert.deepEqual(contentOf(subject.engine), content);
@@ -93,7 +93,7 @@ describe('tombstones', () => {
     const storage = new MemoryStorage(new Random(6), 'boot', 160_000);
     const options = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
     const subject = await openPersistent(storage, options);
-    const { engine, ask, told, clock, quiet } = subject;
+    const { engine, ask, events, clock, quiet } = subject;
     for (let index = 0; index < 40; index++) {
       assert.equal(merge(engine, SET, 'm', `k${index}`, 2 * index + 1), APPLIED);
       assert.equal(merge(engine, DELETE, 'm', `k${index}`, 1000), APPLIED);
@@ -104,7 +104,7 @@ describe('tombstones', () => {
     assert.equal(merge(engine, SET, 'n', 'k', 500), APPLIED);
     assert.equal(merge(engine, CLEAR, 'n', '', 1000), APPLIED);
     const random = new Random(7);
-    const compacted = () => told.filter((each) => each === 'compacted').length;
+    const compacted = () => events.filter((each) => each === 'compacted').length;
     for (let count = 0; compacted() < 20; count++) {
       assert.ok(count < 9000);
       ask.set('o', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
@@ -126,7 +126,7 @@ describe('tombstones', () => {
     const options = { segmentBytes: 2048, snapshotBytesMin: 4096 };
     let subject = await openPersistent(storage, options);
     assert.equal(merge(subject.engine, SET, 'm', 'k', 1), APPLIED);
-    for (let count = 0; count < 200 || !subject.told.includes('snapshot'); count++) {
+    for (let count = 0; count < 200 || !subject.events.includes('snapshot'); count++) {
       assert.ok(count < 1000);
       subject.ask.set('o', 'k', Buffer.alloc(100));
       await subject.quiet();

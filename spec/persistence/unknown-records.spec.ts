@@ -99,7 +99,7 @@ async function recovered(given: Files): Promise<string[]> {
 
 async function repaired(given: Files) {
   const [source, target] = [storageOf(given), new MemoryStorage(new Random(2))];
-  const pace = { now: () => 0, breathe: () => Promise.resolve(), onFinding: () => {} };
+  const pace = { now: () => 0, yieldToEventLoop: () => Promise.resolve(), onFinding: () => {} };
   const options = { source, partitionCount: PARTITION_COUNT, ...pace };
   const { damages } = await until(repair(options, target), async () => {
     source.pump();
@@ -140,7 +140,7 @@ describe('a record of an unknown type', () => {
     for (const [name, bytes] of given) full.put(name, bytes);
     const { engine, ...subject } = await openPersistent(full, LOG_ONLY);
     assert.deepEqual(contentOf(engine), contentOf(first.engine));
-    await overwrite(subject, () => !subject.told.includes('compacted'));
+    await overwrite(subject, () => !subject.events.includes('compacted'));
     assert.ok(notesIn(await filesOf(full)) < before);
     const copy = await openPersistent(full.afterKill(), LOG_ONLY);
     assert.deepEqual(contentOf(copy.engine), contentOf(engine));

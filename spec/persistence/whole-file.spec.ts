@@ -55,8 +55,8 @@ describe('FileStorage', () => {
   it('creates the parents of its directory', () => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-made-'));
     try {
-      const { place } = new FileStorage(join(folder, 'a', 'b', 'c'));
-      assert.ok(statSync(place).isDirectory());
+      const { path } = new FileStorage(join(folder, 'a', 'b', 'c'));
+      assert.ok(statSync(path).isDirectory());
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

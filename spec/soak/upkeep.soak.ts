@@ -278,8 +278,8 @@ async function restored(from: string): Promise<string[]> {
 
 async function salvage(from: string, into: string): Promise<void> {
   const source = new FileStorage(from, true);
-  const breathe = () => Promise.resolve();
-  const pace = { now: () => 0, breathe, onFinding: () => {} };
+  const yieldToEventLoop = () => Promise.resolve();
+  const pace = { now: () => 0, yieldToEventLoop, onFinding: () => {} };
   await repair({ source, partitionCount: PARTITION_COUNT, ...pace }, new FileStorage(into));
 }
 

@@ -253,7 +253,7 @@ describe('a publisher of a source with persistence', () => {
     set(first, 'a', 'b');
     await pair.pass(20);
     first.control.clear();
-    await pair.until(first.persistence.keepMarks());
+    await pair.until(first.persistence.storeMarks());
     const again = await pair.restart(first);
     assert.equal(again.status.queueSize, 0);
     assert.deepEqual(await pair.sent(again), []);
@@ -349,7 +349,7 @@ describe('a publisher of a source with persistence', () => {
       first.log.lines.filter((line) => line === 'marks failed'),
       ['marks failed'],
     );
-    await assert.rejects(pair.until(first.persistence.keepMarks()), { code: 'ENOSPC' });
+    await assert.rejects(pair.until(first.persistence.storeMarks()), { code: 'ENOSPC' });
     const again = await pair.restart(first, { initialPublisherState: 'PAUSED' });
     assert.equal(again.status.queueSize, 1);
   });
@@ -410,7 +410,7 @@ describe('a snapshot', () => {
       pair.storage.put(name!, content);
       await assert.rejects(pair.start(options), { code: 'DATA_DAMAGED' });
       const findings: string[] = [];
-      const pace = { now: () => 0, breathe: async () => {} };
+      const pace = { now: () => 0, yieldToEventLoop: async () => {} };
       const onFinding = ({ file, what }: { file: string; what: string }) =>
         findings.push(`${file} ${what}`);
       const { storage } = pair;
@@ -423,7 +423,7 @@ describe('a snapshot', () => {
   });
 
   it('is of no use to a forced start: queues begin empty, and the old files are kept', async () => {
-    const pace = { now: () => 0, breathe: async () => {} };
+    const pace = { now: () => 0, yieldToEventLoop: async () => {} };
     for (const start of [startEmpty, startPartial]) {
       const { pair, source } = await filled();
       const [name] = waitingOf(pair.storage);

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
 import {
   backupsBeyond,
-  type KeptBackups,
   listBackups,
   removeBackup,
+  type StoredBackups,
 } from '../persistence/backup-retention.ts';
 import { verifyBackup } from '../persistence/restore.ts';
 import { openToRead } from './data-directories.ts';
@@ -86,7 +86,7 @@ export async function pruneBackups(
   return EXIT_CLEAN;
 }
 
-async function read({ backupDir }: BackupOptions): Promise<KeptBackups> {
+async function read({ backupDir }: BackupOptions): Promise<StoredBackups> {
   openToRead('--backup-dir', backupDir);
   return await listBackups(backupDir);
 }

@@ -62,7 +62,7 @@ export async function withEmptyDirectory<Result>(
     return result;
   } finally {
     await target.close();
-    if (!isFilled) target.removeMade();
+    if (!isFilled) target.removeCreatedDirectories();
   }
 }
 

@@ -33,14 +33,14 @@ export async function repairData(given: Repairing, streams: Streams): Promise<Ex
     const beginMs = performance.now();
     let saved: Salvaged | undefined;
     try {
-      const breathe = () => {
+      const yieldToEventLoop = () => {
         const seconds = Math.floor((performance.now() - beginMs) / 1000);
         progress.tell(`${seconds} s, ${findings.length} findings`);
         return new Promise<void>((next) => setImmediate(next));
       };
       const onFinding = (finding: Finding) => findings.push(finding);
       const now = () => performance.now();
-      const options = { source, partitionCount, onFinding, now, breathe };
+      const options = { source, partitionCount, onFinding, now, yieldToEventLoop };
       saved =
         to === undefined
           ? await repair(options)

@@ -17,9 +17,9 @@ import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAME = /^backup-(\d{1,15})(\.tmp)?$/;
 /** The temporary name of a backup that is being created or removed. */
-const OWN_NAME = /^making-[0-9a-f]{16}$/;
+const TEMPORARY_NAME = /^making-[0-9a-f]{16}$/;
 /** Age from which an unlocked directory with a temporary name is removed, in ms. */
-const LEFT_OVER_MS = 3_600_000;
+const STALE_AGE_MS = 3_600_000;
 
 export class BackupDirectory {
   readonly storage: FileStorage;
@@ -39,18 +39,18 @@ export class BackupDirectory {
    * system's error.
    */
   static async begin(parent: string): Promise<BackupDirectory> {
-    const place = resolve(parent);
-    makeDirectories(place);
+    const directory = resolve(parent);
+    makeDirectories(directory);
     // Read before leftovers are removed: their numbers count, so that no number is used twice.
-    const first = 1 + (await lastNumber(place));
-    await removeLeftOver(place);
-    const own = join(place, ownName());
+    const first = 1 + (await lastNumber(directory));
+    await removeStale(directory);
+    const own = join(directory, temporaryName());
     await mkdir(own, { mode: DIRECTORY_MODE });
     const lock = new DirectoryLock(own);
     try {
-      await lock.take();
-      const number = await renameToFree(own, place, TEMPORARY_SUFFIX, first);
-      return new BackupDirectory(place, number, lock);
+      await lock.acquire();
+      const number = await renameToFree(own, directory, TEMPORARY_SUFFIX, first);
+      return new BackupDirectory(directory, number, lock);
     } catch (error) {
       await rm(own, { recursive: true, force: true });
       await lock.release();
@@ -63,7 +63,7 @@ export class BackupDirectory {
   }
 
   /** Completes the backup and resolves with its path. */
-  async keep(): Promise<string> {
+  async complete(): Promise<string> {
     const number = await renameToFree(this.#temporary(), this.#parent, '', this.#number);
     const path = join(this.#parent, nameOf(number));
     await this.#lock.release();
@@ -106,26 +106,26 @@ async function lastNumber(parent: string): Promise<number> {
   return Math.max(0, ...names.map((name) => Number(NAME.exec(name)?.[1] ?? 0)));
 }
 
-async function removeLeftOver(parent: string): Promise<void> {
+async function removeStale(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const path = join(parent, name);
-    if (NAME.exec(name)?.[2] === undefined && !(await isOldOwn(path, name))) continue;
+    if (NAME.exec(name)?.[2] === undefined && !(await isStaleTemporary(path, name))) continue;
     const lock = new DirectoryLock(path);
     // A directory that is locked, or cannot be locked, is in use or already removed.
-    if ((await lock.isTaken()) || !(await takes(lock))) continue;
+    if ((await lock.isHeld()) || !(await tryAcquire(lock))) continue;
     await removeAll(path, parent).catch(ignored);
     await lock.release();
   }
 }
 
-async function isOldOwn(path: string, name: string): Promise<boolean> {
-  if (!OWN_NAME.test(name)) return false;
+async function isStaleTemporary(path: string, name: string): Promise<boolean> {
+  if (!TEMPORARY_NAME.test(name)) return false;
   const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
-  return Date.now() - mtimeMs > LEFT_OVER_MS;
+  return Date.now() - mtimeMs > STALE_AGE_MS;
 }
 
-function takes(lock: DirectoryLock): Promise<boolean> {
-  return lock.take().then(
+function tryAcquire(lock: DirectoryLock): Promise<boolean> {
+  return lock.acquire().then(
     () => true,
     () => false,
   );
@@ -133,7 +133,7 @@ function takes(lock: DirectoryLock): Promise<boolean> {
 
 /** Removes a directory. This process must have locked it. */
 async function removeAll(path: string, parent: string): Promise<void> {
-  const own = join(parent, ownName());
+  const own = join(parent, temporaryName());
   await rename(path, own);
   await rm(own, { recursive: true, force: true });
 }
@@ -151,7 +151,7 @@ function nameOf(number: number): string {
   return `backup-${number}`;
 }
 
-function ownName(): string {
+function temporaryName(): string {
   return `making-${randomBytes(8).toString('hex')}`;
 }
 

@@ -20,7 +20,7 @@ import { readBackupList } from './restore.ts';
 
 const NAME = /^backup-(\d{1,15})$/;
 
-interface KeptBackup {
+interface StoredBackup {
   readonly name: string;
   /** The time of its data, in ISO 8601. */
   readonly of: string;
@@ -35,9 +35,9 @@ interface UnreadableBackup {
   readonly reason: string;
 }
 
-export interface KeptBackups {
+export interface StoredBackups {
   /** The complete backups, oldest first. */
-  readonly whole: readonly KeptBackup[];
+  readonly whole: readonly StoredBackup[];
   readonly unreadable: readonly UnreadableBackup[];
 }
 
@@ -45,8 +45,8 @@ export interface KeptBackups {
  * Lists the backups. Of each backup, only the list, the file `member` and the lengths of the files
  * are read. Rejects with the system's error.
  */
-export async function listBackups(directory: string): Promise<KeptBackups> {
-  const whole: KeptBackup[] = [];
+export async function listBackups(directory: string): Promise<StoredBackups> {
+  const whole: StoredBackup[] = [];
   const unreadable: UnreadableBackup[] = [];
   const names = (await readdir(directory)).filter((name) => NAME.test(name));
   for (const name of names.sort((a, b) => numberOf(a) - numberOf(b))) {
@@ -63,7 +63,7 @@ export async function listBackups(directory: string): Promise<KeptBackups> {
 }
 
 /** Returns the backups of each member beyond its newest `count`, oldest first. */
-export function backupsBeyond(backups: readonly KeptBackup[], count: number): KeptBackup[] {
+export function backupsBeyond(backups: readonly StoredBackup[], count: number): StoredBackup[] {
   const newer = new Map<string | undefined, number>();
   const beyond = [...backups].reverse().filter(({ member }) => {
     const seen = newer.get(member) ?? 0;
@@ -81,7 +81,7 @@ export async function removeBackup(directory: string, name: string): Promise<boo
   const path = join(directory, name);
   const lock = new DirectoryLock(path);
   try {
-    await lock.take();
+    await lock.acquire();
   } catch (error) {
     if (error instanceof GridError) return false;
     throw error;
@@ -97,7 +97,7 @@ export async function removeBackup(directory: string, name: string): Promise<boo
   return true;
 }
 
-async function readBackup(directory: string, name: string): Promise<KeptBackup> {
+async function readBackup(directory: string, name: string): Promise<StoredBackup> {
   const storage = new FileStorage(join(directory, name), true);
   const { of, files } = await readBackupList(storage);
   if (Number.isNaN(Date.parse(of))) throw new Error(`its list has "${of}" instead of a time`);

@@ -21,7 +21,7 @@ import { GridError } from '../base/errors.ts';
 import { writeCheckedFile } from './checked-file.ts';
 import { sealAt } from './control-records.ts';
 import { DamagedData } from './damage.ts';
-import type { LogPlace } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
 import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
 import { MEMBER, type MemberValues } from './member-file.ts';
 import { checkRecord, SEAL, typeAt } from './record-codec.ts';
@@ -42,7 +42,7 @@ export const BACKUP = 'backup';
 /** Maximum duration of one step, in ms. */
 const STEP_MS = 0.25;
 /** Records that are checked between two readings of the clock. */
-const RECORDS_PER_LOOK = 64;
+const RECORDS_PER_CLOCK_READ = 64;
 const PIECE_BYTES = 262_144;
 
 /** The data as of one point in time. */
@@ -50,7 +50,7 @@ export interface Cut {
   readonly manifest: Manifest;
   readonly member: MemberValues;
   /** The end of the log. */
-  readonly end: LogPlace;
+  readonly end: LogPosition;
   /** Milliseconds since 1970. */
   readonly wallMs: number;
 }
@@ -98,10 +98,10 @@ export class Backup {
     await writeCheckedFile(this.#target, MEMBER, member);
     const { partitionCount, memoryBytesMax, firstSegment, snapshot } = manifest;
     const memory = memoryBytesMax === undefined ? {} : { memoryBytesMax };
-    const kept = { partitionCount, ...memory, firstSegment, synced: end, hasMember: true };
+    const common = { partitionCount, ...memory, firstSegment, synced: end, hasMember: true };
     const { number = 0, parts = 0, bytes = 0 } = snapshot ?? {};
-    const copied = { ...kept, snapshot: { number, parts, bytes } };
-    await writeManifest(this.#target, snapshot === undefined ? kept : copied);
+    const copied = { ...common, snapshot: { number, parts, bytes } };
+    await writeManifest(this.#target, snapshot === undefined ? common : copied);
     for (const name of [MEMBER, MANIFEST]) this.#files.push(await this.#sum(name));
     await this.#verify();
     const list = { of: new Date(wallMs).toISOString(), files: this.#files };
@@ -164,12 +164,12 @@ export class Backup {
     let at = HEADER_BYTES;
     let stepEndMs = this.#clock.now() + STEP_MS;
     for (let count = 1; at !== end; count++) {
-      const taken = checkRecord(page, at, end ?? length, seed);
-      if (taken === 0) throw this.#damage(id, at);
+      const paddedLength = checkRecord(page, at, end ?? length, seed);
+      if (paddedLength === 0) throw this.#damage(id, at);
       if (end === undefined && typeAt(page, at) === SEAL) break;
-      at += taken;
-      if (count % RECORDS_PER_LOOK !== 0 || this.#clock.now() < stepEndMs) continue;
-      await this.#breathe();
+      at += paddedLength;
+      if (count % RECORDS_PER_CLOCK_READ !== 0 || this.#clock.now() < stepEndMs) continue;
+      await this.#yieldToEventLoop();
       stepEndMs = this.#clock.now() + STEP_MS;
     }
     return at;
@@ -204,7 +204,7 @@ export class Backup {
     if (this.#isInterrupted) throw new GridError('BACKUP_INTERRUPTED', {});
   }
 
-  async #breathe(): Promise<void> {
+  async #yieldToEventLoop(): Promise<void> {
     await new Promise<void>((resolve) => this.#clock.endOfTurn(resolve));
     this.#check();
   }

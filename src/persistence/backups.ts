@@ -62,7 +62,7 @@ export class Backups {
     try {
       const { files } = await this.#write(directory);
       const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-      return { directory: await directory.keep(), files: files.length, bytes };
+      return { directory: await directory.complete(), files: files.length, bytes };
     } catch (error) {
       await directory.discard();
       throw error;
@@ -70,7 +70,7 @@ export class Backups {
   }
 
   async #write({ storage }: BackupDirectory) {
-    const cut = await this.#persistence.keepFiles();
+    const cut = await this.#persistence.retainFiles();
     try {
       const backup = new Backup(this.#persistence.storage, storage, cut, this.#clock);
       this.#backup = backup;

@@ -115,7 +115,7 @@ const [AT, STOP, SUM, FIRST_WORD] = [0, 1, 2, 3];
  * Further locals of `walk`: the fourth parameter, which is the minimum length of a record, and the
  * length of the current record.
  */
-const [LEAST, TAKEN] = [3, 4];
+const [LEAST, PADDED] = [3, 4];
 /** Offset of the length in a record, after its checksum (record-codec.ts). */
 const LENGTH_OFFSET = 4;
 /** Maximum number of pages of a memory. */
@@ -163,15 +163,15 @@ function records(): number[] {
   const left = [...get(STOP), ...get(AT), MINUS];
   const code = [...[1, 1, I32], ...[BLOCK, NO_RESULT, LOOP, NO_RESULT]];
   code.push(...left, ...constant(8), LESS, BRANCH_IF, 1);
-  code.push(...get(AT), ...load(LENGTH_OFFSET), ...set(TAKEN));
-  code.push(...get(TAKEN), ...get(LEAST), LESS, BRANCH_IF, 1);
-  code.push(...get(TAKEN), ...left, GREATER, BRANCH_IF, 1);
-  code.push(...get(TAKEN), ...constant(7), PLUS, ...constant(3), RIGHT, ...constant(3), LEFT);
-  code.push(...set(TAKEN), ...get(TAKEN), ...left, GREATER, BRANCH_IF, 1);
-  code.push(...get(AT), ...constant(LENGTH_OFFSET), PLUS, ...get(AT), ...get(TAKEN), PLUS);
+  code.push(...get(AT), ...load(LENGTH_OFFSET), ...set(PADDED));
+  code.push(...get(PADDED), ...get(LEAST), LESS, BRANCH_IF, 1);
+  code.push(...get(PADDED), ...left, GREATER, BRANCH_IF, 1);
+  code.push(...get(PADDED), ...constant(7), PLUS, ...constant(3), RIGHT, ...constant(3), LEFT);
+  code.push(...set(PADDED), ...get(PADDED), ...left, GREATER, BRANCH_IF, 1);
+  code.push(...get(AT), ...constant(LENGTH_OFFSET), PLUS, ...get(AT), ...get(PADDED), PLUS);
   // The checksum is inverted: XOR with the correct one has all bits set, and adding one makes zero.
   code.push(...get(SUM), CALL, 0, ...get(AT), ...load(0), XOR, ...constant(1), PLUS, BRANCH_IF, 1);
-  code.push(...get(AT), ...get(TAKEN), PLUS, ...set(AT));
+  code.push(...get(AT), ...get(PADDED), PLUS, ...set(AT));
   return [...code, BRANCH, 0, END, END, ...get(AT), END];
 }
 

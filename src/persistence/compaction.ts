@@ -20,15 +20,15 @@ import type { KeptQueues } from '../engine/kept-queues.ts';
 import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
-import { SURE, sealAt, writeNote } from './control-records.ts';
-import { hashOfName, hashOfThing, LeftBehind } from './dead-record-hashes.ts';
+import { NEXT_DURABLE, sealAt, writeControlRecord } from './control-records.ts';
+import { DeadRecordHashes, hashOfEntryOrItem, hashOfName } from './dead-record-hashes.ts';
 import { Page } from './page.ts';
 import {
+  CONTROL_RECORD_BYTES,
   checkRecord,
   finish,
   lengthAt,
   MARK,
-  NOTE_BYTES,
   PARTITION,
   readMutation,
   SEAL,
@@ -79,7 +79,7 @@ interface CompactionRange {
    * Whether the first segment remains unchanged: only its SEAL is read, for the number of the next
    * one.
    */
-  readonly isFirstKept: boolean;
+  readonly isFirstUnchanged: boolean;
   /** The segment number before which the pass ends; all segments before it are full and durable. */
   readonly before: number;
 }
@@ -103,22 +103,22 @@ export class Compaction {
   readonly #options: CompactionOptions;
   readonly #reader: SegmentReader;
   readonly #mutation = new Mutation();
-  readonly #left: LeftBehind;
+  readonly #deadHashes: DeadRecordHashes;
   readonly #parts: SegmentId[];
   readonly #before: number;
   /** Number of the next segment of the log. */
   #next: number;
-  #isNextKept: boolean;
+  #isNextUnchanged: boolean;
   #page: Page;
   #group: Group | undefined;
 
   constructor(options: CompactionOptions, range: CompactionRange) {
     this.#options = options;
     this.#reader = new SegmentReader(options.storage);
-    this.#left = new LeftBehind(!range.isFirstKept);
+    this.#deadHashes = new DeadRecordHashes(!range.isFirstUnchanged);
     this.#parts = [...range.parts];
     this.#next = range.first;
-    this.#isNextKept = range.isFirstKept;
+    this.#isNextUnchanged = range.isFirstUnchanged;
     this.#before = range.before;
     this.#page = pageOf(options.segmentBytes);
   }
@@ -136,8 +136,9 @@ export class Compaction {
         return last === undefined ? undefined : await this.#end(last);
       }
       const segment = await this.#reader.read(id, undefined);
-      const won = id.kind === LOG ? await this.#addToGroup(segment) : await this.#addPart(segment);
-      if (won !== undefined) return won;
+      const freedBytes =
+        id.kind === LOG ? await this.#addToGroup(segment) : await this.#addPart(segment);
+      if (freedBytes !== undefined) return freedBytes;
     }
   }
 
@@ -152,7 +153,7 @@ export class Compaction {
     const group = newGroup();
     const isWhole = await this.#copy(segment, group);
     if (isWhole) return await this.#end(group);
-    this.#left.giveUp();
+    this.#deadHashes.stopListing();
     return 0;
   }
 
@@ -161,7 +162,7 @@ export class Compaction {
    * resolves with the number of bytes freed.
    */
   async #addToGroup(segment: ReadSegment): Promise<number | undefined> {
-    if (this.#isNextKept) return this.#skip(segment);
+    if (this.#isNextUnchanged) return this.#skip(segment);
     const group = this.#group ?? newGroup();
     this.#group = group;
     const isWhole = await this.#copy(segment, group);
@@ -172,7 +173,7 @@ export class Compaction {
     this.#group = undefined;
     if (group.ids.length > 0) return await this.#end(group);
     // The segment is damaged, or longer than any other: it remains unchanged.
-    this.#left.giveUp();
+    this.#deadHashes.stopListing();
     return this.#skip(segment);
   }
 
@@ -180,13 +181,13 @@ export class Compaction {
   async #skip({ page, length, seed, id }: ReadSegment): Promise<number | undefined> {
     let at = HEADER_BYTES;
     for (let count = 1; typeAt(page, at) !== SEAL; count++) {
-      const taken = checkRecord(page, at, length, seed);
-      if (taken === 0) break;
-      at += taken;
-      if (count % RECORDS_PER_TURN === 0) await this.#breathe();
+      const paddedLength = checkRecord(page, at, length, seed);
+      if (paddedLength === 0) break;
+      at += paddedLength;
+      if (count % RECORDS_PER_TURN === 0) await this.#yieldToEventLoop();
     }
     const { next = this.#before } = sealAt(page, at, length, seed);
-    this.#isNextKept = false;
+    this.#isNextUnchanged = false;
     this.#next = Math.max(next, id.number + 1);
     return undefined;
   }
@@ -204,15 +205,15 @@ export class Compaction {
     let end = group.end;
     let at = HEADER_BYTES;
     for (let count = 1; ; count++) {
-      const taken = checkRecord(page, at, length, seed);
-      if (taken === 0) return false;
+      const paddedLength = checkRecord(page, at, length, seed);
+      if (paddedLength === 0) return false;
       if (typeAt(page, at) === SEAL) break;
-      if (this.#counts(page, at, dead)) {
-        if (end + taken + NOTE_BYTES > bytesMax) return false;
-        end += page.bytes.copy(live.bytes, end, at, at + taken);
+      if (this.#isLive(page, at, dead)) {
+        if (end + paddedLength + CONTROL_RECORD_BYTES > bytesMax) return false;
+        end += page.bytes.copy(live.bytes, end, at, at + paddedLength);
       }
-      at += taken;
-      if (count % RECORDS_PER_TURN === 0) await this.#breathe();
+      at += paddedLength;
+      if (count % RECORDS_PER_TURN === 0) await this.#yieldToEventLoop();
     }
     const { next } = sealAt(page, at, length, seed);
     if (next === undefined) return false;
@@ -226,7 +227,7 @@ export class Compaction {
 
   /** Enlarges the page for a segment that is longer than the others and has the page to itself. */
   #makeRoom({ ids }: Group, length: number): void {
-    const needed = (length + NOTE_BYTES + 7) & ~7;
+    const needed = (length + CONTROL_RECORD_BYTES + 7) & ~7;
     if (ids.length === 0 && this.#page.bytes.length < needed) this.#page = pageOf(needed);
   }
 
@@ -239,7 +240,7 @@ export class Compaction {
     return ids.length === 0 ? length : Math.min(length, this.#options.reserve.filledBytes);
   }
 
-  #counts(page: Page, at: number, dead: number[]): boolean {
+  #isLive(page: Page, at: number, dead: number[]): boolean {
     const type = typeAt(page, at);
     if (type === MARK || type >= SKIPPED_TYPE_MIN) return false;
     if (type === PARTITION) return true;
@@ -247,15 +248,15 @@ export class Compaction {
     readMutation(page, at, mutation);
     const { engine } = this.#options;
     if (type !== SET && type !== OFFER && type !== RETURN) {
-      if (this.#left.mayEnd(mutation) || engine.isStored(mutation)) return true;
+      if (this.#deadHashes.mayRemove(mutation) || engine.isStored(mutation)) return true;
       return (type === DELETE || type === CLEAR) && this.#mayWait(mutation);
     }
     if (engine.isStored(mutation)) return true;
-    const hashes = [hashOfName(mutation), hashOfThing(mutation)] as const;
+    const hashes = [hashOfName(mutation), hashOfEntryOrItem(mutation)] as const;
     // Expiries are not replicated, so the target needs this value to end the one before it.
     const hasLifetime = mutation.expiryMs !== 0 || mutation.maxIdleSeconds !== 0;
     if (type === SET && hasLifetime && this.#mayWait(mutation)) {
-      this.#left.add(hashes);
+      this.#deadHashes.add(hashes);
       return true;
     }
     dead.push(...hashes);
@@ -270,19 +271,19 @@ export class Compaction {
 
   /** Replaces the segments of the group, if that frees enough space. */
   async #end(group: Group): Promise<number> {
-    const won = group.bytes - group.end - NOTE_BYTES;
-    if (won < group.bytes * DEAD_SHARE_MIN) {
-      this.#left.add(group.dead);
+    const freedBytes = group.bytes - group.end - CONTROL_RECORD_BYTES;
+    if (freedBytes < group.bytes * DEAD_SHARE_MIN) {
+      this.#deadHashes.add(group.dead);
       return 0;
     }
     try {
       await this.#options.space.run(() => this.#replace(group));
-      return won;
+      return freedBytes;
     } catch (error) {
       // The disk has no free space for the live records of a long segment.
       if (!isFullDisk(error)) throw error;
       this.lacksSpace = true;
-      this.#left.add(group.dead);
+      this.#deadHashes.add(group.dead);
       return 0;
     }
   }
@@ -311,7 +312,7 @@ export class Compaction {
    */
   async #write(name: string, length: number): Promise<WholeFile> {
     for (let isAgain = false; ; isAgain = true) {
-      const whole = await this.#options.reserve.spend(name);
+      const whole = await this.#options.reserve.beginFile(name);
       try {
         await whole.file.write(this.#page.bytes, 0, length, 0);
         await whole.file.truncate(length);
@@ -329,14 +330,14 @@ export class Compaction {
     const seed = segmentSeed(id);
     for (let [at, count] = [HEADER_BYTES, 1]; at < end; count++) {
       at = finish(page, at, at + lengthAt(page, at), seed);
-      if (count % RECORDS_PER_TURN === 0) await this.#breathe();
+      if (count % RECORDS_PER_TURN === 0) await this.#yieldToEventLoop();
     }
-    const length = writeNote(page, end, SEAL, 0, next, SURE, seed);
+    const length = writeControlRecord(page, end, SEAL, 0, next, NEXT_DURABLE, seed);
     segmentHeader(id, id.kind === SNAPSHOT ? 0 : length).copy(page.bytes);
     return length;
   }
 
-  #breathe(): Promise<void> {
+  #yieldToEventLoop(): Promise<void> {
     return new Promise((resolve) => this.#options.clock.endOfTurn(resolve));
   }
 }

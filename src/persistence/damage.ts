@@ -13,8 +13,8 @@ export class DamagedData extends GridError<'DATA_DAMAGED'> {
   /** Offset of the first damaged byte. */
   readonly offset: number;
 
-  constructor(storage: Pick<Storage, 'place'>, file: string, offset: number, what: string) {
-    super('DATA_DAMAGED', { file: join(storage.place, file), offset, what });
+  constructor(storage: Pick<Storage, 'path'>, file: string, offset: number, what: string) {
+    super('DATA_DAMAGED', { file: join(storage.path, file), offset, what });
     this.file = file;
     this.offset = offset;
   }
@@ -25,15 +25,15 @@ export class DamagedData extends GridError<'DATA_DAMAGED'> {
  * DATA_RECORD_NEWER if a later version wrote it, else DamagedData.
  */
 export function unreadableRecord(
-  storage: Pick<Storage, 'place'>,
+  storage: Pick<Storage, 'path'>,
   file: string,
   page: Page,
   offset: number,
 ): GridError {
   const what = unknownIn(page, offset);
-  if (what === undefined) return new DamagedData(storage, file, offset, WRONG_FIELDS);
-  return new GridError('DATA_RECORD_NEWER', { file: join(storage.place, file), offset, what });
+  if (what === undefined) return new DamagedData(storage, file, offset, INVALID_FIELDS);
+  return new GridError('DATA_RECORD_NEWER', { file: join(storage.path, file), offset, what });
 }
 
 /** The fault of a record with a correct checksum but invalid fields, for messages. */
-export const WRONG_FIELDS = 'has a record with wrong fields';
+export const INVALID_FIELDS = 'has a record with wrong fields';

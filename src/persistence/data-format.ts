@@ -13,8 +13,8 @@ import type { Storage } from './storage.ts';
 export const DATA_FORMAT = 3;
 
 /** Throws GridError DATA_FORMAT_OLDER or DATA_FORMAT_NEWER unless the file has this format. */
-export function checkFormat({ place }: Pick<Storage, 'place'>, name: string, format: number): void {
+export function checkFormat({ path }: Pick<Storage, 'path'>, name: string, format: number): void {
   if (format === DATA_FORMAT) return;
   const code = format < DATA_FORMAT ? 'DATA_FORMAT_OLDER' : 'DATA_FORMAT_NEWER';
-  throw new GridError(code, { file: join(place, name), format, known: DATA_FORMAT });
+  throw new GridError(code, { file: join(path, name), format, known: DATA_FORMAT });
 }

@@ -8,8 +8,8 @@ import { CLEAR, type Mutation, OFFER } from '../engine/mutation.ts';
 
 const COUNT_MAX = 100_000;
 
-export class LeftBehind {
-  readonly #things = new Set<number>();
+export class DeadRecordHashes {
+  readonly #contents = new Set<number>();
   readonly #names = new Set<number>();
   /** Whether all dead records are listed. */
   #isComplete: boolean;
@@ -24,25 +24,25 @@ export class LeftBehind {
   add(hashes: readonly number[]): void {
     for (let at = 0; at < hashes.length && this.#isComplete; at += 2) {
       this.#names.add(hashes[at] as number);
-      this.#things.add(hashes[at + 1] as number);
-      if (this.#things.size > COUNT_MAX) this.giveUp();
+      this.#contents.add(hashes[at + 1] as number);
+      if (this.#contents.size > COUNT_MAX) this.stopListing();
     }
   }
 
   /**
    * Stops listing, after which every removal is retained. Called if dead records cannot be listed.
    */
-  giveUp(): void {
+  stopListing(): void {
     this.#isComplete = false;
-    this.#things.clear();
+    this.#contents.clear();
     this.#names.clear();
   }
 
   /** Whether the DELETE, EXPIRE, CLEAR or REMOVE may remove one of the listed entries or items. */
-  mayEnd(removal: Mutation): boolean {
+  mayRemove(removal: Mutation): boolean {
     if (!this.#isComplete) return true;
     if (removal.operation === CLEAR) return this.#names.has(hashOfName(removal));
-    return this.#things.has(hashOfThing(removal));
+    return this.#contents.has(hashOfEntryOrItem(removal));
   }
 }
 
@@ -51,7 +51,7 @@ export function hashOfName({ operation, name }: Mutation): number {
 }
 
 /** Returns the hash of an entry's key, or of an item's number, combined with the name. */
-export function hashOfThing(mutation: Mutation): number {
+export function hashOfEntryOrItem(mutation: Mutation): number {
   const { operation, key, item } = mutation;
   const named = hashOfName(mutation);
   return operation >= OFFER ? crc32(String(item), named) : crc32(key.toBuffer(), named);

@@ -17,8 +17,8 @@ import { GridError } from '../base/errors.ts';
 
 const NAME = 'lock';
 /** Number of random bytes in the temporary name of a socket, written as hexadecimal digits. */
-const OWN_BYTES = 8;
-const OWN_NAME = new RegExp(`^${NAME}\\.[0-9a-f]{${2 * OWN_BYTES}}$`);
+const TEMPORARY_NAME_BYTES = 8;
+const TEMPORARY_NAME = new RegExp(`^${NAME}\\.[0-9a-f]{${2 * TEMPORARY_NAME_BYTES}}$`);
 /** Maximum length of the path in a socket address, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 100;
 const ATTEMPTS_MAX = 10;
@@ -37,8 +37,8 @@ export class DirectoryLock {
   }
 
   /** Rejects with GridError DATA_DIRECTORY_LOCKED, or with the system's error. */
-  async take(): Promise<void> {
-    const own = ownName();
+  async acquire(): Promise<void> {
+    const own = temporaryName();
     // A path that is too long is replaced with a path through the descriptor of the opened
     // directory.
     const isLong = Buffer.byteLength(join(this.#directory, own)) > SOCKET_PATH_BYTES_MAX;
@@ -58,9 +58,9 @@ export class DirectoryLock {
   }
 
   /** Whether any process, including this one, has the lock. Changes nothing. */
-  async isTaken(): Promise<boolean> {
+  async isHeld(): Promise<boolean> {
     const path = join(this.#directory, NAME);
-    if (Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX) return await isAnswered(path);
+    if (Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX) return await acceptsConnections(path);
     let descriptor: number;
     try {
       descriptor = openSync(this.#directory, 'r');
@@ -68,7 +68,7 @@ export class DirectoryLock {
       return false;
     }
     try {
-      return await isAnswered(`/proc/self/fd/${descriptor}/${NAME}`);
+      return await acceptsConnections(`/proc/self/fd/${descriptor}/${NAME}`);
     } finally {
       closeSync(descriptor);
     }
@@ -96,7 +96,7 @@ export class DirectoryLock {
       } catch (error) {
         if (codeOf(error) !== 'EEXIST') throw error;
       }
-      if (!(await isAnswered(path))) await removeLeftOver(at, path);
+      if (!(await acceptsConnections(path))) await removeStaleSocket(at, path);
       else break;
     }
     throw new GridError('DATA_DIRECTORY_LOCKED', { directory: this.#directory });
@@ -104,21 +104,21 @@ export class DirectoryLock {
 }
 
 /** Whether the name belongs to a lock or to a socket created for one. */
-export function isOfLock(name: string): boolean {
-  return name === NAME || OWN_NAME.test(name);
+export function isLockName(name: string): boolean {
+  return name === NAME || TEMPORARY_NAME.test(name);
 }
 
-/** Returns a unique name for a socket. */
-function ownName(): string {
-  return `${NAME}.${randomBytes(OWN_BYTES).toString('hex')}`;
+/** Returns a unique temporary name for a socket. */
+function temporaryName(): string {
+  return `${NAME}.${randomBytes(TEMPORARY_NAME_BYTES).toString('hex')}`;
 }
 
 /** Removes the socket; restores it if a process turns out to accept connections on it. */
-async function removeLeftOver(at: string, path: string): Promise<void> {
-  const aside = join(at, ownName());
+async function removeStaleSocket(at: string, path: string): Promise<void> {
+  const aside = join(at, temporaryName());
   try {
     await rename(path, aside);
-    if (await isAnswered(aside)) await link(aside, path);
+    if (await acceptsConnections(aside)) await link(aside, path);
   } catch (error) {
     // Another process was faster: the next attempt handles the result.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'EEXIST') throw error;
@@ -143,7 +143,7 @@ function listenOn(path: string): Promise<Server> {
   });
 }
 
-function isAnswered(path: string): Promise<boolean> {
+function acceptsConnections(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection(path);
     socket.once('connect', () => {

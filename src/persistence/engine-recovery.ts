@@ -36,7 +36,7 @@ export async function recoverEngine(
   queues: KeptQueues | undefined,
   { onSlice, onProgress }: RecoveryObserver,
 ): Promise<Recovered> {
-  let toldMs = clock.now();
+  let reportedMs = clock.now();
   const hasQueues = queues !== undefined && queues.queues().length > 0;
   const recovery = new Recovery({
     storage,
@@ -45,13 +45,13 @@ export async function recoverEngine(
     ...(readBytesMax === undefined ? {} : { aheadBytesMax: readBytesMax }),
     ...(hasQueues ? { queues: new QueueRestore(storage, partitionCount, queues) } : {}),
     now: () => clock.now(),
-    breathe: async () => {
+    yieldToEventLoop: async () => {
       onSlice();
       await new Promise<void>((resolve) => clock.endOfTurn(resolve));
     },
     onProgress: (progress) => {
-      if (clock.now() - toldMs < PROGRESS_MS) return;
-      toldMs = clock.now();
+      if (clock.now() - reportedMs < PROGRESS_MS) return;
+      reportedMs = clock.now();
       onProgress(progress);
     },
   });

@@ -9,7 +9,7 @@ import { readdir, rename, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
-import type { FileIdentity, OtherEntry, Storage, StoredFile } from './storage.ts';
+import type { FileIdentity, NonFileEntry, Storage, StoredFile } from './storage.ts';
 
 /** Mode of the files. They contain all data, so only the member's user may read them. */
 const FILE_MODE = 0o600;
@@ -25,27 +25,27 @@ const fsync = promisify(fs.fsync);
 const fdatasync = promisify(fs.fdatasync);
 
 export class FileStorage implements Storage {
-  readonly place: string;
+  readonly path: string;
   readonly bootId = readBootId();
   readonly #lock: DirectoryLock;
 
-  readonly #isOnlyRead: boolean;
+  readonly #isReadOnly: boolean;
   /** Paths of the directories that this storage has created, outermost first. */
-  readonly #made: readonly string[];
+  readonly #createdPaths: readonly string[];
 
   /**
-   * Throws the system's error if the directory cannot be created, or with `isOnlyRead` is missing.
+   * Throws the system's error if the directory cannot be created, or with `isReadOnly` is missing.
    */
-  constructor(directory: string, isOnlyRead = false) {
-    this.place = resolve(directory);
-    this.#isOnlyRead = isOnlyRead;
-    this.#lock = new DirectoryLock(this.place);
-    if (isOnlyRead) fs.readdirSync(this.place);
-    this.#made = isOnlyRead ? [] : makeDirectories(this.place);
+  constructor(directory: string, isReadOnly = false) {
+    this.path = resolve(directory);
+    this.#isReadOnly = isReadOnly;
+    this.#lock = new DirectoryLock(this.path);
+    if (isReadOnly) fs.readdirSync(this.path);
+    this.#createdPaths = isReadOnly ? [] : makeDirectories(this.path);
   }
 
   lock(): Promise<void> {
-    return this.#lock.take();
+    return this.#lock.acquire();
   }
 
   existsNow(name: string): boolean {
@@ -54,8 +54,8 @@ export class FileStorage implements Storage {
 
   async list(): Promise<readonly string[]> {
     const names: string[] = [];
-    for (const entry of await readdir(this.place, { withFileTypes: true })) {
-      if (entry.isFile() || (this.#isOnlyRead && this.#isLinkToFile(entry))) names.push(entry.name);
+    for (const entry of await readdir(this.path, { withFileTypes: true })) {
+      if (entry.isFile() || (this.#isReadOnly && this.#isLinkToFile(entry))) names.push(entry.name);
     }
     return names;
   }
@@ -69,15 +69,15 @@ export class FileStorage implements Storage {
     return fs.statSync(this.#path(entry.name), { throwIfNoEntry: false })?.isFile() ?? true;
   }
 
-  async listOthers(): Promise<readonly OtherEntry[]> {
-    const entries = await readdir(this.place, { withFileTypes: true });
+  async listNonFiles(): Promise<readonly NonFileEntry[]> {
+    const entries = await readdir(this.path, { withFileTypes: true });
     return entries
       .filter((entry) => !entry.isFile())
       .map((entry) => ({ name: entry.name, kind: kindOf(entry) }));
   }
 
   async open(name: string): Promise<StoredFile> {
-    const descriptor = await open(this.#path(name), this.#isOnlyRead ? 'r' : 'r+');
+    const descriptor = await open(this.#path(name), this.#isReadOnly ? 'r' : 'r+');
     try {
       const { size } = await fstat(descriptor);
       return new DiskFile(name, descriptor, size);
@@ -126,11 +126,11 @@ export class FileStorage implements Storage {
   }
 
   syncDirectoryNow(): void {
-    syncDirectoryAt(this.place);
+    syncDirectoryAt(this.path);
   }
 
   async space(): Promise<{ readonly freeBytes: number; readonly totalBytes: number }> {
-    const { bavail, blocks, bsize } = await statfs(this.place);
+    const { bavail, blocks, bsize } = await statfs(this.path);
     return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
   }
 
@@ -139,16 +139,16 @@ export class FileStorage implements Storage {
   }
 
   /** Removes those directories created by this storage that are empty. Called after `close`. */
-  removeMade(): void {
-    removeDirectories(this.#made);
+  removeCreatedDirectories(): void {
+    removeDirectories(this.#createdPaths);
   }
 
   #path(name: string): string {
-    return join(this.place, name);
+    return join(this.path, name);
   }
 }
 
-function kindOf(entry: fs.Dirent): OtherEntry['kind'] {
+function kindOf(entry: fs.Dirent): NonFileEntry['kind'] {
   if (entry.isSymbolicLink()) return 'symbolic link';
   return entry.isDirectory() ? 'directory' : 'special file';
 }
@@ -276,10 +276,10 @@ class DiskFile implements StoredFile {
 export function makeDirectories(path: string): readonly string[] {
   const above = dirname(path);
   let made: readonly string[] = [];
-  let fault = faultOfMaking(path);
+  let fault = tryMakeDirectory(path);
   if (fault?.code === 'ENOENT' && above !== path) {
     made = makeDirectories(above);
-    fault = faultOfMaking(path);
+    fault = tryMakeDirectory(path);
   }
   if (fault === undefined) {
     syncDirectoryAt(above);
@@ -299,7 +299,7 @@ function removeDirectories(made: readonly string[]): void {
   }
 }
 
-function faultOfMaking(path: string): NodeJS.ErrnoException | undefined {
+function tryMakeDirectory(path: string): NodeJS.ErrnoException | undefined {
   try {
     fs.mkdirSync(path, DIRECTORY_MODE);
     return undefined;

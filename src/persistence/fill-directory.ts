@@ -6,7 +6,7 @@
  */
 import { GridError } from '../base/errors.ts';
 import { writeCheckedFile } from './checked-file.ts';
-import { isOfLock } from './directory-lock.ts';
+import { isLockName } from './directory-lock.ts';
 import { MANIFEST } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
@@ -14,12 +14,12 @@ import type { Storage } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 /** The name of the file that marks an incomplete directory. */
-export const MARKER = 'restoring';
+export const INCOMPLETE_MARKER = 'restoring';
 
 /** Rejects with GridError DATA_NOT_WHOLE if filling the directory was not completed. */
-export async function checkFilled(storage: Storage): Promise<void> {
-  if (!(await storage.list()).includes(MARKER)) return;
-  throw new GridError('DATA_NOT_WHOLE', { directory: storage.place });
+export async function checkNotIncomplete(storage: Storage): Promise<void> {
+  if (!(await storage.list()).includes(INCOMPLETE_MARKER)) return;
+  throw new GridError('DATA_NOT_WHOLE', { directory: storage.path });
 }
 
 /**
@@ -31,17 +31,17 @@ export async function fillDirectory<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   await checkEmpty(storage);
-  await empty(storage);
-  await writeCheckedFile(storage, MARKER, {});
+  await removeFilesOfAttempt(storage);
+  await writeCheckedFile(storage, INCOMPLETE_MARKER, {});
   try {
     const result = await work();
     await storage.syncDirectory();
-    await storage.remove(MARKER);
+    await storage.remove(INCOMPLETE_MARKER);
     await storage.syncDirectory();
     return result;
   } catch (error) {
-    await empty(storage);
-    await storage.remove(MARKER);
+    await removeFilesOfAttempt(storage);
+    await storage.remove(INCOMPLETE_MARKER);
     throw error;
   }
 }
@@ -52,22 +52,26 @@ export async function fillDirectory<Result>(
  */
 export async function checkEmpty(storage: Storage): Promise<void> {
   const names = await storage.list();
-  const others = (await storage.listOthers()).map(({ name }) => name);
-  const files = names.includes(MARKER) ? names.filter((name) => !isOfAttempt(name)) : names;
-  const [file] = [...files, ...others].filter((name) => !isOfLock(name)).sort();
+  const others = (await storage.listNonFiles()).map(({ name }) => name);
+  const files = names.includes(INCOMPLETE_MARKER)
+    ? names.filter((name) => !isOfAttempt(name))
+    : names;
+  const [file] = [...files, ...others].filter((name) => !isLockName(name)).sort();
   if (file === undefined) return;
-  throw new GridError('DATA_DIRECTORY_NOT_EMPTY', { directory: storage.place, file });
+  throw new GridError('DATA_DIRECTORY_NOT_EMPTY', { directory: storage.path, file });
 }
 
 /** Removes the files that an attempt has written, except the marker. */
-async function empty(storage: Storage): Promise<void> {
+async function removeFilesOfAttempt(storage: Storage): Promise<void> {
   for (const name of await storage.list()) {
-    if (name !== MARKER && isOfAttempt(name)) await storage.remove(name);
+    if (name !== INCOMPLETE_MARKER && isOfAttempt(name)) await storage.remove(name);
   }
 }
 
 /** Whether an attempt to fill a directory writes a file with this name. */
 function isOfAttempt(name: string): boolean {
   const whole = name.endsWith(TEMPORARY_SUFFIX) ? name.slice(0, -TEMPORARY_SUFFIX.length) : name;
-  return [MARKER, MANIFEST, MEMBER].includes(whole) || parseSegmentName(whole) !== undefined;
+  return (
+    [INCOMPLETE_MARKER, MANIFEST, MEMBER].includes(whole) || parseSegmentName(whole) !== undefined
+  );
 }

@@ -3,7 +3,7 @@
  * damage.
  */
 import { isBefore } from './log-end-file.ts';
-import type { LogPlace } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
 import { describeRecord, type Gap } from './record-scan.ts';
 import type { ReadSegment } from './segment-reader.ts';
 
@@ -35,20 +35,20 @@ export class Findings {
     this.#onFinding = onFinding;
   }
 
-  tell(finding: Finding): void {
+  report(finding: Finding): void {
     if (finding.isDamage) this.damages++;
     this.#onFinding(finding);
   }
 
-  tellDamage(file: string, what: string, offset?: number): void {
-    this.tell({ file, what, isDamage: true, ...(offset === undefined ? {} : { offset }) });
+  reportDamage(file: string, what: string, offset?: number): void {
+    this.report({ file, what, isDamage: true, ...(offset === undefined ? {} : { offset }) });
   }
 
-  tellGap({ segment, file, gap }: TailGap): void {
+  reportGap({ segment, file, gap }: TailGap): void {
     const { offset, bytes } = gap;
     const found = describeRecord(segment, offset);
     const seems = found === undefined ? '' : `; there seems to have been ${found}`;
-    this.tellDamage(file, `${bytes} bytes are damaged${seems}`, offset);
+    this.reportDamage(file, `${bytes} bytes are damaged${seems}`, offset);
   }
 
   addToTail(gap: TailGap): void {
@@ -60,20 +60,21 @@ export class Findings {
    * its torn end.
    */
   flushTail(): void {
-    for (const gap of this.#tail.splice(0)) this.tellGap(gap);
+    for (const gap of this.#tail.splice(0)) this.reportGap(gap);
   }
 
   /**
    * Reports the pending gaps at the end of the log: those before `proven` are damage, the others
    * are its torn end.
    */
-  endTail(proven: LogPlace): void {
+  endTail(proven: LogPosition): void {
     for (const tail of this.#tail.splice(0)) {
       const { segment, file, gap } = tail;
-      if (isBefore({ segment: segment.id.number, offset: gap.offset }, proven)) this.tellGap(tail);
+      if (isBefore({ segment: segment.id.number, offset: gap.offset }, proven))
+        this.reportGap(tail);
       else {
         const what = `${gap.bytes} bytes are the torn end of the log: no synced data is lost`;
-        this.tell({ file, offset: gap.offset, what, isDamage: false });
+        this.report({ file, offset: gap.offset, what, isDamage: false });
       }
     }
   }

@@ -15,7 +15,7 @@ import type { Finding } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
 import { type Aside, MANIFEST, type Manifest, readManifest, writeManifest } from './manifest.ts';
 import { MARKS } from './marks-file.ts';
-import { LOST_MEMBER, MEMBER, readMember } from './member-file.ts';
+import { MEMBER, MEMBER_LOSS, readMember } from './member-file.ts';
 import type { Pace } from './record-scan.ts';
 import { RESERVE } from './reserve.ts';
 import { Salvage } from './salvage.ts';
@@ -23,7 +23,7 @@ import { SalvagedLog, type SalvageTarget } from './salvaged-segments.ts';
 import { parseSegmentName, type SegmentId, segmentIn } from './segment.ts';
 import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName } from './wan-queue-file.ts';
+import { parseQueueFileName } from './wan-queue-file.ts';
 import { writeWhole } from './whole-file.ts';
 
 /** Suffix of the names of new segments until they are valid. */
@@ -54,7 +54,7 @@ type Maker = (target: SalvageTarget, firstNumber: number) => Promise<NewData>;
 export async function startEmpty(options: ForcedStartOptions): Promise<ForcedStart> {
   return await start(options.storage, async (target, firstNumber) => {
     if ((await readMember(options.storage)) === undefined) {
-      const what = `is damaged or missing: ${LOST_MEMBER}`;
+      const what = `is damaged or missing: ${MEMBER_LOSS}`;
       options.onFinding({ file: MEMBER, what, isDamage: true });
     }
     const log = await new SalvagedLog(target, firstNumber).end();
@@ -77,7 +77,7 @@ export async function startPartial(options: ForcedStartOptions): Promise<ForcedS
 export async function finishForcedStart(storage: Storage): Promise<Manifest | undefined> {
   if (!(await storage.list()).includes(MANIFEST)) return undefined;
   const manifest = await readManifest(storage).catch(() => undefined);
-  if (manifest?.aside !== undefined) await putInPlace(storage, manifest.aside);
+  if (manifest?.aside !== undefined) await moveSegments(storage, manifest.aside);
   return manifest;
 }
 
@@ -85,7 +85,7 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   await finishForcedStart(storage);
   // The reserve contains no data; its removal makes room on a full disk.
   await storage.remove(RESERVE);
-  await removeNew(storage);
+  await removeNewSegments(storage);
   const names = await storage.list();
   const before = await firstOfFreeNumbers(storage, names);
   const directory = await makeNumberedDirectory(storage, 'damaged');
@@ -96,13 +96,13 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
     const { manifest, records, bytes } = await make({ storage, suffix: NEW_SUFFIX }, before);
     const aside = { directory, before, last: manifest.synced.segment };
     await writeManifest(storage, { ...manifest, aside });
-    await putInPlace(storage, aside);
-    await mendMember(storage);
+    await moveSegments(storage, aside);
+    await replaceLostMember(storage);
     return { aside: directory, records, bytes };
   } catch (error) {
     const { aside } = (await readManifest(storage).catch(() => undefined)) ?? {};
     if (aside?.before !== before) {
-      await removeNew(storage);
+      await removeNewSegments(storage);
       for (const name of small) await storage.remove(`${directory}/${name}`);
     }
     throw error;
@@ -118,25 +118,27 @@ async function firstOfFreeNumbers(storage: Storage, names: readonly string[]): P
   let first = 1;
   for (const name of names)
     first = Math.max(first, ((await segmentIn(storage, name))?.number ?? 0) + 1);
-  const named = names.map((name) => parseSegmentName(name)?.number ?? parseWaitingName(name) ?? 0);
+  const named = names.map(
+    (name) => parseSegmentName(name)?.number ?? parseQueueFileName(name) ?? 0,
+  );
   for (const number of named.sort((a, b) => a - b)) {
     if (number >= first && number < first + NEW_SEGMENTS_MAX) first = number + 1;
   }
   return first;
 }
 
-async function putInPlace(storage: Storage, aside: Aside): Promise<void> {
+async function moveSegments(storage: Storage, aside: Aside): Promise<void> {
   const { directory, before, last } = aside;
   const names = await storage.list();
   const old = names.filter((name) => {
-    const waiting = parseWaitingName(name);
+    const waiting = parseQueueFileName(name);
     return waiting === undefined
       ? isWithin(parseSegmentName(name), 0, before - 1)
       : waiting < before;
   });
   if (old.length > 0) await storage.makeDirectory(directory);
   for (const name of old) await storage.rename(name, `${directory}/${name}`);
-  for (const name of names.filter(isNew)) {
+  for (const name of names.filter(hasNewSuffix)) {
     const proper = name.slice(0, -NEW_SUFFIX.length);
     if (isWithin(parseSegmentName(proper), before, last)) await storage.rename(name, proper);
   }
@@ -145,13 +147,13 @@ async function putInPlace(storage: Storage, aside: Aside): Promise<void> {
 }
 
 /** Writes an empty file `member` if it was lost, so that the defaults apply. */
-async function mendMember(storage: Storage): Promise<void> {
+async function replaceLostMember(storage: Storage): Promise<void> {
   if ((await readMember(storage)) === undefined) await writeCheckedFile(storage, MEMBER, {});
 }
 
 /** Removes the segments of a failed attempt. */
-async function removeNew(storage: Storage): Promise<void> {
-  for (const name of await storage.list()) if (isNew(name)) await storage.remove(name);
+async function removeNewSegments(storage: Storage): Promise<void> {
+  for (const name of await storage.list()) if (hasNewSuffix(name)) await storage.remove(name);
 }
 
 async function copy(storage: Storage, from: string, to: string): Promise<void> {
@@ -168,7 +170,7 @@ async function copy(storage: Storage, from: string, to: string): Promise<void> {
   }
 }
 
-function isNew(name: string): boolean {
+function hasNewSuffix(name: string): boolean {
   return name.endsWith(NEW_SUFFIX);
 }
 

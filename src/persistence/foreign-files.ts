@@ -8,8 +8,8 @@
  */
 import { GridError } from '../base/errors.ts';
 import { BACKUP } from './backup.ts';
-import { isOfLock } from './directory-lock.ts';
-import { MARKER } from './fill-directory.ts';
+import { isLockName } from './directory-lock.ts';
+import { INCOMPLETE_MARKER } from './fill-directory.ts';
 import { NEW_SUFFIX } from './forced-start.ts';
 import { LOG_END } from './log-end-file.ts';
 import { MANIFEST } from './manifest.ts';
@@ -18,7 +18,7 @@ import { MEMBER } from './member-file.ts';
 import { RESERVE } from './reserve.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName } from './wan-queue-file.ts';
+import { parseQueueFileName } from './wan-queue-file.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAMES: ReadonlySet<string> = new Set([
@@ -31,7 +31,7 @@ const NAMES: ReadonlySet<string> = new Set([
   BACKUP,
 ]);
 /** Names, without the suffix, that only unfinished files have. */
-const UNFINISHED: ReadonlySet<string> = new Set(['log', 'log-now', MARKER]);
+const UNFINISHED: ReadonlySet<string> = new Set(['log', 'log-now', INCOMPLETE_MARKER]);
 const SUFFIXES = [TEMPORARY_SUFFIX, NEW_SUFFIX];
 /** Maximum number of files that a message names. */
 const NAMED_MAX = 3;
@@ -41,18 +41,18 @@ const NAMED_MAX = 3;
  * member's file.
  */
 export async function checkAllAreFiles(storage: Storage): Promise<void> {
-  const others = (await storage.listOthers()).filter(({ name }) => isOfMember(name));
+  const others = (await storage.listNonFiles()).filter(({ name }) => isUsedByMember(name));
   if (others.length === 0) return;
   others.sort((a, b) => (a.name < b.name ? -1 : 1));
   const named = others.slice(0, NAMED_MAX).map(({ name, kind }) => `"${name}" is a ${kind}`);
   if (others.length > NAMED_MAX) named.push(`${others.length - NAMED_MAX} more are not files`);
   const reason = `${named.join(', ')}: a member's files must be in the directory itself`;
-  throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory: storage.place, reason });
+  throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory: storage.path, reason });
 }
 
 /** Whether a member uses a file with this name. The lock does not count: it is a socket. */
-function isOfMember(name: string): boolean {
-  return isWhole(name) || name === MARKER || isUnfinished(name);
+function isUsedByMember(name: string): boolean {
+  return isCompleteName(name) || name === INCOMPLETE_MARKER || isUnfinished(name);
 }
 
 /**
@@ -60,7 +60,9 @@ function isOfMember(name: string): boolean {
  * are not checked against their headers.
  */
 export function foreignFiles(names: readonly string[]): readonly string[] {
-  return names.filter((name) => !isWhole(name) && !isUnfinished(name) && !isOfLock(name)).sort();
+  return names
+    .filter((name) => !isCompleteName(name) && !isUnfinished(name) && !isLockName(name))
+    .sort();
 }
 
 /** Whether the name is that of a file that was incomplete when its process ended. */
@@ -68,11 +70,11 @@ export function isUnfinished(name: string): boolean {
   const suffix = SUFFIXES.find((each) => name.endsWith(each));
   if (suffix === undefined) return false;
   const whole = name.slice(0, -suffix.length);
-  return isWhole(whole) || UNFINISHED.has(whole) || isUnfinished(whole);
+  return isCompleteName(whole) || UNFINISHED.has(whole) || isUnfinished(whole);
 }
 
-/** Whether the name is that of a member's file when it is whole. */
-function isWhole(name: string): boolean {
+/** Whether the name is that of a complete file of a member. */
+function isCompleteName(name: string): boolean {
   if (NAMES.has(name)) return true;
-  return parseSegmentName(name) !== undefined || parseWaitingName(name) !== undefined;
+  return parseSegmentName(name) !== undefined || parseQueueFileName(name) !== undefined;
 }

@@ -18,7 +18,7 @@ import { LOG, parseSegmentName, type SegmentId, SNAPSHOT, segmentIn } from './se
 import type { SegmentSupply } from './segment-supply.ts';
 import { Snapshot } from './snapshot.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName, waitingIn } from './wan-queue-file.ts';
+import { parseQueueFileName, queueFileIn } from './wan-queue-file.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
 
 /** Delay before a failed task is retried, in ms. */
@@ -55,7 +55,7 @@ interface HousekeepingOptions {
   readonly endSegment: number;
   readonly observer: HousekeepingObserver;
   /** Called when compaction has freed space: a log that could not start may start now. */
-  readonly onRoom: () => void;
+  readonly onSpaceFreed: () => void;
 }
 
 export interface HousekeepingObserver {
@@ -90,20 +90,20 @@ export class Housekeeping {
   #passFromBytes = -1;
   #passBefore = -1;
   #passReserveBytes = 0;
-  #passHasWon = false;
+  #passHasFreed = false;
   /** Whether the last pass had a segment to rewrite but no room for it. */
   #lacksSpace = false;
   #passNotBeforeMs = Number.NEGATIVE_INFINITY;
   /** The current task. */
   #working: Promise<void> | undefined;
   /** Whether the current task may rewrite segments. */
-  #isKeepingSpace = false;
-  #again: Timer | undefined;
+  #isFreeingSpace = false;
+  #retryTimer: Timer | undefined;
   /** The data that a backup copies. */
   #cut: Cut | undefined;
   #isPaused = false;
   /** Whether obsolete files are retained for that backup and must be removed later. */
-  #owesRemoval = false;
+  #isRemovalPending = false;
   #isClosing = false;
 
   constructor(options: HousekeepingOptions) {
@@ -113,16 +113,18 @@ export class Housekeeping {
   }
 
   /**
-   * Resolves when no segment is being rewritten; none will be until `keepFiles` or `releaseFiles`.
+   * Resolves when no segment is being rewritten; none will be until `retainFiles` or
+   * `releaseFiles`.
+   *
    */
   async pause(): Promise<void> {
     this.#isPaused = true;
-    while (this.#isKeepingSpace) await this.#working;
+    while (this.#isFreeingSpace) await this.#working;
     this.#compaction = undefined;
   }
 
   /** Retains the files of the cut: they are neither removed nor rewritten until `releaseFiles`. */
-  keepFiles(cut: Cut): void {
+  retainFiles(cut: Cut): void {
     this.#cut = cut;
     this.#isPaused = false;
   }
@@ -140,7 +142,7 @@ export class Housekeeping {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#snapshot?.cancel();
-    this.#again?.cancel();
+    this.#retryTimer?.cancel();
     await this.#working;
   }
 
@@ -155,12 +157,12 @@ export class Housekeeping {
   work(): void {
     if (this.#isClosing || this.#working !== undefined) return;
     if (this.#options.log.failure !== undefined) return;
-    this.#again?.cancel();
+    this.#retryTimer?.cancel();
     this.#working = this.#nextWork().finally(() => {
       this.#working = undefined;
-      this.#isKeepingSpace = false;
+      this.#isFreeingSpace = false;
       if (!this.#isFull() || this.#isClosing) return;
-      this.#again = this.#options.clock.after(COMPACTION_RETRY_MS, () => this.work());
+      this.#retryTimer = this.#options.clock.after(COMPACTION_RETRY_MS, () => this.work());
     });
   }
 
@@ -170,22 +172,22 @@ export class Housekeeping {
 
   async #nextWork(): Promise<void> {
     const { observer, clock, log } = this.#options;
-    if (this.#owesRemoval && this.#cut === undefined) {
+    if (this.#isRemovalPending && this.#cut === undefined) {
       return await this.#removeOlder().catch((error) => observer.onSnapshotFailed(error));
     }
-    this.#isKeepingSpace = this.#isFull() || !this.#isSnapshotDue();
-    if (this.#isKeepingSpace) {
-      await this.#keepSpace().catch((error: Error) => {
+    this.#isFreeingSpace = this.#isFull() || !this.#isSnapshotDue();
+    if (this.#isFreeingSpace) {
+      await this.#freeSpace().catch((error: Error) => {
         this.#compaction = undefined;
-        this.#passHasWon = false;
+        this.#passHasFreed = false;
         this.#passFromBytes = -1;
         this.#passNotBeforeMs = clock.now() + RETRY_MS;
         observer.onCompactionFailed(error);
       });
-      this.#isKeepingSpace = false;
+      this.#isFreeingSpace = false;
     }
     if (this.#isClosing || !log.isStarted || !this.#isSnapshotDue()) return;
-    await this.#takeSnapshot().catch((error: Error) => {
+    await this.#writeSnapshot().catch((error: Error) => {
       this.#snapshotNotBeforeMs = clock.now() + RETRY_MS;
       observer.onSnapshotFailed(error);
     });
@@ -194,29 +196,29 @@ export class Housekeeping {
   #isSnapshotDue(): boolean {
     const { clock, log, snapshotBytesMin, manifest } = this.#options;
     if (!log.isStarted || clock.now() < this.#snapshotNotBeforeMs) return false;
-    const grown = log.writtenBytes - this.#snapshotAtBytes;
+    const grownBytes = log.writtenBytes - this.#snapshotAtBytes;
     const last = manifest.content.snapshot?.bytes ?? 0;
-    return grown >= Math.max(snapshotBytesMin, last);
+    return grownBytes >= Math.max(snapshotBytesMin, last);
   }
 
   /** Fills the reserve, then frees space while the disk is full. */
-  async #keepSpace(): Promise<void> {
+  async #freeSpace(): Promise<void> {
     const { observer, space, supply, reserve } = this.#options;
     const isWhole = await space.run(() => reserve.fill());
-    let won = 0;
+    let freedBytes = 0;
     while (this.#isFull() && !this.#isClosing && !this.#isPaused) {
       const bytes = await this.#compact();
       // A pass that has freed space is followed by another at once, for records that died
       // meanwhile.
-      if (bytes === undefined && !this.#passHasWon && !(await this.#helpReserve())) break;
+      if (bytes === undefined && !this.#passHasFreed && !(await this.#refillReserve())) break;
       if (bytes === undefined) continue;
-      won += bytes;
+      freedBytes += bytes;
       if (bytes > 0) supply.retry();
     }
-    if (won === 0) return;
+    if (freedBytes === 0) return;
     if (!isWhole) await space.run(() => reserve.fill());
-    observer.onCompacted(won);
-    this.#options.onRoom();
+    observer.onCompacted(freedBytes);
+    this.#options.onSpaceFreed();
   }
 
   /**
@@ -227,7 +229,7 @@ export class Housekeeping {
     const { clock, log, reserve } = this.#options;
     if (this.#compaction === undefined) {
       const hasChanged =
-        this.#passHasWon ||
+        this.#passHasFreed ||
         log.writtenBytes !== this.#passFromBytes ||
         this.#passEnd() !== this.#passBefore ||
         reserve.filledBytes > this.#passReserveBytes;
@@ -235,16 +237,16 @@ export class Housekeeping {
       this.#compaction = this.#beginPass();
     }
     const fromMs = clock.now();
-    const won = await this.#compaction?.step();
+    const freedBytes = await this.#compaction?.step();
     this.#passMs += clock.now() - fromMs;
-    if (won === undefined) {
+    if (freedBytes === undefined) {
       this.#lacksSpace = this.#compaction?.lacksSpace ?? false;
       this.#compaction = undefined;
       // A pass reads all files, so one that has freed nothing is repeated only after a pause as
       // long as it.
-      if (!this.#passHasWon) this.#passNotBeforeMs = clock.now() + this.#passMs;
-    } else if (won > 0) this.#passHasWon = true;
-    return won;
+      if (!this.#passHasFreed) this.#passNotBeforeMs = clock.now() + this.#passMs;
+    } else if (freedBytes > 0) this.#passHasFreed = true;
+    return freedBytes;
   }
 
   /**
@@ -252,12 +254,12 @@ export class Housekeeping {
    * reserve because other programs had used its space. Resolves with whether another pass may free
    * space now.
    */
-  async #helpReserve(): Promise<boolean> {
+  async #refillReserve(): Promise<boolean> {
     const { supply, reserve } = this.#options;
     if (!this.#lacksSpace || reserve.isWhole) return false;
     this.#lacksSpace = false;
     const before = reserve.filledBytes;
-    await supply.yieldReady();
+    await supply.giveReadyToReserve();
     if (reserve.filledBytes <= before) return false;
     this.#passNotBeforeMs = Number.NEGATIVE_INFINITY;
     return true;
@@ -275,8 +277,8 @@ export class Housekeeping {
     this.#passFromBytes = log.writtenBytes;
     this.#passBefore = this.#passEnd();
     this.#passReserveBytes = reserve.filledBytes;
-    this.#passHasWon = false;
-    if (!manifest.isThere) return undefined;
+    this.#passHasFreed = false;
+    if (!manifest.exists) return undefined;
     const { firstSegment, snapshot } = manifest.content;
     const { number = 0, parts = 0 } = this.#cut === undefined ? (snapshot ?? {}) : {};
     const ids = Array.from(
@@ -296,13 +298,13 @@ export class Housekeeping {
       {
         parts: ids,
         first: first ?? firstSegment,
-        isFirstKept: first !== undefined,
+        isFirstUnchanged: first !== undefined,
         before: this.#passBefore,
       },
     );
   }
 
-  async #takeSnapshot(): Promise<void> {
+  async #writeSnapshot(): Promise<void> {
     const { storage, clock, engine, log, manifest, segmentBytes, supply, observer } = this.#options;
     const { queues } = this.#options;
     const hasRoom = async (bytes: number): Promise<boolean> => {
@@ -344,12 +346,12 @@ export class Housekeeping {
 
   /** Returns the next snapshot number that no file uses. */
   async #freeNumber(): Promise<number> {
-    const taken = new Set<number | undefined>();
+    const used = new Set<number | undefined>();
     for (const name of await this.#options.storage.list()) {
       const id = parseSegmentName(name);
-      taken.add(id?.kind === SNAPSHOT ? id.number : parseWaitingName(name));
+      used.add(id?.kind === SNAPSHOT ? id.number : parseQueueFileName(name));
     }
-    while (taken.has(this.#nextNumber)) this.#nextNumber++;
+    while (used.has(this.#nextNumber)) this.#nextNumber++;
     return this.#nextNumber++;
   }
 
@@ -357,13 +359,13 @@ export class Housekeeping {
    * Removes the segments that the manifest no longer names, unless a backup may be copying them.
    */
   async #removeOlder(): Promise<void> {
-    this.#owesRemoval = this.#cut !== undefined;
-    if (this.#owesRemoval) return;
+    this.#isRemovalPending = this.#cut !== undefined;
+    if (this.#isRemovalPending) return;
     const { storage, manifest } = this.#options;
     const { firstSegment, snapshot } = manifest.content;
     for (const name of await storage.list()) {
       const id = await segmentIn(storage, name);
-      const number = id?.number ?? (await waitingIn(storage, name));
+      const number = id?.number ?? (await queueFileIn(storage, name));
       if (number === undefined) continue;
       const first = id?.kind === LOG ? firstSegment : (snapshot?.number ?? 0);
       if (number < first) await storage.remove(name);

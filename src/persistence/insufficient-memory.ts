@@ -20,14 +20,14 @@ const BYTES_PER_FILE_BYTE = 2;
  * Returns an error that names a sufficient amount of memory: that of the last member or, if
  * unknown, an estimate based on the files.
  */
-export async function memoryNeeded(
+export async function insufficientMemory(
   storage: Storage,
   engine: StoredEngine,
   manifest: Manifest,
 ): Promise<GridError> {
   const sufficient = manifest.memoryBytesMax ?? (await estimate(storage, engine.partitionCount));
   const bytes = engine.memoryBytesMax;
-  return new GridError('DATA_NEEDS_MEMORY', { directory: storage.place, bytes, sufficient });
+  return new GridError('DATA_NEEDS_MEMORY', { directory: storage.path, bytes, sufficient });
 }
 
 async function estimate(storage: Storage, partitionCount: number): Promise<number> {

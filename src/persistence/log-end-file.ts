@@ -25,7 +25,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { DATA_FORMAT } from './data-format.ts';
-import type { LogPlace } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
 import type { Manifest } from './manifest.ts';
 import { Page } from './page.ts';
 import { LOG, segmentName } from './segment.ts';
@@ -47,20 +47,20 @@ const SETTLED_MS = 60_000;
 /** The progress of the log. */
 interface LogProgress {
   /** Everything before this position is written. */
-  readonly writtenEnd: LogPlace;
+  readonly writtenEnd: LogPosition;
   /** The file of that segment. */
   readonly writtenFile: StoredFile;
   /** Everything before this position is durable. */
-  readonly synced: LogPlace;
+  readonly synced: LogPosition;
   /** The error after which writing stopped. */
   readonly failure: Error | undefined;
 }
 
 /** The content of the file. */
 interface LogEnd {
-  readonly end: LogPlace;
-  readonly synced: LogPlace;
-  readonly settled: LogPlace;
+  readonly end: LogPosition;
+  readonly synced: LogPosition;
+  readonly settled: LogPosition;
   readonly identity: FileIdentity;
   readonly bootId: string;
 }
@@ -72,20 +72,20 @@ export class LogEndFile {
   readonly #page = new Page(FILE_BYTES);
   #timer: Timer | undefined;
   #isClosed = false;
-  #settled: LogPlace;
+  #settled: LogPosition;
   /** The next settled position, and the time since which it has been durable. */
-  #nextSettled: LogPlace;
+  #nextSettled: LogPosition;
   #nextSinceMs: number;
   /** The segment file whose identity was read last. */
   #identified: StoredFile | undefined;
   #identity: FileIdentity = { device: 0n, inode: 0n };
 
-  private constructor(file: StoredFile, clock: Clock, bootId: string, place: LogPlace) {
+  private constructor(file: StoredFile, clock: Clock, bootId: string, position: LogPosition) {
     this.#file = file;
     this.#clock = clock;
     this.#bootId = bootId;
-    this.#settled = place;
-    this.#nextSettled = place;
+    this.#settled = position;
+    this.#nextSettled = position;
     this.#nextSinceMs = clock.now();
   }
 
@@ -96,16 +96,16 @@ export class LogEndFile {
   static async open(
     storage: Storage,
     clock: Clock,
-    place: LogPlace,
+    position: LogPosition,
   ): Promise<LogEndFile | undefined> {
     const { bootId } = storage;
     if (bootId === undefined || Buffer.byteLength(bootId) > BOOT_ID_BYTES_MAX) return undefined;
-    const isThere = (await storage.list()).includes(LOG_END);
-    if (!isThere) await writeWhole(storage, LOG_END, fillBlank);
-    const opened = new LogEndFile(await storage.open(LOG_END), clock, bootId, place);
+    const exists = (await storage.list()).includes(LOG_END);
+    if (!exists) await writeWhole(storage, LOG_END, fillBlank);
+    const opened = new LogEndFile(await storage.open(LOG_END), clock, bootId, position);
     try {
-      opened.#identity = await identityOf(storage, place);
-      opened.#write(place, place);
+      opened.#identity = await identityOf(storage, position);
+      opened.#write(position, position);
       return opened;
     } catch (error) {
       await opened.close();
@@ -117,7 +117,7 @@ export class LogEndFile {
    * Schedules an update after a change of the log. The end that the log has DELAY_MS later is
    * written.
    */
-  plan(log: LogProgress): void {
+  schedule(log: LogProgress): void {
     if (this.#timer !== undefined || this.#isClosed) return;
     this.#timer = this.#clock.after(DELAY_MS, () => {
       this.#timer = undefined;
@@ -160,7 +160,7 @@ export class LogEndFile {
     }
   }
 
-  #write(end: LogPlace, synced: LogPlace): void {
+  #write(end: LogPosition, synced: LogPosition): void {
     const { bytes, words } = this.#page;
     bytes.fill(0);
     bytes.write(MAGIC, 'latin1');
@@ -198,12 +198,12 @@ async function readLogEnd(storage: Storage): Promise<LogEnd | undefined> {
   };
 }
 
-function placeAt({ words }: Page, word: number): LogPlace {
+function placeAt({ words }: Page, word: number): LogPosition {
   return { segment: words[word]!, offset: words[word + 1]! };
 }
 
 /** Resolves with the identity of the segment's file. Rejects with the system's error. */
-async function identityOf(storage: Storage, { segment }: LogPlace): Promise<FileIdentity> {
+async function identityOf(storage: Storage, { segment }: LogPosition): Promise<FileIdentity> {
   const file = await storage.open(segmentName({ kind: LOG, number: segment, part: 0 }));
   try {
     return file.identityNow();
@@ -228,9 +228,9 @@ async function isCopy(storage: Storage, { end, identity }: LogEnd): Promise<bool
 /** A lower bound for the end of the log. */
 interface ProvenEnd {
   /** The log has certainly reached this position. */
-  readonly place: LogPlace;
+  readonly position: LogPosition;
   /** The last position that is known to have been synced. */
-  readonly synced: LogPlace;
+  readonly synced: LogPosition;
   /**
    * Whether all written bytes must be present: the machine has not rebooted, and the files are not
    * a copy.
@@ -243,31 +243,31 @@ interface ProvenEnd {
  * promises a file of this boot but none can be read.
  */
 export async function provenEnd(storage: Storage, manifest: Manifest): Promise<ProvenEnd> {
-  const { synced: place, bootId, hasEndRecord } = manifest;
+  const { synced: position, bootId, hasEndRecord } = manifest;
   const isSameRun = bootId !== undefined && bootId === storage.bootId;
   const written = await readLogEnd(storage);
   const isOfThisRun = written !== undefined && written.bootId === storage.bootId;
   if (hasEndRecord && isSameRun && !isOfThisRun) {
     throw new DamagedData(storage, LOG_END, 0, 'is damaged or missing');
   }
-  if (written === undefined) return { place, synced: place, hasAllWritten: isSameRun };
+  if (written === undefined) return { position, synced: position, hasAllWritten: isSameRun };
   const isOther = await isCopy(storage, written);
-  const synced = later(place, isOther ? written.settled : written.synced);
+  const synced = later(position, isOther ? written.settled : written.synced);
   const isOfFile = isOfThisRun && !isOther;
   return {
-    place: isOfFile ? later(synced, written.end) : synced,
+    position: isOfFile ? later(synced, written.end) : synced,
     synced,
     hasAllWritten: isSameRun && !isOther,
   };
 }
 
-function later(place: LogPlace, other: LogPlace): LogPlace {
-  return isBefore(place, other) ? other : place;
+function later(position: LogPosition, other: LogPosition): LogPosition {
+  return isBefore(position, other) ? other : position;
 }
 
-export function isBefore(place: LogPlace, other: LogPlace): boolean {
-  if (place.segment !== other.segment) return place.segment < other.segment;
-  return place.offset < other.offset;
+export function isBefore(position: LogPosition, other: LogPosition): boolean {
+  if (position.segment !== other.segment) return position.segment < other.segment;
+  return position.offset < other.offset;
 }
 
 async function fillBlank(file: StoredFile): Promise<void> {

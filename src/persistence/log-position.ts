@@ -1,5 +1,5 @@
 /** A position in the log. */
-export interface LogPlace {
+export interface LogPosition {
   readonly segment: number;
   readonly offset: number;
 }

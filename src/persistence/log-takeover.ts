@@ -8,16 +8,16 @@
  * power loss counts as the torn end of the log.
  */
 
-import { START, SURE, writeNote } from './control-records.ts';
-import type { LogPlace } from './log-position.ts';
+import { NEXT_DURABLE, NEXT_OF_START, writeControlRecord } from './control-records.ts';
+import type { LogPosition } from './log-position.ts';
 import { Page } from './page.ts';
-import { NOTE_BYTES, SEAL } from './record-codec.ts';
+import { CONTROL_RECORD_BYTES, SEAL } from './record-codec.ts';
 import type { Recovered } from './recovery.ts';
 import { LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
 
 /** Bytes of a segment that are retained after the end of the log, for two SEALs. */
-const KEPT_BYTES = 2 * NOTE_BYTES;
+const TWO_SEALS_BYTES = 2 * CONTROL_RECORD_BYTES;
 
 /**
  * Syncs the log of the earlier process. Its last writes may be visible without being durable:
@@ -46,40 +46,40 @@ export async function syncRecovered(
  * Seals the end of the log and truncates the torn and the blank bytes after it, which makes room on
  * a full disk. Resolves with the new end of the log.
  */
-export async function cutTail(
+export async function truncateTail(
   storage: Storage,
-  { end, isSealed }: { readonly end: LogPlace; readonly isSealed: boolean },
-): Promise<LogPlace> {
+  { end, isSealed }: { readonly end: LogPosition; readonly isSealed: boolean },
+): Promise<LogPosition> {
   const file = await storage.open(logName(end));
   try {
-    const kept = end.offset + (isSealed ? NOTE_BYTES : KEPT_BYTES);
-    if (file.length <= kept) return end;
+    const retainedBytes = end.offset + (isSealed ? CONTROL_RECORD_BYTES : TWO_SEALS_BYTES);
+    if (file.length <= retainedBytes) return end;
     if (isSealed) {
-      await file.truncate(kept);
+      await file.truncate(retainedBytes);
       return end;
     }
-    const page = new Page(KEPT_BYTES);
+    const page = new Page(TWO_SEALS_BYTES);
     page.bytes.fill(0);
-    const taken = writeNote(page, 0, SEAL, 0, 0, SURE, seedOf(end));
-    await file.write(page.bytes, 0, KEPT_BYTES, end.offset);
+    const paddedLength = writeControlRecord(page, 0, SEAL, 0, 0, NEXT_DURABLE, seedOf(end));
+    await file.write(page.bytes, 0, TWO_SEALS_BYTES, end.offset);
     // The SEAL must be durable first: an unsealed segment that is shorter than its full length is
     // damaged.
     await file.sync();
-    await file.truncate(kept);
+    await file.truncate(retainedBytes);
     await file.sync();
-    return { segment: end.segment, offset: end.offset + taken };
+    return { segment: end.segment, offset: end.offset + paddedLength };
   } finally {
     await file.close();
   }
 }
 
 /** Writes a SEAL at the end of the log that names the durable segment `next`, and syncs it. */
-export async function leadOn(storage: Storage, end: LogPlace, next: number): Promise<void> {
-  const page = new Page(NOTE_BYTES);
-  writeNote(page, 0, SEAL, 0, next, START, seedOf(end));
+export async function linkSegment(storage: Storage, end: LogPosition, next: number): Promise<void> {
+  const page = new Page(CONTROL_RECORD_BYTES);
+  writeControlRecord(page, 0, SEAL, 0, next, NEXT_OF_START, seedOf(end));
   const file = await storage.open(logName(end));
   try {
-    await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
+    await file.write(page.bytes, 0, CONTROL_RECORD_BYTES, end.offset);
     await file.sync();
   } finally {
     await file.close();
@@ -87,23 +87,23 @@ export async function leadOn(storage: Storage, end: LogPlace, next: number): Pro
 }
 
 /**
- * Truncates the bytes after the SEAL of `leadOn`, once that is valid. Rejects with the system's
- * error.
+ * Truncates the bytes after the SEAL of `linkSegment`, once that is valid. Rejects with the
+ * system's error.
  */
-export async function cutBehindSeal(storage: Storage, end: LogPlace): Promise<void> {
+export async function truncateAfterSeal(storage: Storage, end: LogPosition): Promise<void> {
   const file = await storage.open(logName(end));
   try {
-    const sealed = end.offset + NOTE_BYTES;
+    const sealed = end.offset + CONTROL_RECORD_BYTES;
     if (file.length > sealed) await file.truncate(sealed);
   } finally {
     await file.close();
   }
 }
 
-function logName({ segment }: LogPlace): string {
+function logName({ segment }: LogPosition): string {
   return segmentName({ kind: LOG, number: segment, part: 0 });
 }
 
-function seedOf({ segment }: LogPlace): number {
+function seedOf({ segment }: LogPosition): number {
   return segmentSeed({ kind: LOG, number: segment, part: 0 });
 }

@@ -4,7 +4,7 @@
  */
 import { InTurn } from '../base/in-turn.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
-import type { LogPlace } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
 import type { Storage } from './storage.ts';
 
 export const MANIFEST = 'manifest';
@@ -15,7 +15,7 @@ export interface Manifest {
   /** Number of the first segment of the log that recovery reads. */
   readonly firstSegment: number;
   /** A position in the log that was durable when the manifest was written. */
-  readonly synced: LogPlace;
+  readonly synced: LogPosition;
   /** Memory for data of the last member, in bytes: the stored data fits into it. */
   readonly memoryBytesMax?: number;
   /** Time when the last member stopped, in ms since 1970; valid only with `isStopped`. */
@@ -70,7 +70,7 @@ export class ManifestFile {
     this.#storage = storage;
   }
 
-  get isThere(): boolean {
+  get exists(): boolean {
     return this.#content !== undefined;
   }
 
@@ -81,7 +81,7 @@ export class ManifestFile {
   }
 
   /** Sets the content that an earlier process has written. */
-  hasRead(content: Manifest | undefined): void {
+  setContent(content: Manifest | undefined): void {
     this.#content = content;
   }
 

@@ -103,7 +103,7 @@ async function readPage(storage: Storage, file: StoredFile): Promise<Page> {
   if (length > FILE_BYTES_MAX) {
     throw new DamagedData(storage, name, 0, `has a wrong length of ${length} bytes`);
   }
-  const page = new Page(filled(length));
+  const page = new Page(padded(length));
   page.bytes.fill(0);
   await file.read(page.bytes.subarray(0, length), 0);
   return page;
@@ -112,7 +112,7 @@ async function readPage(storage: Storage, file: StoredFile): Promise<Page> {
 function pageOf(partitionCount: number, marks: Marks): Page {
   const names = [...marks.keys()].map((name) => Buffer.from(name));
   const fixed = HEADER_BYTES + names.length * (NAME_HEAD_BYTES + partitionCount * 8);
-  const page = new Page(names.reduce((sum, name) => sum + filled(name.length), fixed));
+  const page = new Page(names.reduce((sum, name) => sum + padded(name.length), fixed));
   const { bytes, words, doubles } = page;
   bytes.fill(0);
   bytes.write(MAGIC, 'latin1');
@@ -122,7 +122,7 @@ function pageOf(partitionCount: number, marks: Marks): Page {
     const name = names[index]!;
     words[at >> 2] = name.length;
     name.copy(bytes, at + NAME_HEAD_BYTES);
-    at += NAME_HEAD_BYTES + filled(name.length);
+    at += NAME_HEAD_BYTES + padded(name.length);
     doubles.set(own, at >> 3);
     at += partitionCount * 8;
   }
@@ -138,10 +138,10 @@ function marksIn({ bytes, words, doubles }: Page, length: number, partitions: nu
   for (let queue = 0; queue < words[5]!; queue++) {
     if (at + NAME_HEAD_BYTES > length) return undefined;
     const nameEnd = at + NAME_HEAD_BYTES + words[at >> 2]!;
-    const end = filled(nameEnd) + partitions * 8;
+    const end = padded(nameEnd) + partitions * 8;
     if (nameEnd < at || end > length) return undefined;
     const name = bytes.toString('utf8', at + NAME_HEAD_BYTES, nameEnd);
-    const own = doubles.slice(filled(nameEnd) >> 3, end >> 3);
+    const own = doubles.slice(padded(nameEnd) >> 3, end >> 3);
     if (!own.every((mark) => mark >= 0)) return undefined;
     marks.set(name, own);
     at = end;
@@ -149,6 +149,6 @@ function marksIn({ bytes, words, doubles }: Page, length: number, partitions: nu
   return at === length ? marks : undefined;
 }
 
-function filled(length: number): number {
+function padded(length: number): number {
   return (length + 7) & ~7;
 }

@@ -19,7 +19,7 @@ const PERIOD_MS = 1000;
 /** Minimum interval between two unsynced writes, in ms. */
 const UNSYNCED_PERIOD_MS = 50;
 
-interface MarksKeeperParts {
+interface MarksWriterParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly queues: KeptQueues;
@@ -28,13 +28,13 @@ interface MarksKeeperParts {
   /** Makes the log durable, if its sync mode promises durability. */
   syncLog(): Promise<void>;
   /** Whether the manifest records that marks exist. */
-  isNoted(): boolean;
+  isRecorded(): boolean;
   /** Records in the manifest that marks exist, unless it already does. */
-  note(): Promise<void>;
+  record(): Promise<void>;
 }
 
-export class MarksKeeper {
-  readonly #parts: MarksKeeperParts;
+export class MarksWriter {
+  readonly #parts: MarksWriterParts;
   readonly #writes = new InTurn();
   readonly #unsyncedWrites = new InTurn();
   #timer: Timer | undefined;
@@ -42,14 +42,14 @@ export class MarksKeeper {
   #hasFailed = false;
   #isOpen = false;
 
-  constructor(parts: MarksKeeperParts) {
+  constructor(parts: MarksWriterParts) {
     this.#parts = parts;
   }
 
   /** Starts to write the marks when they change. */
   begin(): void {
     this.#isOpen = true;
-    this.#parts.queues.watch(() => this.#plan());
+    this.#parts.queues.watch(() => this.#schedule());
   }
 
   /** Whether there are queues, and therefore marks. */
@@ -82,16 +82,16 @@ export class MarksKeeper {
    * Writes the current marks and records them in the manifest, so that a start uses them. Rejects
    * as writeWhole does.
    */
-  async keep(): Promise<void> {
+  async store(): Promise<void> {
     if (!this.hasQueues) return;
     try {
       await this.write();
-      await this.#parts.note();
+      await this.#parts.record();
       this.#hasFailed = false;
     } catch (error) {
       if (!this.#hasFailed) this.#parts.queues.onMarksFailed(error as Error);
       this.#hasFailed = true;
-      this.#plan();
+      this.#schedule();
       throw error;
     }
   }
@@ -99,11 +99,11 @@ export class MarksKeeper {
   /** Empties the queue. If it rejects, as writeWhole does, the queue is unchanged. */
   async clear(queue: KeptQueue): Promise<void> {
     // This makes a start use the marks, and shows that the next write will most likely succeed.
-    await this.keep();
+    await this.store();
     await this.write(queue);
   }
 
-  /** Stops writing, except by `keep`. Resolves when no write is running. */
+  /** Stops writing, except by `store`. Resolves when no write is running. */
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#timer?.cancel();
@@ -112,27 +112,27 @@ export class MarksKeeper {
     await this.#writes.run(async () => {});
   }
 
-  #plan(): void {
+  #schedule(): void {
     if (!this.#isOpen) return;
-    this.#planUnsynced();
+    this.#scheduleUnsynced();
     this.#timer ??= this.#parts.clock.after(PERIOD_MS, () => {
       this.#timer = undefined;
-      this.keep().catch(told);
+      this.store().catch(alreadyLogged);
     });
   }
 
-  #planUnsynced(): void {
+  #scheduleUnsynced(): void {
     this.#unsyncedTimer ??= this.#parts.clock.after(UNSYNCED_PERIOD_MS, () => {
       this.#unsyncedTimer = undefined;
-      if (this.#unsyncedWrites.isBusy) return this.#planUnsynced();
-      this.#unsyncedWrites.run(() => this.#writeUnsynced()).catch(isWrittenLater);
+      if (this.#unsyncedWrites.isBusy) return this.#scheduleUnsynced();
+      this.#unsyncedWrites.run(() => this.#writeUnsynced()).catch(retriedLater);
     });
   }
 
   async #writeUnsynced(): Promise<void> {
-    const { storage, queues, sequences, isNoted } = this.#parts;
+    const { storage, queues, sequences, isRecorded } = this.#parts;
     const exact = queues.queues().filter(({ hasExactMarks }) => hasExactMarks);
-    if (exact.length === 0 || !isNoted()) return;
+    if (exact.length === 0 || !isRecorded()) return;
     const now = sequences();
     const marks = new Map(exact.map((queue) => [queue.name, queue.marks(now)]));
     await writeUnsyncedMarks(storage, now.length, marks);
@@ -140,7 +140,7 @@ export class MarksKeeper {
 }
 
 /** The failure has been logged, and writing is retried. */
-function told(): void {}
+function alreadyLogged(): void {}
 
 /** The older marks remain valid until the next write. */
-function isWrittenLater(): void {}
+function retriedLater(): void {}

@@ -37,24 +37,24 @@ export async function readMember(storage: Storage): Promise<MemberValues | undef
 }
 
 /** The effect of a damaged or missing file, as a part of messages. */
-export const LOST_MEMBER =
+export const MEMBER_LOSS =
   "the cluster's state and version, the license and the additions to the configuration are lost; " +
   'the defaults apply';
 
 export class MemberFile {
   readonly #storage: Storage;
   /** Records in the manifest that the file exists. */
-  readonly #onMade: () => Promise<void>;
+  readonly #onCreated: () => Promise<void>;
   /** Whether the file exists. */
-  isThere = false;
+  exists = false;
   /** Whether the manifest records that the file exists. */
-  #isNoted = false;
+  #isRecorded = false;
   #values: MemberValues = {};
   readonly #changes = new InTurn();
 
   constructor(storage: Storage, onMade: () => Promise<void> = async () => {}) {
     this.#storage = storage;
-    this.#onMade = onMade;
+    this.#onCreated = onMade;
   }
 
   get values(): MemberValues {
@@ -67,8 +67,8 @@ export class MemberFile {
    */
   async load(isExpected = false): Promise<void> {
     const names = await this.#storage.list();
-    this.isThere = names.includes(MEMBER);
-    if (!this.isThere && isExpected) {
+    this.exists = names.includes(MEMBER);
+    if (!this.exists && isExpected) {
       throw new DamagedData(
         this.#storage,
         MEMBER,
@@ -76,8 +76,8 @@ export class MemberFile {
         'is missing, although the manifest refers to it: reading stopped',
       );
     }
-    this.#isNoted = isExpected;
-    if (!this.isThere) return;
+    this.#isRecorded = isExpected;
+    if (!this.exists) return;
     this.#values = (await readCheckedFile(this.#storage, MEMBER)) as MemberValues;
   }
 
@@ -87,11 +87,11 @@ export class MemberFile {
       const values = { ...this.#values, ...change };
       await writeCheckedFile(this.#storage, MEMBER, values);
       this.#values = values;
-      this.isThere = true;
-      if (this.#isNoted) return;
+      this.exists = true;
+      if (this.#isRecorded) return;
       // The change is valid even if recording it in the manifest fails; the next change retries
       // that.
-      this.#isNoted = await this.#onMade().then(
+      this.#isRecorded = await this.#onCreated().then(
         () => true,
         () => false,
       );

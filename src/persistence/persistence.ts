@@ -28,16 +28,16 @@ import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { recoverEngine } from './engine-recovery.ts';
-import { checkFilled } from './fill-directory.ts';
+import { checkNotIncomplete } from './fill-directory.ts';
 import { finishForcedStart } from './forced-start.ts';
 import { checkAllAreFiles, foreignFiles, isUnfinished } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { LogEndFile } from './log-end-file.ts';
-import type { LogPlace } from './log-position.ts';
-import { cutBehindSeal, cutTail, leadOn, syncRecovered } from './log-takeover.ts';
+import type { LogPosition } from './log-position.ts';
+import { linkSegment, syncRecovered, truncateAfterSeal, truncateTail } from './log-takeover.ts';
 import { ManifestFile } from './manifest.ts';
 import { UNSYNCED_MARKS } from './marks-file.ts';
-import { MarksKeeper } from './marks-writer.ts';
+import { MarksWriter } from './marks-writer.ts';
 import { MemberFile } from './member-file.ts';
 import { isStaleOfQueues } from './queue-restore.ts';
 import type { Recovered, RecoveryProgress } from './recovery.ts';
@@ -45,9 +45,9 @@ import { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
 import type { LogSegment } from './segment-maker.ts';
 import { SegmentSupply, segmentBytesFor } from './segment-supply.ts';
-import { setStaleAside } from './stale-data.ts';
+import { moveStaleSegments } from './stale-data.ts';
 import { isFullDisk, type Storage } from './storage.ts';
-import { parseWaitingName, waitingIn } from './wan-queue-file.ts';
+import { parseQueueFileName, queueFileIn } from './wan-queue-file.ts';
 import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
 /**
@@ -114,14 +114,14 @@ export class Persistence {
   /** The segment in which the log will start. */
   #firstSegment: LogSegment | undefined;
   #endFile: LogEndFile | undefined;
-  #marks: MarksKeeper | undefined;
+  #marks: MarksWriter | undefined;
   /** The end of the log of the previous process. */
-  #end: LogPlace | undefined;
+  #end: LogPosition | undefined;
   /** Whether the bytes after that end have been truncated. */
-  #isTailCut = false;
+  #isTailTruncated = false;
   /** The current attempt to start the log. */
   #beginning: Promise<void> | undefined;
-  #again: Timer | undefined;
+  #retryTimer: Timer | undefined;
   #isLocked = false;
   #isOpen = false;
   /** The current call of `begin` or `open`. */
@@ -152,7 +152,7 @@ export class Persistence {
    * Captures the current data for a backup. Its files are neither removed nor rewritten until
    * `releaseFiles`. Rejects with GridError BACKUP_FAILED if the disk cannot be written.
    */
-  async keepFiles(): Promise<Cut> {
+  async retainFiles(): Promise<Cut> {
     // A running compaction may drop records that are removed only after the captured position.
     await this.#housekeeping?.pause();
     const end = this.log.cut();
@@ -162,7 +162,7 @@ export class Persistence {
     }
     const wallMs = this.#options.clock.wall();
     const cut = { manifest: this.#manifest.content, member: this.member.values, end, wallMs };
-    this.#housekeeping?.keepFiles(cut);
+    this.#housekeeping?.retainFiles(cut);
     return cut;
   }
 
@@ -181,7 +181,7 @@ export class Persistence {
       if (!this.#isLocked) await storage.lock();
       this.#isLocked = true;
       await checkAllAreFiles(storage);
-      await checkFilled(storage);
+      await checkNotIncomplete(storage);
       const manifest = await finishForcedStart(storage);
       await this.member.load(manifest?.hasMember);
     });
@@ -219,15 +219,15 @@ export class Persistence {
     await syncRecovered(storage, recovered);
     // Files are removed before any is created, as this makes room on a full disk.
     const { leftOver } = recovered;
-    const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
+    const stale = keepsStaleData ? await moveStaleSegments(storage, leftOver) : leftOver;
     const names = await storage.list();
     const { manifest } = recovered;
     const foreign = [...foreignFiles(names), ...recovered.misnamed];
     const old: string[] = [];
     for (const name of names) {
-      const waiting = await waitingIn(storage, name);
+      const waiting = await queueFileIn(storage, name);
       if (isUnfinished(name) || isStaleOfQueues(name, waiting, manifest)) old.push(name);
-      else if (waiting === undefined && parseWaitingName(name) !== undefined) foreign.push(name);
+      else if (waiting === undefined && parseQueueFileName(name) !== undefined) foreign.push(name);
     }
     await this.#removeFiles([...stale, ...old]);
     await storage.syncDirectory();
@@ -235,14 +235,14 @@ export class Persistence {
     // reserve.
     await space.run(() => reserve.fill());
     this.#checkNotClosing();
-    this.#manifest.hasRead(recovered.manifest);
+    this.#manifest.setContent(recovered.manifest);
     this.#end = recovered.end;
-    if (queues !== undefined) this.#marks = this.#keeperOf(queues);
+    if (queues !== undefined) this.#marks = this.#makeMarksWriter(queues);
     const sizes = { segmentBytes, totalBytes };
     this.#housekeeping = this.#makeHousekeeping(recovered, supply, reserve, queues, sizes);
-    if (!(await this.#goOn(recovered, supply))) {
-      this.log.wait(supply);
-      this.#goOnLater(recovered, supply);
+    if (!(await this.#continueLog(recovered, supply))) {
+      this.log.refuseUntilSpace(supply);
+      this.#scheduleContinueLog(recovered, supply);
     }
     this.#marks?.begin();
     this.#housekeeping.work();
@@ -265,16 +265,16 @@ export class Persistence {
       nextNumber: recovered.nextNumber,
       logBytes: recovered.bytes - (recovered.manifest?.snapshot?.bytes ?? 0),
       endSegment: recovered.end?.segment ?? 0,
-      onRoom: () => this.#goOnNow(recovered, supply),
+      onSpaceFreed: () => this.#retryContinueLog(recovered, supply),
     });
   }
 
   /** Continues the log in a new segment. Resolves with false if there is no space. */
-  async #goOn(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
+  async #continueLog(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
     try {
       this.#firstSegment ??= await this.#makeFirst(recovered, supply);
       while (!(await this.#isNamed(this.#firstSegment))) {
-        if (await this.#cutTail(recovered)) continue;
+        if (await this.#truncateTail(recovered)) continue;
         const tooLong: LogSegment = this.#firstSegment;
         this.#firstSegment = undefined;
         this.#firstSegment = await supply.shorter(tooLong);
@@ -285,7 +285,7 @@ export class Persistence {
       return false;
     }
     // It does no harm if the file keeps its length.
-    if (this.#end !== undefined) await cutBehindSeal(this.storage, this.#end).catch(ignored);
+    if (this.#end !== undefined) await truncateAfterSeal(this.storage, this.#end).catch(ignored);
     supply.begin();
     this.log.start(supply, this.#firstSegment, this.#endFile);
     this.#firstSegment = undefined;
@@ -302,7 +302,7 @@ export class Persistence {
       return await supply.first(recovered.nextNumber);
     } catch (error) {
       if (!isFullDisk(error)) throw error;
-      await this.#cutTail(recovered);
+      await this.#truncateTail(recovered);
       return await supply.first(recovered.nextNumber, true);
     }
   }
@@ -311,35 +311,35 @@ export class Persistence {
    * Truncates the bytes after the end of the log, once. Resolves with false if that was done
    * before, or needs space that the disk does not have.
    */
-  async #cutTail({ isSealed }: Recovered): Promise<boolean> {
+  async #truncateTail({ isSealed }: Recovered): Promise<boolean> {
     const end = this.#end;
-    if (end === undefined || this.#isTailCut) return false;
+    if (end === undefined || this.#isTailTruncated) return false;
     try {
-      this.#end = await cutTail(this.storage, { end, isSealed });
+      this.#end = await truncateTail(this.storage, { end, isSealed });
     } catch (error) {
       if (!isFullDisk(error)) throw error;
       return false;
     }
-    this.#isTailCut = true;
+    this.#isTailTruncated = true;
     return true;
   }
 
   /** Retries until there is space. Another error of the disk ends the attempts. */
-  #goOnLater(recovered: Recovered, supply: SegmentSupply): void {
-    this.#again = this.#options.clock.after(SPACE_RETRY_MS, () => {
-      this.#goOnNow(recovered, supply);
+  #scheduleContinueLog(recovered: Recovered, supply: SegmentSupply): void {
+    this.#retryTimer = this.#options.clock.after(SPACE_RETRY_MS, () => {
+      this.#retryContinueLog(recovered, supply);
     });
   }
 
   /** Retries at once, if an attempt is scheduled. */
-  #goOnNow(recovered: Recovered, supply: SegmentSupply): void {
-    if (this.#again === undefined || this.#closing !== undefined) return;
-    this.#again.cancel();
-    this.#again = undefined;
-    this.#beginning = this.#goOn(recovered, supply)
+  #retryContinueLog(recovered: Recovered, supply: SegmentSupply): void {
+    if (this.#retryTimer === undefined || this.#closing !== undefined) return;
+    this.#retryTimer.cancel();
+    this.#retryTimer = undefined;
+    this.#beginning = this.#continueLog(recovered, supply)
       .then((hasBegun) => {
         if (hasBegun) this.#housekeeping?.work();
-        else if (this.#closing === undefined) this.#goOnLater(recovered, supply);
+        else if (this.#closing === undefined) this.#scheduleContinueLog(recovered, supply);
       })
       .catch((error: unknown) => this.#observer.onFailed(error as Error));
   }
@@ -363,7 +363,7 @@ export class Persistence {
   async #name({ number }: LogSegment): Promise<void> {
     const { storage, clock, partitionCount } = this.#options;
     const begin = { segment: number, offset: HEADER_BYTES };
-    if (this.#end !== undefined) await leadOn(storage, this.#end, number);
+    if (this.#end !== undefined) await linkSegment(storage, this.#end, number);
     this.#endFile ??= await LogEndFile.open(storage, clock, this.#end ?? begin);
     await this.#marks?.write();
     // The sync of the manifest's directory makes this durable, before any sequence is assigned.
@@ -372,11 +372,11 @@ export class Persistence {
     await manifest.change({
       partitionCount,
       memoryBytesMax: Math.min(this.#engine.memoryBytesMax, Number.MAX_SAFE_INTEGER),
-      firstSegment: manifest.isThere ? manifest.content.firstSegment : number,
+      firstSegment: manifest.exists ? manifest.content.firstSegment : number,
       synced: begin,
       isStopped: false,
       hasEndRecord: this.#endFile !== undefined,
-      hasMember: this.member.isThere,
+      hasMember: this.member.exists,
       hasMarks: this.#marks?.hasQueues ?? false,
     });
   }
@@ -395,14 +395,14 @@ export class Persistence {
   }
 
   async #close(): Promise<void> {
-    this.#again?.cancel();
+    this.#retryTimer?.cancel();
     await this.#beginning;
     await this.#housekeeping?.close();
     await this.#marks?.close();
     try {
       const end = await this.log.close();
       const stopped = { isStopped: true, stoppedMs: this.#options.clock.wall() };
-      if (end !== undefined) await this.#marks?.keep().catch(ignored);
+      if (end !== undefined) await this.#marks?.store().catch(ignored);
       // On a full disk, the last record of the log and the file `log-end` are sufficient.
       if (end !== undefined) {
         await this.#manifest.change({ synced: end, ...stopped }).catch(notFull);
@@ -421,8 +421,8 @@ export class Persistence {
    * Stores the marks of the queues. Resolves once they would survive a crash. Rejects as writeWhole
    * does.
    */
-  async keepMarks(): Promise<void> {
-    await this.#marks?.keep();
+  async storeMarks(): Promise<void> {
+    await this.#marks?.store();
   }
 
   /** Empties a queue durably. If it rejects, as writeWhole does, the queue is unchanged. */
@@ -430,18 +430,18 @@ export class Persistence {
     await this.#marks?.clear(queue);
   }
 
-  #keeperOf(queues: KeptQueues): MarksKeeper {
+  #makeMarksWriter(queues: KeptQueues): MarksWriter {
     const { storage, clock, sync } = this.#options;
-    return new MarksKeeper({
+    return new MarksWriter({
       ...{ storage, clock, queues },
       sequences: () => this.#engine.sequences(),
       syncLog: async () => {
         if (sync !== 'never' && this.log.isWriting) await this.log.sync();
       },
-      isNoted: () => this.#manifest.isThere && this.#manifest.content.hasMarks === true,
-      note: async () => {
+      isRecorded: () => this.#manifest.exists && this.#manifest.content.hasMarks === true,
+      record: async () => {
         const manifest = this.#manifest;
-        if (!manifest.isThere || manifest.content.hasMarks === true) return;
+        if (!manifest.exists || manifest.content.hasMarks === true) return;
         await manifest.change({ hasMarks: true });
       },
     });

@@ -8,7 +8,7 @@ import { DamagedData } from './damage.ts';
 import type { Manifest } from './manifest.ts';
 import { MARKS, type Marks, readMarks, readUnsyncedMarks, UNSYNCED_MARKS } from './marks-file.ts';
 import type { Storage } from './storage.ts';
-import { readWaiting } from './wan-queue-file.ts';
+import { readQueueFile } from './wan-queue-file.ts';
 
 const NONE: Marks = new Map();
 
@@ -41,7 +41,7 @@ export class QueueRestore {
     // Without marks, the file cannot be used.
     if (number === undefined || hasWaiting !== true || !hasMarks) return;
     let queue: KeptQueue | undefined;
-    await readWaiting(this.#storage, number, this.#partitionCount, {
+    await readQueueFile(this.#storage, number, this.#partitionCount, {
       onQueue: (name) => {
         queue = this.#queues.find((each) => each.name === name);
       },

@@ -19,15 +19,15 @@ parentPort.on('message', ({ memory, module, walk }) => {
 export class RecordChecker {
   readonly #thread = new Worker(PROGRAM, { eval: true, execArgv: [] });
   /** Callbacks of the pending checks, in order. */
-  readonly #answers: ((end: number) => void)[] = [];
+  readonly #callbacks: ((end: number) => void)[] = [];
   #hasEnded = false;
 
   constructor() {
-    this.#thread.on('message', (end: number) => this.#answers.shift()?.(end));
+    this.#thread.on('message', (end: number) => this.#callbacks.shift()?.(end));
     this.#thread.on('error', () => {});
     this.#thread.on('exit', () => {
       this.#hasEnded = true;
-      for (const answer of this.#answers.splice(0)) answer(0);
+      for (const answer of this.#callbacks.splice(0)) answer(0);
     });
   }
 
@@ -35,14 +35,14 @@ export class RecordChecker {
    * Resolves with the offset after the valid records that start at `at`, or 0 if it is unknown. The
    * caller must not write to the page until then, as its memory is shared.
    */
-  async wholeEnd({ memory }: Page, at: number, end: number, seed: number): Promise<number> {
+  async validEnd({ memory }: Page, at: number, end: number, seed: number): Promise<number> {
     if (this.#hasEnded || memory?.shared === undefined) return 0;
     const { shared, start } = memory;
     this.#thread.postMessage({
       ...shared,
       walk: [start + at, start + end, ~seed, RECORD_BYTES_MIN],
     });
-    const found = await new Promise<number>((resolve) => this.#answers.push(resolve));
+    const found = await new Promise<number>((resolve) => this.#callbacks.push(resolve));
     return Math.max(found - start, 0);
   }
 

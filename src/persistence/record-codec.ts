@@ -72,9 +72,9 @@ export const PARTITION = 18;
 export const SKIPPED_TYPE_MIN = 128;
 
 /** Length of MARK, SEAL and PARTITION, including padding, in bytes. */
-export const NOTE_BYTES = 32;
+export const CONTROL_RECORD_BYTES = 32;
 /** Minimum length of a record, without padding, in bytes. */
-export const RECORD_BYTES_MIN = NOTE_BYTES - 4;
+export const RECORD_BYTES_MIN = CONTROL_RECORD_BYTES - 4;
 
 const MUTATION_BYTES = 48;
 const LIFETIME_BYTES = 16;
@@ -97,7 +97,7 @@ export function recordBytes(mutation: Mutation): number {
   if (mutation.maker !== 0) fixed += MAKER_BYTES;
   if (path.length > 0) fixed += pathBytes(path);
   const named = wholeWords(name.length) + wholeWords(key.length) + wholeWords(contentType.length);
-  return filled(fixed + named + value.length);
+  return padded(fixed + named + value.length);
 }
 
 /**
@@ -157,14 +157,14 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
  */
 export function checkRecord(page: Page, at: number, end: number, seed: number): number {
   const { words } = page;
-  if (at + NOTE_BYTES > end) return 0;
+  if (at + CONTROL_RECORD_BYTES > end) return 0;
   const word = at >> 2;
   const length = words[word + 1]!;
   if (length < RECORD_BYTES_MIN || length > RECORD_BYTES_MAX) return 0;
-  const taken = filled(length);
-  if (taken > end - at) return 0;
-  const sum = checksum(page, word + 1, (at + taken) >> 2, seed);
-  return sum === words[word] ? taken : 0;
+  const paddedLength = padded(length);
+  if (paddedLength > end - at) return 0;
+  const sum = checksum(page, word + 1, (at + paddedLength) >> 2, seed);
+  return sum === words[word] ? paddedLength : 0;
 }
 
 /** Returns the length field of the record at `at`, which excludes padding and is not verified. */
@@ -173,8 +173,8 @@ export function lengthAt(page: Page, at: number): number {
 }
 
 /** Returns the length of the record at `at`, including padding. It is not verified. */
-export function takenAt(page: Page, at: number): number {
-  return filled(lengthAt(page, at));
+export function paddedLengthAt(page: Page, at: number): number {
+  return padded(lengthAt(page, at));
 }
 
 export function typeAt(page: Page, at: number): number {
@@ -305,7 +305,7 @@ export function writeFixed(
 /** Pads the record and sets its length and checksum. Returns the offset after it. */
 export function finish(page: Page, at: number, end: number, seed: number): number {
   const { words } = page;
-  const next = at + filled(end - at);
+  const next = at + padded(end - at);
   if ((at & 7) !== 0 || next > page.bytes.length) assert.fail('a record fits into its page');
   // `copyPadded` has padded up to a whole word.
   if (wholeWords(end) < next) words[wholeWords(end) >> 2] = 0;
@@ -335,6 +335,6 @@ function hasWords(mutation: Mutation): boolean {
   return operation < OFFER && !mutation.tombstone.isNone;
 }
 
-function filled(length: number): number {
+function padded(length: number): number {
   return (length + 7) & ~7;
 }

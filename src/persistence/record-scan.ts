@@ -11,11 +11,11 @@ import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/
 import { sealAt } from './control-records.ts';
 import type { Page } from './page.ts';
 import {
+  CONTROL_RECORD_BYTES,
   checkRecord,
   isMutation,
   lengthAt,
   MARK,
-  NOTE_BYTES,
   PARTITION,
   readMutation,
   SEAL,
@@ -27,7 +27,7 @@ import type { ReadSegment } from './segment-reader.ts';
 /** Time after which the scan yields to the event loop, in ms. */
 const SLICE_MS = 5;
 /** Steps between two readings of the clock. */
-const STEPS_PER_LOOK = 256;
+const STEPS_PER_CLOCK_READ = 256;
 /** Maximum length of a name in a description, in characters. */
 const NAME_LENGTH_MAX = 64;
 
@@ -35,7 +35,7 @@ export interface Pace {
   /** Returns the time of a monotonic clock, in ms. */
   now(): number;
   /** Yields to the event loop. */
-  breathe(): Promise<void>;
+  yieldToEventLoop(): Promise<void>;
 }
 
 /** A range of bytes that is not blank and contains no valid record. */
@@ -51,7 +51,7 @@ export interface Scanned {
   /** The segment number that the SEAL names; undefined without a SEAL. */
   readonly next: number | undefined;
   /** Whether a start has named that segment: then it may be missing. */
-  readonly isOfStart: boolean;
+  readonly isNextOfStart: boolean;
   /** Offset after the last record. */
   readonly end: number;
 }
@@ -68,8 +68,8 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
   let gapEnd = 0;
   for (let count = 1; at < end; count++) {
     const isCandidate = gapFrom < 0 || mayBegin(page, at);
-    const taken = isCandidate ? checkRecord(page, at, length, seed) : 0;
-    if (taken === 0) {
+    const paddedLength = isCandidate ? checkRecord(page, at, length, seed) : 0;
+    if (paddedLength === 0) {
       if (gapFrom < 0) {
         gapFrom = at;
         gapEnd = claimedEnd(segment, at, end);
@@ -84,18 +84,24 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
       gapEnd = 0;
       if (typeAt(page, at) === SEAL) {
         const sealed = sealAt(page, at, length, seed);
-        return { records, gaps, next: sealed.next, isOfStart: sealed.isOfStart, end: sealed.end };
+        return {
+          records,
+          gaps,
+          next: sealed.next,
+          isNextOfStart: sealed.isNextOfStart,
+          end: sealed.end,
+        };
       }
       records.push(at);
-      at += taken;
+      at += paddedLength;
       endOfRecords = at;
     }
-    if (count % STEPS_PER_LOOK !== 0 || pace.now() < sliceEndMs) continue;
-    await pace.breathe();
+    if (count % STEPS_PER_CLOCK_READ !== 0 || pace.now() < sliceEndMs) continue;
+    await pace.yieldToEventLoop();
     sliceEndMs = pace.now() + SLICE_MS;
   }
   if (gapFrom >= 0 && end > gapFrom) gaps.push({ offset: gapFrom, bytes: end - gapFrom });
-  return { records, gaps, next: undefined, isOfStart: false, end: endOfRecords };
+  return { records, gaps, next: undefined, isNextOfStart: false, end: endOfRecords };
 }
 
 /** Describes the probable content of a damaged record; undefined if it cannot be determined. */
@@ -123,7 +129,7 @@ export function describeRecord({ page, length }: ReadSegment, at: number): strin
  * consistent and followed by another record or nothing; else 0.
  */
 function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number): number {
-  if (at + NOTE_BYTES > length || !isMutation(page, at)) return 0;
+  if (at + CONTROL_RECORD_BYTES > length || !isMutation(page, at)) return 0;
   const claimed = at + ((lengthAt(page, at) + 7) & ~7);
   if (claimed > length) return 0;
   return claimed >= end || checkRecord(page, claimed, length, seed) !== 0 ? claimed : 0;
@@ -135,14 +141,14 @@ function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number
  */
 function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
   const { words } = page;
-  const place = (at >> 2) + 1;
-  const claimed = words[place]!;
+  const lengthWord = (at >> 2) + 1;
+  const claimed = words[lengthWord]!;
   let isWhole = false;
-  for (let filling = 0; filling < 8 && !isWhole; filling++) {
-    words[place] = end - at - filling;
+  for (let padding = 0; padding < 8 && !isWhole; padding++) {
+    words[lengthWord] = end - at - padding;
     isWhole = checkRecord(page, at, end, seed) !== 0;
   }
-  words[place] = claimed;
+  words[lengthWord] = claimed;
   return isWhole;
 }
 

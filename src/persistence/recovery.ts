@@ -12,8 +12,8 @@ import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { sealAt } from './control-records.ts';
 import { DamagedData, unreadableRecord } from './damage.ts';
-import { memoryNeeded } from './insufficient-memory.ts';
-import type { LogPlace } from './log-position.ts';
+import { insufficientMemory } from './insufficient-memory.ts';
+import type { LogPosition } from './log-position.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 import type { QueueRestore } from './queue-restore.ts';
 import {
@@ -21,12 +21,12 @@ import {
   isMutation,
   MARK,
   PARTITION,
+  paddedLengthAt,
   partitionAt,
   readMutation,
   SEAL,
   SKIPPED_TYPE_MIN,
   sequenceAt,
-  takenAt,
   typeAt,
 } from './record-codec.ts';
 import {
@@ -45,7 +45,7 @@ import { checkLength, damageIn, hasRecord, tornBytesAt } from './torn-end.ts';
 /** Time after which recovery yields to the event loop, in ms. */
 const SLICE_MS = 5;
 /** Records between two readings of the clock. */
-const RECORDS_PER_LOOK = 64;
+const RECORDS_PER_CLOCK_READ = 64;
 
 interface RecoveryOptions {
   readonly storage: Storage;
@@ -61,7 +61,7 @@ interface RecoveryOptions {
   /** Returns the time of a monotonic clock, in ms. */
   now(): number;
   /** Yields to the event loop. */
-  breathe(): Promise<void>;
+  yieldToEventLoop(): Promise<void>;
   onProgress(progress: RecoveryProgress): void;
 }
 
@@ -76,7 +76,7 @@ export interface Recovered {
   /** The manifest; undefined in a new directory. */
   readonly manifest: Manifest | undefined;
   /** The end of the log; undefined in a new directory. */
-  readonly end: LogPlace | undefined;
+  readonly end: LogPosition | undefined;
   /** Whether a SEAL directly before that position marks the end. */
   readonly isSealed: boolean;
   /** Number of torn bytes after that position. */
@@ -97,7 +97,7 @@ export class Recovery {
   readonly #reader: SegmentReader;
   readonly #mutation = new Mutation();
   /** The sequence of each partition in the snapshot. */
-  readonly #base: Float64Array;
+  readonly #snapshotSequences: Float64Array;
   #replay!: Replay;
   #manifest!: Manifest;
   #records = 0;
@@ -109,7 +109,7 @@ export class Recovery {
     this.#options = options;
     this.#storage = options.storage;
     this.#reader = new SegmentReader(options.storage, true, options.aheadBytesMax);
-    this.#base = new Float64Array(options.partitionCount);
+    this.#snapshotSequences = new Float64Array(options.partitionCount);
   }
 
   /**
@@ -178,7 +178,7 @@ export class Recovery {
   #checkPartitionCount(stored: number): void {
     const { partitionCount: configured } = this.#options;
     if (stored === configured) return;
-    const directory = this.#storage.place;
+    const directory = this.#storage.path;
     throw new GridError('PARTITION_COUNT_CHANGED', { configured, stored, directory });
   }
 
@@ -196,8 +196,8 @@ export class Recovery {
       const { next: named } = sealAt(segment.page, at, segment.length, segment.seed);
       if (named === undefined) throw damageIn(this.#storage, segment, at);
     }
-    for (let partition = 0; partition < this.#base.length; partition++) {
-      this.#replay.restoreSequence(partition, this.#base[partition]!);
+    for (let partition = 0; partition < this.#snapshotSequences.length; partition++) {
+      this.#replay.restoreSequence(partition, this.#snapshotSequences[partition]!);
     }
   }
 
@@ -207,7 +207,7 @@ export class Recovery {
     used: Set<string>,
   ): Promise<Pick<Recovered, 'end' | 'isSealed' | 'tornBytes'>> {
     const logs = found.filter(({ kind }) => kind === LOG).sort((a, b) => a.number - b.number);
-    let isSure = true;
+    let isLengthDurable = true;
     for (let number = manifest.firstSegment; ; ) {
       const later = logs.filter((each) => each.number > number);
       const id = { kind: LOG, number, part: 0 } as const;
@@ -219,17 +219,18 @@ export class Recovery {
       const sealed = sealAt(segment.page, at, segment.length, segment.seed);
       const hasBegun = (next: number) =>
         manifest.synced.segment >= next || later.some((each) => each.number === next);
-      if (sealed.next === undefined || (sealed.isOfStart && !hasBegun(sealed.next))) {
+      if (sealed.next === undefined || (sealed.isNextOfStart && !hasBegun(sealed.next))) {
         // The SEAL of a failed start is ignored: it is cleared, so that it is not taken for a
         // record after the end.
         segment.page.bytes.fill(0, sealed.from, sealed.end);
         const end = { segment: number, offset: sealed.from };
-        if (sealed.from === at) await checkLength(this.#storage, segment, at, manifest, isSure);
+        if (sealed.from === at)
+          await checkLength(this.#storage, segment, at, manifest, isLengthDurable);
         const tornBytes = await tornBytesAt(this.#storage, segment, sealed.from, manifest, later);
         return { end, isSealed: sealed.from > at, tornBytes };
       }
       number = sealed.next;
-      isSure = sealed.isSure;
+      isLengthDurable = sealed.isNextDurable;
     }
   }
 
@@ -247,22 +248,23 @@ export class Recovery {
    * record.
    */
   async #apply(segment: ReadSegment): Promise<number> {
-    const { page, length, seed, wholeEnd } = segment;
+    const { page, length, seed, validEnd } = segment;
     let at = HEADER_BYTES;
     this.#sliceEndMs = this.#options.now() + SLICE_MS;
     for (let count = 1; ; count++) {
-      const taken = at < wholeEnd ? takenAt(page, at) : checkRecord(page, at, length, seed);
-      if (taken === 0) break;
+      const paddedLength =
+        at < validEnd ? paddedLengthAt(page, at) : checkRecord(page, at, length, seed);
+      if (paddedLength === 0) break;
       const type = typeAt(page, at);
       if (type === SEAL) break;
-      if (type === PARTITION) this.#base[partitionAt(page, at)] = sequenceAt(page, at);
+      if (type === PARTITION) this.#snapshotSequences[partitionAt(page, at)] = sequenceAt(page, at);
       else if (type !== MARK && type < SKIPPED_TYPE_MIN && !this.#applyMutation(segment, at)) {
         throw await this.#needsMemory();
       }
-      at += taken;
-      this.#bytes += taken;
-      if (count % RECORDS_PER_LOOK === 0 && this.#options.now() >= this.#sliceEndMs) {
-        await this.#breathe();
+      at += paddedLength;
+      this.#bytes += paddedLength;
+      if (count % RECORDS_PER_CLOCK_READ === 0 && this.#options.now() >= this.#sliceEndMs) {
+        await this.#yieldToEventLoop();
       }
     }
     return at;
@@ -281,20 +283,20 @@ export class Recovery {
     const isKnown =
       segment.id.kind === LOG &&
       partition !== EVERY_PARTITION &&
-      mutation.sequence <= this.#base[partition]!;
+      mutation.sequence <= this.#snapshotSequences[partition]!;
     this.#records++;
     if (segment.id.kind === LOG) this.#options.queues?.replay(mutation);
     return isKnown || this.#replay.apply(mutation) === APPLIED;
   }
 
   async #needsMemory(): Promise<GridError> {
-    return await memoryNeeded(this.#storage, this.#options.engine, this.#manifest);
+    return await insufficientMemory(this.#storage, this.#options.engine, this.#manifest);
   }
 
-  async #breathe(): Promise<void> {
-    const { now, breathe, onProgress } = this.#options;
+  async #yieldToEventLoop(): Promise<void> {
+    const { now, yieldToEventLoop, onProgress } = this.#options;
     onProgress({ records: this.#records, bytes: this.#bytes, segmentsLeft: this.#segmentsLeft });
-    await breathe();
+    await yieldToEventLoop();
     this.#sliceEndMs = now() + SLICE_MS;
   }
 }

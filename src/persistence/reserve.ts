@@ -53,8 +53,8 @@ export class Reserve {
 
   /** Fills the reserve. Also rejects if there is not enough space. */
   async complete(): Promise<void> {
-    const isThere = await this.#isThere();
-    const file = await (isThere ? this.#storage.open(RESERVE) : this.#storage.create(RESERVE));
+    const exists = await this.#exists();
+    const file = await (exists ? this.#storage.open(RESERVE) : this.#storage.create(RESERVE));
     try {
       for (let at = file.length; at < this.#bytes; at += PIECE_BYTES) {
         const bytes = Math.min(PIECE_BYTES, this.#bytes - at);
@@ -82,13 +82,13 @@ export class Reserve {
    * Starts a file with this name in the blocks of the reserve, if there are any. `fill` must be
    * called afterwards.
    */
-  async spend(name: string): Promise<WholeFile> {
+  async beginFile(name: string): Promise<WholeFile> {
     this.#filledBytes = 0;
-    if (!(await this.#isThere())) return await WholeFile.begin(this.#storage, name);
+    if (!(await this.#exists())) return await WholeFile.begin(this.#storage, name);
     return await WholeFile.beginOver(this.#storage, name, RESERVE);
   }
 
-  async #isThere(): Promise<boolean> {
+  async #exists(): Promise<boolean> {
     return (await this.#storage.list()).includes(RESERVE);
   }
 }

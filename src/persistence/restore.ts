@@ -51,7 +51,7 @@ export async function restore(
 async function renewUuid(storage: Storage): Promise<void> {
   const member = new MemberFile(storage);
   await member.load();
-  if (member.isThere) await member.save({ uuid: randomUUID() });
+  if (member.exists) await member.save({ uuid: randomUUID() });
 }
 
 /** Reads and verifies a whole backup. Rejects as readBackupList does. */
@@ -66,10 +66,11 @@ export async function verifyBackup(source: Storage, onBytes: OnBytes): Promise<B
  * throws, or with the system's error.
  */
 export async function readBackupList(source: Storage): Promise<BackupList> {
-  const isThere = (await source.list()).includes(BACKUP);
-  if (!isThere) throw notWhole(source, BACKUP, 'is missing: not a backup, or an incomplete one');
+  const exists = (await source.list()).includes(BACKUP);
+  if (!exists)
+    throw backupNotWhole(source, BACKUP, 'is missing: not a backup, or an incomplete one');
   const list = await readCheckedFile(source, BACKUP).catch((error: unknown) => {
-    if (error instanceof DamagedData) throw notWhole(source, BACKUP, 'is damaged');
+    if (error instanceof DamagedData) throw backupNotWhole(source, BACKUP, 'is damaged');
     throw error;
   });
   return list as BackupList;
@@ -83,16 +84,17 @@ async function verify(
 ): Promise<void> {
   const names = await storage.list();
   for (const { name, bytes, crc32 } of list.files) {
-    if (!isOurs(name)) throw notWhole(storage, name, 'is not a file of a data directory');
-    if (!names.includes(name)) throw notWhole(storage, name, 'is missing');
+    if (!isDataFileName(name))
+      throw backupNotWhole(storage, name, 'is not a file of a data directory');
+    if (!names.includes(name)) throw backupNotWhole(storage, name, 'is missing');
     const length = await lengthOf(storage, name);
     if (length !== bytes) {
-      throw notWhole(storage, name, `is damaged: it has ${length} bytes, not ${bytes}`);
+      throw backupNotWhole(storage, name, `is damaged: it has ${length} bytes, not ${bytes}`);
     }
     const found = await sumFile(storage, name, piece);
     onBytes(bytes);
     if (found.bytes === bytes && found.crc32 === crc32) continue;
-    throw notWhole(storage, name, 'is damaged');
+    throw backupNotWhole(storage, name, 'is damaged');
   }
 }
 
@@ -115,10 +117,10 @@ async function copy(source: Storage, target: Storage, name: string, piece: Buffe
   }
 }
 
-function isOurs(name: string): boolean {
+function isDataFileName(name: string): boolean {
   return name === MANIFEST || name === MEMBER || parseSegmentName(name) !== undefined;
 }
 
-function notWhole(storage: Storage, name: string, reason: string): GridError {
-  return new GridError('BACKUP_NOT_WHOLE', { file: `${storage.place}/${name}`, reason });
+function backupNotWhole(storage: Storage, name: string, reason: string): GridError {
+  return new GridError('BACKUP_NOT_WHOLE', { file: `${storage.path}/${name}`, reason });
 }

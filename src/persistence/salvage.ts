@@ -13,12 +13,12 @@
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { readCheckedFile } from './checked-file.ts';
-import { DamagedData, unreadableRecord, WRONG_FIELDS } from './damage.ts';
+import { DamagedData, INVALID_FIELDS, unreadableRecord } from './damage.ts';
 import { type Finding, Findings } from './findings.ts';
 import { isBefore, LOG_END, provenEnd } from './log-end-file.ts';
-import type { LogPlace } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
-import { LOST_MEMBER, MEMBER, type MemberValues } from './member-file.ts';
+import { MEMBER, MEMBER_LOSS, type MemberValues } from './member-file.ts';
 import { Page } from './page.ts';
 import {
   isMutation,
@@ -36,7 +36,7 @@ import { HEADER_BYTES, LOG, SNAPSHOT, segmentName } from './segment.ts';
 import { type Candidate, SegmentCandidates } from './segment-candidates.ts';
 import type { ReadSegment } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import { readWaiting } from './wan-queue-file.ts';
+import { readQueueFile } from './wan-queue-file.ts';
 
 export interface SalvageOptions extends Pace {
   readonly source: Storage;
@@ -88,17 +88,17 @@ export class Salvage {
    */
   async run(target: SalvageTarget | undefined, firstNumber: number): Promise<Salvaged> {
     const names = [...(await this.#source.list())].sort();
-    const manifest = await this.#readSmall<Manifest>(MANIFEST, names);
-    const member = await this.#readSmall<MemberValues>(MEMBER, names);
+    const manifest = await this.#readChecked<Manifest>(MANIFEST, names);
+    const member = await this.#readChecked<MemberValues>(MEMBER, names);
     if (manifest?.hasMember && !names.includes(MEMBER)) {
-      this.#findings.tellDamage(MEMBER, `is missing: ${LOST_MEMBER}`);
+      this.#findings.reportDamage(MEMBER, `is missing: ${MEMBER_LOSS}`);
     }
     for (const name of names) await this.#candidates.identify(name);
     if (manifest !== undefined) this.#partitionCount = manifest.partitionCount;
     else if (!this.#candidates.isEmpty && !names.includes(MANIFEST)) {
-      this.#findings.tellDamage(MANIFEST, 'is missing');
+      this.#findings.reportDamage(MANIFEST, 'is missing');
     }
-    await this.#checkWaiting(manifest);
+    await this.#checkQueueFile(manifest);
     const snapshot = await this.#salvageSnapshot(manifest, target, firstNumber);
     const log = await this.#salvageLog(manifest, target, firstNumber + 1);
     const whole = { partitionCount: this.#partitionCount, hasMember: true, ...log };
@@ -111,29 +111,32 @@ export class Salvage {
     };
   }
 
-  async #readSmall<Content>(name: string, names: readonly string[]): Promise<Content | undefined> {
+  async #readChecked<Content>(
+    name: string,
+    names: readonly string[],
+  ): Promise<Content | undefined> {
     if (!names.includes(name)) return undefined;
     try {
       return (await readCheckedFile(this.#source, name)) as Content;
     } catch (error) {
       if (!(error instanceof DamagedData)) throw error;
-      const what = name === MEMBER ? `is damaged: ${LOST_MEMBER}` : 'is damaged';
-      this.#findings.tell({ file: name, offset: error.offset, what, isDamage: true });
+      const what = name === MEMBER ? `is damaged: ${MEMBER_LOSS}` : 'is damaged';
+      this.#findings.report({ file: name, offset: error.offset, what, isDamage: true });
       return undefined;
     }
   }
 
   /** Reports damage of the WAN queue file, of which nothing is saved. */
-  async #checkWaiting(manifest: Manifest | undefined): Promise<void> {
+  async #checkQueueFile(manifest: Manifest | undefined): Promise<void> {
     const { number, hasWaiting } = manifest?.snapshot ?? {};
     if (number === undefined || hasWaiting !== true) return;
     const ignored = { onQueue: () => {}, onLane: () => true, onCut: () => {} };
     try {
-      await readWaiting(this.#source, number, this.#partitionCount, ignored);
+      await readQueueFile(this.#source, number, this.#partitionCount, ignored);
     } catch (error) {
       if (!(error instanceof DamagedData)) throw error;
       const { file, offset } = error;
-      this.#findings.tell({ file, offset, what: WAITING_LOST, isDamage: true });
+      this.#findings.report({ file, offset, what: WAITING_LOST, isDamage: true });
     }
   }
 
@@ -149,13 +152,13 @@ export class Salvage {
       const id = { kind: SNAPSHOT, number: counted.number, part } as const;
       const candidate = this.#candidates.named(segmentName(id));
       if (candidate === undefined) {
-        this.#findings.tellDamage(segmentName(id), 'is missing');
+        this.#findings.reportDamage(segmentName(id), 'is missing');
         continue;
       }
       const scanned = await this.#salvageSegment(candidate, (page, end) => saved.add(page, end));
       this.#findings.flushTail();
       const isSealed = scanned.some(({ next }) => next !== undefined);
-      if (!isSealed) this.#findings.tellDamage(segmentName(id), 'has no end');
+      if (!isSealed) this.#findings.reportDamage(segmentName(id), 'has no end');
     }
     return saved.files;
   }
@@ -180,7 +183,7 @@ export class Salvage {
     try {
       return await this.#saveLog(manifest, logs, saved);
     } finally {
-      await saved.drop();
+      await saved.discard();
     }
   }
 
@@ -191,15 +194,15 @@ export class Salvage {
   ): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
     const first = manifest?.firstSegment ?? 0;
     const reached = new Set(manifest === undefined ? [] : [first]);
-    const broken: LogPlace[] = [];
+    const broken: LogPosition[] = [];
     let lastWithRecords = 0;
     for (const candidate of logs) {
       const { number } = candidate.id;
       const before = this.#records;
       const scanned = await this.#salvageSegment(candidate, (page, end) => saved.add(page, end));
       if (this.#records > before) lastWithRecords = number;
-      const { next, isOfStart } = scanned.find((each) => each.next !== undefined) ?? {};
-      const hasBegun = isOfStart !== true || (manifest?.synced.segment ?? 0) >= (next ?? 0);
+      const { next, isNextOfStart } = scanned.find((each) => each.next !== undefined) ?? {};
+      const hasBegun = isNextOfStart !== true || (manifest?.synced.segment ?? 0) >= (next ?? 0);
       if (next !== undefined && next !== 0 && hasBegun) reached.add(next);
       const isOfLog = reached.has(number) || this.#records > before;
       const hasGapBehind = scanned.some(({ gaps, end }) =>
@@ -210,15 +213,15 @@ export class Salvage {
     }
     for (const number of reached) {
       if (this.#candidates.named(logName(number)) !== undefined) continue;
-      this.#findings.tellDamage(logName(number), 'is missing');
+      this.#findings.reportDamage(logName(number), 'is missing');
     }
     const synced = await this.#provenEnd(manifest);
-    for (const place of broken) {
-      if (place.segment >= lastWithRecords && !isBefore(place, synced)) continue;
+    for (const position of broken) {
+      if (position.segment >= lastWithRecords && !isBefore(position, synced)) continue;
       const what = 'ends early, although the log continued';
-      this.#findings.tell({
-        file: logName(place.segment),
-        offset: place.offset,
+      this.#findings.report({
+        file: logName(position.segment),
+        offset: position.offset,
         what,
         isDamage: true,
       });
@@ -230,11 +233,11 @@ export class Salvage {
   /**
    * Returns the position that the log has certainly reached: anything missing before it is damage.
    */
-  async #provenEnd(manifest: Manifest | undefined): Promise<LogPlace> {
+  async #provenEnd(manifest: Manifest | undefined): Promise<LogPosition> {
     if (manifest === undefined) return { segment: 0, offset: 0 };
     const proven = await provenEnd(this.#source, manifest).catch((error: unknown) => {
       if (!(error instanceof DamagedData)) throw error;
-      this.#findings.tell({
+      this.#findings.report({
         file: LOG_END,
         offset: 0,
         what: 'is damaged or missing',
@@ -242,7 +245,7 @@ export class Salvage {
       });
       return undefined;
     });
-    return proven?.place ?? manifest.synced;
+    return proven?.position ?? manifest.synced;
   }
 
   /** Passes the valid records of the candidate's files to `save` and reports faults. */
@@ -252,7 +255,7 @@ export class Salvage {
   ): Promise<readonly Scanned[]> {
     const { id, names } = candidate;
     if (!names.includes(segmentName(id))) {
-      this.#findings.tellDamage(segmentName(id), 'is missing');
+      this.#findings.reportDamage(segmentName(id), 'is missing');
     }
     const all = await this.#candidates.scan(candidate, this.#options);
     const whole: WholeRecord[] = [];
@@ -261,19 +264,19 @@ export class Salvage {
       const name = names[index] ?? '';
       const isBlank = scanned.records.length === 0 && scanned.gaps.length === 0;
       if (segment.fault !== undefined && !isBlank) {
-        this.#findings.tell({ file: name, offset: 0, what: segment.fault, isDamage: true });
+        this.#findings.report({ file: name, offset: 0, what: segment.fault, isDamage: true });
       } else if (segment.fault !== undefined) {
-        this.#findings.tell({ file: name, what: NO_SEGMENT, isDamage: false });
+        this.#findings.report({ file: name, what: NO_SEGMENT, isDamage: false });
       }
       if (scanned.records.length > 0) this.#findings.flushTail();
       for (const at of scanned.records) {
-        if (this.#isKept(segment, name, at)) {
+        if (this.#isSaved(segment, name, at)) {
           whole.push({ page, at, end: at + ((lengthAt(page, at) + 7) & ~7) });
         }
       }
       for (const gap of scanned.gaps) {
         if (gap.offset >= scanned.end) this.#findings.addToTail({ segment, file: name, gap });
-        else this.#findings.tellGap({ segment, file: name, gap });
+        else this.#findings.reportGap({ segment, file: name, gap });
       }
     }
     whole.sort((a, b) => a.at - b.at);
@@ -299,13 +302,13 @@ export class Salvage {
   }
 
   /** Whether the record, which has a correct checksum, is saved. */
-  #isKept({ page, id }: ReadSegment, file: string, at: number): boolean {
+  #isSaved({ page, id }: ReadSegment, file: string, at: number): boolean {
     const type = typeAt(page, at);
     if (type === MARK || type >= SKIPPED_TYPE_MIN) return false;
     const isNote = type === PARTITION && id.kind === SNAPSHOT;
     if (!isNote && !isMutation(page, at)) {
       if (unknownIn(page, at) !== undefined) throw unreadableRecord(this.#source, file, page, at);
-      this.#findings.tellDamage(file, WRONG_FIELDS, at);
+      this.#findings.reportDamage(file, INVALID_FIELDS, at);
       return false;
     }
     const partition = partitionAt(page, at);
@@ -313,7 +316,7 @@ export class Salvage {
     throw new GridError('PARTITION_COUNT_CHANGED', {
       configured: this.#partitionCount,
       stored: `${partition + 1} at least`,
-      directory: this.#source.place,
+      directory: this.#source.path,
     });
   }
 }

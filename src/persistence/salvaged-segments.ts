@@ -3,10 +3,10 @@
  * recomputed, as they depend on the number of the segment. Without a target nothing is written.
  */
 
-import { SURE, writeNote } from './control-records.ts';
+import { NEXT_DURABLE, writeControlRecord } from './control-records.ts';
 import type { Manifest, SnapshotFiles } from './manifest.ts';
 import { Page } from './page.ts';
-import { finish, lengthAt, NOTE_BYTES, SEAL } from './record-codec.ts';
+import { CONTROL_RECORD_BYTES, finish, lengthAt, SEAL } from './record-codec.ts';
 import {
   HEADER_BYTES,
   LOG,
@@ -39,7 +39,7 @@ export class SalvagedLog {
   /** Adds a segment. Its records are in the page, from HEADER_BYTES to `end`. */
   async add(page: Page, end: number): Promise<void> {
     const number = this.#last === undefined ? this.#firstNumber : this.#last.id.number + 1;
-    await this.#last?.keep(number);
+    await this.#last?.complete(number);
     this.#last = await SalvagedSegment.begin(this.#target, { kind: LOG, number, part: 0 });
     await this.#last.write(page, end);
   }
@@ -48,13 +48,13 @@ export class SalvagedLog {
   async end(): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
     if (this.#last === undefined) await this.add(new Page(HEADER_BYTES), HEADER_BYTES);
     const { id, end } = this.#last as SalvagedSegment;
-    await this.#last?.keep(undefined);
+    await this.#last?.complete(undefined);
     return { firstSegment: this.#firstNumber, synced: { segment: id.number, offset: end } };
   }
 
   /** Discards an unfinished segment. */
-  async drop(): Promise<void> {
-    await this.#last?.drop();
+  async discard(): Promise<void> {
+    await this.#last?.discard();
   }
 }
 
@@ -75,7 +75,7 @@ export class SalvagedSnapshot {
     const id = { kind: SNAPSHOT, number: this.#number, part: this.#parts++ } as const;
     const segment = await SalvagedSegment.begin(this.#target, id);
     await segment.write(page, end);
-    await segment.keep(this.#parts);
+    await segment.complete(this.#parts);
     this.#bytes += end - HEADER_BYTES;
   }
 
@@ -112,13 +112,13 @@ class SalvagedSegment {
   }
 
   /** Completes the segment, with a SEAL if another one follows. */
-  async keep(next: number | undefined): Promise<void> {
+  async complete(next: number | undefined): Promise<void> {
     await this.#attempt(async ({ file }) => {
       let length = this.end;
       if (next !== undefined) {
-        const page = new Page(NOTE_BYTES);
-        length += writeNote(page, 0, SEAL, 0, next, SURE, segmentSeed(this.id));
-        await file.write(page.bytes, 0, NOTE_BYTES, this.end);
+        const page = new Page(CONTROL_RECORD_BYTES);
+        length += writeControlRecord(page, 0, SEAL, 0, next, NEXT_DURABLE, segmentSeed(this.id));
+        await file.write(page.bytes, 0, CONTROL_RECORD_BYTES, this.end);
       }
       await file.write(segmentHeader(this.id, length), 0, HEADER_BYTES, 0);
     });
@@ -127,7 +127,7 @@ class SalvagedSegment {
     await whole?.keep();
   }
 
-  async drop(): Promise<void> {
+  async discard(): Promise<void> {
     await this.#whole?.drop();
     this.#whole = undefined;
   }
@@ -137,7 +137,7 @@ class SalvagedSegment {
     try {
       await work(this.#whole);
     } catch (error) {
-      await this.drop();
+      await this.discard();
       throw error;
     }
   }

@@ -21,10 +21,10 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName } from './wan-queue-file.ts';
+import { parseQueueFileName } from './wan-queue-file.ts';
 
 /** Files that contain no records and are not foreign. */
-const OTHERS = new Set([
+const NON_SEGMENTS = new Set([
   ...[MANIFEST, MEMBER, LOG_END, MARKS, UNSYNCED_MARKS],
   ...['backup', 'lock', 'reserve', 'restoring'],
 ]);
@@ -76,11 +76,12 @@ export class SegmentCandidates {
 
   /** Determines which segment the file is, if any. */
   async identify(name: string): Promise<void> {
-    if (OTHERS.has(name) || UNFINISHED.test(name) || parseWaitingName(name) !== undefined) return;
+    if (NON_SEGMENTS.has(name) || UNFINISHED.test(name) || parseQueueFileName(name) !== undefined)
+      return;
     const id = (await this.#readHeader(name)) ?? parseSegmentName(name);
     if (id === undefined) {
       const what = 'is not a file of a data directory';
-      return this.#findings.tell({ file: name, what, isDamage: false });
+      return this.#findings.report({ file: name, what, isDamage: false });
     }
     const proper = segmentName(id);
     const candidate = this.#byName.get(proper) ?? { id, names: [] };
@@ -88,7 +89,7 @@ export class SegmentCandidates {
     if (name === proper) candidate.names.unshift(name);
     else candidate.names.push(name);
     if (name === proper) return;
-    this.#findings.tell({ file: name, what: `has the content of ${proper}`, isDamage: false });
+    this.#findings.report({ file: name, what: `has the content of ${proper}`, isDamage: false });
   }
 
   async #readHeader(name: string): Promise<SegmentId | undefined> {

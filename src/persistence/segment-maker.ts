@@ -65,7 +65,7 @@ export class SegmentMaker {
       await storage.syncDirectory();
       return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: true };
     } catch (error) {
-      await this.#drop(file, name);
+      await this.#discardFile(file, name);
       throw error;
     }
   }
@@ -91,14 +91,14 @@ export class SegmentMaker {
       storage.syncDirectoryNow();
       return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: false };
     } catch (error) {
-      void this.#drop(file, name);
+      void this.#discardFile(file, name);
       throw error;
     }
   }
 
   /** Removes the segment. Never rejects. */
   async discard({ file, number }: LogSegment): Promise<void> {
-    await this.#drop(file, segmentName({ kind: LOG, number, part: 0 }));
+    await this.#discardFile(file, segmentName({ kind: LOG, number, part: 0 }));
   }
 
   /** Removes the segment in a blocking call. Throws the system's error. */
@@ -119,7 +119,7 @@ export class SegmentMaker {
   }
 
   /** Removes the file with this name; if that fails, the next start removes it. Never rejects. */
-  async #drop(file: StoredFile, name: string): Promise<void> {
+  async #discardFile(file: StoredFile, name: string): Promise<void> {
     await file.close().catch(ignored);
     await this.#storage.remove(name).catch(ignored);
   }

@@ -10,10 +10,10 @@ import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import { RecordChecker } from './record-checker.ts';
 import {
+  createdBytesOf,
   formatInHeader,
   HEADER_BYTES,
   headerFault,
-  madeBytesOf,
   SEGMENT_BYTES_MAX,
   type SegmentId,
   segmentName,
@@ -42,11 +42,11 @@ export interface ReadSegment {
   /**
    * The length with which the segment was created, in bytes; 0 if its header does not specify it.
    */
-  readonly madeBytes: number;
+  readonly createdBytes: number;
   /** Describes the fault of its header or length; undefined if there is none. */
   readonly fault: string | undefined;
   /** The records before this offset have been verified. */
-  readonly wholeEnd: number;
+  readonly validEnd: number;
 }
 
 export class SegmentReader {
@@ -55,7 +55,7 @@ export class SegmentReader {
   readonly #aheadBytesMax: number;
   readonly #pages: Page[] = [];
   /** Index of the last used page. */
-  #turn = 0;
+  #pageIndex = 0;
   /** Created for the first long segment that is read ahead. */
   #checker: RecordChecker | undefined;
   #ahead: { readonly name: string; readonly segment: Promise<ReadSegment | undefined> } | undefined;
@@ -106,7 +106,7 @@ export class SegmentReader {
     const file = await this.#storage.open(name);
     try {
       if (isAhead && file.length > this.#aheadBytesMax) return undefined;
-      const made = file.length > LONG_BYTES ? await madeBytesIn(file) : 0;
+      const made = file.length > LONG_BYTES ? await createdBytesIn(file) : 0;
       const tooLong = lengthFault(file.length, made);
       const bytesMax = Math.min(Math.max(made, LONG_BYTES), SEGMENT_BYTES_MAX);
       const page = this.#page(tooLong === undefined ? file.length : bytesMax);
@@ -114,8 +114,8 @@ export class SegmentReader {
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
       checkFormat(this.#storage, name, formatInHeader(page, length) ?? DATA_FORMAT);
       const fault = headerFault(id, page, length) ?? tooLong;
-      const madeBytes = fault === undefined ? madeBytesOf(page) : 0;
-      return { id, seed: segmentSeed(id), page, length, madeBytes, fault, wholeEnd: 0 };
+      const createdBytes = fault === undefined ? createdBytesOf(page) : 0;
+      return { id, seed: segmentSeed(id), page, length, createdBytes, fault, validEnd: 0 };
     } finally {
       await file.close();
     }
@@ -128,14 +128,14 @@ export class SegmentReader {
     const isLong = length >= CHECKED_BYTES_MIN;
     if (!this.#checksAhead || !isLong || fault !== undefined) return segment;
     this.#checker ??= new RecordChecker();
-    const wholeEnd = await this.#checker.wholeEnd(page, HEADER_BYTES, length, seed);
-    return { ...segment, wholeEnd };
+    const validEnd = await this.#checker.validEnd(page, HEADER_BYTES, length, seed);
+    return { ...segment, validEnd };
   }
 
   #page(bytes: number): Page {
     // Only the first page becomes as long as the longest segment.
-    this.#turn = bytes <= this.#aheadBytesMax ? this.#turn ^ 1 : 0;
-    const page = this.#pages[this.#turn];
+    this.#pageIndex = bytes <= this.#aheadBytesMax ? this.#pageIndex ^ 1 : 0;
+    const page = this.#pages[this.#pageIndex];
     // Zeros after the last byte, up to a whole record, count as part of the file.
     const needed = (bytes + 15) & ~7;
     if (page !== undefined && page.bytes.length >= needed) return page;
@@ -146,20 +146,20 @@ export class SegmentReader {
       ? Math.max(needed, Math.min(this.#aheadBytesMax, SEGMENT_BYTES) + 16)
       : needed;
     const longer = new Page(length, new SummedMemory(length, true));
-    this.#pages[this.#turn] = longer;
+    this.#pages[this.#pageIndex] = longer;
     return longer;
   }
 }
 
 /** Returns the length with which the file was created, in bytes; 0 if its header does not specify it. */
-async function madeBytesIn(file: StoredFile): Promise<number> {
+async function createdBytesIn(file: StoredFile): Promise<number> {
   const page = new Page(HEADER_BYTES);
   const length = await file.read(page.bytes, 0);
-  return formatInHeader(page, length) === undefined ? 0 : madeBytesOf(page);
+  return formatInHeader(page, length) === undefined ? 0 : createdBytesOf(page);
 }
 
 /** Describes why a file of that length is not read completely; undefined if it is. */
-function lengthFault(length: number, madeBytes: number): string | undefined {
+function lengthFault(length: number, createdBytes: number): string | undefined {
   if (length > SEGMENT_BYTES_MAX) return 'is longer than a segment can be';
-  return madeBytes > 0 && length > madeBytes ? 'is longer than it was made' : undefined;
+  return createdBytes > 0 && length > createdBytes ? 'is longer than it was made' : undefined;
 }

@@ -69,7 +69,7 @@ export class SegmentSupply {
   /** Number of the last prepared segment. */
   #lastNumber = 0;
   #making: Promise<void> | undefined;
-  #retry: Timer | undefined;
+  #retryTimer: Timer | undefined;
   #shortNotBeforeMs = Number.NEGATIVE_INFINITY;
   /** Whether the log has started. */
   #hasBegun = false;
@@ -101,14 +101,14 @@ export class SegmentSupply {
    */
   async shorter(first: LogSegment): Promise<LogSegment | undefined> {
     await this.#maker.discard(first);
-    const bytes = filled64(first.bytes / 2);
+    const bytes = segmentLength(first.bytes / 2);
     if (bytes < this.#shortBytes() || bytes >= first.bytes) return undefined;
     this.#maker.nextNumber = first.number;
     return await this.#space.run(() => this.#maker.make(bytes));
   }
 
   async #makeFirst(isShort: boolean): Promise<LogSegment> {
-    for (let bytes = Math.min(FIRST_BYTES, this.segmentBytes); ; bytes = filled64(bytes / 2)) {
+    for (let bytes = Math.min(FIRST_BYTES, this.segmentBytes); ; bytes = segmentLength(bytes / 2)) {
       try {
         return await this.#maker.make(bytes);
       } catch (error) {
@@ -122,16 +122,18 @@ export class SegmentSupply {
    * Returns the next segment, which has room for `bytes` of records, or undefined if there is none
    * for this use. May block while a segment is filled.
    */
-  take(bytes: number, isRemoval: boolean): LogSegment | undefined {
+  acquire(bytes: number, isRemoval: boolean): LogSegment | undefined {
     const needed = Math.max(this.segmentBytes, HEADER_BYTES + bytes);
-    if (needed > this.segmentBytes) return this.#taken(this.#makeLarge(needed));
+    if (needed > this.segmentBytes) return this.#onAcquired(this.#makeLarge(needed));
     while (this.#ready.length < READY_COUNT && this.fault === undefined) {
-      const made = this.#makeBehindReserve(needed);
-      if (made !== undefined) this.#keep(made);
+      const made = this.#makeBesideReserve(needed);
+      if (made !== undefined) this.#addReady(made);
     }
     const isFree = isRemoval || this.#ready.length >= READY_COUNT;
     const next = isFree ? this.#ready.shift() : undefined;
-    return this.#taken(next ?? (isRemoval ? this.#makeShort(HEADER_BYTES + bytes) : undefined));
+    return this.#onAcquired(
+      next ?? (isRemoval ? this.#makeShort(HEADER_BYTES + bytes) : undefined),
+    );
   }
 
   /**
@@ -140,7 +142,7 @@ export class SegmentSupply {
    */
   #makeLarge(needed: number): LogSegment | undefined {
     if (this.fault !== undefined) return undefined;
-    const large = this.#makeBehindReserve(needed);
+    const large = this.#makeBesideReserve(needed);
     if (large === undefined) this.#retryLater();
     else this.#dropReady();
     return large;
@@ -150,9 +152,9 @@ export class SegmentSupply {
    * Creates a segment from space that the reserve does not need; undefined if the reserve is
    * incomplete.
    */
-  #makeBehindReserve(bytes: number): LogSegment | undefined {
+  #makeBesideReserve(bytes: number): LogSegment | undefined {
     if (this.#reserve.isWhole) return this.#makeNow(bytes);
-    this.#setFault(new SpaceReserved());
+    this.#setFault(new SpaceReservedError());
     return undefined;
   }
 
@@ -160,20 +162,20 @@ export class SegmentSupply {
   #makeShort(needed: number): LogSegment | undefined {
     const now = this.#clock.now();
     if (now < this.#shortNotBeforeMs) return undefined;
-    const made = this.#makeNow(Math.max(this.#shortBytes(), filled64(needed)));
+    const made = this.#makeNow(Math.max(this.#shortBytes(), segmentLength(needed)));
     if (made === undefined) this.#shortNotBeforeMs = now + SHORT_RETRY_MS;
     return made;
   }
 
   #shortBytes(): number {
-    return filled64(Math.min(SHORT_BYTES, this.segmentBytes * SHORT_SHARE));
+    return segmentLength(Math.min(SHORT_BYTES, this.segmentBytes * SHORT_SHARE));
   }
 
   /**
    * Removes a prepared segment or the reserve in a blocking call, because a write has found no
    * space. Returns false if there is nothing to remove now.
    */
-  giveUpNow(fault: Error): boolean {
+  freeSpaceNow(fault: Error): boolean {
     this.#setFault(fault);
     this.#retryLater();
     const segment = this.#ready.pop();
@@ -198,13 +200,13 @@ export class SegmentSupply {
 
   /** Retries at once. Called when space may have become free. */
   retry(): void {
-    this.#retry?.cancel();
-    this.#retry = undefined;
+    this.#retryTimer?.cancel();
+    this.#retryTimer = undefined;
     this.#refill();
   }
 
   /** Gives the space of the prepared segments to the reserve, unless it is complete. */
-  async yieldReady(): Promise<void> {
+  async giveReadyToReserve(): Promise<void> {
     await this.#space.run(async () => {
       if (this.#reserve.isWhole) return;
       for (const segment of this.#ready.splice(0)) await this.#maker.discard(segment);
@@ -218,7 +220,7 @@ export class SegmentSupply {
    */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#retry?.cancel();
+    this.#retryTimer?.cancel();
     await this.#making;
     for (const { file } of this.#ready.splice(0)) await file.close();
   }
@@ -234,20 +236,20 @@ export class SegmentSupply {
   }
 
   /** Appends the segment to the prepared ones. */
-  #keep(segment: LogSegment): void {
+  #addReady(segment: LogSegment): void {
     const last = this.#ready.at(-1);
     if (last !== undefined && segment.number <= last.number) assert.fail('order of ready segments');
     this.#ready.push(segment);
   }
 
-  #taken(segment: LogSegment | undefined): LogSegment | undefined {
+  #onAcquired(segment: LogSegment | undefined): LogSegment | undefined {
     if (segment !== undefined) this.#lastNumber = Math.max(this.#lastNumber, segment.number);
     this.#refill();
     return segment;
   }
 
   #refill(): void {
-    if (this.#making !== undefined || this.#retry !== undefined) return;
+    if (this.#making !== undefined || this.#retryTimer !== undefined) return;
     if (!this.#hasBegun || this.#isClosed) return;
     if (this.#ready.length >= READY_COUNT) return this.#setFault(undefined);
     this.#making = this.#makeNext().finally(() => {
@@ -257,7 +259,7 @@ export class SegmentSupply {
   }
 
   #retryLater(): void {
-    this.#retry ??= this.#clock.after(RETRY_MS, () => this.retry());
+    this.#retryTimer ??= this.#clock.after(RETRY_MS, () => this.retry());
   }
 
   async #makeNext(): Promise<void> {
@@ -268,7 +270,7 @@ export class SegmentSupply {
       });
       if (segment.number > this.#lastNumber) {
         this.#lastNumber = segment.number;
-        this.#keep(segment);
+        this.#addReady(segment);
       } else await this.#maker.discard(segment);
       if (this.#ready.length >= READY_COUNT) this.#setFault(undefined);
     } catch (error) {
@@ -305,7 +307,7 @@ export class SegmentSupply {
 }
 
 /** The fault when the reserve needs all remaining space. */
-class SpaceReserved extends Error {
+class SpaceReservedError extends Error {
   readonly code = 'ENOSPC';
 
   constructor() {
@@ -324,6 +326,6 @@ export function segmentBytesFor(totalBytes: number, readBytesMax = SEGMENT_BYTES
 }
 
 /** Rounds up to a multiple of 64, and at least to a length into which a record fits. */
-function filled64(bytes: number): number {
+function segmentLength(bytes: number): number {
   return Math.max(512, Math.ceil(bytes / 64) * 64);
 }

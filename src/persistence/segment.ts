@@ -100,10 +100,10 @@ export function segmentSeed({ kind, number, part }: SegmentId): number {
   return (Math.imul(number, 0x9e3779b1) ^ Math.imul(part + 1, 0x85ebca6b) ^ kind) | 0;
 }
 
-export function segmentHeader({ kind, number, part }: SegmentId, madeBytes: number): Buffer {
+export function segmentHeader({ kind, number, part }: SegmentId, createdBytes: number): Buffer {
   const page = new Page(HEADER_BYTES);
   page.bytes.write(MAGIC, 'latin1');
-  page.words.set([DATA_FORMAT, kind, number, part, madeBytes], 2);
+  page.words.set([DATA_FORMAT, kind, number, part, createdBytes], 2);
   page.words[7] = checksum(page, 0, 7, 0);
   return page.bytes;
 }
@@ -119,7 +119,7 @@ export function segmentInHeader(page: Page): SegmentId | undefined {
  * Returns the length with which the file was created, in bytes; 0 if its intact header does not
  * specify it.
  */
-export function madeBytesOf({ words }: Page): number {
+export function createdBytesOf({ words }: Page): number {
   return words[6]! >>> 0;
 }
 

@@ -19,13 +19,19 @@ import {
   VisitCursor,
 } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
-import { writeNote } from './control-records.ts';
+import { writeControlRecord } from './control-records.ts';
 import type { SnapshotFiles } from './manifest.ts';
 import { Page } from './page.ts';
-import { NOTE_BYTES, PARTITION, recordBytes, SEAL, writeMutation } from './record-codec.ts';
+import {
+  CONTROL_RECORD_BYTES,
+  PARTITION,
+  recordBytes,
+  SEAL,
+  writeMutation,
+} from './record-codec.ts';
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
-import { waitingName, writeWaiting } from './wan-queue-file.ts';
+import { queueFileName, writeQueueFile } from './wan-queue-file.ts';
 import { WholeFile } from './whole-file.ts';
 
 /** Maximum number of entries and items per visit: enough to be fast, few enough to stop in time. */
@@ -89,7 +95,7 @@ export class Snapshot {
       }
       await this.#writeTombstones();
       if (!this.#isCancelled) await this.#endPart();
-      const hasWaiting = !this.#isCancelled && (await this.#writeWaiting());
+      const hasWaiting = !this.#isCancelled && (await this.#writeQueueFile());
       if (!this.#isCancelled) {
         const files = { number: this.#number, parts: this.#part, bytes: this.#bytes };
         return hasWaiting ? { ...files, hasWaiting } : files;
@@ -112,16 +118,16 @@ export class Snapshot {
   async #writePartition(partition: number): Promise<void> {
     const engine = this.#engine;
     const cursor = new VisitCursor();
-    this.#note(PARTITION, partition, engine.sequences()[partition]!);
+    this.#writeControlRecord(PARTITION, partition, engine.sequences()[partition]!);
     for (let isMore = true; isMore && !this.#isCancelled; ) {
       const endMs = this.#clock.now() + STEP_MS;
       do {
         isMore = engine.visit(partition, cursor, VISIT_BUDGET, this.#visitor);
       } while (isMore && this.#gathered < PAGE_BYTES / 2 && this.#clock.now() < endMs);
       if (this.#gathered >= PAGE_BYTES / 2) await this.#write();
-      if (isMore) await this.#breathe();
+      if (isMore) await this.#yieldToEventLoop();
     }
-    if (partition % 8 === 0) await this.#breathe();
+    if (partition % 8 === 0) await this.#yieldToEventLoop();
   }
 
   /** Writes the tombstones, which are the last records. */
@@ -130,7 +136,7 @@ export class Snapshot {
     for (let isMore = true; isMore && !this.#isCancelled; ) {
       isMore = this.#engine.visitTombstones(cursor, TOMBSTONE_BUDGET, this.#visitor);
       if (this.#gathered >= PAGE_BYTES / 2) await this.#write();
-      if (isMore) await this.#breathe();
+      if (isMore) await this.#yieldToEventLoop();
     }
   }
 
@@ -138,11 +144,11 @@ export class Snapshot {
    * Writes the WAN queue file, and checks whether there is room as before each part. Resolves with
    * whether the file exists.
    */
-  async #writeWaiting(): Promise<boolean> {
+  async #writeQueueFile(): Promise<boolean> {
     const queues = this.#queues;
     if (queues === undefined) return false;
     let checkedBytes = 0;
-    const mayTake = async (bytes: number): Promise<boolean> => {
+    const mayWrite = async (bytes: number): Promise<boolean> => {
       if (bytes > checkedBytes) {
         checkedBytes += this.#partBytes;
         if (!(await this.#hasRoom(this.#bytes + bytes))) this.cancel();
@@ -150,8 +156,8 @@ export class Snapshot {
       return !this.#isCancelled;
     };
     const sequences = () => this.#engine.sequences();
-    const parts = { storage: this.#storage, clock: this.#clock, queues, sequences, mayTake };
-    const bytes = await writeWaiting(parts, this.#number);
+    const parts = { storage: this.#storage, clock: this.#clock, queues, sequences, mayWrite };
+    const bytes = await writeQueueFile(parts, this.#number);
     return bytes !== undefined && bytes > 0;
   }
 
@@ -160,11 +166,23 @@ export class Snapshot {
     this.#gathered = writeMutation(this.#page, this.#gathered, stored, this.#seed());
   }
 
-  #note(type: typeof PARTITION | typeof SEAL, partition: number, sequence: number): void {
-    this.#makeRoom(NOTE_BYTES);
+  #writeControlRecord(
+    type: typeof PARTITION | typeof SEAL,
+    partition: number,
+    sequence: number,
+  ): void {
+    this.#makeRoom(CONTROL_RECORD_BYTES);
     const at = this.#gathered;
     const seed = this.#seed();
-    this.#gathered = writeNote(this.#page, at, type, partition, sequence, NOWHERE, seed);
+    this.#gathered = writeControlRecord(
+      this.#page,
+      at,
+      type,
+      partition,
+      sequence,
+      NO_POSITION,
+      seed,
+    );
   }
 
   /**
@@ -200,7 +218,7 @@ export class Snapshot {
   }
 
   async #endPart(): Promise<void> {
-    this.#note(SEAL, 0, this.#part + 1);
+    this.#writeControlRecord(SEAL, 0, this.#part + 1);
     const whole = this.#whole;
     await whole?.file.write(this.#page.bytes, 0, this.#gathered, this.#position);
     this.#bytes += this.#gathered;
@@ -219,11 +237,11 @@ export class Snapshot {
       await this.#storage.remove(name).catch(ignored);
     }
     if (this.#queues !== undefined) {
-      await this.#storage.remove(waitingName(this.#number)).catch(ignored);
+      await this.#storage.remove(queueFileName(this.#number)).catch(ignored);
     }
   }
 
-  #breathe(): Promise<void> {
+  #yieldToEventLoop(): Promise<void> {
     return new Promise((resolve) => this.#clock.endOfTurn(resolve));
   }
 
@@ -236,6 +254,6 @@ export class Snapshot {
   }
 }
 
-const NOWHERE = { low: 0, high: 0 };
+const NO_POSITION = { low: 0, high: 0 };
 
 function ignored(): void {}

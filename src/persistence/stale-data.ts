@@ -8,7 +8,7 @@ import type { Storage } from './storage.ts';
  * Moves the segments that have a record into a directory `stale-<n>`. Resolves with the names of
  * the others.
  */
-export async function setStaleAside(
+export async function moveStaleSegments(
   storage: Storage,
   names: readonly string[],
 ): Promise<readonly string[]> {

@@ -10,7 +10,7 @@ import type { Storage } from './storage.ts';
 
 export type Start = 'forceStart' | 'partialStart';
 
-interface AwaitedStartOptions {
+interface StartAfterDamageOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly partitionCount: number;
@@ -24,20 +24,20 @@ interface AwaitedStartOptions {
   onForced(start: Start, forced: ForcedStart): void;
 }
 
-interface Asked {
+interface StartCall {
   readonly start: Start;
   readonly resolve: () => void;
   readonly reject: (error: GridError) => void;
 }
 
-export class AwaitedStart {
-  readonly #options: AwaitedStartOptions;
+export class StartAfterDamage {
+  readonly #options: StartAfterDamageOptions;
   /** Accepts a call; defined only while the start waits for one. */
-  #decide: ((asked: Asked) => void) | undefined;
+  #decide: ((call: StartCall) => void) | undefined;
   /** The call that is being executed. */
-  #asked: Asked | undefined;
+  #call: StartCall | undefined;
 
-  constructor(options: AwaitedStartOptions) {
+  constructor(options: StartAfterDamageOptions) {
     this.#options = options;
   }
 
@@ -45,12 +45,12 @@ export class AwaitedStart {
   async wait(because: Error): Promise<void> {
     this.end(because);
     for (;;) {
-      const asked = await new Promise<Asked>((resolve) => {
+      const call = await new Promise<StartCall>((resolve) => {
         this.#decide = resolve;
       });
-      this.#asked = asked;
+      this.#call = call;
       try {
-        this.#options.onForced(asked.start, await this.#force(asked.start));
+        this.#options.onForced(call.start, await this.#force(call.start));
         return;
       } catch (error) {
         this.end(error as Error);
@@ -76,12 +76,12 @@ export class AwaitedStart {
    * failed.
    */
   end(failure?: Error): void {
-    const asked = this.#asked;
-    this.#asked = undefined;
-    if (asked === undefined) return;
-    if (failure === undefined) return asked.resolve();
-    const values = { start: asked.start, reason: failure.message };
-    asked.reject(new GridError('START_FAILED', values, { cause: failure }));
+    const call = this.#call;
+    this.#call = undefined;
+    if (call === undefined) return;
+    if (failure === undefined) return call.resolve();
+    const values = { start: call.start, reason: failure.message };
+    call.reject(new GridError('START_FAILED', values, { cause: failure }));
   }
 
   async #force(start: Start): Promise<ForcedStart> {
@@ -90,7 +90,7 @@ export class AwaitedStart {
     return await work({
       ...{ storage, partitionCount, onFinding },
       now: () => clock.now(),
-      breathe: () => new Promise((resolve) => clock.endOfTurn(resolve)),
+      yieldToEventLoop: () => new Promise((resolve) => clock.endOfTurn(resolve)),
     });
   }
 }

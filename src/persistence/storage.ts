@@ -12,7 +12,7 @@
  */
 export interface Storage {
   /** Path of the directory, for messages. */
-  readonly place: string;
+  readonly path: string;
   /** Boot ID of the machine, if available. Written bytes are lost only at a reboot. */
   readonly bootId: string | undefined;
   /**
@@ -31,7 +31,7 @@ export interface Storage {
    * Lists everything else in the directory, such as links, directories and sockets, in no
    * particular order.
    */
-  listOthers(): Promise<readonly OtherEntry[]>;
+  listNonFiles(): Promise<readonly NonFileEntry[]>;
   /** Opens an existing file. */
   open(name: string): Promise<StoredFile>;
   /** Creates an empty file; an existing file with this name loses its content. */
@@ -58,7 +58,7 @@ export interface Storage {
 }
 
 /** An entry of a directory that is not a file. */
-export interface OtherEntry {
+export interface NonFileEntry {
   readonly name: string;
   readonly kind: 'symbolic link' | 'directory' | 'special file';
 }

@@ -12,7 +12,7 @@
  */
 import { DamagedData } from './damage.ts';
 import { isBefore, provenEnd } from './log-end-file.ts';
-import type { LogPlace } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
 import type { Manifest } from './manifest.ts';
 import { checkRecord, highAt, lowAt, MARK, typeAt } from './record-codec.ts';
 import { HEADER_BYTES, type SegmentId, segmentName } from './segment.ts';
@@ -28,10 +28,10 @@ export async function checkLength(
   segment: ReadSegment,
   at: number,
   manifest: Manifest,
-  isSure: boolean,
+  isLengthDurable: boolean,
 ): Promise<void> {
-  if (segment.length >= segment.madeBytes) return;
-  if (!isSure && !(await provenEnd(storage, manifest)).hasAllWritten) return;
+  if (segment.length >= segment.createdBytes) return;
+  if (!isLengthDurable && !(await provenEnd(storage, manifest)).hasAllWritten) return;
   throw damageIn(storage, segment, Math.min(at, segment.length), 'is cut off');
 }
 
@@ -47,22 +47,22 @@ export async function tornBytesAt(
   manifest: Manifest,
   later: readonly SegmentId[],
 ): Promise<number> {
-  const place = { segment: segment.id.number, offset: at };
-  const { place: known, synced, hasAllWritten } = await provenEnd(storage, manifest);
-  if (isBefore(place, synced)) throw damageIn(storage, segment, at);
-  if (isBefore(place, known)) throw damageIn(storage, segment, at, UNSYNCED_LOST);
+  const position = { segment: segment.id.number, offset: at };
+  const { position: reached, synced, hasAllWritten } = await provenEnd(storage, manifest);
+  if (isBefore(position, synced)) throw damageIn(storage, segment, at);
+  if (isBefore(position, reached)) throw damageIn(storage, segment, at, UNSYNCED_LOST);
   // An interrupted start may have linked the log to a segment that received no records.
-  const isAsStopped = at === HEADER_BYTES || !isBefore(known, place);
+  const isAsStopped = at === HEADER_BYTES || !isBefore(reached, position);
   if (manifest.isStopped && !isAsStopped) throw damageIn(storage, segment, at);
-  const proves = hasAllWritten ? undefined : place;
-  if (hasRecord(segment, at, true, proves)) throw damageIn(storage, segment, at);
-  let torn = lastByte(segment, at) - at;
+  const unsyncedFrom = hasAllWritten ? undefined : position;
+  if (hasRecord(segment, at, true, unsyncedFrom)) throw damageIn(storage, segment, at);
+  let torn = endOfBytes(segment, at) - at;
   // The later segments need another reader, because this segment's page is still in use.
   const reader = new SegmentReader(storage);
   for (const id of later) {
     const other = await reader.read(id, undefined);
-    if (hasRecord(other, HEADER_BYTES, true, proves)) throw damageIn(storage, segment, at);
-    torn += lastByte(other, HEADER_BYTES) - HEADER_BYTES;
+    if (hasRecord(other, HEADER_BYTES, true, unsyncedFrom)) throw damageIn(storage, segment, at);
+    torn += endOfBytes(other, HEADER_BYTES) - HEADER_BYTES;
   }
   return torn;
 }
@@ -84,15 +84,15 @@ export function hasRecord(
   { page, length, seed }: ReadSegment,
   at: number,
   isAnywhere: boolean,
-  place?: LogPlace,
+  position?: LogPosition,
 ): boolean {
-  const end = isAnywhere ? lastByte({ page, length }, at) : length;
+  const end = isAnywhere ? endOfBytes({ page, length }, at) : length;
   for (let from = at; from < end; from += 8) {
     if (page.words[from >> 2] !== 0 && checkRecord(page, from, length, seed) !== 0) {
-      if (place === undefined) return true;
+      if (position === undefined) return true;
       const segment = highAt(page, from);
-      const isLater = segment === place.segment ? lowAt(page, from) > place.offset : true;
-      if (typeAt(page, from) === MARK && segment >= place.segment && isLater) return true;
+      const isLater = segment === position.segment ? lowAt(page, from) > position.offset : true;
+      if (typeAt(page, from) === MARK && segment >= position.segment && isLater) return true;
     }
     if (!isAnywhere) return false;
   }
@@ -100,7 +100,7 @@ export function hasRecord(
 }
 
 /** Returns the offset after the last byte that is not zero, and at least `at`. */
-function lastByte({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: number): number {
+function endOfBytes({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: number): number {
   const { bytes } = page;
   let end = Math.max(length, at);
   // Most of a segment is blank, so large pieces are compared first.

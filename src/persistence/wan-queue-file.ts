@@ -43,7 +43,7 @@ const LANE = 2;
 const CUT = 3;
 const END = 4;
 
-export function waitingName(snapshot: number): string {
+export function queueFileName(snapshot: number): string {
   return `wan-${String(snapshot).padStart(10, '0')}`;
 }
 
@@ -51,7 +51,7 @@ export function waitingName(snapshot: number): string {
  * Returns the snapshot to which the file with this name belongs; undefined if it is another name or
  * has an invalid number.
  */
-export function parseWaitingName(name: string): number | undefined {
+export function parseQueueFileName(name: string): number | undefined {
   const number = Number(/^wan-(\d{10})$/.exec(name)?.[1]);
   return number >= 1 && number <= NUMBER_MAX ? number : undefined;
 }
@@ -60,8 +60,8 @@ export function parseWaitingName(name: string): number | undefined {
  * Returns the snapshot to which the file belongs; undefined unless both its name and its header
  * have the number.
  */
-export async function waitingIn(storage: Storage, name: string): Promise<number | undefined> {
-  const number = parseWaitingName(name);
+export async function queueFileIn(storage: Storage, name: string): Promise<number | undefined> {
+  const number = parseQueueFileName(name);
   if (number === undefined) return undefined;
   const page = new Page(HEADER_BYTES);
   await readBeginning(storage, name, page);
@@ -76,7 +76,7 @@ interface WriterParts {
   /** Returns the current last sequence of each partition. */
   sequences(): Float64Array;
   /** Whether the file may have this length; if not, writing stops and the file is removed. */
-  mayTake(bytes: number): Promise<boolean>;
+  mayWrite(bytes: number): Promise<boolean>;
 }
 
 /**
@@ -84,14 +84,14 @@ interface WriterParts {
  * it is durable; 0 if no file is needed; undefined, without leaving a file, if the needed length is
  * not permitted.
  */
-export async function writeWaiting(
+export async function writeQueueFile(
   parts: WriterParts,
   snapshot: number,
 ): Promise<number | undefined> {
   const waiting = parts.queues.queues().filter(({ bytes }) => bytes > 0);
   if (waiting.length === 0) return 0;
-  const whole = await WholeFile.begin(parts.storage, waitingName(snapshot));
-  const writer = new WaitingWriter(parts, snapshot, whole.file);
+  const whole = await WholeFile.begin(parts.storage, queueFileName(snapshot));
+  const writer = new QueueFileWriter(parts, snapshot, whole.file);
   try {
     if (!(await writer.write(waiting))) {
       await whole.drop();
@@ -106,7 +106,7 @@ export async function writeWaiting(
 }
 
 /** Writes queues lane by lane. Each lane has a separate cut. */
-class WaitingWriter {
+class QueueFileWriter {
   /** Number of bytes written. */
   position = HEADER_BYTES;
   readonly #parts: WriterParts;
@@ -160,7 +160,7 @@ class WaitingWriter {
    * Resolves with false if the file would exceed the permitted length.
    */
   async #writeLane(queue: KeptQueue, lane: number, upTo: Float64Array): Promise<boolean> {
-    const { sequences, mayTake, clock } = this.#parts;
+    const { sequences, mayWrite, clock } = this.#parts;
     const content = queue.cut(lane);
     const now = sequences();
     for (const partition of content.partitions) upTo[partition] = now[partition]!;
@@ -170,7 +170,7 @@ class WaitingWriter {
       at = content.copy(page.bytes, at, page.bytes.length);
       const { bytesNeeded, isDone } = content;
       if (at > BLOCK_HEAD_BYTES && (bytesNeeded > 0 || isDone)) {
-        if (!(await mayTake(this.position + at))) return false;
+        if (!(await mayWrite(this.position + at))) return false;
         await this.#writeBlock(page, at, LANE, lane);
         at = BLOCK_HEAD_BYTES;
         page = this.#usualPage;
@@ -183,19 +183,19 @@ class WaitingWriter {
   /** Writes the block, which ends at offset `end` of the page. */
   async #writeBlock(page: Page, end: number, type: number, lane = 0): Promise<void> {
     const { bytes, words } = page;
-    const taken = filled(end);
-    bytes.fill(0, end, taken);
+    const paddedEnd = padded(end);
+    bytes.fill(0, end, paddedEnd);
     words[1] = end;
     words[2] = type;
     words[3] = lane;
-    words[0] = checksum(page, 1, taken >> 2, seedOf(this.#snapshot, this.#block++));
-    await this.#file.write(bytes, 0, taken, this.position);
-    this.position += taken;
+    words[0] = checksum(page, 1, paddedEnd >> 2, seedOf(this.#snapshot, this.#block++));
+    await this.#file.write(bytes, 0, paddedEnd, this.position);
+    this.position += paddedEnd;
   }
 }
 
 /** Receives the content of a file, in its order. */
-interface WaitingReader {
+interface QueueFileReader {
   onQueue(name: string): void;
   /**
    * Receives bytes of a lane of the last queue, which are valid during the call. Returns false if
@@ -210,13 +210,13 @@ interface WaitingReader {
  * Reads the file of the snapshot. Rejects with DamagedData, including if the file is missing; as
  * checkFormat throws; or with the system's error.
  */
-export async function readWaiting(
+export async function readQueueFile(
   storage: Storage,
   snapshot: number,
   partitionCount: number,
-  reader: WaitingReader,
+  reader: QueueFileReader,
 ): Promise<void> {
-  const name = waitingName(snapshot);
+  const name = queueFileName(snapshot);
   const file = await storage.open(name).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     throw new DamagedData(
@@ -258,7 +258,7 @@ async function readBlocks(
   file: StoredFile,
   snapshot: number,
   partitionCount: number,
-  reader: WaitingReader,
+  reader: QueueFileReader,
 ): Promise<void> {
   const usualPage = new Page(BLOCK_BYTES, new SummedMemory(BLOCK_BYTES));
   let at = HEADER_BYTES;
@@ -266,16 +266,16 @@ async function readBlocks(
   for (let block = 0; ; block++) {
     const head = await readHead(storage, file, at);
     const page = pageFor(usualPage, head.end - BLOCK_HEAD_BYTES);
-    const taken = filled(head.end);
-    await file.read(page.bytes.subarray(0, taken), at);
-    if (page.words[0] !== checksum(page, 1, taken >> 2, seedOf(snapshot, block))) {
+    const paddedEnd = padded(head.end);
+    await file.read(page.bytes.subarray(0, paddedEnd), at);
+    if (page.words[0] !== checksum(page, 1, paddedEnd >> 2, seedOf(snapshot, block))) {
       throw new DamagedData(storage, file.name, at, 'has a block with a wrong checksum');
     }
     const isNext = head.type === QUEUE || head.type === END ? !isInQueue : isInQueue;
-    if (!(isNext && give(page, head, partitionCount, reader))) {
+    if (!(isNext && passBlock(page, head, partitionCount, reader))) {
       throw new DamagedData(storage, file.name, at, 'has a block with wrong fields');
     }
-    at += taken;
+    at += paddedEnd;
     if (head.type === END) break;
     if (head.type !== LANE) isInQueue = head.type === QUEUE;
   }
@@ -295,17 +295,17 @@ async function readHead(storage: Storage, file: StoredFile, at: number): Promise
     await file.read(bytes, at);
     const [, end = 0, type = 0, lane = 0] = words;
     const isWhole = end >= BLOCK_HEAD_BYTES && end <= BLOCK_BYTES_MAX;
-    if (isWhole && at + filled(end) <= file.length) return { end, type, lane };
+    if (isWhole && at + padded(end) <= file.length) return { end, type, lane };
   }
   throw new DamagedData(storage, file.name, at, 'ends within a block');
 }
 
 /** Passes the block's content to the reader. Returns false if it is invalid. */
-function give(
+function passBlock(
   { bytes, doubles }: Page,
   { end, type, lane }: BlockHead,
   partitionCount: number,
-  reader: WaitingReader,
+  reader: QueueFileReader,
 ): boolean {
   if (type === END) return end === BLOCK_HEAD_BYTES;
   if (type === QUEUE) {
@@ -321,13 +321,13 @@ function give(
 /** Returns the page, or a longer one if it has no room for a block with this content. */
 function pageFor(page: Page, contentBytes: number): Page {
   const needed = BLOCK_HEAD_BYTES + contentBytes;
-  return needed <= page.bytes.length ? page : new Page(filled(needed));
+  return needed <= page.bytes.length ? page : new Page(padded(needed));
 }
 
 function seedOf(snapshot: number, block: number): number {
   return (Math.imul(snapshot, 0x9e3779b1) ^ Math.imul(block + 1, 0x85ebca6b)) | 0;
 }
 
-function filled(length: number): number {
+function padded(length: number): number {
   return (length + 7) & ~7;
 }

@@ -31,13 +31,13 @@ import {
   type Veto,
 } from '../engine/mutation-sink.ts';
 import { SummedMemory } from './checksum.ts';
-import { SURE, UNSURE, writeNote } from './control-records.ts';
+import { NEXT_DURABLE, NEXT_NOT_DURABLE, writeControlRecord } from './control-records.ts';
 import { DurableSequences } from './durable-sequences.ts';
 import type { LogEndFile } from './log-end-file.ts';
 import type { LogObserver } from './log-observer.ts';
-import type { LogPlace } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
 import { Page } from './page.ts';
-import { MARK, NOTE_BYTES, recordBytes, SEAL, writeMutation } from './record-codec.ts';
+import { CONTROL_RECORD_BYTES, MARK, recordBytes, SEAL, writeMutation } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
 import type { LogSegment } from './segment-maker.ts';
 import type { SegmentSupply } from './segment-supply.ts';
@@ -54,7 +54,7 @@ const WRITE_RETRY_MS = 100;
  * Bytes that remain free at the end of a segment, for a MARK and two SEALs: one written at a stop,
  * one that names the next segment.
  */
-const END_BYTES = 3 * NOTE_BYTES;
+const END_BYTES = 3 * CONTROL_RECORD_BYTES;
 
 /** Bytes that could not be written for lack of space. */
 interface Unwritten {
@@ -79,7 +79,7 @@ export class WriteAheadLog implements MutationSink {
   /** The error after which writing stopped. */
   failure: Error | undefined;
   /** Everything before this position is durable. */
-  synced: LogPlace = { segment: 0, offset: 0 };
+  synced: LogPosition = { segment: 0, offset: 0 };
   /** Number of bytes written since the start. */
   writtenBytes = 0;
   readonly #clock: Clock;
@@ -105,7 +105,7 @@ export class WriteAheadLog implements MutationSink {
   #isRefusing = false;
   #isTurnOpen = false;
   #hasNewSegment = false;
-  #isFailureTold = false;
+  #isFailureReported = false;
   #isStarted = false;
   #isClosed = false;
   /** Whether anything has been recorded since the last sync began. */
@@ -139,7 +139,7 @@ export class WriteAheadLog implements MutationSink {
   }
 
   /** Refuses mutations. Called when there is no space to start. */
-  wait(supply: SegmentSupply): void {
+  refuseUntilSpace(supply: SegmentSupply): void {
     this.#supply = supply;
     this.#setRefusing(true);
   }
@@ -157,7 +157,7 @@ export class WriteAheadLog implements MutationSink {
     return this.#isStarted && !this.#isClosed;
   }
 
-  get writtenEnd(): LogPlace {
+  get writtenEnd(): LogPosition {
     const [first] = this.#unwritten;
     if (first !== undefined) return { segment: first.segment.number, offset: first.position };
     return { segment: this.#segment.number, offset: this.#position - this.#pending };
@@ -182,8 +182,8 @@ export class WriteAheadLog implements MutationSink {
     const isRemoval = mutation.operation !== SET && mutation.operation !== OFFER;
     if (this.#isForRemovals) this.#isForRemovals = this.#supply?.fault !== undefined;
     const hasRoom = this.#position + bytes + END_BYTES <= this.#segment.bytes;
-    const mayGoOn = isRemoval || !this.#isForRemovals;
-    if (mayGoOn && (hasRoom || this.#goOn(bytes, isRemoval))) {
+    const mayContinue = isRemoval || !this.#isForRemovals;
+    if (mayContinue && (hasRoom || this.#continueInNext(bytes, isRemoval))) {
       this.#admittedBytes = bytes;
       return ADMITTED;
     }
@@ -239,7 +239,7 @@ export class WriteAheadLog implements MutationSink {
    * Writes everything recorded and returns the end of the log; undefined if the log cannot be
    * written.
    */
-  cut(): LogPlace | undefined {
+  cut(): LogPosition | undefined {
     if (!this.#isStarted || this.#isClosed) return undefined;
     this.#write();
     if (this.failure !== undefined || this.#unwritten.length > 0) return undefined;
@@ -249,7 +249,7 @@ export class WriteAheadLog implements MutationSink {
   /** Continues in the next segment. Returns false if there is none. */
   beginSegment(): boolean {
     const isWriting = this.failure === undefined && this.#unwritten.length === 0;
-    return isWriting && this.#goOn(0, false);
+    return isWriting && this.#continueInNext(0, false);
   }
 
   /** Makes everything recorded so far durable. Rejects if that fails. */
@@ -265,15 +265,15 @@ export class WriteAheadLog implements MutationSink {
    * Makes everything durable, seals the end of the log and closes the files. Nothing may be
    * recorded afterwards. Resolves with the end; undefined if the log never started.
    */
-  async close(): Promise<LogPlace | undefined> {
+  async close(): Promise<LogPosition | undefined> {
     this.#isClosed = true;
     this.#timer?.cancel();
     if (!this.#isStarted) return undefined;
     const { file } = this.#segment;
     try {
-      if (this.#unwritten.length > 0) this.#writeAgain();
+      if (this.#unwritten.length > 0) this.#retryWrites();
       await this.sync();
-      this.#note(SEAL, 0, SURE);
+      this.#writeControlRecord(SEAL, 0, NEXT_DURABLE);
       this.#write();
       if (this.failure !== undefined) throw this.failure;
       if (this.#unwritten.length > 0) throw this.#supply?.fault ?? new Error('the disk is full');
@@ -311,11 +311,11 @@ export class WriteAheadLog implements MutationSink {
    * Seals the current segment and continues in the next one. Returns false if there is none or the
    * write fails.
    */
-  #goOn(bytes: number, isRemoval: boolean): boolean {
-    const next = this.#supply?.take(bytes + END_BYTES, isRemoval);
+  #continueInNext(bytes: number, isRemoval: boolean): boolean {
+    const next = this.#supply?.acquire(bytes + END_BYTES, isRemoval);
     if (next === undefined) return false;
     if (next.number <= this.#segment.number) assert.fail('segments are in the order of numbers');
-    this.#note(SEAL, next.number, next.isDurable ? SURE : UNSURE);
+    this.#writeControlRecord(SEAL, next.number, next.isDurable ? NEXT_DURABLE : NEXT_NOT_DURABLE);
     this.#write();
     this.#sealed.push({ file: this.#segment.file, end: this.#position });
     this.#open(next);
@@ -325,11 +325,23 @@ export class WriteAheadLog implements MutationSink {
     return this.failure === undefined;
   }
 
-  #note(type: typeof MARK | typeof SEAL, sequence: number, place: typeof SURE): void {
-    if (PAGE_BYTES - this.#pending < NOTE_BYTES) this.#write();
+  #writeControlRecord(
+    type: typeof MARK | typeof SEAL,
+    sequence: number,
+    position: typeof NEXT_DURABLE,
+  ): void {
+    if (PAGE_BYTES - this.#pending < CONTROL_RECORD_BYTES) this.#write();
     const { seed } = this.#segment;
-    this.#pending = writeNote(this.#page, this.#pending, type, 0, sequence, place, seed);
-    this.#position += NOTE_BYTES;
+    this.#pending = writeControlRecord(
+      this.#page,
+      this.#pending,
+      type,
+      0,
+      sequence,
+      position,
+      seed,
+    );
+    this.#position += CONTROL_RECORD_BYTES;
   }
 
   #openTurn(): void {
@@ -341,9 +353,9 @@ export class WriteAheadLog implements MutationSink {
   #endTurn(): void {
     this.#isTurnOpen = false;
     this.#write();
-    if (this.failure !== undefined) this.#tellFailure();
-    else if (this.#isDirty) this.#planSync();
-    this.#endFile?.plan(this);
+    if (this.failure !== undefined) this.#reportFailure();
+    else if (this.#isDirty) this.#scheduleSync();
+    this.#endFile?.schedule(this);
     this.delaysAll = this.#unwritten.length > 0;
     if (this.#hasNewSegment) {
       this.#hasNewSegment = false;
@@ -358,21 +370,21 @@ export class WriteAheadLog implements MutationSink {
     this.#pending = 0;
     if (bytes === 0 || this.failure !== undefined) return;
     const position = this.#position - bytes;
-    if (this.#unwritten.length === 0 && this.#isWritten(this.#segment, page.bytes, bytes, position))
+    if (this.#unwritten.length === 0 && this.#tryWrite(this.#segment, page.bytes, bytes, position))
       return;
     if (this.failure !== undefined) return;
     const copy = Buffer.from(page.bytes.subarray(0, bytes));
     this.#unwritten.push({ segment: this.#segment, bytes: copy, position });
     this.#setRefusing(true);
     this.delaysAll = true;
-    this.#writeRetry ??= this.#clock.after(WRITE_RETRY_MS, () => this.#writeAgain());
+    this.#writeRetry ??= this.#clock.after(WRITE_RETRY_MS, () => this.#retryWrites());
   }
 
   /**
    * Writes the bytes. Returns false if there is no space or the disk fails; then none or a part is
    * written.
    */
-  #isWritten({ file }: LogSegment, bytes: Buffer, end: number, position: number): boolean {
+  #tryWrite({ file }: LogSegment, bytes: Buffer, end: number, position: number): boolean {
     for (;;) {
       try {
         file.writeNow(bytes, 0, end, position);
@@ -382,7 +394,7 @@ export class WriteAheadLog implements MutationSink {
         if (!isFullDisk(error)) this.failure = error as Error;
         else {
           this.#isForRemovals = true;
-          if (this.#supply?.giveUpNow(error as Error)) continue;
+          if (this.#supply?.freeSpaceNow(error as Error)) continue;
         }
         return false;
       }
@@ -390,20 +402,20 @@ export class WriteAheadLog implements MutationSink {
   }
 
   /** Writes the bytes that have found no space, in order, as far as there is space now. */
-  #writeAgain(): void {
+  #retryWrites(): void {
     this.#writeRetry?.cancel();
     this.#writeRetry = undefined;
     for (let [next] = this.#unwritten; next !== undefined; [next] = this.#unwritten) {
       const { segment, bytes, position } = next;
-      if (!this.#isWritten(segment, bytes, bytes.length, position)) break;
+      if (!this.#tryWrite(segment, bytes, bytes.length, position)) break;
       this.#unwritten.shift();
     }
     if (this.failure === undefined && this.#unwritten.length > 0) {
-      this.#writeRetry = this.#clock.after(WRITE_RETRY_MS, () => this.#writeAgain());
+      this.#writeRetry = this.#clock.after(WRITE_RETRY_MS, () => this.#retryWrites());
     } else this.#openTurn();
   }
 
-  #planSync(): void {
+  #scheduleSync(): void {
     if (this.#syncing !== undefined) return;
     if (this.#mode === 'always') this.#beginSync();
     else if (this.#mode === 'never') {
@@ -419,20 +431,20 @@ export class WriteAheadLog implements MutationSink {
 
   #beginSync(): void {
     this.#write();
-    if (this.failure !== undefined) return this.#tellFailure();
+    if (this.failure !== undefined) return this.#reportFailure();
     if (this.#unwritten.length > 0) return;
     this.#isDirty = false;
     this.#sequences.begin();
     this.#syncing = this.#sync().finally(() => {
       this.#syncing = undefined;
-      if (this.failure !== undefined) this.#tellFailure();
-      else if (this.#isDirty) this.#planSync();
+      if (this.failure !== undefined) this.#reportFailure();
+      else if (this.#isDirty) this.#scheduleSync();
       this.#observer.onReleased();
     });
   }
 
   async #sync(): Promise<void> {
-    const place = { segment: this.#segment.number, offset: this.#position };
+    const position = { segment: this.#segment.number, offset: this.#position };
     const sealed = this.#sealed.splice(0);
     const { file } = this.#segment;
     try {
@@ -443,9 +455,9 @@ export class WriteAheadLog implements MutationSink {
     }
     // After a failed write nothing more is durable, even if the sync succeeded.
     if (this.failure === undefined) {
-      this.synced = place;
+      this.synced = position;
       this.#sequences.end();
-      this.#mark(place);
+      this.#writeMark(position);
     }
     // If the SEAL could not be written, the file keeps its full length, which recovery checks.
     const isWhole = this.failure === undefined;
@@ -453,9 +465,9 @@ export class WriteAheadLog implements MutationSink {
   }
 
   /** Records in the log the position up to which it is durable. */
-  #mark({ segment, offset }: LogPlace): void {
+  #writeMark({ segment, offset }: LogPosition): void {
     if (this.#position + END_BYTES > this.#segment.bytes) return;
-    this.#note(MARK, 0, { low: offset, high: segment });
+    this.#writeControlRecord(MARK, 0, { low: offset, high: segment });
     this.#openTurn();
   }
 
@@ -465,9 +477,9 @@ export class WriteAheadLog implements MutationSink {
     this.#clock.endOfTurn(() => this.#observer.onRefusing(this.#isRefusing, this.#supply?.fault));
   }
 
-  #tellFailure(): void {
-    if (this.#isFailureTold || this.failure === undefined) return;
-    this.#isFailureTold = true;
+  #reportFailure(): void {
+    if (this.#isFailureReported || this.failure === undefined) return;
+    this.#isFailureReported = true;
     this.#observer.onFailed(this.failure);
   }
 }
