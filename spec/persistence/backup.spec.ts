@@ -67,10 +67,8 @@ describe('a backup', () => {
   it('contains the state at one point in time despite changes, and the source remains complete', async () => {
     let snapshots = 0;
     for (let seed = 1; seed <= LIVES; seed++) {
-      const [source, target] = [
-        new MemoryStorage(new Random(seed)),
-        new MemoryStorage(new Random(seed)),
-      ];
+      const source = new MemoryStorage(new Random(seed));
+      const target = new MemoryStorage(new Random(seed));
       const { persistence, engine, clock, history, beside, events, quiet } = await open(
         source,
         seed,
@@ -92,10 +90,8 @@ describe('a backup', () => {
   });
 
   it('is complete although compaction frees space on a full disk meanwhile', async () => {
-    const [source, target] = [
-      new MemoryStorage(new Random(1), 'boot', 60_000),
-      new MemoryStorage(new Random(1)),
-    ];
+    const source = new MemoryStorage(new Random(1), 'boot', 60_000);
+    const target = new MemoryStorage(new Random(1));
     const { persistence, ask, clock, history, events, quiet } = await openFull(source);
     const moment = momentOf(persistence, () => history.length);
     let list: BackupList | undefined;

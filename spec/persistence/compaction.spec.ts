@@ -49,7 +49,8 @@ class Filled {
 
   /** Overwrites keys until that is refused; temporary refusals are ignored. */
   async fill(keys: number): Promise<void> {
-    for (let [count, refused] = [0, 0]; refused < 3 && count < 5000; count++) {
+    let refused = 0;
+    for (let count = 0; refused < 3 && count < 5000; count++) {
       const key = `key ${this.#random.below(keys)}`;
       if (this.set(key, this.#random.below(VALUE_BYTES_MAX))) refused = 0;
       else refused++;

@@ -253,8 +253,13 @@ class Member {
     const ignore = (): void => {};
     this.persistence = new Persistence(
       {
-        ...{ storage, clock, partitionCount: PARTITIONS, sync: mode, syncIntervalMs: 1000 },
-        ...{ segmentBytes: SEGMENT_BYTES, snapshotBytesMin: SNAPSHOT_BYTES_MIN },
+        storage,
+        clock,
+        partitionCount: PARTITIONS,
+        sync: mode,
+        syncIntervalMs: 1000,
+        segmentBytes: SEGMENT_BYTES,
+        snapshotBytesMin: SNAPSHOT_BYTES_MIN,
       },
       {
         onReleased: () => this.look(),

@@ -57,7 +57,8 @@ async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: 
   const options = { segmentBytes: 1024, snapshotBytesMin, sinks };
   const { ask, clock, persistence, quiet } = await openPersistent(storage, options);
   await until(persistence.member.save({ clusterState: 'FROZEN' }), quiet);
-  let [confirmed, synced] = [0, 0];
+  let confirmed = 0;
+  let synced = 0;
   for (let count = 1 + random.below(150); count > 0; count--) {
     changeAtRandom(ask, random);
     await quiet();
@@ -78,7 +79,8 @@ async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: 
 
 function damageOf(files: Files, random: Random): { what: string; damaged: Files } {
   const names = [...files.keys()].filter((name) => name !== 'reserve').sort();
-  const [name, other] = [pick(names, random), pick(names, random)];
+  const name = pick(names, random);
+  const other = pick(names, random);
   const bytes = files.get(name) ?? Buffer.alloc(0);
   const at = random.below(bytes.length);
   const damage = pick(DAMAGES, random);

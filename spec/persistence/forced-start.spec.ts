@@ -30,8 +30,10 @@ type Work = (options: ForcedStartOptions) => Promise<ForcedStart>;
 
 function optionsFor(storage: ForcedStartOptions['storage'], findings: Finding[] = []) {
   return {
-    ...{ storage, partitionCount: PARTITION_COUNT },
-    ...{ now: () => 0, yieldToEventLoop: () => Promise.resolve() },
+    storage,
+    partitionCount: PARTITION_COUNT,
+    now: () => 0,
+    yieldToEventLoop: () => Promise.resolve(),
     onFinding: (finding: Finding) => findings.push(finding),
   };
 }

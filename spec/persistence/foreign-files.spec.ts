@@ -16,22 +16,32 @@ import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
 test('foreignFiles recognizes the files of a member by their names', () => {
   const own = [
-    ...['manifest', 'member', 'log-end', 'reserve', 'backup', 'lock', 'log.tmp'],
-    ...['lock.0123456789abcdef', 'wan-marks', 'wan-0000000003'],
-    ...['manifest.tmp', 'log-0000000001', 'log-0000000001.new', 'snapshot-0000000002-000000'],
+    'manifest',
+    'member',
+    'log-end',
+    'reserve',
+    'backup',
+    'lock',
+    'lock.0123456789abcdef',
+    'log.tmp',
+    'wan-marks',
+    'wan-0000000003',
+    'manifest.tmp',
+    'log-0000000001',
+    'log-0000000001.new',
+    'snapshot-0000000002-000000',
   ];
   assert.deepEqual(foreignFiles(own), []);
   const foreign = [
-    ...[
-      'lock.0123456789abcdef0',
-      'lock.bak',
-      'lock.tmp',
-      'log-1',
-      'manifest.bak',
-      'members',
-      'notes.txt',
-    ],
-    ...['snapshot-0000000002', 'wan-3'],
+    'lock.0123456789abcdef0',
+    'lock.bak',
+    'lock.tmp',
+    'log-1',
+    'manifest.bak',
+    'members',
+    'notes.txt',
+    'snapshot-0000000002',
+    'wan-3',
   ];
   assert.deepEqual(foreignFiles([...foreign].reverse().concat(own)), foreign);
 });
@@ -62,8 +72,15 @@ test('a member reports foreign files in its data directory, and does not remove 
 test('files with names of segments but without their headers are reported and not removed', async () => {
   const notes = Buffer.from('the notes of a user, who names them by the hour of the day');
   const foreign = [
-    ...['log-0000000000', 'log-2147483648', 'log-2026112618', 'log-9999999999'],
-    ...['snapshot-2026112618-000000', 'wan-2026112618', 'wan-2147483648', 'notes.tmp', 'a.new'],
+    'log-0000000000',
+    'log-2147483648',
+    'log-2026112618',
+    'log-9999999999',
+    'snapshot-2026112618-000000',
+    'wan-2026112618',
+    'wan-2147483648',
+    'notes.tmp',
+    'a.new',
   ];
   // Each is the next number of a segment or a snapshot, or of an earlier one.
   const inTheWay = ['log-0000000002', 'log-0000000005', 'snapshot-0000000006-000000'];
@@ -98,7 +115,9 @@ test('a forced start does not move files that are not segments, and repair repor
   for (const name of ['log-2026112618', 'log-2147483647']) storage.put(name, Buffer.from('note'));
   const findings: string[] = [];
   const options = {
-    ...{ partitionCount: PARTITION_COUNT, now: () => 0, yieldToEventLoop: () => Promise.resolve() },
+    partitionCount: PARTITION_COUNT,
+    now: () => 0,
+    yieldToEventLoop: () => Promise.resolve(),
     onFinding: ({ file, what }: Finding) => findings.push(`${file} ${what}`),
   };
   const go = async (): Promise<void> => {

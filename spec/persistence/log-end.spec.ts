@@ -195,7 +195,9 @@ describe('a file of the member that is missing', () => {
       for (const [each, bytes] of damaged) storage.put(each, bytes);
       const findings: string[] = [];
       const forced = work({
-        ...{ storage, partitionCount: PARTITION_COUNT, now: () => 0 },
+        storage,
+        partitionCount: PARTITION_COUNT,
+        now: () => 0,
         yieldToEventLoop: () => Promise.resolve(),
         onFinding: ({ file, what }) => findings.push(`${file} ${what}`),
       });

@@ -38,7 +38,10 @@ function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): 
       mayWait: fails,
       beginRestore: fails,
     },
-    ...{ restore: fails, isRestored: fails, replay: fails, hasExactMarks: true },
+    restore: fails,
+    isRestored: fails,
+    replay: fails,
+    hasExactMarks: true,
     bytes: lanes.flat().join('').length,
     cut: (lane) => {
       const left = [...(lanes[lane] as readonly string[])];
@@ -163,8 +166,16 @@ describe('the WAN queue file', () => {
     );
     assert.equal(bytes, memory.bytes(WAITING).length);
     assert.deepEqual(await read(memory, go), [
-      ...['queue first', '0: ab', '2: c', 'up to 12,23,34', 'queue second'],
-      ...['0: d', `0: ${long}`, '0: e', `1: ${'f'.repeat(200_000)}`, `1: ${'g'.repeat(200_000)}`],
+      'queue first',
+      '0: ab',
+      '2: c',
+      'up to 12,23,34',
+      'queue second',
+      '0: d',
+      `0: ${long}`,
+      '0: e',
+      `1: ${'f'.repeat(200_000)}`,
+      `1: ${'g'.repeat(200_000)}`,
       'up to 16,27,35',
     ]);
     assert.deepEqual(memory.openNames, []);

@@ -92,7 +92,8 @@ test('a record is identical when written from bytes and from words, with zeros a
   const random = new Random(12);
   for (let count = 0; count < 200; count++) {
     const mutation = randomMutation(random);
-    const [one, other] = [new Page(4096), new Page(4096)];
+    const one = new Page(4096);
+    const other = new Page(4096);
     one.bytes.fill(0xff);
     other.bytes.fill(0);
     const end = writeMutation(one, 0, mutation, SEED);

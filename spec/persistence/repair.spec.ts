@@ -42,7 +42,10 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known 
   const target = new MemoryStorage(new Random(2));
   const findings: Finding[] = [];
   const options = {
-    ...{ source, partitionCount, now: () => 0, yieldToEventLoop: () => Promise.resolve() },
+    source,
+    partitionCount,
+    now: () => 0,
+    yieldToEventLoop: () => Promise.resolve(),
     onFinding: (finding: Finding) => findings.push(finding),
   };
   const { records, damages } = await until(repair(options, target), async () => {

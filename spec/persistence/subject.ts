@@ -76,7 +76,8 @@ export async function openOnce(
         sync: 'interval',
         syncIntervalMs: 1000,
       },
-      ...{ segmentBytes: 8192, ...options },
+      segmentBytes: 8192,
+      ...options,
     },
     {
       onReleased: () => {},

@@ -98,7 +98,8 @@ async function recovered(given: Files): Promise<string[]> {
 }
 
 async function repaired(given: Files) {
-  const [source, target] = [storageOf(given), new MemoryStorage(new Random(2))];
+  const source = storageOf(given);
+  const target = new MemoryStorage(new Random(2));
   const pace = { now: () => 0, yieldToEventLoop: () => Promise.resolve(), onFinding: () => {} };
   const options = { source, partitionCount: PARTITION_COUNT, ...pace };
   const { damages } = await until(repair(options, target), async () => {

@@ -225,7 +225,8 @@ export async function sumFile(
   onPiece: () => void = () => {},
 ): Promise<BackedUpFile> {
   const file = await storage.open(name);
-  let [bytes, sum] = [0, 0];
+  let bytes = 0;
+  let sum = 0;
   try {
     for (let count = piece.length; count === piece.length; ) {
       onPiece();

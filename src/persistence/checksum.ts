@@ -110,24 +110,30 @@ const XOR = 0x73;
 const LEFT = 0x74;
 const RIGHT = 0x76;
 /** Locals of `sum`: the parameters `at`, `end` and `sum`, then the words of a step. */
-const [AT, STOP, SUM, FIRST_WORD] = [0, 1, 2, 3];
+const AT = 0;
+const STOP = 1;
+const SUM = 2;
+const FIRST_WORD = 3;
 /**
  * Further locals of `walk`: the fourth parameter, which is the minimum length of a record, and the
  * length of the current record.
  */
-const [LEAST, PADDED] = [3, 4];
+const LEAST = 3;
+const PADDED = 4;
 /** Offset of the length in a record, after its checksum (record-codec.ts). */
 const LENGTH_OFFSET = 4;
 /** Maximum number of pages of a memory. */
 const PAGES_MAX = 65_536;
+/** The magic number and the version of a module. */
+const PREAMBLE = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
 
 function makeModule(isShared: boolean): WebAssembly.Module {
-  const code = [...[1, TABLES / 4, I32], ...steps(TABLES / 4), ...steps(1), ...[...get(SUM), END]];
+  const code = [1, TABLES / 4, I32, ...steps(TABLES / 4), ...steps(1), ...get(SUM), END];
   const limits = isShared ? [3, 1, ...unsigned(PAGES_MAX)] : [0, 1];
   const memory = [...text('of'), ...text('memory'), 2, ...limits];
   const walk = records();
   const bytes = [
-    ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...PREAMBLE,
     ...section(1, [0x60, 3, I32, I32, I32, 1, I32], [0x60, 4, I32, I32, I32, I32, 1, I32]),
     ...section(2, memory),
     ...section(3, [0], [1]),
@@ -161,7 +167,7 @@ function steps(count: number): number[] {
  */
 function records(): number[] {
   const left = [...get(STOP), ...get(AT), MINUS];
-  const code = [...[1, 1, I32], ...[BLOCK, NO_RESULT, LOOP, NO_RESULT]];
+  const code = [1, 1, I32, BLOCK, NO_RESULT, LOOP, NO_RESULT];
   code.push(...left, ...constant(8), LESS, BRANCH_IF, 1);
   code.push(...get(AT), ...load(LENGTH_OFFSET), ...set(PADDED));
   code.push(...get(PADDED), ...get(LEAST), LESS, BRANCH_IF, 1);

@@ -328,7 +328,8 @@ export class Compaction {
   async #finish({ end, next }: Group, id: SegmentId): Promise<number> {
     const page = this.#page;
     const seed = segmentSeed(id);
-    for (let [at, count] = [HEADER_BYTES, 1]; at < end; count++) {
+    let at = HEADER_BYTES;
+    for (let count = 1; at < end; count++) {
       at = finish(page, at, at + lengthAt(page, at), seed);
       if (count % RECORDS_PER_TURN === 0) await this.#yieldToEventLoop();
     }

@@ -22,6 +22,7 @@ function danglingLink(path: string): string | undefined {
     return dirname(path) === path ? undefined : danglingLink(dirname(path));
   }
   if (!found.isSymbolicLink()) return undefined;
-  const [link, target] = [path, readlinkSync(path)].map((each) => JSON.stringify(each));
+  const link = JSON.stringify(path);
+  const target = JSON.stringify(readlinkSync(path));
   return `${link} is a link to ${target}, which does not exist`;
 }

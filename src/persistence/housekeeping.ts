@@ -319,8 +319,7 @@ export class Housekeeping {
       this.#snapshotNeedsBytes = bytes + segmentBytes;
       return await hasRoom(segmentBytes);
     };
-    const of = [storage, engine, clock, number, segmentBytes] as const;
-    const snapshot = new Snapshot(...of, hasRoomFor, queues);
+    const snapshot = new Snapshot(storage, engine, clock, number, segmentBytes, hasRoomFor, queues);
     this.#snapshot = snapshot;
     const files = await snapshot.write().finally(() => {
       this.#snapshot = undefined;

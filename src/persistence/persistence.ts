@@ -258,8 +258,17 @@ export class Persistence {
   ): Housekeeping {
     const { storage, clock, snapshotBytesMin } = this.#options;
     return new Housekeeping({
-      ...{ storage, clock, supply, reserve, segmentBytes, engine: this.#engine, log: this.log },
-      ...{ manifest: this.#manifest, space: this.#space, observer: this.#observer, queues },
+      storage,
+      clock,
+      supply,
+      reserve,
+      segmentBytes,
+      engine: this.#engine,
+      log: this.log,
+      manifest: this.#manifest,
+      space: this.#space,
+      observer: this.#observer,
+      queues,
       snapshotBytesMin:
         snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN),
       nextNumber: recovered.nextNumber,
@@ -433,7 +442,9 @@ export class Persistence {
   #makeMarksWriter(queues: KeptQueues): MarksWriter {
     const { storage, clock, sync } = this.#options;
     return new MarksWriter({
-      ...{ storage, clock, queues },
+      storage,
+      clock,
+      queues,
       sequences: () => this.#engine.sequences(),
       syncLog: async () => {
         if (sync !== 'never' && this.log.isWriting) await this.log.sync();

@@ -155,8 +155,15 @@ export class Recovery {
     const log = await this.#readLog(manifest, found, used);
     if (!this.#replay.end()) throw await this.#needsMemory();
     const leftOver = found.map(segmentName).filter((name) => !used.has(name));
-    const [records, bytes] = [this.#records, this.#bytes];
-    return { manifest, ...log, records, bytes, leftOver, misnamed, nextNumber };
+    return {
+      manifest,
+      ...log,
+      records: this.#records,
+      bytes: this.#bytes,
+      leftOver,
+      misnamed,
+      nextNumber,
+    };
   }
 
   /**

@@ -25,8 +25,15 @@ import { parseQueueFileName } from './wan-queue-file.ts';
 
 /** Files that contain no records and are not foreign. */
 const NON_SEGMENTS = new Set([
-  ...[MANIFEST, MEMBER, LOG_END, MARKS, UNSYNCED_MARKS],
-  ...['backup', 'lock', 'reserve', 'restoring'],
+  MANIFEST,
+  MEMBER,
+  LOG_END,
+  MARKS,
+  UNSYNCED_MARKS,
+  'backup',
+  'lock',
+  'reserve',
+  'restoring',
 ]);
 /** Files that were incomplete when their process ended. */
 const UNFINISHED = /\.(tmp|new)$/;

@@ -88,7 +88,9 @@ export class StartAfterDamage {
     const { storage, clock, partitionCount, onFinding } = this.#options;
     const work = start === 'forceStart' ? startEmpty : startPartial;
     return await work({
-      ...{ storage, partitionCount, onFinding },
+      storage,
+      partitionCount,
+      onFinding,
       now: () => clock.now(),
       yieldToEventLoop: () => new Promise((resolve) => clock.endOfTurn(resolve)),
     });
