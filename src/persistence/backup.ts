@@ -51,7 +51,7 @@ export interface Cut {
   readonly member: MemberValues;
   /** The end of the log. */
   readonly end: LogPosition;
-  /** Milliseconds since 1970. */
+  /** Time of the cut, in ms since 1970. */
   readonly wallMs: number;
 }
 

@@ -62,7 +62,7 @@ interface CompactionOptions {
   readonly reserve: Reserve;
   readonly space: InTurn;
   readonly queues: KeptQueues | undefined;
-  /** Resolves when everything recorded so far is durable. */
+  /** Makes everything recorded so far durable. */
   syncLog(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ interface CompactionRange {
 /** Segments that are merged into one. */
 interface Group {
   readonly ids: SegmentId[];
-  /** Bytes of their files. */
+  /** Total length of their files, in bytes. */
   bytes: number;
   /** Offset in the page after their live records. */
   end: number;

@@ -36,7 +36,9 @@ export class DirectoryLock {
     this.#directory = directory;
   }
 
-  /** Rejects with GridError DATA_DIRECTORY_LOCKED, or with the system's error. */
+  /**
+   * Acquires the lock. Rejects with GridError DATA_DIRECTORY_LOCKED, or with the system's error.
+   */
   async acquire(): Promise<void> {
     const own = temporaryName();
     // A path that is too long is replaced with a path through the descriptor of the opened

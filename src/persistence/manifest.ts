@@ -50,7 +50,7 @@ export interface Aside {
 export interface SnapshotFiles {
   readonly number: number;
   readonly parts: number;
-  /** Bytes of all parts. */
+  /** Total length of all parts, in bytes. */
   readonly bytes: number;
   /** Whether the snapshot has a WAN queue file (wan-queue-file.ts). */
   readonly hasWaiting?: boolean;
@@ -85,7 +85,7 @@ export class ManifestFile {
     this.#content = content;
   }
 
-  /** Resolves once the change is durable. Rejects as writeWhole does. */
+  /** Writes the changed manifest. Resolves once it is durable. Rejects as writeWhole does. */
   change(change: Partial<Manifest>): Promise<void> {
     return this.#changes.run(async () => {
       const { bootId } = this.#storage;

@@ -96,9 +96,9 @@ export interface Opened extends Recovered {
 }
 
 export class Persistence {
-  /** The engine's sink. */
+  /** The log, which is a sink of the engine. */
   readonly log: WriteAheadLog;
-  /** Loaded by `begin`. */
+  /** The file `member`, which `begin` loads. */
   readonly member: MemberFile;
   readonly #options: PersistenceOptions;
   readonly #observer: PersistenceObserver;

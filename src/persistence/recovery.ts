@@ -96,7 +96,7 @@ export class Recovery {
   readonly #storage: Storage;
   readonly #reader: SegmentReader;
   readonly #mutation = new Mutation();
-  /** The sequence of each partition in the snapshot. */
+  /** The sequence of each partition at its visit by the snapshot. */
   readonly #snapshotSequences: Float64Array;
   #replay!: Replay;
   #manifest!: Manifest;

@@ -133,7 +133,7 @@ export class SegmentReader {
   }
 
   #page(bytes: number): Page {
-    // Only the first page becomes as long as the longest segment.
+    // Only the first page grows to the length of the longest segment.
     this.#pageIndex = bytes <= this.#aheadBytesMax ? this.#pageIndex ^ 1 : 0;
     const page = this.#pages[this.#pageIndex];
     // Zeros after the last byte, up to a whole record, count as part of the file.

@@ -228,7 +228,7 @@ export class Snapshot {
     this.#part++;
   }
 
-  /** Removes the files. */
+  /** Removes the files of the snapshot. */
   async remove(): Promise<void> {
     // If removing files fails, the next start removes them, as no manifest names them.
     await this.#whole?.drop();
