@@ -307,7 +307,7 @@ describe('a data directory with symbolic links', () => {
       await assert.rejects(checkAllAreFiles(new FileStorage(directory)), {
         code: 'DATA_DIRECTORY_UNUSABLE',
         message:
-          `Cannot use data directory "${directory}": "${name}" is a ${kind}: a member's files must lie ` +
+          `Cannot use data directory "${directory}": "${name}" is a ${kind}: a member's files must be ` +
           'in the directory itself',
       });
     }
