@@ -167,7 +167,7 @@ describe('gridnode restore', () => {
     assert.match(used.errors, /it contains ".*"/);
     const none = await run('restore', '--from', data, ...into);
     assert.equal(none.code, 1);
-    assert.match(none.errors, /backup" is missing: there is no backup/);
+    assert.match(none.errors, /backup" is missing: not a backup/);
     const path = join(from, 'manifest');
     writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.from('?')]));
     const damaged = await run('restore', '--from', from, ...into);
