@@ -17,7 +17,7 @@ import { TEMPORARY_SUFFIX } from './whole-file.ts';
 export const INCOMPLETE_MARKER = 'restoring';
 
 /** Rejects with GridError DATA_NOT_WHOLE if filling the directory was not completed. */
-export async function checkNotIncomplete(storage: Storage): Promise<void> {
+export async function checkComplete(storage: Storage): Promise<void> {
   if (!(await storage.list()).includes(INCOMPLETE_MARKER)) return;
   throw new GridError('DATA_NOT_WHOLE', { directory: storage.path });
 }

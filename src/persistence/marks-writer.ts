@@ -117,7 +117,7 @@ export class MarksWriter {
     this.#scheduleUnsynced();
     this.#timer ??= this.#parts.clock.after(PERIOD_MS, () => {
       this.#timer = undefined;
-      this.store().catch(alreadyLogged);
+      this.store().catch(isAlreadyLogged);
     });
   }
 
@@ -140,7 +140,7 @@ export class MarksWriter {
 }
 
 /** The failure has been logged, and writing is retried. */
-function alreadyLogged(): void {}
+function isAlreadyLogged(): void {}
 
 /** The older marks remain valid until the next write. */
 function retriedLater(): void {}

@@ -28,7 +28,7 @@ import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { recoverEngine } from './engine-recovery.ts';
-import { checkNotIncomplete } from './fill-directory.ts';
+import { checkComplete } from './fill-directory.ts';
 import { finishForcedStart } from './forced-start.ts';
 import { checkAllAreFiles, foreignFiles, isUnfinished } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
@@ -181,7 +181,7 @@ export class Persistence {
       if (!this.#isLocked) await storage.lock();
       this.#isLocked = true;
       await checkAllAreFiles(storage);
-      await checkNotIncomplete(storage);
+      await checkComplete(storage);
       const manifest = await finishForcedStart(storage);
       await this.member.load(manifest?.hasMember);
     });
@@ -242,7 +242,7 @@ export class Persistence {
     this.#housekeeping = this.#makeHousekeeping(recovered, supply, reserve, queues, sizes);
     if (!(await this.#continueLog(recovered, supply))) {
       this.log.refuseUntilSpace(supply);
-      this.#scheduleContinueLog(recovered, supply);
+      this.#continueLogLater(recovered, supply);
     }
     this.#marks?.begin();
     this.#housekeeping.work();
@@ -274,7 +274,7 @@ export class Persistence {
       nextNumber: recovered.nextNumber,
       logBytes: recovered.bytes - (recovered.manifest?.snapshot?.bytes ?? 0),
       endSegment: recovered.end?.segment ?? 0,
-      onSpaceFreed: () => this.#retryContinueLog(recovered, supply),
+      onSpaceFreed: () => this.#continueLogNow(recovered, supply),
     });
   }
 
@@ -334,21 +334,21 @@ export class Persistence {
   }
 
   /** Retries until there is space. Another error of the disk ends the attempts. */
-  #scheduleContinueLog(recovered: Recovered, supply: SegmentSupply): void {
+  #continueLogLater(recovered: Recovered, supply: SegmentSupply): void {
     this.#retryTimer = this.#options.clock.after(SPACE_RETRY_MS, () => {
-      this.#retryContinueLog(recovered, supply);
+      this.#continueLogNow(recovered, supply);
     });
   }
 
   /** Retries at once, if an attempt is scheduled. */
-  #retryContinueLog(recovered: Recovered, supply: SegmentSupply): void {
+  #continueLogNow(recovered: Recovered, supply: SegmentSupply): void {
     if (this.#retryTimer === undefined || this.#closing !== undefined) return;
     this.#retryTimer.cancel();
     this.#retryTimer = undefined;
     this.#beginning = this.#continueLog(recovered, supply)
       .then((hasBegun) => {
         if (hasBegun) this.#housekeeping?.work();
-        else if (this.#closing === undefined) this.#scheduleContinueLog(recovered, supply);
+        else if (this.#closing === undefined) this.#continueLogLater(recovered, supply);
       })
       .catch((error: unknown) => this.#observer.onFailed(error as Error));
   }
