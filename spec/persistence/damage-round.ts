@@ -23,7 +23,8 @@ const PROMISED_MS = 100;
 /** Resolves with the outcome: refused, or started with all guaranteed changes. */
 export async function damageRound(seed: number): Promise<'refused' | 'started'> {
   const random = new Random(seed * 2654435761);
-  // The calls of a storage take as many turns as the machine is slow: its choices are no others'.
+  // The storage has a generator of its own: the number of its calls depends on the speed of the
+  // machine.
   const storage = new MemoryStorage(new Random(seed), 'boot');
   const isStopped = random.below(2) === 0;
   const written = await writeAtRandom(storage, random, isStopped);

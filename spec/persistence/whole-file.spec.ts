@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
 import { FileStorage } from '../../src/persistence/file-storage.ts';
-import { writeWhole } from '../../src/persistence/whole-file.ts';
+import { writeAtomically } from '../../src/persistence/whole-file.ts';
 import { FailingStorage } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { until } from './subject.ts';
@@ -20,7 +20,9 @@ async function write(failAt: number) {
   memory.put('file', Buffer.from('old'));
   const storage = new FailingStorage(memory);
   storage.failure = { at: failAt, code: 'EIO', isLasting: false };
-  const writing = writeWhole(storage, 'file', (file) => file.write(Buffer.from('new'), 0, 3, 0));
+  const writing = writeAtomically(storage, 'file', (file) =>
+    file.write(Buffer.from('new'), 0, 3, 0),
+  );
   const error = await until(writing, async () => memory.pump()).then(
     () => undefined,
     (failure: Error) => failure,
@@ -28,7 +30,7 @@ async function write(failAt: number) {
   return { memory, error };
 }
 
-describe('writeWhole', () => {
+describe('writeAtomically', () => {
   it('leaves only the old file, and no handle, if any call before the last fails', async () => {
     for (let at = 1; at < CALLS; at++) {
       const { memory, error } = await write(at);

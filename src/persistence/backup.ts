@@ -35,7 +35,7 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import { writeWhole } from './whole-file.ts';
+import { writeAtomically } from './whole-file.ts';
 
 export const BACKUP = 'backup';
 
@@ -177,7 +177,7 @@ export class Backup {
 
   async #write(name: string, bytes: Buffer, length: number): Promise<void> {
     let sum = 0;
-    await writeWhole(this.#target, name, async (file) => {
+    await writeAtomically(this.#target, name, async (file) => {
       for (let at = 0; at < length; at += PIECE_BYTES) {
         this.#check();
         const end = Math.min(at + PIECE_BYTES, length);

@@ -15,7 +15,7 @@ import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import type { Storage, StoredFile } from './storage.ts';
-import { writeWhole } from './whole-file.ts';
+import { writeAtomically } from './whole-file.ts';
 
 const MAGIC = 'gridfile';
 const HEADER_BYTES = 20;
@@ -27,7 +27,7 @@ const FILE_BYTES_MAX = 134_217_728;
 
 /**
  * Writes a checked file. Long content is serialized in slices, so that requests are served
- * meanwhile. Rejects as writeWhole does.
+ * meanwhile. Rejects as writeAtomically does.
  */
 export async function writeCheckedFile(
   storage: Storage,
@@ -42,7 +42,7 @@ export async function writeCheckedFile(
     if (pause !== undefined) await pause;
   }
   const bytes = assembled(pieces);
-  await writeWhole(storage, name, (file) => file.write(bytes, 0, bytes.length, 0));
+  await writeAtomically(storage, name, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
 /** Returns the bytes of a checked file. */

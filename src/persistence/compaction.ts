@@ -47,7 +47,7 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import { isFullDisk, type Storage } from './storage.ts';
-import type { WholeFile } from './whole-file.ts';
+import type { AtomicFile } from './whole-file.ts';
 
 /** Minimum share of dead bytes for which a group is rewritten. */
 const DEAD_SHARE_MIN = 0.1;
@@ -297,7 +297,7 @@ export class Compaction {
     await syncLog();
     try {
       const whole = await this.#write(segmentName(id), length);
-      await whole.keep();
+      await whole.complete();
       for (const other of others) await storage.remove(segmentName(other));
       await storage.syncDirectory();
     } finally {
@@ -310,7 +310,7 @@ export class Compaction {
    * none, the reserve has been removed by then, so the second attempt writes a new file into its
    * space.
    */
-  async #write(name: string, length: number): Promise<WholeFile> {
+  async #write(name: string, length: number): Promise<AtomicFile> {
     for (let isAgain = false; ; isAgain = true) {
       const whole = await this.#options.reserve.beginFile(name);
       try {
@@ -318,7 +318,7 @@ export class Compaction {
         await whole.file.truncate(length);
         return whole;
       } catch (error) {
-        await whole.drop();
+        await whole.discard();
         if (isAgain || !isFullDisk(error)) throw error;
       }
     }

@@ -24,7 +24,7 @@ import { parseSegmentName, type SegmentId, segmentIn } from './segment.ts';
 import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
 import { parseQueueFileName } from './wan-queue-file.ts';
-import { writeWhole } from './whole-file.ts';
+import { writeAtomically } from './whole-file.ts';
 
 /** Suffix of the names of new segments until they are valid. */
 export const NEW_SUFFIX = '.new';
@@ -160,7 +160,7 @@ async function copy(storage: Storage, from: string, to: string): Promise<void> {
   const source = await storage.open(from);
   try {
     const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, Math.max(source.length, 1)));
-    await writeWhole(storage, to, async (target) => {
+    await writeAtomically(storage, to, async (target) => {
       for (let at = 0; at < source.length; at += piece.length) {
         await target.write(piece, 0, await source.read(piece, at), at);
       }

@@ -30,7 +30,7 @@ import type { Manifest } from './manifest.ts';
 import { Page } from './page.ts';
 import { LOG, segmentName } from './segment.ts';
 import type { FileIdentity, Storage, StoredFile } from './storage.ts';
-import { writeWhole } from './whole-file.ts';
+import { writeAtomically } from './whole-file.ts';
 
 export const LOG_END = 'log-end';
 
@@ -101,7 +101,7 @@ export class LogEndFile {
     const { bootId } = storage;
     if (bootId === undefined || Buffer.byteLength(bootId) > BOOT_ID_BYTES_MAX) return undefined;
     const exists = (await storage.list()).includes(LOG_END);
-    if (!exists) await writeWhole(storage, LOG_END, fillBlank);
+    if (!exists) await writeAtomically(storage, LOG_END, fillBlank);
     const opened = new LogEndFile(await storage.open(LOG_END), clock, bootId, position);
     try {
       opened.#identity = await identityOf(storage, position);

@@ -85,7 +85,7 @@ export class ManifestFile {
     this.#content = content;
   }
 
-  /** Writes the changed manifest. Resolves once it is durable. Rejects as writeWhole does. */
+  /** Writes the changed manifest. Resolves once it is durable. Rejects as writeAtomically does. */
   change(change: Partial<Manifest>): Promise<void> {
     return this.#changes.run(async () => {
       const { bootId } = this.#storage;

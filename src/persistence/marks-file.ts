@@ -18,7 +18,7 @@ import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import type { Storage, StoredFile } from './storage.ts';
-import { writeWhole } from './whole-file.ts';
+import { writeAtomically } from './whole-file.ts';
 
 export const MARKS = 'wan-marks';
 export const UNSYNCED_MARKS = 'wan-marks-unsynced';
@@ -35,14 +35,14 @@ const FILE_BYTES_MAX = 268_435_456;
 /** The marks of queues, by the queues' names. */
 export type Marks = ReadonlyMap<string, Float64Array>;
 
-/** Writes the marks durably. Rejects as writeWhole does. */
+/** Writes the marks durably. Rejects as writeAtomically does. */
 export async function writeMarks(
   storage: Storage,
   partitionCount: number,
   marks: Marks,
 ): Promise<void> {
   const { bytes } = pageOf(partitionCount, marks);
-  await writeWhole(storage, MARKS, (file) => file.write(bytes, 0, bytes.length, 0));
+  await writeAtomically(storage, MARKS, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
 /** Writes the unsynced marks. Rejects with the system's error. */
@@ -53,7 +53,7 @@ export async function writeUnsyncedMarks(
 ): Promise<void> {
   const { bytes } = pageOf(partitionCount, marks);
   const fill = (file: StoredFile) => file.write(bytes, 0, bytes.length, 0);
-  await writeWhole(storage, UNSYNCED_MARKS, fill, { isSynced: false });
+  await writeAtomically(storage, UNSYNCED_MARKS, fill, { isSynced: false });
 }
 
 /**

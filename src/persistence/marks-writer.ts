@@ -59,7 +59,7 @@ export class MarksWriter {
 
   /**
    * Writes the current marks, if there are queues. The queue `cleared` is emptied, unless writing
-   * fails. Rejects as writeWhole does.
+   * fails. Rejects as writeAtomically does.
    */
   async write(cleared?: KeptQueue): Promise<void> {
     const { storage, queues, sequences, syncLog } = this.#parts;
@@ -80,7 +80,7 @@ export class MarksWriter {
 
   /**
    * Writes the current marks and records them in the manifest, so that a start uses them. Rejects
-   * as writeWhole does.
+   * as writeAtomically does.
    */
   async store(): Promise<void> {
     if (!this.hasQueues) return;
@@ -96,7 +96,7 @@ export class MarksWriter {
     }
   }
 
-  /** Empties the queue. If it rejects, as writeWhole does, the queue is unchanged. */
+  /** Empties the queue. If it rejects, as writeAtomically does, the queue is unchanged. */
   async clear(queue: KeptQueue): Promise<void> {
     // This makes a start use the marks, and shows that the next write will most likely succeed.
     await this.store();

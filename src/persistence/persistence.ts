@@ -427,14 +427,15 @@ export class Persistence {
   }
 
   /**
-   * Stores the marks of the queues. Resolves once they would survive a crash. Rejects as writeWhole
-   * does.
+   * Stores the marks of the queues. Resolves once they would survive a crash. Rejects as
+   * writeAtomically does.
+   *
    */
   async storeMarks(): Promise<void> {
     await this.#marks?.store();
   }
 
-  /** Empties a queue durably. If it rejects, as writeWhole does, the queue is unchanged. */
+  /** Empties a queue durably. If it rejects, as writeAtomically does, the queue is unchanged. */
   async clearQueue(queue: KeptQueue): Promise<void> {
     await this.#marks?.clear(queue);
   }

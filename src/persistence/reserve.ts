@@ -8,7 +8,7 @@
  */
 import type { Storage } from './storage.ts';
 import { isFullDisk } from './storage.ts';
-import { WholeFile } from './whole-file.ts';
+import { AtomicFile } from './whole-file.ts';
 
 export const RESERVE = 'reserve';
 
@@ -82,10 +82,10 @@ export class Reserve {
    * Starts a file with this name in the blocks of the reserve, if there are any. `fill` must be
    * called afterwards.
    */
-  async beginFile(name: string): Promise<WholeFile> {
+  async beginFile(name: string): Promise<AtomicFile> {
     this.#filledBytes = 0;
-    if (!(await this.#exists())) return await WholeFile.begin(this.#storage, name);
-    return await WholeFile.beginOver(this.#storage, name, RESERVE);
+    if (!(await this.#exists())) return await AtomicFile.begin(this.#storage, name);
+    return await AtomicFile.beginOver(this.#storage, name, RESERVE);
   }
 
   async #exists(): Promise<boolean> {

@@ -12,7 +12,7 @@ import { MANIFEST } from './manifest.ts';
 import { MEMBER, MemberFile } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
-import { writeWhole } from './whole-file.ts';
+import { writeAtomically } from './whole-file.ts';
 
 const PIECE_BYTES = 1_048_576;
 
@@ -107,7 +107,7 @@ async function lengthOf(storage: Storage, name: string): Promise<number> {
 async function copy(source: Storage, target: Storage, name: string, piece: Buffer): Promise<void> {
   const from = await source.open(name);
   try {
-    await writeWhole(target, name, async (to) => {
+    await writeAtomically(target, name, async (to) => {
       for (let at = 0; at < from.length; at += piece.length) {
         await to.write(piece, 0, await from.read(piece, at), at);
       }

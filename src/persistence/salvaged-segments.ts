@@ -17,7 +17,7 @@ import {
   segmentSeed,
 } from './segment.ts';
 import type { Storage } from './storage.ts';
-import { WholeFile } from './whole-file.ts';
+import { AtomicFile } from './whole-file.ts';
 
 /** The storage for the segments, and the suffix of their names until they are valid. */
 export interface SalvageTarget {
@@ -90,16 +90,16 @@ class SalvagedSegment {
   readonly id: SegmentId;
   /** Offset after its records. */
   end = HEADER_BYTES;
-  #whole: WholeFile | undefined;
+  #whole: AtomicFile | undefined;
 
-  private constructor(id: SegmentId, whole: WholeFile | undefined) {
+  private constructor(id: SegmentId, whole: AtomicFile | undefined) {
     this.id = id;
     this.#whole = whole;
   }
 
   static async begin(target: SalvageTarget | undefined, id: SegmentId): Promise<SalvagedSegment> {
     const name = segmentName(id) + (target?.suffix ?? '');
-    const whole = target === undefined ? undefined : await WholeFile.begin(target.storage, name);
+    const whole = target === undefined ? undefined : await AtomicFile.begin(target.storage, name);
     return new SalvagedSegment(id, whole);
   }
 
@@ -124,15 +124,15 @@ class SalvagedSegment {
     });
     const whole = this.#whole;
     this.#whole = undefined;
-    await whole?.keep();
+    await whole?.complete();
   }
 
   async discard(): Promise<void> {
-    await this.#whole?.drop();
+    await this.#whole?.discard();
     this.#whole = undefined;
   }
 
-  async #attempt(work: (whole: WholeFile) => Promise<void>): Promise<void> {
+  async #attempt(work: (whole: AtomicFile) => Promise<void>): Promise<void> {
     if (this.#whole === undefined) return;
     try {
       await work(this.#whole);

@@ -32,7 +32,7 @@ import {
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
 import { queueFileName, writeQueueFile } from './wan-queue-file.ts';
-import { WholeFile } from './whole-file.ts';
+import { AtomicFile } from './whole-file.ts';
 
 /** Maximum number of entries and items per visit: enough to be fast, few enough to stop in time. */
 const VISIT_BUDGET = 32;
@@ -59,7 +59,7 @@ export class Snapshot {
   #page = this.#usualPage;
   #gathered = 0;
   #part = 0;
-  #whole: WholeFile | undefined;
+  #whole: AtomicFile | undefined;
   #position = 0;
   #bytes = 0;
   #isCancelled = false;
@@ -212,7 +212,7 @@ export class Snapshot {
 
   async #beginPart(): Promise<void> {
     if (!(await this.#hasRoom(this.#bytes))) this.cancel();
-    this.#whole = await WholeFile.begin(this.#storage, segmentName(this.#id()));
+    this.#whole = await AtomicFile.begin(this.#storage, segmentName(this.#id()));
     await this.#whole.file.write(segmentHeader(this.#id(), 0), 0, HEADER_BYTES, 0);
     this.#position = HEADER_BYTES;
   }
@@ -224,14 +224,14 @@ export class Snapshot {
     this.#bytes += this.#gathered;
     this.#gathered = 0;
     this.#whole = undefined;
-    await whole?.keep();
+    await whole?.complete();
     this.#part++;
   }
 
   /** Removes the files of the snapshot. */
   async remove(): Promise<void> {
     // If removing files fails, the next start removes them, as no manifest names them.
-    await this.#whole?.drop();
+    await this.#whole?.discard();
     for (let part = 0; part <= this.#part; part++) {
       const name = segmentName({ kind: SNAPSHOT, number: this.#number, part });
       await this.#storage.remove(name).catch(ignored);

@@ -29,7 +29,7 @@ import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import { NUMBER_MAX, readBeginning } from './segment.ts';
 import type { Storage, StoredFile } from './storage.ts';
-import { WholeFile } from './whole-file.ts';
+import { AtomicFile } from './whole-file.ts';
 
 const MAGIC = 'gridwait';
 const HEADER_BYTES = 32;
@@ -90,18 +90,18 @@ export async function writeQueueFile(
 ): Promise<number | undefined> {
   const waiting = parts.queues.queues().filter(({ bytes }) => bytes > 0);
   if (waiting.length === 0) return 0;
-  const whole = await WholeFile.begin(parts.storage, queueFileName(snapshot));
+  const whole = await AtomicFile.begin(parts.storage, queueFileName(snapshot));
   const writer = new QueueFileWriter(parts, snapshot, whole.file);
   try {
     if (!(await writer.write(waiting))) {
-      await whole.drop();
+      await whole.discard();
       return undefined;
     }
   } catch (error) {
-    await whole.drop();
+    await whole.discard();
     throw error;
   }
-  await whole.keep();
+  await whole.complete();
   return writer.position;
 }
 

@@ -1,38 +1,38 @@
 /**
- * A file that is written as a whole: under a temporary name, synced, closed, renamed, and its directory
- * synced. A crash leaves the old file or the new one, never a part. The handle is closed in every case,
- * and a failure before the rename leaves nothing behind.
+ * A file that is written atomically: under a temporary name, synced, closed and renamed; then its
+ * directory is synced. A crash leaves the old file or the new one, never a part. The handle is
+ * always closed, and a failure before the rename leaves no file.
  */
 import { OutcomeUnknown } from '../base/errors.ts';
 import type { Storage, StoredFile } from './storage.ts';
 
-/** Ends the temporary name of a file that is being written. */
+/** Suffix of the temporary name of a file that is being written. */
 export const TEMPORARY_SUFFIX = '.tmp';
 
 /**
- * Writes the file of that name with `fill`, in place of an existing one. Rejects with OutcomeUnknown where
- * only the last step has failed: the new file is there, and a crash may undo that. With `isSynced` false no
- * step is synced: the end of the process leaves the old file or the new one, the end of the machine may
- * leave a part.
+ * Writes the file atomically with `fill`, replacing an existing one. Rejects with OutcomeUnknown if
+ * only the last step failed: the new file exists, but a crash may undo that. With `isSynced` false
+ * nothing is synced: the end of the process leaves the old file or the new one, but a crash of the
+ * machine may leave a part.
  */
-export async function writeWhole(
+export async function writeAtomically(
   storage: Storage,
   name: string,
   fill: (file: StoredFile) => Promise<void>,
   { isSynced } = { isSynced: true },
 ): Promise<void> {
-  const whole = await WholeFile.begin(storage, name);
+  const whole = await AtomicFile.begin(storage, name);
   try {
     await fill(whole.file);
   } catch (error) {
-    await whole.drop();
+    await whole.discard();
     throw error;
   }
-  await (isSynced ? whole.keep() : whole.name());
+  await (isSynced ? whole.complete() : whole.rename());
 }
 
-/** A file that is written piece by piece; ends with `keep` or `drop`. */
-export class WholeFile {
+/** A file that is written in pieces, then ended with `complete` or `discard`. */
+export class AtomicFile {
   readonly file: StoredFile;
   readonly #storage: Storage;
   readonly #name: string;
@@ -44,25 +44,25 @@ export class WholeFile {
     this.file = file;
   }
 
-  static async begin(storage: Storage, name: string): Promise<WholeFile> {
-    return new WholeFile(storage, name, await storage.create(name + TEMPORARY_SUFFIX));
+  static async begin(storage: Storage, name: string): Promise<AtomicFile> {
+    return new AtomicFile(storage, name, await storage.create(name + TEMPORARY_SUFFIX));
   }
 
-  /** The same on the blocks of the existing file `from`, whose content is lost. */
-  static async beginOver(storage: Storage, name: string, from: string): Promise<WholeFile> {
-    return new WholeFile(storage, name, await storage.open(from));
+  /** Starts a file in the blocks of the existing file `from`, whose content is lost. */
+  static async beginOver(storage: Storage, name: string, from: string): Promise<AtomicFile> {
+    return new AtomicFile(storage, name, await storage.open(from));
   }
 
-  /** Puts the written file in its place. Rejects as writeWhole does. */
-  async keep(): Promise<void> {
+  /** Syncs the file and gives it its name, durably. Rejects as writeAtomically does. */
+  async complete(): Promise<void> {
     const storage = this.#storage;
     try {
       await this.file.sync();
     } catch (error) {
-      await this.drop();
+      await this.discard();
       throw error;
     }
-    await this.name();
+    await this.rename();
     const directory = this.#name.lastIndexOf('/');
     try {
       await storage.syncDirectory(directory < 0 ? undefined : this.#name.slice(0, directory));
@@ -71,25 +71,25 @@ export class WholeFile {
     }
   }
 
-  /** Gives the written file its name. */
-  async name(): Promise<void> {
+  /** Closes the file and gives it its name. */
+  async rename(): Promise<void> {
     try {
       this.#isOpen = false;
       await this.file.close();
       await this.#storage.rename(this.file.name, this.#name);
     } catch (error) {
-      await this.drop();
+      await this.discard();
       throw error;
     }
   }
 
-  /** Removes the file. Where that fails, too, the next start removes it. */
-  async drop(): Promise<void> {
+  /** Removes the file. If that fails, the next start removes it. */
+  async discard(): Promise<void> {
     if (this.#isOpen) await this.file.close().catch(ignored);
     this.#isOpen = false;
     await this.#storage.remove(this.file.name).catch(ignored);
   }
 }
 
-/** Another error is being reported already, and this one adds nothing to it. */
+/** Another error is already being reported. */
 function ignored(): void {}
