@@ -1,88 +1,98 @@
 /**
- * The contract of a data engine: maps and queues of bytes. The embedded engine implements it, and so
- * can one on a distributed store. The suite in spec/engine/engine.case.ts is its proof and runs on
- * every implementation.
+ * The contract of a data engine: maps and queues of bytes. The embedded engine implements it, and
+ * an engine on a distributed store can implement it as well. The suite in
+ * spec/engine/engine.case.ts proves it and runs on every implementation.
  *
- * Answers. Each operation takes a receiver and answers it exactly once: during the call where the
- * engine can, otherwise in a later turn, never from inside another operation's call. An operation is
- * answered also where its client has gone; only a cancelled take is not. A receiver does not throw.
+ * Results. Each operation accepts a receiver and calls it exactly once: during the call if the
+ * engine can, otherwise in a later turn, but never from inside another operation's call. An
+ * operation has its result even if its client has disconnected; only a cancelled take has none. A
+ * receiver does not throw.
  *
- * Bytes. An argument passed as a Span is valid only during the call: an engine that answers later
- * copies it first. The bytes that an Answer names are valid only during onAnswer.
+ * Bytes. An argument passed as a Span is valid only during the call: an engine that finishes later
+ * copies it first. The bytes that an Answer refers to are valid only during onAnswer.
  *
- * Order. Operations on queues and changes of entries take effect, partition by partition, in the order
- * called; but unless the engine is ordered, takes that do not wait may come behind offers that are called
- * later in the same turn. A read of a map sees at least every operation that was answered before the read
- * was called. On an engine that is ordered everything, reads and other partitions included, takes effect in
- * the order called.
+ * Order. Within a partition, queue operations and changes of entries take effect in the order of
+ * the calls. There is one exception: unless the engine is ordered, takes that do not wait may take
+ * effect after offers that are called later in the same turn. A read of a map sees at least every
+ * operation whose result arrived before the read was called. On an ordered engine everything,
+ * including reads and other partitions, takes effect in the order of the calls.
  *
- * A taken item goes through two steps, for takes that wait and takes that don't. The take is answered
- * FOUND when the item's removal is made. Then `acknowledge` reports whether the client got the item
- * (see the head of embedded/holds.ts).
+ * A taken item goes through two steps, whether or not the take waits. The result is FOUND when the
+ * removal of the item is made. Then `acknowledge` reports whether the client received the item (see
+ * the header of embedded/holds.ts).
  */
 import type { Span } from '../base/span.ts';
 import type { Version } from './version.ts';
 
-/** The mapping or item is there: `value`, `contentType`, `version` or `hold` are set. */
+/** The mapping or item exists: `value`, `contentType`, `version` or `hold` are set. */
 export const FOUND = 1;
-/** No such mapping, or no item in time. */
+/** There is no such mapping, or no item arrived in time. */
 export const ABSENT = 2;
 /** The change is made. */
 export const APPLIED = 3;
 /** The queue has `max-size` items; nothing changed. */
 export const QUEUE_FULL = 4;
-/** The change needs more memory than there is; nothing changed. */
+/** The change needs more memory than is available; nothing changed. */
 export const MEMORY_FULL = 5;
-/** The engine is not reachable now, for the reason in `reason`; nothing changed. */
+/** The engine is currently unreachable, for the reason in `reason`; nothing changed. */
 export const UNREACHABLE = 6;
-/** A number: `count` is set. */
+/** The result is a number: `count` is set. */
 export const COUNTED = 7;
-/** A sink has refused the change, with the code in `veto` (see mutation-sink.ts); nothing changed. */
+/**
+ * A sink has refused the change, with the code in `veto` (see mutation-sink.ts). Nothing changed.
+ */
 export const REFUSED = 8;
 /** The change may have been made; a read may have seen data that is lost after a restart. */
 export const UNKNOWN = 9;
-/** The hold had ended by itself; nothing changed. */
+/** The hold had already ended by itself; nothing changed. */
 export const LOST = 10;
-/** The entry does not meet the condition; `version` is its own. Nothing changed. */
+/**
+ * The entry does not meet the condition; `version` is the entry's current version. Nothing changed.
+ */
 export const CONDITION_FAILED = 11;
 
-/** A change that is merged was here already, the same version and bytes. Nothing changed. */
+/** The merged change is stored already, with the same version and bytes. Nothing changed. */
 export const KNOWN = 12;
-/** The merge policy keeps what is here. Nothing changed. */
+/** The merge policy keeps the stored entry. Nothing changed. */
 export const OUTDATED = 13;
 
 export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13;
 
-/** `reason` of UNREACHABLE: the engine is closed, for good. */
+/** `reason` of UNREACHABLE: the engine is closed and stays closed. */
 export const CLOSED = 1;
-/** `reason` of UNREACHABLE: the store behind the engine does not answer; it may answer again later. */
+/** `reason` of UNREACHABLE: the engine's store does not respond; it may respond again later. */
 export const DISCONNECTED = 2;
-/** `reason` of UNREACHABLE and UNKNOWN: too few replicas are there, or are known to have the change. */
+/**
+ * `reason` of UNREACHABLE and UNKNOWN: too few replicas are connected, or have confirmed the
+ * change.
+ */
 export const TOO_FEW_REPLICAS = 3;
-/** `reason` of UNREACHABLE: the servers of the store take no changes now. */
+/** `reason` of UNREACHABLE: the store's servers do not accept changes at present. */
 export const SERVERS_REFUSE = 4;
-/** `reason` of UNREACHABLE: the servers do not permit it. */
+/** `reason` of UNREACHABLE: the servers do not permit the operation. */
 export const NOT_PERMITTED = 5;
-/** `reason` of UNREACHABLE: the member has lost touch with its cluster. */
+/** `reason` of UNREACHABLE: the member has lost the connection to its cluster. */
 export const NO_LEASE = 6;
-/** `reason` of UNREACHABLE: the store has data there that is not of this program. */
+/** `reason` of UNREACHABLE: the store contains data of another program. */
 export const FOREIGN_DATA = 7;
 /** `reason` of UNREACHABLE: too many operations wait for the store. */
 export const OVERLOADED = 8;
-/** `reason` of MEMORY_FULL and UNKNOWN: of the servers of the store, not of this process. */
+/**
+ * `reason` of MEMORY_FULL and UNKNOWN: the cause is in the store's servers, not in this process.
+ */
 export const SERVERS = 9;
 
-/** `reason` of UNREACHABLE: the data of the store has another layout than this process. */
+/** `reason` of UNREACHABLE: the layout of the store's data differs from this process's layout. */
 export const DATA_LAYOUT = 10;
 
 export type Reason = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
 
-/** `partition` of an answer that depends on every partition, such as that of a clear. */
+/** `partition` of a result that depends on every partition, such as that of a clear. */
 export const EVERY_PARTITION = -1;
-/** `partition` of an answer that depends on none. */
+/** `partition` of a result that depends on no partition. */
 export const NO_PARTITION = -2;
 
-/** `ticket` of an operation that was answered during the call. */
+/** `ticket` of an operation whose result arrived during the call. */
 export const ANSWERED = 0;
 /** `hold` of an item without a hold: no acknowledge follows. */
 export const NO_HOLD = 0;
@@ -91,85 +101,92 @@ export const NO_HOLD = 0;
 export interface Answer {
   readonly outcome: Outcome;
   /**
-   * The partition that the answer depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. The answer
-   * to an operation that was not done depends on none, nor does the end of a hold whose item was
-   * delivered. An engine that is not a StoredEngine sets NO_PARTITION.
+   * The partition that the result depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. The
+   * result of an operation that was not done depends on no partition, nor does the end of a hold
+   * whose item was delivered. An engine that is not a StoredEngine sets NO_PARTITION.
    */
   readonly partition: number;
   /**
-   * The partition's sequence when the answer was made: the mutation's own, or for a read the last
-   * one it saw. With EVERY_PARTITION 0: see StoredEngine.sequences. With NO_PARTITION 0.
+   * The partition's sequence at the time of the result: the mutation's own, or for a read the last
+   * one it saw. 0 with EVERY_PARTITION (see StoredEngine.sequences) and with NO_PARTITION.
    */
   readonly sequence: number;
-  /** FOUND: the bytes stored. */
+  /** FOUND: the stored bytes. */
   readonly value: Span;
-  /** FOUND: the content type stored with the value; empty for none. */
+  /** FOUND: the content type stored with the value; empty if there is none. */
   readonly contentType: Span;
-  /** COUNTED: entries or items. */
+  /** COUNTED: number of entries or items. */
   readonly count: number;
-  /** FOUND by take: the argument of acknowledge, or NO_HOLD. */
+  /** FOUND by take: the argument for acknowledge, or NO_HOLD. */
   readonly hold: number;
   /**
-   * FOUND by get, APPLIED by set, CONDITION_FAILED: the entry's version; none where there is no
-   * entry (any more), and of all other answers.
+   * FOUND by get, APPLIED by set, CONDITION_FAILED: the entry's version. None if there is no entry
+   * (any more), and in all other results.
    */
   readonly version: Version;
   /** REFUSED: the sink's code. */
   readonly veto: number;
-  /** UNREACHABLE, and of servers MEMORY_FULL and UNKNOWN: the reason; otherwise 0. */
+  /** UNREACHABLE, and MEMORY_FULL and UNKNOWN of servers: the reason; otherwise 0. */
   readonly reason: Reason | 0;
   /**
-   * FOUND: keeps the bytes that `value` names in place until release is called, even if the entry
-   * changes. Only for values longer than VALUE_COPY_BYTES_MAX; shorter ones are copied instead.
+   * FOUND: keeps the bytes of `value` in place until release is called, even if the entry changes.
+   * Only for values longer than VALUE_COPY_BYTES_MAX; shorter values are copied instead.
    */
   pin(): Pin;
 }
 
-/** A value that is being sent. release is called once, when the last byte has been taken. */
+/** A value that is being sent. release is called once, when the last byte has been written. */
 export interface Pin {
-  /** Whether its memory is counted as stored data; otherwise it is there for the pin alone. */
+  /**
+   * Whether its memory counts as stored data; otherwise only the pin keeps the memory allocated.
+   */
   readonly isCounted: boolean;
   release(): void;
 }
 
-/** Values up to this many bytes share memory with others, are copied by readers and never pinned. */
+/**
+ * Values of up to this many bytes share memory with others, are copied by readers and never pinned.
+ */
 export const VALUE_COPY_BYTES_MAX = 65536;
 
-/** How long an entry stays. */
+/** How long an entry is stored. */
 export interface Lifetime {
-  /** Time after its write, in ms; 0 for ever. Up to 2^52. */
+  /** Time to live after the write, in ms, up to 2^52; 0 for no limit. */
   readonly timeToLiveMs: number;
-  /** Time without a write or read, in seconds; 0 for ever. Up to 2^31-1. */
+  /** Time without a write or read, in seconds, up to 2^31-1; 0 for no limit. */
   readonly maxIdleSeconds: number;
 }
 
 export const FOREVER: Lifetime = { timeToLiveMs: 0, maxIdleSeconds: 0 };
 
 /**
- * The condition of a change: an entry of this version; no entry, where the version is none; undefined
- * for any. Read during the call.
+ * The condition of a change: the entry has this version; with a version of none, there is no entry;
+ * undefined for no condition. Read during the call.
  */
 export type Condition = Version | undefined;
 
-/** Where an operation's answer arrives. */
+/** Receives an operation's result. */
 export interface Receiver {
   onAnswer(answer: Answer): void;
 }
 
 export interface Engine {
-  /** Whether everything takes effect in the order called, reads and other partitions included. */
+  /**
+   * Whether everything, including reads and other partitions, takes effect in the order of the
+   * calls.
+   */
   readonly isOrdered: boolean;
   /**
-   * Whether operations can be done now; false after close, while DISCONNECTED, and before open, unless
-   * there is nothing to open.
+   * Whether the engine can run operations now; false after close, while DISCONNECTED, and before
+   * open unless there is nothing to open.
    */
   readonly isReachable: boolean;
 
   /** FOUND or ABSENT. */
   get(map: Span, key: Span, receiver: Receiver): void;
   /**
-   * APPLIED, CONDITION_FAILED or MEMORY_FULL. An empty content type is none. Once its lifetime is over,
-   * the entry is neither found nor counted.
+   * APPLIED, CONDITION_FAILED or MEMORY_FULL. An empty content type means none. Once its lifetime
+   * is over, the entry is neither found nor counted.
    */
   set(
     map: Span,
@@ -180,60 +197,68 @@ export interface Engine {
     condition: Condition,
     receiver: Receiver,
   ): void;
-  /** APPLIED, also when there was no such entry (then no sequence rises); or CONDITION_FAILED. */
+  /** APPLIED, even if there was no such entry (then no sequence rises); or CONDITION_FAILED. */
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void;
   /**
-   * APPLIED: every entry of the map is gone. The answer depends on EVERY_PARTITION: if there was such a
-   * map, all partitions now have the same sequence, greater than each had before.
+   * APPLIED: every entry of the map is removed. The result depends on EVERY_PARTITION: if there was
+   * such a map, all partitions now have the same sequence, greater than any had before.
    */
   clear(map: Span, receiver: Receiver): void;
-  /** COUNTED: the entries of the map. O(1), unless entries with a lifetime have just ended. */
+  /**
+   * COUNTED: number of entries of the map. O(1), unless the lifetimes of entries have just ended.
+   */
   size(map: Span, receiver: Receiver): void;
 
   /** APPLIED, QUEUE_FULL or MEMORY_FULL. */
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void;
-  /** FOUND, with the item that would be taken next, or ABSENT. */
+  /** FOUND, with the item that the next take would return, or ABSENT. */
   peek(queue: Span, receiver: Receiver): void;
-  /** COUNTED: the items of the queue. */
+  /** COUNTED: number of items of the queue. */
   queueSize(queue: Span, receiver: Receiver): void;
   /**
-   * Takes an item, and waits up to `timeoutMs` (0 to (2^31-1) x 1000) for one, first come, first
-   * served. FOUND: the item's removal is made, and is recorded like any change; its `hold` is open
-   * until acknowledge, unless it is NO_HOLD. ABSENT: none came in time. REFUSED: the item has stayed.
-   * UNKNOWN has no hold: where an item was removed, the engine returns it by itself. MEMORY_FULL: there
-   * is no memory to wait. Returns ANSWERED, or a ticket for cancel where the answer comes later.
+   * Takes an item, and waits for one for up to `timeoutMs` (0 to (2^31-1) x 1000), first come,
+   * first served. FOUND: the item's removal is made, and recorded like any change; its `hold` is
+   * open until acknowledge, unless it is NO_HOLD. ABSENT: no item arrived in time. REFUSED: the
+   * item remains in the queue. UNKNOWN has no hold: if an item was removed, the engine returns it
+   * by itself. MEMORY_FULL: there is no memory for the wait. Returns ANSWERED, or a ticket for
+   * cancel if the result arrives later.
    *
-   * Between FOUND and the hold's end the item counts neither in the queue's size nor against its
-   * `max-size`. The end of the process loses an item whose hold is open.
+   * Between FOUND and the end of the hold the item counts neither in the queue's size nor against
+   * its `max-size`. If the process ends, an item whose hold is open is lost.
    */
   take(queue: Span, timeoutMs: number, receiver: Receiver): number;
   /**
-   * Ends a take without an answer, also one without a timeout. An item that is already on its way to
-   * the take returns to its old place. A ticket that was answered already is ignored. O(1).
+   * Ends a take without a result, also one without a timeout. An item that has already been removed
+   * for the take returns to its old place. A ticket whose result has already arrived is ignored.
+   * O(1).
    */
   cancel(ticket: number): void;
   /**
-   * Ends a hold: APPLIED. `isDelivered`: the item is gone for good. Otherwise it returns to its old
-   * place, before later items, also into a queue of `max-size` items; while a sink refuses that, the
-   * engine tries again, and answers when the item is back. The bytes that the take's answer named stay
-   * valid until its onAnswer returns, also when acknowledge is called inside it. LOST: the hold had
-   * already ended, or its end was under way. After close UNREACHABLE, also for an item that was to
-   * return: the end of the engine has lost it. Never UNREACHABLE with DISCONNECTED: an engine that
-   * cannot tell its store does so later, or answers UNKNOWN, and the hold ends by itself.
+   * Ends a hold: APPLIED. With `isDelivered` the item is removed for good. Otherwise it returns to
+   * its old place, before later items, even into a queue of `max-size` items; while a sink refuses
+   * the return, the engine retries, and the result arrives when the item is back. The bytes of the
+   * take's result remain valid until its onAnswer returns, also when acknowledge is called inside
+   * it. LOST: the hold had already ended, or its end was in progress. UNREACHABLE after close, also
+   * for an item that was to be returned: the close of the engine has lost it. Never UNREACHABLE
+   * with DISCONNECTED: an engine that cannot reach its store reports the end later, or the result
+   * is UNKNOWN and the hold ends by itself.
    */
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void;
 
-  /** Resolves when operations can be done. */
+  /** Resolves when the engine can run operations. */
   open(): Promise<void>;
   /**
-   * Releases everything. Takes that wait are answered ABSENT during the call, later operations
-   * UNREACHABLE with CLOSED. Resolves when no operation is under way any more.
+   * Releases everything. Waiting takes end with ABSENT during the call, later operations with
+   * UNREACHABLE and CLOSED. Resolves when no operation is in progress any more.
    */
   close(): Promise<void>;
 }
 
-/** How many items a queue may have: a positive number, or Infinity. Asked when a queue is created. */
+/**
+ * Returns the number of items that a queue may have: a positive number, or Infinity. Called when a
+ * queue is created.
+ */
 export type QueueCapacity = (queue: Buffer) => number;
 
-/** The receiver of an operation whose answer is ignored. */
+/** The receiver of an operation whose result is ignored. */
 export const NOBODY: Receiver = { onAnswer() {} };

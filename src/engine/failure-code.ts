@@ -1,4 +1,4 @@
-/** Why an engine did not do an operation, as the code of an error. */
+/** The error code for an operation that an engine did not do. */
 import type { ErrorCode } from '../base/errors.ts';
 import {
   type Answer,
@@ -34,7 +34,7 @@ const VETOES = {
   [REPLICATION_FULL]: 'REPLICATION_FULL',
 } as const;
 
-/** Of UNREACHABLE, by its reason. */
+/** Codes of UNREACHABLE, by reason. */
 const UNREACHABLE_CODES = {
   [CLOSED]: 'ENGINE_CLOSED',
   [DISCONNECTED]: 'ENGINE_DISCONNECTED',
@@ -49,8 +49,8 @@ const UNREACHABLE_CODES = {
 } as const satisfies Readonly<Record<Reason, ErrorCode>>;
 
 /**
- * The code of an answer MEMORY_FULL, REFUSED, UNREACHABLE, LOST or UNKNOWN, otherwise undefined; the
- * message has a place for the name alone.
+ * Returns the error code of a MEMORY_FULL, REFUSED, UNREACHABLE, LOST or UNKNOWN result, otherwise
+ * undefined. The code's message has a placeholder only for the name.
  */
 export function failureCode({ outcome, veto, reason }: Answer) {
   switch (outcome) {

@@ -1,18 +1,18 @@
 /**
- * The engine's two hashes, both over key words (see key-words.ts): bytes as little-endian 32-bit words,
- * the last one padded with zero bytes.
+ * The engine's two hashes, both over key words (see key-words.ts): bytes as little-endian 32-bit
+ * words, the last one padded with zero bytes.
  *
- * MurmurHash3 x86_32 (Appleby, public domain) chooses the partition of a key or queue. It is part of
- * the data's format: other members and stored data rely on it, so neither it nor its seed ever changes.
- * HalfSipHash-1-3 (Aumasson and Bernstein; the variant that Linux uses for its hash tables) chooses a
- * key's place in its partition's index. Its seed is random, so that an attacker cannot choose keys that
- * collide.
+ * MurmurHash3 x86_32 (Appleby, public domain) determines the partition of a key or queue. It is
+ * part of the data format: other members and stored data rely on it, so neither it nor its seed
+ * ever changes. HalfSipHash-1-3 (Aumasson and Bernstein; the variant that Linux uses for its hash
+ * tables) determines a key's place in its partition's index. Its seed is random, so that an
+ * attacker cannot choose keys that collide.
  */
 
-/** Seed of the hash that spreads keys over partitions. Fixed for ever. */
+/** Seed of the hash that spreads keys over partitions. It never changes. */
 const PARTITION_SEED = 0x01000193;
 
-/** MurmurHash3 x86_32 of `length` bytes from words[at]; unsigned. */
+/** Returns the unsigned MurmurHash3 x86_32 of `length` bytes from words[at]. */
 export function murmurHash3(words: Int32Array, at: number, length: number, seed: number): number {
   const end = at + (length >>> 2);
   let hash = seed;
@@ -28,9 +28,12 @@ export function murmurHash3(words: Int32Array, at: number, length: number, seed:
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** The partition of a key or queue, of `count` partitions, from 0; the bytes as for the hash. */
+/**
+ * Returns the partition, from 0, of a key or queue among `count`; its bytes are passed as to the
+ * hash.
+ */
 export function partitionOf(words: Int32Array, at: number, length: number, count: number): number {
-  // All three are of 32 bits, so that no remainder of doubles is taken, which is ten times as long.
+  // All three are 32-bit integers: a remainder of doubles takes ten times as long.
   return (murmurHash3(words, at, length, PARTITION_SEED) % (count >>> 0)) | 0;
 }
 
@@ -40,8 +43,8 @@ function scramble(word: number): number {
 }
 
 /**
- * HalfSipHash-1-3 with 32 bits of output, of the four bytes of `first` and then `length` bytes from
- * words[at]; signed. `key0` and `key1` are the seed, little-endian.
+ * Returns the signed 32-bit HalfSipHash-1-3 of the four bytes of `first` followed by `length` bytes
+ * from words[at]. `key0` and `key1` are the seed, little-endian.
  */
 export function halfSipHash13(
   key0: number,
@@ -57,7 +60,7 @@ export function halfSipHash13(
   let v1 = key1;
   let v2 = key0 ^ 0x6c796765;
   let v3 = key1 ^ 0x74656462;
-  // One round a word; the three rounds at the end are those of three words of zero.
+  // One round per word; the three final rounds are those of three zero words.
   for (let index = -1; index < whole + 4; index++) {
     let word = 0;
     if (index < 0) word = first;

@@ -1,17 +1,17 @@
 /**
- * Versions of mutations: a hybrid logical clock (Kulkarni et al., 2014) for one member. A version is
- * 48 bits of milliseconds since 1970 and 16 bits of counter; each is greater than all before it,
- * also when the wall clock stands still or goes back, and close to the wall clock otherwise. The counter of
- * each millisecond begins at a number that is made from the data set's id, so that two data sets rarely give
- * the same version. Clocks of one data set have a place each: the counter is congruent to it, so that no two
- * of them ever give the same version.
+ * Versions of mutations: a hybrid logical clock (Kulkarni et al., 2014) for one member. A version
+ * is 48 bits of milliseconds since 1970 and 16 bits of counter. Each is greater than all before it,
+ * even if the wall clock stops or is set back, and otherwise close to the wall clock. In each
+ * millisecond the counter starts at a number derived from the data set's id, so that two data sets
+ * rarely generate the same version. If a data set has several clocks, each has a place: its
+ * counters are congruent to the place, so that no two clocks ever generate the same version.
  */
 import type { Clock } from '../base/clock.ts';
 import { murmurHash3 } from './hash.ts';
 import type { Version } from './version.ts';
 
 const COUNTER_MAX = 2 ** 16 - 1;
-/** The counter of a millisecond begins below this. */
+/** The counter of a millisecond starts below this. */
 const FIRST_COUNTERS = 2 ** 15;
 const FIRST_COUNTER_SEED = 0x0da7a5e7;
 
@@ -19,16 +19,16 @@ export class HybridClock {
   readonly #clock: Pick<Clock, 'wall'>;
   #ms = 0;
   #counter = 0;
-  /** The counter at the beginning of a millisecond. */
+  /** The counter at the start of a millisecond. */
   #firstCounter = 0;
-  /** From a counter to the next one. */
+  /** Difference between two successive counters. */
   #step = 1;
 
   constructor(clock: Pick<Clock, 'wall'>) {
     this.#clock = clock;
   }
 
-  /** The id of the data set that the versions are given in. */
+  /** Sets the id of the data set that the versions belong to. */
   identify(dataSetId: Uint8Array): void {
     const words = new Int32Array((dataSetId.length + 3) >> 2);
     new Uint8Array(words.buffer).set(dataSetId);
@@ -37,13 +37,13 @@ export class HybridClock {
   }
 
   /**
-   * The clock's place among those of its data set, from 0 to `places` - 1; `places` divides the number of
-   * counters.
+   * Sets the clock's place among those of its data set, from 0 to `places` - 1; `places` divides
+   * the number of counters.
    */
   setPlace(place: number, places: number): void {
     this.#firstCounter = place;
     this.#step = places;
-    // The place that the present millisecond has versions of may be another clock's from now on.
+    // Skips the rest of this millisecond: another clock may now have the place of its versions.
     this.#counter = COUNTER_MAX;
   }
 
@@ -61,7 +61,7 @@ export class HybridClock {
     }
   }
 
-  /** Advances to a version that was given before. */
+  /** Advances to a version that was generated before. */
   restore(version: Version): void {
     const ms = (version.high >>> 0) * 2 ** 16 + (version.low >>> 16);
     if (ms < this.#ms) return;

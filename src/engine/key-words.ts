@@ -1,12 +1,15 @@
 /**
- * A key, or a name, as 32-bit words: read once from its bytes, then hashed, compared and stored a word
- * at a time. Bytes after the last one are zero up to the word's end. One object is reused for every
- * request and grows to the longest key it has seen.
+ * A key or name as 32-bit words: read once from its bytes, then hashed, compared and stored word by
+ * word. The bytes after the last one, up to the end of its word, are zero. One object is reused for
+ * every request and grows to the longest key it has read.
  */
 import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 
-/** Up to this length composing words is faster than making a view for `set` (bench: cell-store). */
+/**
+ * Length in bytes up to which composing words is faster than making a view for `set` (bench:
+ * cell-store).
+ */
 const COMPOSED_BYTES_MAX = 48;
 const WORDS_MIN = 64;
 
@@ -16,7 +19,7 @@ export class KeyWords {
   length = 0;
   #bytes = Buffer.from(this.words.buffer);
 
-  /** Number of words, the padded one included. */
+  /** Number of words, including the padded one. */
   get wordCount(): number {
     return (this.length + 3) >>> 2;
   }
@@ -34,7 +37,7 @@ export class KeyWords {
     return this;
   }
 
-  /** The eight bytes of a whole number from 0 to 2^53-1, the low word first. */
+  /** Loads the eight bytes of an integer from 0 to 2^53-1, low word first. */
   loadNumber(value: number): this {
     this.words[0] = value | 0;
     this.words[1] = Math.floor(value / 0x1_0000_0000);
@@ -42,7 +45,7 @@ export class KeyWords {
     return this;
   }
 
-  /** Whether these are the bytes of the span. */
+  /** Whether the key's bytes equal those of the span. */
   is({ bytes, words: theirs, start, end }: Span): boolean {
     const { words, length } = this;
     if (end - start !== length) return false;
@@ -76,14 +79,14 @@ export class KeyWords {
 
   #grow(length: number): void {
     let count = this.words.length;
-    // One word more than the bytes need: `#copy` clears the word after a whole number of words.
+    // One more word than the bytes need: `#copy` clears the word after a whole number of words.
     while (count <= length >>> 2) count *= 2;
     this.words = new Int32Array(count);
     this.#bytes = Buffer.from(this.words.buffer);
   }
 }
 
-/** Writes `length` bytes into words from words[at], the last word padded with zero bytes. */
+/** Writes `length` bytes into words from words[at]; the last word is padded with zero bytes. */
 export function composeWords(
   words: Int32Array,
   at: number,

@@ -1,20 +1,22 @@
 /**
- * The merge policies: which of two entries of one key stays, the one that is here or the one that another
- * data set sends. The sender's reference to its replication names the policy, and each event carries it.
- * StoredEngine.merge (stored-engine.ts) has the rules.
+ * The merge policies. A policy decides which of two entries of a key is stored: the current one or
+ * the incoming one, which another data set sends. The sender's replication reference names the
+ * policy, and each event carries it. StoredEngine.merge (stored-engine.ts) describes the rules.
  */
 
-/** What comes wins always. */
+/** The incoming entry always wins. */
 export const PASS_THROUGH = 0;
-/** What comes wins only where there is no entry. */
+/** The incoming entry wins only if there is no current entry. */
 export const PUT_IF_ABSENT = 1;
 /** The later version wins. */
 export const LATEST_UPDATE = 2;
-/** What comes wins where it has been read as often, or more often. */
+/** The incoming entry wins if it has been read at least as often. */
 export const HIGHER_HITS = 3;
-/** What comes wins where it was read as late, or later. */
+/** The incoming entry wins if its last read is at least as recent. */
 export const LATEST_ACCESS = 4;
-/** What comes wins where its time to live ends as late, or later; no end is the latest. */
+/**
+ * The incoming entry wins if its time to live ends at the same time or later; no end is the latest.
+ */
 export const EXPIRATION_TIME = 5;
 
 export type MergePolicy = 0 | 1 | 2 | 3 | 4 | 5;

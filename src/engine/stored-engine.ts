@@ -1,7 +1,7 @@
 /**
- * The contract of an engine that stores this member's own data. Beside the operations it can be walked,
- * in steps, and be filled again from the records of sinks and the results of visits. Its suite is
- * spec/engine/stored-engine.case.ts.
+ * The contract of an engine that stores this member's own data. In addition to the operations it
+ * can be walked in steps, and be refilled from the records of sinks and the results of visits. Its
+ * suite is spec/engine/stored-engine.case.ts.
  */
 import type { Engine, Outcome, Receiver } from './engine.ts';
 import type { MergePolicy } from './merge-policy.ts';
@@ -9,93 +9,113 @@ import type { Mutation } from './mutation.ts';
 import type { MutationSink } from './mutation-sink.ts';
 import type { Version } from './version.ts';
 
-/** The position of a visit. Made empty, moved by `visit`, dropped at any time. */
+/** The position of a visit. Created empty, advanced by `visit`, and can be dropped at any time. */
 export class VisitCursor {
-  /** Where the walk over the partition's index continues. */
+  /** Position in the partition's index at which the walk continues. */
   place = 0;
-  /** Queues that the walk has met and whose items are not given yet, by number. */
+  /** Numbers of the queues that the walk has found and whose items have not been visited yet. */
   readonly queues: number[] = [];
   /** The item at which the last of `queues` continues. */
   item = 0;
 }
 
-/** The position of a walk over the tombstones. Made empty, moved by `visitTombstones`, dropped any time. */
+/**
+ * The position of a walk over the tombstones. Created empty, advanced by `visitTombstones`, and can
+ * be dropped at any time.
+ */
 export class TombstoneCursor {
-  /** The last one that was given, and its place in the order of age. */
+  /** The id of the last visited tombstone; `serial` is its place in the order of age. */
   id = 0;
   serial = 0;
-  /** The place of the latest one at the first step; 0 before that. */
+  /** Serial of the latest tombstone at the first step; 0 before that. */
   endSerial = 0;
-  /** Maps that were given behind them. */
+  /** Number of maps visited after the tombstones. */
   mapCount = 0;
 }
 
-/** Gets the results of a visit; must not call the engine. */
+/** Receives the results of a visit; must not call the engine. */
 export interface StoredVisitor {
-  /** An entry as SET, an item as OFFER; `sequence` is the partition's at this moment. */
+  /** Receives an entry as a SET, an item as an OFFER; `sequence` is the partition's current one. */
   onStored(stored: Mutation): void;
 }
 
-/** One refilling of an engine. Until `end` the engine takes no other calls than reads. */
+/** One refill of an engine. Until `end`, reads are the only other calls that the engine accepts. */
 export interface Replay {
   /**
-   * Makes the change again unless it is known, or ended by a known one. Of two changes of a key with one
-   * version the one counts that compareChanges (mutation.ts) chooses, in whatever order they come; a
-   * removal is known for this to the next 65,535 removals at least; from beginLog on, a set that comes behind
-   * a removal has won against it. Idempotent. Tombstones are remembered again. Mutations of one
-   * partition come in the order of their sequences: first the results of a visit, then the records from
-   * the beginning of that visit on. Partitions come in any order and mixture. Restores the partition's
-   * sequence, versions, lives of maps and the sequences of items. Sinks are asked and notified, with
-   * FROM_REPLAY. APPLIED, also where the mutation was dropped; REFUSED; or MEMORY_FULL: then nothing
-   * changed.
+   * Makes the change again unless it is already recorded, or was ended by a recorded one.
+   * Idempotent. Of two changes of a key with equal versions the one that compareChanges
+   * (mutation.ts) selects counts, in whatever order they are applied. For this, a removal is
+   * recorded for at least the next 65,535 removals; from beginLog on, a set that follows a removal
+   * has won against it. Tombstones are restored.
+   *
+   * Mutations of one partition are applied in the order of their sequences: first the results of a
+   * visit, then the records from the start of that visit on. Partitions can be applied in any order
+   * and mixture. Restores the partition's sequence, versions, lives of maps and the sequences of
+   * items. Sinks are asked and notified, with FROM_REPLAY. Returns APPLIED, also if the mutation
+   * was dropped; or REFUSED or MEMORY_FULL, and then nothing changed.
    */
   apply(mutation: Mutation): Outcome;
   /**
-   * The results of visits are all applied: from now on messages of all partitions come in the order in
-   * which they were recorded.
+   * All results of visits are applied: from now on messages of all partitions are applied in the
+   * order in which they were recorded.
    */
   beginLog(): void;
-  /** The partition's sequence is at least this one: that at which a visit began. */
+  /** Raises the partition's sequence to at least this one, at which a visit began. */
   restoreSequence(partition: number, sequence: number): void;
   /**
-   * Forgets the lives of maps that have no entries. Nothing may be applied any more. False where the
-   * stored data exceeds its memory, which is never so with `mayExceed`.
+   * Discards the lives of maps that have no entries. Nothing may be applied afterwards. Returns
+   * false if the stored data exceeds its memory, which is never the case with `mayExceed`.
    */
   end(): boolean;
 }
 
-/** Known facts of the data that a refilling brings. */
+/** Facts about the data of a refill. */
 export interface KnownOfReplay {
-  /** The data fitted into as much memory before: nothing is MEMORY_FULL, even if it takes more now. */
+  /**
+   * Whether the data fitted into the same memory before: then nothing is MEMORY_FULL, even if the
+   * data needs more now.
+   */
   readonly mayExceed?: boolean;
-  /** No entry was read after this time, in ms since 1970: its max idle begins then, otherwise now. */
+  /**
+   * Time of the last read of any entry, in ms since 1970: max idle starts then; if undefined, now.
+   */
   readonly lastReadMs?: number | undefined;
 }
 
-/** What is remembered of removals, for changes that are merged later. */
+/** Counts of the tombstones, which record removals for changes that are merged later. */
 export interface TombstoneFigures {
-  /** Those that are remembered now. */
+  /** Number of recorded tombstones. */
   readonly count: number;
-  /** Those that were forgotten before their time was over, since the start, as there were too many. */
+  /**
+   * Number of tombstones dropped before their retention ended, since the start, because there were
+   * too many.
+   */
   readonly droppedCount: number;
 }
 
-/** What an engine that merges changes is told of its maps. All are optional; by default none is so. */
+/**
+ * Options of an engine that merges changes. All are optional; by default no map has these
+ * properties.
+ */
 export interface MergeOptions {
   /**
-   * Whether the two functions below may say so of any map: while not, no operation asks them. Asked at the
-   * start and by StoredEngine.reviewMaps, until it is so; by default it is, where there is such a function.
+   * Whether either of the two functions below may return true for a map: until then no operation
+   * calls them. Called at the start and by StoredEngine.reviewMaps until it returns true; by
+   * default it is true if either function is set.
    */
   readonly hasKeptMaps?: () => boolean;
-  /** Whether removals in the map leave tombstones. Those of a map that changes were merged into always do. */
+  /**
+   * Whether removals in the map leave tombstones. In a map that changes were merged into, they
+   * always do.
+   */
   readonly keepsTombstones?: (map: Buffer) => boolean;
   /** Whether reads of the map's entries are counted. */
   readonly keepsStatistics?: (map: Buffer) => boolean;
-  /** How long a tombstone is remembered, in ms; 86,400,000 by default. */
+  /** Retention of a tombstone, in ms; 86,400,000 by default. */
   readonly tombstoneRetentionMs?: number;
-  /** Tombstones at most; 1,000,000 by default. */
+  /** Maximum number of tombstones; 1,000,000 by default. */
   readonly tombstonesMax?: number;
-  /** Called when tombstones are forgotten before their time, at most once a minute, with `droppedCount`. */
+  /** Called when tombstones are dropped before their retention ends, at most once a minute. */
   readonly onTombstonesDropped?: (droppedCount: number) => void;
 }
 
@@ -103,35 +123,37 @@ export interface StoredEngine extends Engine {
   /** Number of partitions, fixed for the life of the data. */
   readonly partitionCount: number;
 
-  /** The last sequence of each partition, copied. */
+  /** Returns a copy of the last sequence of each partition. */
   sequences(): Float64Array;
 
-  /** Whether a sink delays answers that depend on this sequence of the partition. */
+  /** Whether a sink delays results that depend on this sequence of the partition. */
   delays(partition: number, sequence: number): boolean;
 
   /**
-   * Gives about `budget` of the partition's entries and items to the visitor and moves the cursor.
-   * Returns whether more is left. An entry that stays from the first step to the last is given at least
-   * once, even if its cell moves; one that changes meanwhile, in its old or its new form; of a
-   * cleared map none after the clear; of a queue the items from its head on. Expired entries are not
-   * given, nor removed items that may still return.
+   * Passes about `budget` of the partition's entries and items to the visitor and advances the
+   * cursor. Returns whether more remain. An entry that exists from the first step to the last is
+   * visited at least once, even if its cell moves. An entry that changes meanwhile is visited in
+   * its old or its new form. No entry of a cleared map is visited after the clear. The items of a
+   * queue are visited from its head on. Expired entries are not visited, nor removed items that may
+   * still return.
    */
   visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
 
   /**
-   * Gives about `budget` of the tombstones to the visitor, from the oldest on, and moves the cursor. Returns
-   * whether more are left: not of those that have been left or renewed since the first step. A tombstone is
-   * given as a DELETE, or as a CLEAR for all keys of a map: its `tombstone` is set, `key` is a hash,
-   * `version` has the time, and `sequence` is 0. Behind them come the maps that changes were merged into,
-   * each as such a CLEAR without a key; `name` is the map's, or empty for every map. All of these are only of
-   * use to Replay.apply and `isStored`.
+   * Passes about `budget` of the tombstones to the visitor, oldest first, and advances the cursor.
+   * Returns whether more remain, not counting tombstones that were removed or renewed since the
+   * first step. A tombstone is passed as a DELETE, or as a CLEAR for all keys of a map: `tombstone`
+   * is set, `key` is a hash, `version` has the time, and `sequence` is 0. After the tombstones, the
+   * maps that changes were merged into are passed, each as such a CLEAR without a key; `name` is
+   * the map's, or empty for every map. These messages are useful only for Replay.apply and
+   * `isStored`.
    */
   visitTombstones(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean;
 
   /**
-   * Whether the entry or item of a SET, an OFFER or a RETURN is stored now as the mutation tells. If
-   * not, it will not be again, unless by a later RETURN. Of a DELETE, an EXPIRE or a CLEAR whether its
-   * tombstone is remembered now.
+   * Whether the entry or item of a SET, an OFFER or a RETURN is currently stored as the mutation
+   * describes it. If not, it will not be again, except after a later RETURN. For a DELETE, an
+   * EXPIRE or a CLEAR: whether its tombstone is currently recorded.
    */
   isStored(mutation: Mutation): boolean;
 
@@ -139,53 +161,62 @@ export interface StoredEngine extends Engine {
   readonly memoryBytesMax: number;
 
   /**
-   * Merges a change that was made in another data set: a SET, DELETE or CLEAR with its `origin` (FROM_SOURCE
-   * or more), `name`, `key`, `value`, `contentType`, `version`, `expiryMs`, `maxIdleSeconds`, `hits`,
-   * `lastAccessSeconds`, `path` (the data set it was made in and those it came by, the sender's last; not
-   * this one's) and `maker`. The engine sets the other fields. The version clock goes on from the change's
-   * version.
+   * Merges a change that was made in another data set: a SET, DELETE or CLEAR with its `origin`
+   * (FROM_SOURCE or more), `name`, `key`, `value`, `contentType`, `version`, `expiryMs`,
+   * `maxIdleSeconds`, `hits`, `lastAccessSeconds`, `path` (the data set it was made in and those it
+   * passed through, the sender last; without this one) and `maker`. The engine sets the other
+   * fields. The version clock advances to the change's version.
    *
-   * A SET or DELETE that is not later than a tombstone of its key or its map changes nothing, under every
-   * policy. Neither does one that is earlier than the entry and of the same maker: by another way, or again,
-   * the entry's past has come. Otherwise a SET wins where there is no entry, or where the policy says so; a
-   * DELETE where it is not earlier than the entry, under PASS_THROUGH always; where there is no entry, it
-   * leaves its tombstone. A CLEAR ends everything in the map that is not later than it, at once or in steps.
+   * A SET or DELETE that is not later than a tombstone of its key or its map changes nothing, under
+   * every policy. The same applies to one that is earlier than the entry and has the same maker: it
+   * is an earlier state of the entry, received again or by another route. Otherwise a SET wins if
+   * there is no entry, or by the policy; a DELETE wins if it is not earlier than the entry, and
+   * under PASS_THROUGH always; if there is no entry, it leaves its tombstone. A CLEAR removes
+   * everything in the map that is not later than the CLEAR, at once or in steps.
    *
-   * `syncBegan`: the SET is of a synchronisation that began at that version. Then a tombstone or an entry
-   * from before that does not stop it by the two rules above, except a tombstone under LATEST_UPDATE.
+   * `syncBegan`: the SET belongs to a synchronisation that began at that version. Then a tombstone
+   * or an entry from before that version does not stop it by the two rules above, except a
+   * tombstone under LATEST_UPDATE.
    *
-   * A change that wins is a mutation, with its origin and path. It keeps its version, unless a replay would
-   * not choose it, or a tombstone is later: then this data set gives it the version right after that of the
-   * entry or tombstone, and is its maker. It is not the next version, as what the sender has changed since is
-   * later than all that it had seen. APPLIED; KNOWN; OUTDATED; MEMORY_FULL; REFUSED; or UNREACHABLE. The
-   * answer's `version` is the entry's after an APPLIED or KNOWN set.
+   * A change that wins is a mutation, with its origin and path. It keeps its version, unless a
+   * replay would not select it, or a tombstone is later: then this data set assigns it the version
+   * right after that of the entry or tombstone, and is its maker. It is not the clock's next
+   * version, because the sender's changes since then are later than everything the sender had seen.
+   * APPLIED; KNOWN; OUTDATED; MEMORY_FULL; REFUSED; or UNREACHABLE. The result's `version` is the
+   * entry's after a set with APPLIED or KNOWN.
    */
   merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void;
 
-  /** From now on each version that this engine gives is later than that. */
+  /** Ensures that each version that this engine generates from now on is later than `version`. */
   observe(version: Version): void;
 
-  /** Sets `version` to the last one that the engine has given or observed; none before the first. */
+  /**
+   * Sets `version` to the last one that the engine has generated or observed; none before the
+   * first.
+   */
   now(version: Version): void;
 
-  /** The id of the data set, which tells where the counter of a millisecond begins. Before any write. */
+  /**
+   * Sets the id of the data set, which determines the first counter of a millisecond. Called before
+   * any write.
+   */
   identify(dataSetId: Uint8Array): void;
 
-  /** The sink is asked and notified from now on, as the last. Never from inside a call of the engine. */
+  /** Adds a sink after the others. Never called from inside a call of the engine. */
   addSink(sink: MutationSink): void;
 
-  /** The sink is no longer asked or notified. Never from inside a call of the engine. */
+  /** Removes a sink. Never called from inside a call of the engine. */
   removeSink(sink: MutationSink): void;
 
-  /** What the options, and `wants` of sinks, say of a map may have changed: they are asked again. */
+  /** Reads the options and the sinks' `wants` of all maps again, as they may have changed. */
   reviewMaps(): void;
 
-  /** Figures of the tombstones. */
+  /** Counts of the tombstones. */
   readonly tombstones: TombstoneFigures;
 
-  /** Begins a refilling; the engine is empty, or has the data of an earlier one. */
+  /** Begins a refill; the engine is empty, or has the data of an earlier refill. */
   replay(known?: KnownOfReplay): Replay;
 
-  /** Drops the data of refillings. Only before the first call of an operation. */
+  /** Drops the data of refills. Called only before the first operation. */
   reset(): void;
 }

@@ -1,7 +1,7 @@
 /**
- * The version of an entry or an item: 48 bits of milliseconds since 1970 and 16 bits of counter, so two
- * words, as JavaScript's numbers have 53 bits. Of two versions of one key the later one counts, from
- * any source. 0 is none.
+ * The version of an entry or an item: 48 bits of milliseconds since 1970 and 16 bits of counter, in
+ * two words, as JavaScript's numbers have 53 bits. Of two versions of one key, from any source, the
+ * later one counts. 0 means none.
  */
 export class Version {
   /** The lower 16 bits of the milliseconds, then the counter. */
@@ -23,7 +23,7 @@ export class Version {
     return this.set(0, 0);
   }
 
-  /** Sets it to the version right before it, which is not none. */
+  /** Sets it to the version right before it; the version must not be none. */
   stepBack(): this {
     return this.set(this.low - 1, this.low === 0 ? this.high - 1 : this.high);
   }
