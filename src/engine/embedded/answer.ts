@@ -1,8 +1,8 @@
 /**
- * The engine's answers: objects made once and reused. A receiver may call the engine while it reads its
- * answer, so there is one for each depth of such calls. Freed memory is kept as long as any answer is being
- * read: neither the answer nor the bytes it names change before its receiver returns. An answer with
- * data that a failed sink may lose leaves as UNKNOWN.
+ * The engine's results: objects created once and reused. A receiver may call the engine while it
+ * reads a result, so there is one object for each depth of such calls. Freed memory is retained
+ * while any result is being read: neither the result nor the bytes it refers to change before its
+ * receiver returns. A result with data that a failed sink may lose is sent as UNKNOWN.
  */
 import assert from 'node:assert/strict';
 import { Span } from '../../base/span.ts';
@@ -43,7 +43,7 @@ export class EmbeddedAnswer implements Answer {
   readonly version = new Version();
   readonly #pool: ExtentPool;
   readonly #contentTypes: NameTable;
-  /** Address of the cell that `value` is in. */
+  /** Address of the cell that contains `value`. */
   #address = 0;
 
   constructor(pool: ExtentPool, contentTypes: NameTable) {
@@ -51,7 +51,7 @@ export class EmbeddedAnswer implements Answer {
     this.#contentTypes = contentTypes;
   }
 
-  /** An outcome alone, of a partition at a sequence. */
+  /** Sets only an outcome, of a partition at a sequence. */
   set(outcome: Outcome, partition = NO_PARTITION, sequence = 0): this {
     this.#begin(outcome, partition, sequence);
     this.#address = 0;
@@ -66,7 +66,7 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
-  /** REFUSED, with the sink's code: depends on nothing, as nothing has changed. */
+  /** REFUSED, with the sink's code: it depends on no partition, as nothing has changed. */
   setRefused(veto: number): this {
     this.set(REFUSED);
     this.veto = veto;
@@ -79,7 +79,7 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
-  /** FOUND: the bytes of the cell. */
+  /** FOUND: refers to the bytes of the cell. */
   setFound(address: number, partition: number, sequence: number): this {
     const pool = this.#pool;
     this.#begin(FOUND, partition, sequence);
@@ -87,7 +87,7 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
-  /** FOUND: the entry of the cell. */
+  /** FOUND: refers to the entry of the cell. */
   setEntry(address: number, partition: number, sequence: number): this {
     const pool = this.#pool;
     const words = pool.words(address);
@@ -141,7 +141,7 @@ export class Answers {
     this.#byDepth = [new EmbeddedAnswer(pool, contentTypes)];
   }
 
-  /** The answer to be filled and sent next. */
+  /** The object to fill and send next. */
   get blank(): EmbeddedAnswer {
     const answer = this.#byDepth[this.#depth];
     if (answer !== undefined) return answer;
@@ -150,7 +150,7 @@ export class Answers {
     return deeper;
   }
 
-  /** Whether the answer has data that a failed sink may lose. */
+  /** Whether the result has data that a failed sink may lose. */
   isDoubtful({ partition, sequence }: EmbeddedAnswer): boolean {
     const recorder = this.#recorder;
     if (partition === NO_PARTITION) return false;
@@ -158,7 +158,7 @@ export class Answers {
     return this.#sequences.some((last, each) => recorder.mayLose(each, last));
   }
 
-  /** Gives `blank` to the receiver. */
+  /** Sends `blank` to the receiver. */
   send(receiver: Receiver): void {
     const answer = this.#byDepth[this.#depth]!;
     if (this.#recorder.hasFailed && this.isDoubtful(answer)) answer.set(UNKNOWN);

@@ -1,8 +1,8 @@
 /**
  * The cells of one partition in the order written, in extents: the last one, the head, is being
- * filled; the others are sealed. A cell that dies leaves its bytes where they are. An extent without
- * live bytes goes back to the pool at once. A sparse one, or one in a slab that the pool wants to
- * empty, is emptied by the cleaner (cleaner.ts), which writes to the head, too.
+ * filled; the others are sealed. The bytes of a dead cell remain in place. An extent without live
+ * bytes is returned to the pool at once. A sparse extent, or one in a slab that the pool wants to
+ * empty, is emptied by the cleaner (cleaner.ts), which also writes to the head.
  */
 import assert from 'node:assert/strict';
 import { bytesAt, isDeadAt, markDeadAt } from './cell.ts';
@@ -10,28 +10,28 @@ import { CELL_SHARED_BYTES_MAX, type ExtentPool } from './extent-pool.ts';
 import { EXTENT_BYTES } from './slabs.ts';
 
 /**
- * The share of dead bytes in sealed extents above which the live ones are moved. With 0.2 churn is
- * faster by a tenth, and the resident set afterwards 1.18 of that before instead of 1.14 (bench:
+ * Share of dead bytes in sealed extents above which live cells are moved. With 0.2, churn is a
+ * tenth faster, and the resident set grows to 1.18 of its former size instead of 1.14 (bench:
  * cell-store).
  */
 const DEAD_SHARE_MAX = 0.15;
 
 export class CellLog {
   readonly #pool: ExtentPool;
-  /** The extent being filled, 0 for none, and its bytes written. */
+  /** The extent being filled, 0 if there is none, and the number of bytes written to it. */
   #head = 0;
   #headUsed = 0;
-  /** First of the sealed extents' list, which the pool keeps. */
+  /** First of the list of sealed extents, whose links are in the pool. */
   #sealed = 0;
   #sealedUsed = 0;
   #sealedLive = 0;
   #sealedCount = 0;
-  /** The extent being emptied, 0 for none, and the position in it, in bytes. */
+  /** The extent being emptied, 0 if there is none, and the position in it, in bytes. */
   victim = 0;
   victimDone = 0;
-  /** As far as is known, the log has no extent from this one on. */
+  /** The log is known to have no extent from this one on. */
   #noneFrom = Number.POSITIVE_INFINITY;
-  /** Bytes written and killed for which the cleaner has not worked yet. */
+  /** Bytes written and killed that the cleaner has not yet worked off. */
   owed = 0;
 
   constructor(pool: ExtentPool) {
@@ -43,7 +43,7 @@ export class CellLog {
     return this.#sealedLive + (this.#head === 0 ? 0 : this.#pool.live[this.#head]!);
   }
 
-  /** Whether the cleaner should work. */
+  /** Whether the cleaner has work. */
   get needsCleaning(): boolean {
     return this.#isSparse() || this.#pool.evacuateFrom < this.#noneFrom;
   }
@@ -58,8 +58,8 @@ export class CellLog {
   }
 
   /**
-   * The address of `length` bytes (a whole cell's), which count as live from now on; or 0 when there
-   * is no memory and nothing has changed. `spare`: also from the memory kept back.
+   * Returns the address of `length` bytes (a whole cell), which count as live from now on; or 0 if
+   * there is no memory, and then nothing has changed. `spare`: may also use the reserved memory.
    */
   allocate(length: number, spare: boolean): number {
     if (length > CELL_SHARED_BYTES_MAX) return this.#pool.takeLong(length);
@@ -78,7 +78,7 @@ export class CellLog {
     return address;
   }
 
-  /** The cell there is dead. Its bytes stay readable while freed memory is kept. */
+  /** Marks the cell as dead. Its bytes remain readable while freed memory is retained. */
   kill(address: number): void {
     const pool = this.#pool;
     const words = pool.words(address);
@@ -103,18 +103,21 @@ export class CellLog {
     if (live === 0) this.#dropSealed(extent);
   }
 
-  /** Sealed extents. */
+  /** Number of sealed extents. */
   get sealedCount(): number {
     return this.#sealedCount;
   }
 
-  /** Whether the live cells would fit into fewer extents, packed without a gap. */
+  /** Whether the live cells, packed without gaps, would fit into fewer extents. */
   get isLoose(): boolean {
     const count = this.#sealedCount + (this.#head === 0 ? 0 : 1);
     return this.liveBytes <= (count - 1) * EXTENT_BYTES;
   }
 
-  /** The same as chooseVictim, of a log that is loose: the extent with the fewest live bytes. */
+  /**
+   * Chooses the extent with the fewest live bytes as the victim, in a log that is loose; false if
+   * there is none.
+   */
   chooseEmptiest(): boolean {
     const { live, next } = this.#pool;
     this.victimDone = 0;
@@ -132,7 +135,7 @@ export class CellLog {
     return this.victim !== 0;
   }
 
-  /** Frees every extent with its cells. Long cells are the caller's. */
+  /** Frees every extent with its cells. Long cells are up to the caller. */
   clear(): void {
     if (this.#head !== 0) this.#dropHead();
     while (this.#sealed !== 0) {
@@ -142,7 +145,7 @@ export class CellLog {
   }
 
   /**
-   * Asserts that the cells of each extent fill it, and that the sums are theirs. Calls `each` with the
+   * Asserts that each extent is filled by its cells, and that the sums match. Calls `each` with the
    * address of each live cell; adds the extents to `extents`. O(cells).
    */
   invariants(extents: Set<number>, each: (address: number) => void): void {
@@ -194,7 +197,7 @@ export class CellLog {
     assert.equal(pool.live[extent], live, 'live bytes of an extent');
   }
 
-  /** An extent in the slab that is to be emptied, or 0. */
+  /** Returns an extent in the slab that is to be emptied, or 0. */
   #evacuated(): number {
     const from = this.#pool.evacuateFrom;
     if (from >= this.#noneFrom) return 0;
@@ -210,7 +213,7 @@ export class CellLog {
     return extent;
   }
 
-  /** The sealed extent with the most dead bytes, or 0 if all are full. */
+  /** Returns the sealed extent with the most dead bytes, or 0 if none has any. */
   #sparsest(): number {
     const { live, used, next } = this.#pool;
     let dead = 0;

@@ -1,6 +1,6 @@
 /**
- * The common parts of all stored data: the pool, the partitions and their sequences, the versions, and
- * the hashes of keys. A partition is created with its first cell.
+ * The components that all stored data shares: the pool, the partitions and their sequences, the
+ * versions, and the hashes of keys. A partition is created with its first cell.
  */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
@@ -14,19 +14,19 @@ import { MemoryMeter } from './memory-meter.ts';
 import { Partition } from './partition.ts';
 import { EXTENT_BYTES } from './slabs.ts';
 
-/** In place of a cell's owner; no table of names has this number. */
+/** Replaces a cell's owner in hashes; no table of names has this number. */
 const NO_OWNER = -0x8000_0000;
 
 export interface CellStoreOptions {
   readonly partitionCount: number;
   readonly clock: Clock;
-  /** Bytes handed out at most; Infinity by default. */
+  /** Maximum number of allocated bytes; Infinity by default. */
   readonly memoryBytesMax?: number;
-  /** Bytes asked of the system ahead of their use; no more than `memoryBytesMax`, none by default. */
+  /** Bytes requested from the system ahead of their use; at most `memoryBytesMax`, 0 by default. */
   readonly stockBytes?: number;
-  /** The id of the data set, where it is known already (StoredEngine.identify). */
+  /** The id of the data set, if it is already known (StoredEngine.identify). */
   readonly dataSetId?: Uint8Array;
-  /** Eight bytes, for tests that need the same places at each run; random by default. */
+  /** Eight bytes, for tests that need the same positions in every run; random by default. */
   readonly hashSeed?: Buffer;
 }
 
@@ -36,11 +36,14 @@ export class CellStore {
   readonly meter: MemoryMeter;
   readonly pool: ExtentPool;
   readonly versions: HybridClock;
-  /** While an engine is filled: the last read of its entries, in ms since 1970; undefined for now. */
+  /**
+   * During a refill: the last read of its entries, in ms since 1970; undefined for the current
+   * time.
+   */
   lastReadMs: number | undefined;
   /** The last sequence of each partition. */
   readonly sequences: Float64Array;
-  /** Partitions of written names, for which the cleaner has not worked yet. */
+  /** Partitions of written names that the cleaner has not yet worked on. */
   readonly debtors: Partition[] = [];
   readonly #partitions: (Partition | undefined)[];
   readonly #key0: number;
@@ -66,23 +69,23 @@ export class CellStore {
     this.#key1 = seed.readInt32LE(4);
   }
 
-  /** The time at which an entry that is written now counts as read, in ms since 1970. */
+  /** The time at which an entry that is written now counts as last read, in ms since 1970. */
   get readMs(): number {
     const nowMs = this.clock.wall();
     return this.lastReadMs === undefined ? nowMs : Math.min(this.lastReadMs, nowMs);
   }
 
-  /** The number of the partition of a key, or of a queue's name. */
+  /** Returns the partition number of a key, or of a queue's name. */
   partitionOf(key: KeyWords): number {
     return partitionOf(key.words, 0, key.length, this.partitionCount);
   }
 
-  /** The same, for the key of the cell at words[at]. */
+  /** Returns the partition number of the key of the cell at words[at]. */
   partitionOfKeyAt(words: Int32Array, at: number): number {
     return partitionOf(words, keyAt(words, at), keyLengthAt(words, at), this.partitionCount);
   }
 
-  /** Undefined until its first write. */
+  /** Returns the partition, undefined until its first write. */
   partition(number: number): Partition | undefined {
     return this.#partitions[number];
   }
@@ -95,24 +98,24 @@ export class CellStore {
     return partition;
   }
 
-  /** The hash by which a partition's index finds the cell of `key` in `owner`. */
+  /** Returns the hash by which a partition's index finds the cell of `key` in `owner`. */
   hash(owner: number, key: KeyWords): number {
     return halfSipHash13(this.#key0, this.#key1, owner, key.words, 0, key.length);
   }
 
-  /** A hash of `length` bytes with the same seed, for other tables. */
+  /** Returns the hash of `length` bytes with the same seed, for other tables. */
   hashOfWords(words: Int32Array, length: number): number {
     return halfSipHash13(this.#key0, this.#key1, NO_OWNER, words, 0, length);
   }
 
-  /** The same as `hash`, for the cell at words[at]. */
+  /** Returns the index hash of the cell at words[at]; see `hash`. */
   hashAt(words: Int32Array, at: number): number {
     const owner = ownerAt(words, at);
     const length = keyLengthAt(words, at);
     return halfSipHash13(this.#key0, this.#key1, owner, words, keyAt(words, at), length);
   }
 
-  /** Sets the version to that of the cell, for address 0 to none. */
+  /** Sets `version` to that of the cell; to none if the address is 0. */
   readVersion(address: number, version: Version): Version {
     if (address === 0) return version.clear();
     const words = this.pool.words(address);
@@ -120,22 +123,22 @@ export class CellStore {
     return version.set(versionLowAt(words, at), versionHighAt(words, at));
   }
 
-  /** A mutation of the partition has been made: its sequence is at least that now. */
+  /** Raises the partition's sequence to at least that of a mutation that has been made. */
   raise(number: number, sequence: number): void {
     if (sequence > this.sequences[number]!) this.sequences[number] = sequence;
   }
 
-  /** A mutation of every partition has been made. */
+  /** Raises every partition's sequence to at least that of a mutation of all partitions. */
   raiseAll(sequence: number): void {
     for (let number = 0; number < this.partitionCount; number++) this.raise(number, sequence);
   }
 
-  /** The sequence that the next mutation of the partition gets. */
+  /** Returns the sequence of the partition's next mutation. */
   next(number: number): number {
     return this.sequences[number]! + 1;
   }
 
-  /** The sequence that the next mutation of every partition gets. */
+  /** Returns the sequence of the next mutation of every partition. */
   nextOfAll(): number {
     let last = 0;
     for (const sequence of this.sequences) last = Math.max(last, sequence);

@@ -1,12 +1,12 @@
 /**
- * Wins back the space of dead cells. It takes the sparsest extent of a partition, moves its live
- * cells to the log's head, and so empties it. Writes and deletes do that work, in proportion to their
- * bytes, so it keeps up with any load and no call does much. Without writes nothing runs. Moving
- * changes no value, no version and no sequence, only addresses.
+ * Reclaims the space of dead cells. It chooses the sparsest extent of a partition and empties it by
+ * moving its live cells to the head of the log. Writes and deletes do that work, in proportion to
+ * their bytes, so it keeps up with any load and no call does much. Without writes nothing runs.
+ * Moving a cell changes no value, no version and no sequence, only addresses.
  *
- * With the threshold that CellLog sets, emptying an extent with a live share `u` costs u / (1 - u)
- * bytes moved for each byte won. Random overwriting settles at 2.7 bytes moved for each byte written,
- * so four for each byte written and each killed are enough.
+ * With the threshold of CellLog, emptying an extent with a live share `u` costs u / (1 - u) bytes
+ * moved for each byte reclaimed. Random overwriting settles at 2.7 bytes moved for each byte
+ * written, so four for each byte written and each byte killed are enough.
  */
 
 import {
@@ -30,9 +30,9 @@ import type { SharedComponents } from './shared-components.ts';
 const MOVED_PER_WRITTEN = 4;
 /** Cost of reading a cell's header, in bytes moved. */
 const LOOK_BYTES = 64;
-/** Bytes moved in one call at most. */
+/** Maximum number of bytes moved in one call. */
 const STEP_BYTES_MAX = 262144;
-/** A partition with fewer live bytes is cleaned up at once, whatever is owed: little is moved. */
+/** Live bytes below which a partition is cleaned at once, whatever is owed: little is moved. */
 const LITTLE_BYTES = 4096;
 
 export class Cleaner {
@@ -50,22 +50,22 @@ export class Cleaner {
     this.#rings = rings;
   }
 
-  /** Does the work owed for writes to the partition, and to those of names. */
+  /** Does the work owed for writes to the partition and to the partitions of names. */
   pay(partition: Partition): void {
     this.#clean(partition);
     this.payForNames();
   }
 
-  /** Does the work owed for names alone. */
+  /** Does only the work owed for names. */
   payForNames(): void {
     const { debtors } = this.#store;
     while (debtors.length > 0) this.#clean(debtors.pop()!);
   }
 
-  /** Moves the partition's cells together until no further extent is won. */
+  /** Packs the partition's cells until no further extent can be freed. */
   condense(partition: Partition): void {
     const { log } = partition;
-    // Each extent is emptied once at most: its cells may not fit into fewer extents.
+    // Each extent is emptied at most once: its cells may not fit into fewer extents.
     for (let rest = log.sealedCount; rest > 0 && log.isLoose; rest--) {
       if (log.victim === 0 && !log.chooseEmptiest()) return;
       while (log.victim !== 0) if (this.#next(partition) === 0) return;
@@ -88,7 +88,7 @@ export class Cleaner {
     log.owed = 0;
   }
 
-  /** Handles the victim's next cell. Returns the cost, or 0 when there is no memory. */
+  /** Processes the victim's next cell. Returns the cost, or 0 if there is no memory. */
   #next(partition: Partition): number {
     const { pool } = this.#store;
     const { log } = partition;
@@ -116,7 +116,7 @@ export class Cleaner {
     return LOOK_BYTES + length;
   }
 
-  /** Updates the references to the cell. */
+  /** Updates the references to a moved cell. */
   #moved(partition: Partition, from: number, to: number): void {
     const { pool } = this.#store;
     const words = pool.words(to);

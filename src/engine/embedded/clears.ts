@@ -1,7 +1,7 @@
 /**
- * Clears of maps: each ends a life of its map, and with it every entry, in the table of names alone. The
- * sweeper removes the cells. A clear is a mutation of every partition. A merged clear that is not later than
- * every entry ends no life: see Merges.
+ * Clears of maps. A clear ends a life of its map, and with it every entry, by a change of only the
+ * table of names; the sweeper removes the cells. A clear is a mutation of every partition. A merged
+ * clear that is not later than every entry ends no life: see Merges.
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, EVERY_PARTITION, type Outcome, REFUSED } from '../engine.ts';
@@ -37,7 +37,7 @@ export class Clears {
     this.#draft.partition = EVERY_PARTITION;
   }
 
-  /** APPLIED, also where there was no such map, or REFUSED. */
+  /** Clears the map. APPLIED, even if there was no such map, or REFUSED. */
   clear(map: Span): Outcome {
     const id = this.#names.find(map);
     if (id === 0) return APPLIED;
@@ -55,7 +55,8 @@ export class Clears {
   }
 
   /**
-   * Merges a CLEAR, of the map with that id, 0 for a map that does not exist. `endsLife`: no entry is later.
+   * Merges a CLEAR of the map with this id; 0 for a map that does not exist. `endsLife`: no entry
+   * is later.
    */
   merge(change: Mutation, id: number, endsLife: boolean): Outcome {
     const { versions } = this.#store;
@@ -74,7 +75,7 @@ export class Clears {
     return outcome;
   }
 
-  /** Makes a recorded CLEAR again, of the map with that id, 0 for a map that does not exist. */
+  /** Makes a recorded CLEAR again, of the map with this id; 0 for a map that does not exist. */
   restore(mutation: Mutation, id: number): Outcome {
     const draft = this.#draft;
     draft.origin = mutation.origin;
@@ -86,7 +87,7 @@ export class Clears {
     return this.#make(id, mutation.name, true);
   }
 
-  /** Ends the life of the map, or nothing but what the tombstone says; the draft has the rest. */
+  /** Makes the draft's CLEAR. It ends the life of the map, or only what the tombstone covers. */
   #make(id: number, map: Span, endsLife: boolean): Outcome {
     const draft = this.#draft;
     const traits = this.#traits;
@@ -95,7 +96,7 @@ export class Clears {
       const sinks = id === 0 ? traits.sinksOfName(map) : traits.sinksOf(id);
       if (!this.#recorder.admits(draft, sinks)) return REFUSED;
     }
-    // Replay has remembered it already.
+    // Replay has already recorded it.
     if (draft.origin !== FROM_REPLAY) this.#tombstones.add(draft);
     if (endsLife && id !== 0) {
       this.#names.retire(id);

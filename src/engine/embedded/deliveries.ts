@@ -1,8 +1,8 @@
 /**
- * Gives items to takes: at once where there is an item, and to waiting takes when the turn ends. An
- * item for a queue with waiters is handed out after the turn has cancelled the takes of all clients
- * that were seen to leave. So the first waiters still there get the first items, outside any other
- * operation's call.
+ * Delivers items to takes: at once if there is an item, and to waiting takes at the end of the
+ * turn. An item for a queue with waiters is delivered after the turn has cancelled the takes of all
+ * clients that were seen to disconnect. So the first remaining waiters get the first items, outside
+ * any other operation's call.
  */
 import type { Clock } from '../../base/clock.ts';
 import { ABSENT, NO_HOLD, NOBODY, type Receiver, UNKNOWN } from '../engine.ts';
@@ -29,7 +29,7 @@ export class Deliveries {
   readonly #answers: Answers;
   readonly #recorder: Recorder;
   readonly #returns: Returns;
-  /** Queues that may have items for their waiters; where one is in it twice, the second is idle. */
+  /** Queues that may have items for their waiters; a second occurrence of a queue has no effect. */
   #due: number[] = [];
   #scheduled = false;
   readonly #run = () => this.#turnOnEnd();
@@ -45,8 +45,8 @@ export class Deliveries {
   }
 
   /**
-   * Removes the item of the queue that `choose` has chosen after `skip` others, and gives it to the
-   * receiver: FOUND; or REFUSED, and the item has stayed.
+   * Removes the queue's item that `choose` has chosen after `skip` others, and delivers it to the
+   * receiver. FOUND; or REFUSED, and the item remains.
    */
   give(queue: number, item: number, skip: number, receiver: Receiver): void {
     const queues = this.#queues;
@@ -59,13 +59,13 @@ export class Deliveries {
       return;
     }
     const partition = queues.partitionOf(queue);
-    // The cell may be gone before the answer is read; its bytes must stay until then.
+    // The cell may be freed before the result is read; its bytes must remain until then.
     pool.keepFreed();
     try {
       answer.setFound(queues.address(queue, item), partition, 0);
       answer.hold = queues.remove(queue, item, skip);
       answer.sequence = sequences[partition]!;
-      // The receiver does not get the item, so no acknowledge comes.
+      // The receiver does not get the item, so no acknowledge follows.
       if (answer.hold !== NO_HOLD && answers.isDoubtful(answer)) {
         this.#returns.begin(answer.hold, NOBODY);
         answer.set(UNKNOWN);
@@ -76,21 +76,23 @@ export class Deliveries {
     }
   }
 
-  /** An item of the queue has become available. */
+  /** Schedules a delivery: an item of the queue has become available. */
   schedule(queue: number): void {
     if (this.#waiters.count(queue) === 0 || this.#due.at(-1) === queue) return;
     this.#due.push(queue);
     this.#ask();
   }
 
-  /** The waiter's time is over: it gets an item that is owed to it, or ABSENT. */
+  /**
+   * Ends the wait of a waiter whose time is over: it gets an item that is owed to it, or ABSENT.
+   */
   expire(ticket: number): void {
     const queue = this.#waiters.queue(ticket);
     if (this.#queues.available(queue) > 0) this.#deliver(queue);
     if (this.#waiters.queue(ticket) !== 0) this.dismiss(ticket);
   }
 
-  /** Answers a waiter ABSENT. */
+  /** Ends a wait with ABSENT. */
   dismiss(ticket: number): void {
     const queue = this.#waiters.queue(ticket);
     const partition = this.#queues.partitionOf(queue);
@@ -100,7 +102,7 @@ export class Deliveries {
     this.#answers.send(receiver);
   }
 
-  /** Answers ABSENT to all takes that wait now, but to none that comes meanwhile. */
+  /** Ends all current waits with ABSENT, but none that begins meanwhile. */
   dismissAll(): void {
     for (const ticket of this.#waiters.tickets()) {
       if (this.#waiters.queue(ticket) !== 0) this.dismiss(ticket);
@@ -121,7 +123,7 @@ export class Deliveries {
     try {
       for (; done < due.length; done++) this.#deliver(due[done]!);
     } finally {
-      // Some are left only if a receiver has thrown: they are scheduled again.
+      // Entries remain only if a receiver has thrown: they are scheduled again.
       for (; done < due.length; done++) this.schedule(due[done]!);
     }
   }

@@ -1,21 +1,21 @@
 /**
- * The engine within the process: all data is in the member's own memory, outside the JavaScript heap,
- * and every operation but a take that waits is answered during the call. This file implements the
+ * The in-process engine: all data is in the member's own memory, outside the JavaScript heap, and
+ * every operation except a waiting take has its result during the call. This file implements the
  * contract with these components:
  *
  *     Maps, Queues           the operations; each kind of mutation in one place
- *     Deliveries, Waiters    takes, also those that wait
+ *     Deliveries, Waiters    takes, including waiting ones
  *     Returns                items that were not delivered
- *     Answers                answers, and how long the bytes they name stay
+ *     Answers                results, and how long the bytes they refer to remain valid
  *     NameTable              names of maps, queues and content types as numbers
- *     CellStore              partitions, an index and a log of cells each, in one pool of extents
- *     Cleaner, Sweeper       win back the space of dead cells, and of cleared maps
- *     Expiry                 entries that go by themselves
+ *     CellStore              partitions, each an index and a log of cells, in one pool of extents
+ *     Cleaner, Sweeper       reclaim the space of dead cells, and of cleared maps
+ *     Expiry                 entries that expire
  *     Recorder               asks and notifies the sinks
  *     Merges                 changes of other data sets
- *     Tombstones             what is remembered of removals for those
- *     MapTraits              what is so of some maps only
- *     Visits, Refill         walk over all data in steps, and fill an engine with it again
+ *     Tombstones             records of removals, for merges
+ *     MapTraits              properties that only some maps have
+ *     Visits, Refill         walk over all data in steps, and refill an engine with it
  *
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
@@ -57,7 +57,7 @@ import { assertInvariants } from './engine-invariants.ts';
 import { NO_ITEM } from './queue-order.ts';
 import { Refill } from './refill.ts';
 
-/** Memory that a member asks of the system ahead of its use, in bytes. */
+/** Memory that a member requests from the system ahead of its use, in bytes. */
 export const STOCK_BYTES = 2 ** 30;
 
 export type { EmbeddedEngineOptions } from './engine-components.ts';
@@ -69,7 +69,7 @@ export class EmbeddedEngine implements StoredEngine {
   #sequences: Float64Array;
   #components: EngineComponents;
   #closed = false;
-  /** The version of the entry that a call is about. */
+  /** The version of the entry that the current call operates on. */
   readonly #version = new Version();
 
   constructor(options: EmbeddedEngineOptions) {
@@ -84,7 +84,7 @@ export class EmbeddedEngine implements StoredEngine {
     return !this.#closed;
   }
 
-  /** Open holds. */
+  /** Number of open holds. */
   get holdCount(): number {
     return this.#components.queues.holdCount;
   }
@@ -94,7 +94,7 @@ export class EmbeddedEngine implements StoredEngine {
     return this.#components.store.meter.bytesMax;
   }
 
-  /** Bytes of memory that the stored data has been given. */
+  /** Bytes of memory allocated for stored data. */
   get memoryBytes(): number {
     return this.#components.store.meter.bytes;
   }
@@ -290,7 +290,7 @@ export class EmbeddedEngine implements StoredEngine {
     this.#replaceComponents(this.#options);
   }
 
-  /** Asserts that all structures agree, also while a replay is under way. O(all data). */
+  /** Asserts that all structures are consistent, also during a replay. O(all data). */
   invariants(): void {
     assertInvariants(this.#components);
   }
@@ -304,7 +304,7 @@ export class EmbeddedEngine implements StoredEngine {
     const { deliveries, returns } = this.#components;
     const sequences = this.#sequences;
     this.#closed = true;
-    // From now on empty components answer, and the old data can be collected.
+    // From now on empty components respond, and the old data can be collected.
     this.#replaceComponents({ ...this.#options, stockBytes: 0 });
     this.#sequences = sequences;
     deliveries.dismissAll();
@@ -329,7 +329,7 @@ export class EmbeddedEngine implements StoredEngine {
     store.pool.close();
   }
 
-  /** Number of the partition of a queue that has that id, 0 where there is none of that name. */
+  /** Returns the partition number of the queue with this id, or with id 0, of the queue's name. */
   #partitionOf(id: number, queue: Span): number {
     const { queues } = this.#components;
     return id === 0 ? queues.partitionOfName(queue) : queues.partitionOf(id);
@@ -340,7 +340,10 @@ export class EmbeddedEngine implements StoredEngine {
     this.#components.answers.send(receiver);
   }
 
-  /** The next answer, of an outcome alone. An operation that was not done depends on no partition. */
+  /**
+   * Fills the next result with only an outcome. An operation that was not done depends on no
+   * partition.
+   */
   #fill(outcome: Outcome, partition: number): EmbeddedAnswer {
     const { answers, store, recorder } = this.#components;
     if (outcome === REFUSED) return answers.blank.setRefused(recorder.takeVeto());
@@ -348,7 +351,7 @@ export class EmbeddedEngine implements StoredEngine {
     return answers.blank.set(outcome, partition, store.sequences[partition] ?? 0);
   }
 
-  /** Whether the engine is closed; then the receiver has its answer. */
+  /** Whether the engine is closed; if so, sends the result to the receiver. */
   #refused(receiver: Receiver): boolean {
     if (!this.#closed) return false;
     const { answers } = this.#components;

@@ -24,7 +24,7 @@ import { Visits } from './visits.ts';
 import { Waiters } from './waiters.ts';
 
 export interface EmbeddedEngineOptions extends CellStoreOptions, QueueOptions, MergeOptions {
-  /** In the order in which they are asked; none by default. */
+  /** Sinks in the order in which they are asked; none by default. */
   readonly sinks?: readonly MutationSink[];
 }
 

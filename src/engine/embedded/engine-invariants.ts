@@ -1,7 +1,8 @@
 /**
- * Asserts that all structures of an embedded engine agree: every live cell is referred to as its kind has
- * it, every count is that of the things counted, every byte handed out belongs to somebody, once. Between two
- * calls of the engine all of it is true. It costs time in proportion to all data, so specs alone ask for it.
+ * Asserts that all structures of an embedded engine are consistent: every live cell is referenced
+ * as its kind requires, every count matches the things counted, every allocated byte has exactly
+ * one owner. All of this holds between two calls of the engine. The check takes time in proportion
+ * to all data, so only the specs call it.
  */
 import assert from 'node:assert/strict';
 import {
@@ -18,7 +19,7 @@ import {
 import type { EngineComponents } from './engine-components.ts';
 import { EXTENT_BYTES } from './slabs.ts';
 
-/** Also true while a replay is under way. */
+/** Asserts the invariants, which also hold during a replay. */
 export function assertInvariants(components: EngineComponents): void {
   new Census(components).check();
 }
@@ -33,7 +34,7 @@ class Census {
   readonly #long = new Set<number>();
   /** Extents of logs and tables. */
   readonly #extents = new Set<number>();
-  /** Uses by id: entries of maps, and cells of each content type. */
+  /** Number of uses by id: entries of maps, and cells of each content type. */
   readonly #entries = new Map<number, number>();
   readonly #typed = new Map<number, number>();
 
@@ -70,7 +71,7 @@ class Census {
     this.#live.get(kindAt(pool.words(address), pool.at(address)))!.add(address);
   }
 
-  /** A reference to the cell was found. */
+  /** Records that a reference to the cell was found. */
   #refer(address: number, kind: number): void {
     const { pool } = this.#components.store;
     const words = pool.words(address);

@@ -1,7 +1,8 @@
 /**
- * Changes of entries: each kind is made in one place, in four steps. `draft` is filled, and sinks are asked;
- * memory is allocated, which may be refused; the mutation is made, and cannot fail; the sinks are notified,
- * and a share of the background work is done. Maps and Merges say which changes.
+ * Changes of entries. Each kind of change is made in one place, in four steps: `draft` is filled
+ * and the sinks are asked; memory is allocated, which may be refused; the mutation is made, and
+ * cannot fail; the sinks are notified, and a share of the background work is done. Maps and Merges
+ * decide which changes are made.
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, MEMORY_FULL, type Outcome, REFUSED } from '../engine.ts';
@@ -49,7 +50,7 @@ export interface MapComponents {
 }
 
 export class EntryChanges {
-  /** The mutation being made. Its spans are set only where there are sinks. */
+  /** The mutation being made. Its spans are set only if there are sinks. */
   readonly draft = new Mutation();
   /** The life of a map that the draft opens. */
   newLife: Version = this.draft.version;
@@ -81,7 +82,7 @@ export class EntryChanges {
     this.#known = new KnownEntries(shared.store, shared.contentTypes);
   }
 
-  /** A caller's mutation of an entry of the partition, with the version given. */
+  /** Begins a caller's mutation of an entry of the partition, with the clock's current version. */
   begin(operation: Operation, partition: number): Mutation {
     const { versions } = this.#store;
     const { draft } = this;
@@ -93,12 +94,15 @@ export class EntryChanges {
     return draft;
   }
 
-  /** Address of the cell of the key in the map with that id, or 0. */
+  /** Returns the address of the cell of the key in the map with this id, or 0. */
   look(id: number, key: ReadKey): number {
     return this.#store.partition(key.partition)?.find(id, key.hash(id), key.words) ?? 0;
   }
 
-  /** A mutation that was merged or made again is over: those of callers have none of its fields. */
+  /**
+   * Ends a mutation that was merged or made again: clears the fields that callers' mutations do not
+   * have.
+   */
   endMade(): void {
     const { draft } = this;
     draft.hits = 0;
@@ -108,17 +112,17 @@ export class EntryChanges {
     draft.tombstone.clear();
   }
 
-  /** Whether the draft is made again, and the stored entry says that it need not be. */
+  /** Whether the draft is made again, and the stored entry shows that it has already been made. */
   isKnown(address: number): boolean {
     const change = this.repeated;
     return change !== undefined && address !== 0 && this.#known.isKnown(change, address);
   }
 
-  /** Puts the entry into the map with that id, or 0 to open it by its name. */
+  /** Puts the entry into the map with this id; with 0, opens the map by its name. */
   put(known: number, map: Span, key: ReadKey, value: Span, contentType: Span): Outcome {
     if (key.span.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
     let outcome = this.#tryPut(known, map, key, value, contentType);
-    // The write may have the memory of cleared or expired entries that are left.
+    // Cleared or expired entries that are still stored may have the memory for the write.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.draft;
       if (origin !== FROM_REPLAY) this.draft.sequence = this.#store.next(key.partition);
@@ -144,7 +148,7 @@ export class EntryChanges {
     return outcome;
   }
 
-  /** Writes the entry, whose cell was looked up, as the draft tells. */
+  /** Writes the entry, whose old cell was looked up, as described by the draft. */
   #write(
     id: number,
     type: number,
@@ -203,7 +207,9 @@ export class EntryChanges {
     return APPLIED;
   }
 
-  /** The address for the new cell: that of the old one where possible; 0 without memory. */
+  /**
+   * Returns the address for the new cell: that of the old one if possible; 0 if there is no memory.
+   */
   #allocate(partition: Partition, old: number, length: number): number {
     const pool = this.#store.pool;
     if (old === 0) return partition.makeRoom() ? partition.log.allocate(length, false) : 0;
@@ -211,7 +217,7 @@ export class EntryChanges {
     return fits && pool.writable(old) ? old : partition.log.allocate(length, false);
   }
 
-  /** Removes the entry, whose cell was looked up and exists, as the draft tells. */
+  /** Removes the entry, whose existing cell was looked up, as described by the draft. */
   remove(address: number, map: Span, key: ReadKey): Outcome {
     const store = this.#store;
     const partition = store.partition(key.partition)!;
@@ -234,7 +240,7 @@ export class EntryChanges {
     return APPLIED;
   }
 
-  /** The removal, as the draft tells, of an entry that does not exist: its tombstone alone. */
+  /** Makes the draft's removal of an entry that does not exist: it only leaves a tombstone. */
   removeNothing(id: number, map: Span, key: ReadKey): Outcome {
     const { draft } = this;
     const traits = this.#traits;
@@ -256,8 +262,8 @@ export class EntryChanges {
   }
 
   /**
-   * The write of the draft into a map is about to be made; `old` is the cell it replaces. Returns the flag of
-   * statistics, or 0. A caller's write keeps those of the entry.
+   * Prepares the draft's write into a map; `old` is the cell it replaces. Returns the flag of
+   * statistics, or 0. A caller's write preserves the entry's statistics.
    */
   #prepare(id: number, old: number): number {
     const { draft } = this;
@@ -272,10 +278,13 @@ export class EntryChanges {
     return (traits & KEEPS_STATISTICS) === 0 ? 0 : HAS_STATISTICS;
   }
 
-  /** Whether the removal that the draft tells leaves a tombstone; that of a caller is its own version's. */
+  /**
+   * Whether the draft's removal leaves a tombstone. The tombstone of a caller's removal has the
+   * removal's own version.
+   */
   #leavesTombstone(id: number): boolean {
     const { draft } = this;
-    // Replay has remembered it already.
+    // Replay has already recorded it.
     if (draft.origin === FROM_REPLAY) return false;
     const isKept = (this.#traits.of(id) & KEEPS_TOMBSTONES) !== 0;
     if (!isKept) draft.tombstone.clear();
@@ -283,13 +292,16 @@ export class EntryChanges {
     return isKept;
   }
 
-  /** The sinks that want the draft's mutation of the map; where there are none it is not filled. */
+  /**
+   * Returns the sinks that want the draft's mutation of the map; if there are none, the draft is
+   * not filled.
+   */
   #sinksOf(id: number): Sinks {
     if (!this.#recorder.isActiveFor(this.draft.origin)) return NO_SINKS;
     return this.#traits.sinksOf(id);
   }
 
-  /** Whether they consent to the change of the entry. */
+  /** Whether the sinks consent to the change of the entry. */
   #admits(
     sinks: Sinks,
     id: number,
@@ -307,7 +319,7 @@ export class EntryChanges {
     return this.#recorder.admits(draft, sinks);
   }
 
-  /** The mutation has been made. */
+  /** Completes a mutation that has been made. */
   #end(partition: Partition): void {
     this.#store.raise(partition.number, this.draft.sequence);
     this.#recorder.tell(this.draft);

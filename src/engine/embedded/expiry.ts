@@ -1,14 +1,15 @@
 /**
- * Entries that go by themselves: their time to live ends, or they are not read for their max idle. A
- * read of such an entry finds it gone (`read`); the memory of entries that are not read comes back in
- * rounds. Each partition knows a moment before which none of its entries is due. A round walks over the
- * partitions where that moment has passed, a short step at a time with pauses, and finds the next such
- * moment. The next round waits 15 times as long as this one has worked, from one second to ten, so that
- * expiry takes a sixteenth of the processor, or more where the limit of 10 s requires it.
+ * Removes expired entries: their time to live has ended, or they were not read for their max idle.
+ * A read removes such an entry and does not find it (`read`); the memory of entries that are not
+ * read is reclaimed in rounds. Each partition has a time before which none of its entries expires.
+ * A round walks over the partitions whose time has passed, in short steps with pauses, and
+ * determines the next such time. The next round begins after 15 times the working time of the last
+ * one, between one and ten seconds, so that expiry uses a sixteenth of the processor, or more if
+ * the limit of 10 s requires it.
  *
- * Times are those of the wall clock, as they must mean the same after a restart. The removal of an
- * expired entry is a mutation, which the sinks are asked about; if they refuse it, the entry stays, but
- * is not shown.
+ * Times are wall-clock times, as they must mean the same after a restart. The removal of an expired
+ * entry is a mutation, which the sinks are asked about; if they refuse it, the entry remains but is
+ * not visible.
  */
 import type { Timer } from '../../base/clock.ts';
 import { EXPIRE, FROM_CLIENT, Mutation } from '../mutation.ts';
@@ -38,17 +39,18 @@ import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Tombstones } from './tombstones.ts';
 
-/** Places looked at between two readings of the clock; well under 0.1 ms. */
+/** Places visited between two readings of the clock; well under 0.1 ms. */
 const PLACES_PER_LOOK = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
 /**
- * Pause between a round's end and the beginning of the next: times its duration, at least, and at most.
+ * Pause between the end of a round and the next: a multiple of its duration, with a minimum and a
+ * maximum.
  */
 const ROUND_PAUSE_SHARE = 15;
 const ROUND_PAUSE_MS_MIN = 1000;
 const ROUND_PAUSE_MS_MAX = 10_000;
-/** The wall clock may be set; a change is noticed within this time. */
+/** The wall clock may be set; a change is noticed within this time, in ms. */
 const TIMER_MS_MAX = 60_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -63,22 +65,25 @@ export class Expiry implements Visitor {
   readonly #tombstones: Tombstones;
   readonly #cuts: MapCuts;
   readonly #draft = new Mutation();
-  /** The partition being walked over, the position, and the first due moment of the rest. */
+  /**
+   * The partition being walked over, the position, and the earliest due time of the entries that
+   * remain.
+   */
   #partition: Partition | undefined;
   #place = WALK_END;
   #leftDueMs = NEVER;
-  /** The wall clock, as of the step or the read. */
+  /** The wall clock as of the current step or read. */
   #wallMs = 0;
   /** Content types of the entries that a walk has removed. */
   readonly #types: number[] = [];
   readonly #owners: number[] = [];
-  /** The partition with which the round continues, and the time it has taken so far. */
+  /** The partition with which the round continues, and its working time so far. */
   #next = 0;
   #workMs = 0;
   #timer: Timer | undefined;
-  /** When the timer is due, by the wall clock; NEVER without one, 0 during a round. */
+  /** When the timer is due, by the wall clock; NEVER without a timer, 0 during a round. */
   #timerMs = NEVER;
-  /** When the next round may begin, by the clock. */
+  /** When the next round may begin, by the monotonic clock. */
   #restUntil = 0;
   readonly #step = () => this.#timerOnDue();
   readonly #begin = () => this.#roundOnDue();
@@ -95,7 +100,7 @@ export class Expiry implements Visitor {
     this.#cleaner = cleaner;
   }
 
-  /** An entry that expires has been written. */
+  /** Registers a written entry that can expire. */
   add(partition: Partition, address: number): void {
     const { pool } = this.#store;
     const dueMs = dueMsAt(pool.words(address), pool.at(address));
@@ -105,7 +110,7 @@ export class Expiry implements Visitor {
     if (dueMs < this.#timerMs) this.#arm(dueMs);
   }
 
-  /** The entry is asked for. Returns whether it is still there; one whose time is over goes. */
+  /** Handles a read of the entry. Returns whether it still exists; an expired entry is removed. */
   read(partition: Partition, address: number): boolean {
     const { pool, clock } = this.#store;
     const words = pool.words(address);
@@ -126,13 +131,15 @@ export class Expiry implements Visitor {
     return false;
   }
 
-  /** Whether the entry, of any partition, must not be shown. */
+  /** Whether the entry, of any partition, has expired and must not be visible. */
   isOver(words: Int32Array, at: number): boolean {
     if ((flagsAt(words, at) & EXPIRES) === 0) return false;
     return dueMsAt(words, at) <= this.#store.clock.wall();
   }
 
-  /** Entries have to go by a cut (map-cuts.ts): a round looks at all partitions. */
+  /**
+   * Schedules a round over all partitions, to remove the entries that a cut (map-cuts.ts) covers.
+   */
   cut(): void {
     for (let number = 0; number < this.#store.partitionCount; number++) {
       const partition = this.#store.partition(number);
@@ -152,7 +159,7 @@ export class Expiry implements Visitor {
     }
   }
 
-  /** Looks at so many places where an entry may be due; returns whether there was any. */
+  /** Visits up to `places` places at which an entry may be due; returns whether there were any. */
   help(places: number): boolean {
     if (this.#timerMs === NEVER) return false;
     this.#wallMs = this.#store.clock.wall();
@@ -161,7 +168,7 @@ export class Expiry implements Visitor {
     return true;
   }
 
-  /** A moment before which the entry, of that partition, has a round that looks at it. */
+  /** Returns a time before which the partition has no due entry that a round will not visit. */
   knownDueMs(partition: Partition): number {
     return partition === this.#partition
       ? Math.min(partition.dueMs, this.#leftDueMs)
@@ -173,7 +180,7 @@ export class Expiry implements Visitor {
     this.#timer = undefined;
   }
 
-  /** See Visitor. */
+  /** Removes the entry if it is due; see Visitor. */
   visit(address: number): boolean {
     const { pool } = this.#store;
     const words = pool.words(address);
@@ -189,14 +196,14 @@ export class Expiry implements Visitor {
       this.#leftDueMs = Math.min(this.#leftDueMs, dueMs);
       return false;
     }
-    // Not released at once: a release may change the very index that is being walked over.
+    // Released later: a release may change the index that is being walked over.
     if (tagAt(words, at) !== 0) this.#types.push(tagAt(words, at));
     this.#owners.push(owner);
     this.#partition!.log.kill(address);
     return true;
   }
 
-  /** Whether the sinks agree to the removal of the entry; if so, they are notified of it. */
+  /** Whether the sinks consent to the removal of the entry; if so, they are notified of it. */
   #ends(partition: Partition, address: number): boolean {
     const store = this.#store;
     const sequence = store.next(partition.number);
@@ -219,8 +226,8 @@ export class Expiry implements Visitor {
       draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
       this.#lives.get(owner, draft.life);
       draft.tombstone.clear();
-      // The map's tombstone covers what a cut ends. Below its own version, it is what an expiry leaves: a set
-      // of that version whose life ends later still wins.
+      // The map's tombstone covers the entries of a cut. An expiry leaves a tombstone just below
+      // the entry's version: a set of that version whose life ends later still wins.
       if (this.#cuts.has(words, at)) this.#cuts.read(owner, draft.version);
       else if (keepsTombstone) draft.tombstone.copyFrom(draft.replaced).stepBack();
       if (!this.#admits(owner)) return false;
@@ -237,7 +244,7 @@ export class Expiry implements Visitor {
     return this.#recorder.admits(this.#draft, this.#traits.sinksOf(owner));
   }
 
-  /** Begins to walk over the partition, if an entry may be due there. */
+  /** Begins to walk over the partition, if an entry may be due in it. */
   #open(number: number): boolean {
     const partition = this.#store.partition(number);
     if (partition === undefined || partition.dueMs > this.#wallMs) return false;
@@ -247,7 +254,7 @@ export class Expiry implements Visitor {
     return true;
   }
 
-  /** Begins with the first partition from that one on where an entry may be due. */
+  /** Begins with the first partition, from `from` on, in which an entry may be due. */
   #openNext(from: number): boolean {
     for (this.#next = from; this.#next < this.#store.partitionCount; this.#next++) {
       if (this.#open(this.#next)) return true;
@@ -255,7 +262,7 @@ export class Expiry implements Visitor {
     return false;
   }
 
-  /** Walks over so many places of the present partition, or to its end. */
+  /** Walks over up to `places` places of the current partition. */
   #walk(places: number): void {
     const partition = this.#partition!;
     for (let rest = places; rest > 0 && this.#place < WALK_END; rest -= PLACES_PER_LOOK) {
@@ -294,7 +301,7 @@ export class Expiry implements Visitor {
     else this.#timer = clock.after(PAUSE_MS, this.#step);
   }
 
-  /** The round is over. */
+  /** Ends the round. */
   #rest(now: number): void {
     const pauseMs = Math.max(this.#workMs * ROUND_PAUSE_SHARE, ROUND_PAUSE_MS_MIN);
     this.#restUntil = now + Math.min(pauseMs, ROUND_PAUSE_MS_MAX);

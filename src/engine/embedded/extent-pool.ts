@@ -1,17 +1,17 @@
 /**
  * The memory of cells, outside the JavaScript heap. Extents of 64 KiB, each owned by one partition
- * while in use, are cut from slabs of 32 MiB (slabs.ts). A cell of 256 KiB to 16 MiB has as many
- * extents in a row as it needs. Others that are too long for an extent have a buffer of their own,
- * exactly as large as needed. Tables of indexes have extents, too (index-tables.ts).
+ * while in use, are allocated from slabs of 32 MiB (slabs.ts). A cell of 256 KiB to 16 MiB has as
+ * many consecutive extents as it needs. Other cells that are too long for an extent have a buffer
+ * of their own, exactly as large as needed. Tables of indexes also use extents (index-tables.ts).
  *
  * An address is 32 bits: slab << 22 | offset in units of 8 bytes, so slabs reach almost 32 GiB; the
- * last 2^24 addresses stand for long cells by number. 0 is no address: extent 0 is never handed out.
+ * last 2^24 addresses represent long cells by number. 0 is no address: extent 0 is never allocated.
  * Addresses are signed, as in typed arrays of words.
  *
- * While freed memory is kept, it is not handed out again: the bytes that an answer names stay as
- * they are until its receiver returns, whatever the receiver does to the engine meanwhile. A pinned
- * cell stays as long as it is pinned. Memory is reused with its stale bytes: its new owner writes all
- * of it that is ever read.
+ * While freed memory is retained, it is not allocated again: the bytes that a result refers to
+ * remain unchanged until its receiver returns, whatever the receiver does to the engine meanwhile.
+ * A cell remains while it is pinned. Memory is reused with its stale bytes: its new owner writes
+ * every byte that is ever read.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
@@ -21,16 +21,25 @@ import type { MemoryMeter } from './memory-meter.ts';
 import { EXTENT_BYTES, EXTENTS_PER_SLAB, SLAB_BYTES, Slabs } from './slabs.ts';
 
 export const UNIT_BYTES = 8;
-/** Longer cells share no extent with others, so an extent's unused end stays small. */
+/**
+ * Length in bytes above which a cell shares no extent with others, so that the unused end of an
+ * extent is small.
+ */
 export const CELL_SHARED_BYTES_MAX = 16384;
 
-/** Longer cells are copied as bytes: the cost of a view is about that of 200 bytes in words. */
+/**
+ * Length in bytes above which cells are copied as bytes: a view costs about as much as 200 bytes in
+ * words.
+ */
 const COPY_WORDS_BYTES_MAX = 256;
 
 const EXTENT_BITS = 13;
 const SLAB_BITS = 22;
 const OFFSET_MASK = 2 ** SLAB_BITS - 1;
-/** Cells from this on have extents in a row: at most a fifth of their last is lost, rows are found. */
+/**
+ * Length in bytes from which a cell has consecutive extents: at most a fifth of them is unused, and
+ * free rows can still be found.
+ */
 const ROW_BYTES_MIN = EXTENT_BYTES * 4;
 const ROW_BYTES_MAX = SLAB_BYTES / 2;
 /** Upper eight bits of the addresses of long cells. */
@@ -46,24 +55,26 @@ export class ExtentPool {
   /** The words of each slab. */
   readonly #slabWords: readonly Int32Array<ArrayBuffer>[];
   readonly #slabBytes: readonly Buffer[];
-  /** Of each extent: bytes of cells that count, bytes written, owner's list. See CellLog. */
+  /**
+   * Per extent: bytes of live cells, bytes written, and the links of its owner's list. See CellLog.
+   */
   live = new Int32Array(64);
   used = new Int32Array(64);
   next = new Int32Array(64);
   previous = new Int32Array(64);
-  /** Of each long cell: views, pins, and the first of its extents, 0 for a buffer of its own. */
+  /** Per long cell: views, pins, and the first of its extents, 0 for a buffer of its own. */
   readonly #longWords: Int32Array<ArrayBuffer>[] = [];
   readonly #longBytes: Buffer[] = [];
   #longPins = new Int32Array(16);
   #longRows = new Int32Array(16);
-  /** 1: freed, but pinned or kept. */
+  /** 1: freed, but pinned or retained. */
   #longDead = new Uint8Array(16);
   readonly #longFree: number[] = [];
   #keepers = 0;
-  /** Freed, and kept: extents, and long cells as negative addresses. */
+  /** Freed and retained memory: extents, and long cells as negative numbers. */
   readonly #kept: number[] = [];
 
-  /** `stockBytes`: bytes asked of the system ahead of their use. */
+  /** `stockBytes`: bytes requested from the system ahead of their use. */
   constructor(meter: MemoryMeter, clock: Clock, stockBytes = 0) {
     this.meter = meter;
     this.#slabs = new Slabs(clock, SLABS_MAX, stockBytes);
@@ -72,7 +83,7 @@ export class ExtentPool {
     this.#slabBytes = this.#slabs.bytes;
   }
 
-  /** Slabs that exist, in use or not. */
+  /** Number of slabs, in use or not. */
   get slabCount(): number {
     return this.#slabs.count;
   }
@@ -84,12 +95,15 @@ export class ExtentPool {
     else this.meter.serve();
   }
 
-  /** Extents from this one on are to be emptied; Infinity for none. */
+  /** The extents from this one on are to be emptied; Infinity for none. */
   get evacuateFrom(): number {
     return this.#slabs.evacuateFrom;
   }
 
-  /** The words of the buffer that the address is in, and `at`: the first one's index. */
+  /**
+   * Returns the words of the buffer that contains the address; `at` returns the index of its first
+   * word.
+   */
   words(address: number): Int32Array {
     return address >>> 24 === LONG_TAG
       ? this.#longWords[address & LONG_MASK]!
@@ -100,19 +114,19 @@ export class ExtentPool {
     return address >>> 24 === LONG_TAG ? 0 : (address & OFFSET_MASK) << 1;
   }
 
-  /** The same memory as bytes. */
+  /** Returns the bytes of the buffer that contains the address. */
   bytes(address: number): Buffer {
     return address >>> 24 === LONG_TAG
       ? this.#longBytes[address & LONG_MASK]!
       : this.#slabBytes[address >>> SLAB_BITS]!;
   }
 
-  /** The extent that the address is in, or 0 for a long cell. */
+  /** Returns the extent that contains the address, or 0 for a long cell. */
   extent(address: number): number {
     return address >>> 24 === LONG_TAG ? 0 : address >>> EXTENT_BITS;
   }
 
-  /** Address of the byte `offset` (a multiple of 8) of an extent. */
+  /** Returns the address of the byte at `offset` (a multiple of 8) of an extent. */
   address(extent: number, offset: number): number {
     return (extent << EXTENT_BITS) | (offset / UNIT_BYTES) | 0;
   }
@@ -131,13 +145,16 @@ export class ExtentPool {
     for (let index = 0; index < count; index++) target[targetAt + index] = words[at + index]!;
   }
 
-  /** Whether the bytes there may be overwritten: no answer names them and they are not pinned. */
+  /**
+   * Whether the bytes at the address may be overwritten: no result refers to them and they are not
+   * pinned.
+   */
   writable(address: number): boolean {
     if (this.#keepers > 0) return false;
     return address >>> 24 !== LONG_TAG || this.#longPins[address & LONG_MASK] === 0;
   }
 
-  /** A free extent, or 0 when there is no memory. `spare`: also from the memory kept back. */
+  /** Allocates an extent; 0 if there is no memory. `spare`: may also use the reserved memory. */
   takeExtent(spare: boolean): number {
     const room = spare ? this.meter.takeSpare(EXTENT_BYTES) : this.meter.take(EXTENT_BYTES);
     if (!room) return 0;
@@ -161,7 +178,7 @@ export class ExtentPool {
     else this.#slabs.free(extent);
   }
 
-  /** The address of `length` bytes (a multiple of 8) that no other cell shares, or 0. */
+  /** Returns the address of `length` bytes (a multiple of 8) that no other cell shares, or 0. */
   takeLong(length: number): number {
     const reused = this.#longFree.length > 0;
     if (!reused && this.#longWords.length > LONG_MASK) return 0;
@@ -193,7 +210,9 @@ export class ExtentPool {
     this.#reuseLong(number);
   }
 
-  /** Keeps a long cell's buffer in place, and accounted for, until as many calls of unpin. */
+  /**
+   * Keeps a long cell's buffer in place, and accounted for, until unpin has been called as often.
+   */
   pin(address: number): void {
     this.#longPins[address & LONG_MASK]!++;
   }
@@ -205,7 +224,7 @@ export class ExtentPool {
     this.#reuseLong(number);
   }
 
-  /** Until as many calls of reuseFreed, freed memory is not reused. */
+  /** Retains freed memory until reuseFreed has been called as often. */
   keepFreed(): void {
     this.#keepers++;
   }
@@ -216,20 +235,20 @@ export class ExtentPool {
     if (this.#keepers === 0 && this.#kept.length > 0) this.#reuseKept();
   }
 
-  /** Gives back a buffer that is no longer used, and that is not accounted for here. */
+  /** Frees a buffer that is no longer used and is not accounted for in the pool. */
   drop(buffer: ArrayBuffer): void {
     this.#slabs.drop(buffer);
   }
 
-  /** Nothing is given back any more. */
+  /** Stops the release of memory to the system. */
   close(): void {
     this.#slabs.close();
   }
 
   /**
-   * Asserts that the extents in use are those given, of logs and tables, those of long cells, and those that
-   * are freed and kept; and that the long cells are those with the addresses given. Returns their bytes,
-   * also of those that are only pinned. O(extents).
+   * Asserts that the extents in use are exactly the given ones (of logs and tables), those of long
+   * cells, and those that are freed and retained; and that the long cells are those with the given
+   * addresses. Returns the bytes of long cells, including those that are only pinned. O(extents).
    */
   invariants(extents: Set<number>, long: ReadonlySet<number>): number {
     let bytes = 0;

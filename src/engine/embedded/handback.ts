@@ -1,12 +1,12 @@
 /**
- * Gives memory back to the system explicitly. V8 frees a dropped buffer only when it collects garbage,
- * which an idle process does not do for minutes. A transferred buffer leaves its owner at once; through
- * a message port that is closed it arrives nowhere, so it is freed during the call. That takes 0.1 ms a
- * MiB, nearly all of it in the system, and no collection.
+ * Releases memory to the system explicitly. V8 frees a dropped buffer only when it collects
+ * garbage, which an idle process does not do for minutes. A transferred buffer leaves its owner at
+ * once; sent through a closed message port it has no recipient, so it is freed during the call.
+ * That takes 0.1 ms per MiB, nearly all of it in the system, and no collection.
  *
- * From the first buffer so freed on, every access to any typed array of the process checks whether its
- * buffer is detached, which slows reads down (bench: detached-buffer). So buffers that
- * come and go as a store grows are not freed this way.
+ * Once a buffer has been freed this way, every access to any typed array of the process checks
+ * whether its buffer is detached, which slows reads down (bench: detached-buffer). So buffers that
+ * are allocated and freed while a store grows are not freed this way.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 

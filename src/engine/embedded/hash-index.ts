@@ -1,25 +1,28 @@
 /**
- * Where the cells of a partition are: an open-addressing table of (hash, address) pairs in one typed
- * array, for all maps of the partition together. It knows nothing of cells: of several entries with
- * one hash, the caller chooses.
+ * The index of a partition's cells: an open-addressing table of (hash, address) pairs in one typed
+ * array, for all maps of the partition. It does not read cells: among several entries with one
+ * hash, the caller chooses.
  *
- * Linear probing from the hash's upper bits. So a longer or shorter table has all entries in the same
- * order and is filled in one pass from front to back; a removal moves later entries of its run back
- * instead of leaving a mark. Growing reads no cell: the longest step on the way to 184,502 entries, a
- * partition's share of 50,000,000, takes 2 to 7 ms (bench: cell-store).
+ * The table uses linear probing from the upper bits of the hash. So a larger or smaller table has
+ * all entries in the same order and is filled in one pass from front to back; a removal moves later
+ * entries of its run back instead of leaving a mark. Growing reads no cell: the longest step while
+ * growing to 184,502 entries, a partition's share of 50,000,000, takes 2 to 7 ms (bench:
+ * cell-store).
  *
- * A walk over all entries goes by ranges of hashes (`Walk`): an entry that stays throughout is met
- * exactly once, however the table is changed and resized between its steps.
+ * A walk over all entries (`walk`) proceeds by ranges of hashes: an entry that exists throughout is
+ * visited exactly once, however the table is changed and resized between the steps.
  */
 import assert from 'node:assert/strict';
 
 const BITS_MIN = 4;
 const BITS_MAX = 28;
 const PAIR_BYTES = 8;
-/** Where a walk over all entries ends; hashes are below. */
+/** End of a walk over all entries; all hashes are below it. */
 export const WALK_END = 2 ** 32;
 
-/** Called by a walk for each entry: true to remove it. Must not change the table otherwise. */
+/**
+ * Called by a walk for each entry: returns true to remove it. Must not change the table otherwise.
+ */
 export interface Visitor {
   visit(address: number): boolean;
 }
@@ -37,12 +40,12 @@ export class HashIndex {
     return PAIR_BYTES << bits;
   }
 
-  /** Bytes of the table. */
+  /** Size of the table, in bytes. */
   get bytes(): number {
     return HashIndex.bytes(this.#bits);
   }
 
-  /** The table's size as a power of two. */
+  /** Size of the table, as a power of two. */
   get bits(): number {
     return this.#bits;
   }
@@ -53,7 +56,10 @@ export class HashIndex {
     return full ? this.#bits + 1 : this.#bits;
   }
 
-  /** The size that fits the rest after removals: less than a fifth full shrinks. */
+  /**
+   * The size that fits the entries left after removals: a table that is less than a fifth full
+   * shrinks.
+   */
   get bitsToShrink(): number {
     let bits = this.#bits;
     while (bits > BITS_MIN && this.count * 5 < 1 << bits) bits--;
@@ -67,22 +73,22 @@ export class HashIndex {
     return bits;
   }
 
-  /** The memory of the table, which is another one after it has grown or was moved. */
+  /** The memory of the table; a different array after the table has been resized or moved. */
   get words(): Int32Array {
     return this.#table;
   }
 
-  /** The first place of an entry with that hash, or -1. Places are valid until a change. */
+  /** Returns the first place of an entry with this hash, or -1. Places are valid until a change. */
   first(hash: number): number {
     return this.#search(hash >>> this.#shift, hash);
   }
 
-  /** The next place after `place` of an entry with that hash, or -1. */
+  /** Returns the next place after `place` of an entry with this hash, or -1. */
   after(place: number, hash: number): number {
     return this.#search((place + 1) & this.#mask, hash);
   }
 
-  /** The place of an entry that exists. */
+  /** Returns the place of an entry, which must exist. */
   find(hash: number, address: number): number {
     let place = this.first(hash);
     while (place >= 0 && this.address(place) !== address) place = this.after(place, hash);
@@ -98,7 +104,7 @@ export class HashIndex {
     this.#table[2 * place + 1] = address;
   }
 
-  /** Adds an entry; there is room for it (see bitsToInsert). */
+  /** Adds an entry; there must be room for it (see bitsToInsert). */
   insert(hash: number, address: number): void {
     if (this.count >= this.#mask) assert.fail('room for an entry');
     put(this.#table, this.#bits, hash, address);
@@ -111,7 +117,7 @@ export class HashIndex {
     const shift = this.#shift;
     let hole = place;
     for (let at = (hole + 1) & mask; table[2 * at + 1] !== 0; at = (at + 1) & mask) {
-      // An entry may move back as long as that is not before its own first place.
+      // An entry may move back, but not before its own first place.
       const home = table[2 * at]! >>> shift;
       if (((at - home) & mask) < ((at - hole) & mask)) continue;
       table[2 * hole] = table[2 * at]!;
@@ -123,8 +129,8 @@ export class HashIndex {
   }
 
   /**
-   * Moves all entries into another table, whose size fits them and whose words are 0. Returns the old
-   * one.
+   * Moves all entries into another table, whose size fits them and whose words are 0. Returns the
+   * old table.
    */
   resize(bits: number, table = new Int32Array(2 << bits)): Int32Array<ArrayBuffer> {
     if (bits > BITS_MAX) throw new RangeError(`Cannot make an index of 2^${bits} places`);
@@ -141,8 +147,8 @@ export class HashIndex {
   }
 
   /**
-   * Shows the visitor the entries whose hash, unsigned, is at least `from`: about `places` of the table
-   * at a time. Returns where to continue; WALK_END when all have been shown.
+   * Passes the entries whose unsigned hash is at least `from` to the visitor: about `places` of the
+   * table per call. Returns where to continue; WALK_END after the last entry.
    */
   walk(from: number, places: number, visitor: Visitor): number {
     const shift = this.#shift;
@@ -151,14 +157,14 @@ export class HashIndex {
     const start = Math.floor(from / width);
     const end = Math.min((start + places) * width, WALK_END);
     const last = Math.floor((end - 1) / width);
-    // Entries of these hashes may stand after their places, up to the end of the run.
+    // Entries with these hashes may be stored after their places, up to the end of the run.
     for (let at = start; ; at++) {
       const place = at & mask;
       for (;;) {
         const address = this.#table[2 * place + 1]!;
         const hash = this.#table[2 * place]! >>> 0;
         if (address === 0 || hash < from || hash >= end) break;
-        // An entry at the front that belongs to the table's end is met past the end, and only there.
+        // An entry at the front that belongs to the table's end is visited only past the end.
         if (hash >>> shift > place !== at > mask || !visitor.visit(address)) break;
         this.remove(place);
       }
@@ -166,7 +172,9 @@ export class HashIndex {
     }
   }
 
-  /** Asserts that each entry is found by its hash. Calls `each` with both. O(places). */
+  /**
+   * Asserts that each entry is found by its hash. Calls `each` with hash and address. O(places).
+   */
   invariants(each: (hash: number, address: number) => void): void {
     let count = 0;
     for (let place = 0; place <= this.#mask; place++) {

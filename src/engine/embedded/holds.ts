@@ -1,26 +1,30 @@
 /**
- * Open holds: items that were taken and are neither gone nor back. Also the items that have returned.
+ * Open holds: items that were taken and are neither gone nor returned. Also the items that have
+ * returned.
  *
- * The life of an item, on every engine. A hold is open in the two states in the middle:
+ * An item has this life cycle on every engine. A hold is open in the two middle states:
  *
  *     waiting --take--> held --removal--> leaving --acknowledge--> gone
  *        ^               |                   |
  *        +----return-----+-------return------+
  *
- *     waiting  in its queue, counted and shown. A take moves it on.
- *     held     out of its queue, for one take. Its removal is not made: whatever ends, it is there
- *              again. The engine moves it on when the removal is made, and back when it cannot be.
- *     leaving  removed, and recorded so, as the take's answer names it. The end of the process loses
- *              it. `acknowledge` moves it: on when it was delivered, back when it was not.
- *     gone     for good. Without a hold an item is gone as soon as it is removed.
+ *     waiting  In its queue, counted and visible. A take makes it held.
+ *     held     Out of its queue, for one take. Its removal is not made: if the process ends, the
+ *              item is back in its queue. The engine moves it on when the removal is made, and
+ *              back if the removal cannot be made.
+ *     leaving  Removed, and recorded as removed; the take's result refers to it. The end of the
+ *              process loses it. `acknowledge` moves it: on if it was delivered, back if not.
+ *     gone     Removed for good. Without a hold an item is gone as soon as it is removed.
  *
- * The embedded engine passes `held` within one call, so every item that is held here is leaving. An
- * engine whose removal takes its time, as on a distributed store, stays in `held` between its two
- * steps, and returns the item of a take that is cancelled meanwhile. A lease will answer its take in
- * `held`: its `acknowledge` makes the removal, or is LOST where the lease had ended before.
+ * The embedded engine passes through `held` within one call, so every item in this table is
+ * leaving. An engine whose removal takes time, as on a distributed store, remains in `held` between
+ * its two steps, and returns the item of a take that is cancelled meanwhile. With leases, a take
+ * will have its result in `held`: its `acknowledge` makes the removal, or is LOST if the lease had
+ * ended before.
  *
- * A returned item is one of the queue's first again, at its old place: each queue has a list of them,
- * by sequence. As items mostly return in the order taken, a search begins at the list's end.
+ * A returned item is again one of the first in its queue, at its old place: each queue has a list
+ * of returned items, ordered by sequence. As items mostly return in the order taken, a search
+ * begins at the end of the list.
  */
 import assert from 'node:assert/strict';
 import { grown } from '../../base/grown.ts';
@@ -30,11 +34,11 @@ import type { PagedIntegers } from './paged-array.ts';
 
 export class Holds {
   readonly #table = new TicketTable();
-  /** By place: the item, and if it has returned the next returned item, or 0. */
+  /** By place: the item, and for a returned item the place of the next one, or 0. */
   #queues = new Int32Array(this.#table.capacity);
   #sequences = new Float64Array(this.#table.capacity);
   #next = new Int32Array(this.#table.capacity);
-  /** By queue: the items held. */
+  /** By queue: the held items. */
   readonly #held = new Map<number, Set<number>>();
   /** By queue: the number of returned items, and their list. */
   readonly #returned: PagedIntegers;
@@ -48,7 +52,7 @@ export class Holds {
     this.#lasts = queues.integers();
   }
 
-  /** Open holds of all queues. */
+  /** Number of open holds of all queues. */
   get count(): number {
     return this.#count;
   }
@@ -62,19 +66,19 @@ export class Holds {
     return this.#count > 0 && this.#held.get(queue)?.has(sequence) === true;
   }
 
-  /** Items of the queue that have returned. */
+  /** Returns the number of returned items of the queue. */
   returned(queue: number): number {
     return this.#returned.get(queue);
   }
 
-  /** Sequence of the returned item after `skip` others. */
+  /** Returns the sequence of the returned item after `skip` others. */
   returnedAt(queue: number, skip: number): number {
     let place = this.#firsts.get(queue);
     for (let count = 0; count < skip; count++) place = this.#next[place]!;
     return this.#sequences[place]!;
   }
 
-  /** Holds an item; the hold is a ticket for the functions below. */
+  /** Holds an item. Returns the hold, a ticket for the functions below. */
   add(queue: number, sequence: number): number {
     const items = this.#held.get(queue) ?? new Set();
     this.#held.set(queue, items.add(sequence));
@@ -87,7 +91,7 @@ export class Holds {
     this.#insert(this.#take(queue, sequence), queue);
   }
 
-  /** Number of returned items before that one. */
+  /** Returns the number of returned items before this one. */
   returnedBefore(queue: number, sequence: number): number {
     let count = 0;
     let place = this.#firsts.get(queue);
@@ -112,7 +116,7 @@ export class Holds {
     return this.#sequences[place]!;
   }
 
-  /** The place of a hold, or 0 when it has ended. */
+  /** Returns the place of a hold, or 0 if it has ended. */
   place(hold: number): number {
     return this.#table.place(hold);
   }
@@ -143,7 +147,9 @@ export class Holds {
     this.addReturned(queue, sequence);
   }
 
-  /** Asserts that the counts are those of the holds, and that of the queues alone any are held. O(holds). */
+  /**
+   * Asserts that the counts match the holds, and that only these queues have held items. O(holds).
+   */
   invariants(queues: readonly number[]): void {
     this.#table.invariants();
     let count = 0;

@@ -1,7 +1,7 @@
 /**
- * Small numbers for things that come and go, and columns of data by such a number, in pages of 1,024
- * (paged-array.ts). The lowest free number is given first, so that pages become empty. The column pages
- * of an empty page of numbers are freed; one such page is kept.
+ * Small numbers as ids, and columns of data by id, in pages of 1,024 (paged-array.ts). The lowest
+ * free id is allocated first, so that pages become empty. The column pages of an empty page of ids
+ * are freed, except those of one spare page.
  */
 import assert from 'node:assert/strict';
 import { grown } from '../../base/grown.ts';
@@ -24,14 +24,14 @@ const NO_PAGE = -1;
 export class IdColumns {
   readonly #pool: ExtentPool;
   readonly #columns: Pick<Pages, 'dropPage' | 'bytes'>[] = [];
-  /** The given numbers, a bit each, and their count in each page. 0 is never given. */
+  /** The ids in use, one bit each, and their count in each page. 0 is never used. */
   #given = new Int32Array(WORDS_PER_PAGE);
   #counts = new Int32Array(4);
-  /** No page below this one has a free number. */
+  /** No page below this one has a free id. */
   #lowest = 0;
-  /** The empty page whose columns are kept. */
+  /** The empty page whose columns are retained. */
   #spare = NO_PAGE;
-  /** Number of given numbers. */
+  /** Number of ids in use. */
   count = 0;
 
   constructor(pool: ExtentPool) {
@@ -39,7 +39,7 @@ export class IdColumns {
     this.#given[0] = 1;
   }
 
-  /** A column of integers from -2^31 to 2^31-1. A value is not reset when its number is used again. */
+  /** Adds a column of integers from -2^31 to 2^31-1. A value is not reset when its id is reused. */
   integers(): PagedIntegers {
     return this.#add(pagedIntegers(this.#pool));
   }
@@ -61,7 +61,7 @@ export class IdColumns {
     return column;
   }
 
-  /** Gives the lowest free number, 1 or more. */
+  /** Allocates the lowest free id, 1 or more. */
   take(): number {
     while (this.#counts[this.#lowest]! >= capacity(this.#lowest)) this.#lowest++;
     const page = this.#lowest;
@@ -78,12 +78,12 @@ export class IdColumns {
     return word * 32 + 31 - Math.clz32(bit);
   }
 
-  /** Whether the number, 1 or more, is given. */
+  /** Whether the id, 1 or more, is in use. */
   isGiven(id: number): boolean {
     return (this.#given[id >>> 5]! & (1 << (id & 31))) !== 0;
   }
 
-  /** The given numbers, in order. O(all numbers). */
+  /** Yields the ids in use, in order. O(all ids). */
   *given(): Generator<number> {
     for (let word = 0; word < this.#given.length; word++) {
       for (let bits = this.#given[word]!; bits !== 0; bits &= bits - 1) {
@@ -93,12 +93,12 @@ export class IdColumns {
     }
   }
 
-  /** Bytes of all columns. */
+  /** Size of all columns, in bytes. */
   get columnBytes(): number {
     return this.#columns.reduce((sum, column) => sum + column.bytes, 0);
   }
 
-  /** Asserts that the counts are those of the bits. O(all numbers). */
+  /** Asserts that the counts match the bits. O(all ids). */
   invariants(): void {
     const counts = new Int32Array(this.#counts.length);
     let count = 0;
@@ -114,7 +114,7 @@ export class IdColumns {
     if (this.#spare !== NO_PAGE) assert.equal(counts[this.#spare], 0, 'the spare page');
   }
 
-  /** The number may be used again. */
+  /** Frees the id, which may then be reused. */
   free(id: number): void {
     const page = id >>> PAGE_BITS;
     if (!this.isGiven(id)) assert.fail('an id is freed once');
@@ -130,7 +130,7 @@ export class IdColumns {
   }
 }
 
-/** The count of numbers of a page that can be given. */
+/** Returns the number of usable ids of a page. */
 function capacity(page: number): number {
   return page === 0 ? PAGE_LENGTH - 1 : PAGE_LENGTH;
 }

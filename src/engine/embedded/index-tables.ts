@@ -1,12 +1,12 @@
 /**
- * The memory of index tables. A growing store frees one table after another, as much in all as its last
- * tables have, so tables lie among the cells. A table of 64 KiB to 16 MiB has extents in a row;
- * smaller ones, from a page of 4 KiB on, share extents. Freed memory is reused at once; while a store
- * only grows, nothing is handed back and no buffer is detached (handback.ts). Tables below a page, and
- * above 16 MiB, have buffers of their own.
+ * The memory of index tables. A growing store frees one table after another, in total as much as
+ * its last tables occupy, so tables are stored among the cells. A table of 64 KiB to 16 MiB has
+ * consecutive extents; smaller ones, from a page of 4 KiB on, share extents. Freed memory is reused
+ * at once; while a store only grows, no memory is released to the system and no buffer is detached
+ * (handback.ts). Tables smaller than a page or larger than 16 MiB have buffers of their own.
  *
- * Places are pages: extent << 4 | page of the extent; 0 stands for a buffer of its own. Tables in a
- * slab that is to be emptied are moved by their partition.
+ * Places are page numbers: extent << 4 | page of the extent; 0 represents a buffer of its own.
+ * Tables in a slab that is to be emptied are moved by their partition.
  */
 import assert from 'node:assert/strict';
 import { EXTENT_BYTES, SLAB_BYTES, type Slabs } from './slabs.ts';
@@ -18,7 +18,7 @@ const ROW_BYTES_MAX = SLAB_BYTES / 2;
 
 export class IndexTables {
   readonly #slabs: Slabs;
-  /** Extents that tables share and that have free pages, and those pages, a bit each. */
+  /** Extents shared by tables that have free pages, and those pages, one bit each. */
   readonly #shared: number[] = [];
   readonly #free: number[] = [];
 
@@ -26,7 +26,7 @@ export class IndexTables {
     this.#slabs = slabs;
   }
 
-  /** The place of a table of so many bytes, a power of two; 0 for a buffer of its own. */
+  /** Allocates a table of `bytes`, a power of two. Returns its place; 0 for a buffer of its own. */
   take(bytes: number): number {
     if (bytes < PAGE_BYTES || bytes > ROW_BYTES_MAX) return 0;
     if (bytes < EXTENT_BYTES) return this.#takePages(bytes / PAGE_BYTES);
@@ -34,7 +34,7 @@ export class IndexTables {
     return this.#slabs.takeRow(bytes / EXTENT_BYTES, evacuateFrom) * PAGES_PER_EXTENT;
   }
 
-  /** The words of a taken table, all 0. */
+  /** Returns the words of an allocated table, all 0. */
   words(place: number, bytes: number): Int32Array<ArrayBuffer> {
     if (place === 0) return new Int32Array(bytes / 4);
     const at = place * PAGE_BYTES;
@@ -42,12 +42,12 @@ export class IndexTables {
     return new Int32Array(buffer, at % SLAB_BYTES, bytes / 4).fill(0);
   }
 
-  /** Whether the table there is to be moved. */
+  /** Whether the table at the place is to be moved. */
   isEvacuated(place: number): boolean {
     return place >= this.#slabs.evacuateFrom * PAGES_PER_EXTENT;
   }
 
-  /** Frees the table there, which is no longer used. */
+  /** Frees the table at the place, which is no longer used. */
   free(place: number, table: Int32Array<ArrayBuffer>): void {
     const extent = Math.floor(place / PAGES_PER_EXTENT);
     const { byteLength } = table;
@@ -60,8 +60,8 @@ export class IndexTables {
   }
 
   /**
-   * Asserts that the tables given, all that are taken, lie apart, and that the rest of the extents they
-   * share is free. Adds their extents to `extents`.
+   * Asserts that the given tables, which are all allocated ones, do not overlap, and that the other
+   * pages of the extents they share are free. Adds their extents to `extents`.
    */
   invariants(
     tables: readonly { readonly place: number; readonly bytes: number }[],
@@ -93,7 +93,7 @@ export class IndexTables {
     for (const extent of this.#shared) assert.ok(pages.has(extent), 'a shared extent is used');
   }
 
-  /** The first of so many free pages, 1, 2, 4 or 8, at a multiple of that. */
+  /** Allocates 1, 2, 4 or 8 free pages, at a multiple of `count`. Returns the first. */
   #takePages(count: number): number {
     const { evacuateFrom } = this.#slabs;
     for (let at = 0; at < this.#shared.length; at++) {
@@ -132,7 +132,7 @@ export class IndexTables {
   }
 }
 
-/** A number of pages of an extent from one on, a bit each. */
+/** Returns the bits of `count` pages of an extent from `page` on. */
 function pagesOf(page: number, count: number): number {
   return (2 ** count - 1) << page;
 }

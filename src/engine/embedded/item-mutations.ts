@@ -1,6 +1,6 @@
 /**
- * The mutations of a queue's items that go and return, for the sinks. One object, reused for each;
- * without sinks only its sequence is set.
+ * The mutations that remove and return a queue's items, for the sinks. One object is reused for
+ * all; without sinks only its sequence is set.
  */
 import { FROM_CLIENT, Mutation, type Operation, REMOVE, RETURN } from '../mutation.ts';
 import { isAfter } from '../version.ts';
@@ -25,10 +25,10 @@ export class ItemMutations {
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #recorder: Recorder;
-  /** By queue. */
+  /** Partitions by queue. */
   readonly #partitions: PagedIntegers;
 
-  /** `partitions`: by queue. */
+  /** `partitions` has the partition of each queue. */
   constructor(shared: SharedComponents, partitions: PagedIntegers) {
     this.#store = shared.store;
     this.#names = shared.queueNames;
@@ -37,7 +37,7 @@ export class ItemMutations {
     this.#partitions = partitions;
   }
 
-  /** A caller's mutation: the partition's next, with a version of its own. */
+  /** Begins a caller's mutation: the partition's next, with a version of its own. */
   begin(operation: Operation, partition: number): void {
     const { versions } = this.#store;
     const { draft } = this;
@@ -49,7 +49,7 @@ export class ItemMutations {
     draft.version.set(versions.low, versions.high);
   }
 
-  /** A recorded mutation is made again. */
+  /** Begins to make a recorded mutation again. */
   repeat(mutation: Mutation): void {
     const { draft } = this;
     draft.operation = mutation.operation;
@@ -60,12 +60,12 @@ export class ItemMutations {
     if (mutation.path.length > 0) draft.path.copyFrom(mutation.path);
   }
 
-  /** The recorded mutation has been made again: a caller's mutations have no path. */
+  /** Ends the repetition of a recorded mutation: callers' mutations have no path. */
   endRepeat(): void {
     if (this.draft.path.length > 0) this.draft.path.clear();
   }
 
-  /** Whether the item may go; if so, recordRemoval has to follow at once. */
+  /** Whether the item may be removed; if so, recordRemoval must follow at once. */
   admitsRemoval(id: number, item: number): boolean {
     if (!this.#recorder.recordsQueues) {
       this.draft.sequence = this.#store.next(this.#partitions.get(id));
@@ -75,7 +75,7 @@ export class ItemMutations {
     return this.admitsAgain(id, item);
   }
 
-  /** The same for a removal that is made again. */
+  /** Whether the sinks consent to a removal that is made again. */
   admitsAgain(id: number, item: number): boolean {
     if (!this.#recorder.recordsQueues) return true;
     const { draft } = this;
@@ -86,7 +86,7 @@ export class ItemMutations {
     return this.#recorder.admitsOfQueue(draft);
   }
 
-  /** Records the removal that was consented to. Returns whether its answer has to wait. */
+  /** Records the removal that was consented to. Returns whether its result is delayed. */
   recordRemoval(id: number): boolean {
     const partition = this.#partitions.get(id);
     const { sequence } = this.draft;
@@ -96,7 +96,10 @@ export class ItemMutations {
     return this.#recorder.delays(partition, sequence);
   }
 
-  /** The item with that cell had returned already: it has the later version of the two. */
+  /**
+   * Repeats the return of an item that has already returned: it keeps the later of the two
+   * versions.
+   */
   repeatReturn(address: number): void {
     const { pool } = this.#store;
     const words = pool.words(address);
@@ -106,7 +109,7 @@ export class ItemMutations {
     writeVersion(words, at, low, high);
   }
 
-  /** Records the return of the item with that cell. False where a sink refuses. */
+  /** Records the return of the item with this cell. Returns false if a sink refuses. */
   recordReturn(id: number, item: number, address: number): boolean {
     const { pool } = this.#store;
     const words = pool.words(address);

@@ -1,6 +1,7 @@
 /**
- * Whether a replayed change of an entry is known, or ended by a known one: the entry is stored as another
- * change has left it, and compareChanges (../mutation.ts) chooses that one, or the two say the same.
+ * Determines whether a replayed change of an entry is already recorded, or was ended by a recorded
+ * one: the entry is stored as another change has left it, and compareChanges (../mutation.ts)
+ * selects that one, or the two are equal.
  */
 import { compareChanges, Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
@@ -12,7 +13,7 @@ export class KnownEntries {
   readonly #store: CellStore;
   readonly #contentTypes: NameTable;
   readonly #version = new Version();
-  /** The change that left the entry; its fields are set as compareChanges needs them. */
+  /** The change that left the entry; the fields that compareChanges needs are set. */
   readonly #stored = new Mutation();
 
   constructor(store: CellStore, contentTypes: NameTable) {
@@ -20,15 +21,15 @@ export class KnownEntries {
     this.#contentTypes = contentTypes;
   }
 
-  /** `address`: of the cell of the entry that the change is of. */
+  /** Whether the change need not be made. `address` is that of the cell of the change's entry. */
   isKnown(change: Mutation, address: number): boolean {
     const stored = this.#store.readVersion(address, this.#version);
     if (change.version.isAfter(stored)) return false;
-    // Nearly no two changes have one version: only for those the cell is read.
+    // Changes rarely have equal versions: only then the cell is read.
     return !change.version.is(stored) || compareChanges(change, this.#read(address)) <= 0;
   }
 
-  /** As compareChanges has the change and the entry of that cell. */
+  /** Compares the change and the entry of the cell by compareChanges. */
   compare(change: Mutation, address: number): number {
     this.#store.readVersion(address, this.#version);
     return compareChanges(change, this.#read(address));

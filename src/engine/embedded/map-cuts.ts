@@ -1,16 +1,17 @@
 /**
- * Clears that were merged although the map has later entries: those that are not later than the clear go in
- * steps (expiry.ts). By the map's id, until all are gone.
+ * Clears that were merged although the map has later entries. The entries that are not later than
+ * the clear are removed in steps (expiry.ts). A cut is recorded by the map's id until all of them
+ * are removed.
  */
 import { isAfter, Version } from '../version.ts';
 import { ownerAt, versionHighAt, versionLowAt } from './cell.ts';
 
 export class MapCuts {
   readonly #cuts = new Map<number, Version>();
-  /** Whether entries of any map may have to go. */
+  /** Whether any map may have entries to be removed. */
   isActive = false;
 
-  /** Everything in the map that is not later than the version is to go. */
+  /** Records that every entry of the map that is not later than the version is to be removed. */
   add(map: number, version: Version): void {
     const known = this.#cuts.get(map);
     if (known !== undefined && !version.isAfter(known)) return;
@@ -18,18 +19,18 @@ export class MapCuts {
     this.isActive = true;
   }
 
-  /** The map has ended, or its id is another map's. */
+  /** Ends the map's cut: the map has ended, or its id belongs to another map. */
   end(map: number): void {
     if (this.isActive && this.#cuts.delete(map)) this.isActive = this.#cuts.size > 0;
   }
 
-  /** Everything that was to go has gone. */
+  /** Ends all cuts: every entry that they cover has been removed. */
   endAll(): void {
     this.#cuts.clear();
     this.isActive = false;
   }
 
-  /** Whether the entry is to go. */
+  /** Whether the entry is to be removed. */
   has(words: Int32Array, at: number): boolean {
     if (!this.isActive) return false;
     const cut = this.#cuts.get(ownerAt(words, at));
@@ -37,7 +38,7 @@ export class MapCuts {
     return !isAfter(versionLowAt(words, at), versionHighAt(words, at), cut.low, cut.high);
   }
 
-  /** Sets `version` to that of the map's cut, which there is. */
+  /** Sets `version` to that of the map's cut, which must exist. */
   read(map: number, version: Version): void {
     version.copyFrom(this.#cuts.get(map)!);
   }

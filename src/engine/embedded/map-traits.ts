@@ -1,7 +1,7 @@
 /**
- * What is so of some maps only: that removals leave tombstones, that reads are counted, that not every sink
- * wants the mutations. By the map's id, asked once and remembered until `review`. As long as nothing can be
- * so of any map, `isActive` is false, and nothing here is asked.
+ * Properties that only some maps have: removals leave tombstones, reads are counted, not every sink
+ * wants the mutations. They are determined once, and cached by the map's id until `review`. As long
+ * as no map can have such a property, `isActive` is false, and nothing in this file is called.
  */
 import { Span } from '../../base/span.ts';
 import { CLEAR, Mutation } from '../mutation.ts';
@@ -17,10 +17,10 @@ const NEW = 1;
 export const KEEPS_TOMBSTONES = 2;
 export const KEEPS_STATISTICS = 4;
 const REVIEW_SHIFT = 3;
-/** Reviews are counted to this number, and then from 1 again. */
+/** Highest number of a review; the next one has the number 1 again. */
 const REVIEW_MAX = 2 ** 28;
 
-/** Names that are remembered as merged into, in all, in bytes; beyond, every map counts as one. */
+/** Limit for the names of merged maps, in bytes; beyond it, every map counts as merged. */
 const MERGED_BYTES_MAX = 1_048_576;
 const NAME_BYTES = 64;
 
@@ -32,20 +32,23 @@ export class MapTraits {
   readonly #recorder: Recorder;
   readonly #options: MergeOptions;
   readonly #names: NameTable;
-  /** By map: its traits, with the number of the review that they are of; the number of its sinks. */
+  /**
+   * By map: its traits, with the number of the review they are from; the number of its set of
+   * sinks.
+   */
   readonly #traits: PagedPairs;
   /** By map that keeps tombstones: no entry has a later version than this one. */
   readonly #latest: PagedVersions;
-  /** By map: merged clears have ended what is not later than this version; 0 for none. */
+  /** By map: merged clears have ended everything not later than this version; 0 for none. */
   readonly #ended: PagedVersions;
   #review = 1;
-  /** The sets of sinks that maps have, by number, and the numbers by the set's members. */
+  /** The sets of sinks of maps, by number, and the numbers by the set's members. */
   #sets: Sinks[] = [];
   readonly #setNumbers = new Map<string, number>();
-  /** Maps that changes were merged into; undefined for every map. */
+  /** Names of the maps that changes were merged into; undefined for every map. */
   #merged: Set<string> | undefined = new Set();
   #mergedBytes = 0;
-  /** The last of them. */
+  /** The last name added to `#merged`. */
   #lastMerged: Buffer | undefined;
   readonly #name = new Span();
 
@@ -61,7 +64,9 @@ export class MapTraits {
     this.review();
   }
 
-  /** The maps, and the sinks, are asked again. */
+  /**
+   * Discards the cached traits, so that the options and the sinks are called again for each map.
+   */
   review(): void {
     this.#review = (this.#review % REVIEW_MAX) + 1;
     this.#sets = [];
@@ -73,14 +78,14 @@ export class MapTraits {
     this.isActive ||= this.countsReads || keepsTombstones !== undefined;
   }
 
-  /** The id was given to a map that has no entries. */
+  /** Resets the traits of an id that was assigned to a map without entries. */
   opened(map: number): void {
     if (!this.isActive) return;
     this.#traits.set(map, NEW, 0);
     if (this.#ended.first(map) !== 0 || this.#ended.second(map) !== 0) this.#ended.set(map, 0, 0);
   }
 
-  /** KEEPS_TOMBSTONES and KEEPS_STATISTICS of the map. */
+  /** Returns KEEPS_TOMBSTONES and KEEPS_STATISTICS of the map, as bits. */
   of(map: number): number {
     const known = this.#traits.first(map);
     if (known >>> REVIEW_SHIFT === this.#review) return known;
@@ -91,39 +96,42 @@ export class MapTraits {
     return this.isActive && (this.of(map) & KEEPS_TOMBSTONES) !== 0;
   }
 
-  /** The sinks that want the map's mutations. */
+  /** Returns the sinks that want the map's mutations. */
   sinksOf(map: number): Sinks {
     if (!this.#recorder.isSelective) return this.#recorder.sinks;
     this.of(map);
     return this.#sets[this.#traits.second(map)]!;
   }
 
-  /** The same for a map that does not exist. */
+  /** Returns the sinks that want the mutations of a map that does not exist. */
   sinksOfName(name: Span): Sinks {
     return this.#recorder.isSelective ? this.#chosen(name) : this.#recorder.sinks;
   }
 
-  /** An entry of the map has been written with that version. */
+  /** Records that an entry of the map has been written with this version. */
   raise(map: number, version: Version): void {
     if (this.#latest.isBefore(map, version)) this.#latest.set(map, version.low, version.high);
   }
 
-  /** Sets `version` to one that no entry of the map is later than; the map keeps tombstones. */
+  /** Sets `version` to one that no entry of the map is later than; the map must keep tombstones. */
   latest(map: number, version: Version): void {
     this.#latest.get(map, version);
   }
 
-  /** A merged clear ends what is not later than the version, but not the life of the map. */
+  /**
+   * Records that a merged clear ends everything not later than the version, but not the life of the
+   * map.
+   */
   end(map: number, version: Version): void {
     if (this.#ended.isBefore(map, version)) this.#ended.set(map, version.low, version.high);
   }
 
-  /** Whether such a clear ends what has that version. */
+  /** Whether such a clear ends an entry of this version. */
   hasEnded(map: number, version: Version): boolean {
     return !this.#ended.isBefore(map, version);
   }
 
-  /** A change is merged into the map: from now on it keeps tombstones. */
+  /** Records that a change is merged into the map: from now on the map keeps tombstones. */
   merge(name: Span): void {
     const merged = this.#merged;
     if (merged === undefined) return;
@@ -138,14 +146,16 @@ export class MapTraits {
     this.review();
   }
 
-  /** Every map counts as one that changes were merged into. */
+  /** Makes every map count as one that changes were merged into. */
   mergeAll(): void {
     this.#merged = undefined;
     this.isActive = true;
     this.review();
   }
 
-  /** Gives the maps that changes were merged into: see StoredEngine.visitTombstones. */
+  /**
+   * Passes the maps that changes were merged into to the visitor: see StoredEngine.visitTombstones.
+   */
   visitMerged(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
     if (this.#merged === undefined) {
       visitor.onStored(givenMap(Buffer.alloc(0)));
@@ -196,7 +206,7 @@ function textOf(name: Span): string {
   return name.bytes.toString('latin1', name.start, name.end);
 }
 
-/** The message that says that changes were merged into the map: its tombstone ends nothing. */
+/** Returns the message for a map that changes were merged into: its tombstone ends nothing. */
 function givenMap(name: Buffer): Mutation {
   const given = new Mutation();
   given.operation = CLEAR;

@@ -1,9 +1,9 @@
 /**
- * The maps. All entries of a partition stand in one index, for all maps: the map is a number in the
- * cell (its id, which a clear ends) and a count of uses in the table of names. EntryChanges makes the
- * mutations.
+ * The maps. All entries of a partition are in one index, for all maps: the map is a number in the
+ * cell (its id, which a clear ends) and a count of uses in the table of names. EntryChanges makes
+ * the mutations.
  *
- * Replay makes the same mutations from messages, unless later ones are known.
+ * Replay makes the same mutations from messages, unless later ones are recorded.
  */
 import type { Span } from '../../base/span.ts';
 import {
@@ -38,7 +38,7 @@ export class Maps {
   readonly #recorder: Recorder;
   readonly #cuts: MapCuts;
   readonly #key: ReadKey;
-  /** The version that no caller asks for. */
+  /** Receives the version if the caller passes none. */
   readonly #unasked = new Version();
   /** A version that is only compared. */
   readonly #seen = new Version();
@@ -55,12 +55,12 @@ export class Maps {
     this.#key = new ReadKey(shared.store);
   }
 
-  /** The key, for one of the operations below: it is read, and its partition known. */
+  /** Loads the key for one of the operations below: its words and its partition. */
   key(span: Span): ReadKey {
     return this.#key.load(span);
   }
 
-  /** Address of the entry's cell, or 0. An entry whose time is over goes. */
+  /** Returns the address of the entry's cell, or 0. An expired entry is removed. */
   find(map: Span, key: ReadKey): number {
     const id = this.#names.find(map);
     const address = id === 0 ? 0 : this.changes.look(id, key);
@@ -70,7 +70,10 @@ export class Maps {
     return this.#expiry.read(partition, address) ? address : 0;
   }
 
-  /** The same for a merge: the entry is not read by it. */
+  /**
+   * Returns the address of the entry's cell, or 0, for a merge: this does not count as a read of
+   * the entry.
+   */
   findUnread(map: Span, key: ReadKey): number {
     const { pool } = this.#store;
     const id = this.#names.find(map);
@@ -81,8 +84,8 @@ export class Maps {
   }
 
   /**
-   * APPLIED, CONDITION_FAILED, MEMORY_FULL or REFUSED. `version` is set to the entry's: its new one, or after
-   * CONDITION_FAILED its own.
+   * Writes the entry. APPLIED, CONDITION_FAILED, MEMORY_FULL or REFUSED. `version` is set to that
+   * of the entry: the new one, or after CONDITION_FAILED the current one.
    */
   set(
     map: Span,
@@ -107,7 +110,10 @@ export class Maps {
     return outcome;
   }
 
-  /** APPLIED, also where there was no such entry; CONDITION_FAILED, with its `version`, or REFUSED. */
+  /**
+   * Deletes the entry. APPLIED, even if there was no such entry; CONDITION_FAILED, with the entry's
+   * `version`; or REFUSED.
+   */
   delete(
     map: Span,
     key: ReadKey,
@@ -126,12 +132,12 @@ export class Maps {
     return this.changes.remove(address, map, key);
   }
 
-  /** APPLIED, also where there was no such map, or REFUSED. */
+  /** Clears the map. APPLIED, even if there was no such map, or REFUSED. */
   clear(map: Span): Outcome {
     return this.clears.clear(map);
   }
 
-  /** The entry of that cell was found by a read. */
+  /** Counts a read of the entry of this cell. */
   countRead(address: number): void {
     const { pool, clock } = this.#store;
     const words = pool.words(address);
@@ -139,7 +145,7 @@ export class Maps {
     if ((flagsAt(words, at) & HAS_STATISTICS) !== 0) countReadAt(words, at, clock.wall());
   }
 
-  /** Entries of the map. */
+  /** Returns the number of entries of the map. */
   size(map: Span): number {
     const id = this.#names.find(map);
     if (id === 0) return 0;
@@ -147,7 +153,7 @@ export class Maps {
     return this.#names.address(id) === 0 ? 0 : this.#names.uses(id);
   }
 
-  /** Whether the entry is stored in that very version, and no merged clear has ended it. */
+  /** Whether the entry is stored with exactly this version, and no merged clear has ended it. */
   isStored({ name, key, version }: Mutation): boolean {
     const store = this.#store;
     const id = this.#names.find(name);
@@ -156,7 +162,9 @@ export class Maps {
     return !this.#cuts.has(store.pool.words(address), store.pool.at(address));
   }
 
-  /** Makes a recorded SET, DELETE or EXPIRE of that key again, in the map with that id; 0 for no map. */
+  /**
+   * Makes a recorded SET, DELETE or EXPIRE of the key again, in the map with this id; 0 for no map.
+   */
   restore(mutation: Mutation, id: number, key: ReadKey): Outcome {
     const { name, value, contentType } = mutation;
     const { changes } = this;
@@ -183,7 +191,7 @@ export class Maps {
     return outcome;
   }
 
-  /** Makes a recorded CLEAR again, of the map with that id, if it exists. */
+  /** Makes a recorded CLEAR again, of the map with this id, if it exists. */
   restoreClear(mutation: Mutation, id: number): Outcome {
     return this.clears.restore(mutation, id);
   }
@@ -194,7 +202,10 @@ export class Maps {
     return this.changes.removeNothing(this.#names.find(map), map, key);
   }
 
-  /** Whether the entry of that cell, 0 for none, meets the condition; `version` is set to its own. */
+  /**
+   * Whether the entry of the cell (0 for none) meets the condition; `version` is set to the
+   * entry's.
+   */
   #isMet(condition: Version, address: number, version: Version): boolean {
     return this.#store.readVersion(address, version).is(condition);
   }

@@ -1,14 +1,18 @@
 /**
- * Counts the bytes that the engine has handed out, and refuses more at the limit. Writes of clients
- * stop short of it: some memory is kept back for moving cells together, so that space can still be
- * won when everything else is full, and a margin for the next start. The same cells, written again in
- * another order, fill extents and indexes otherwise and may take more of them.
+ * Counts the bytes that the engine has allocated, and refuses more at the limit. Clients' writes
+ * are refused below it: some memory is reserved for packing cells, so that space can still be
+ * reclaimed when everything else is full, and a margin is reserved for the next start. The same
+ * cells, written again in another order, fill extents and indexes differently and may need more of
+ * them.
  *
  * While an engine is filled (refill.ts), all of the limit may be used, and Refill may exceed it.
  */
 import assert from 'node:assert/strict';
 
-/** Share of the limit for the next start. Rounds at random needed a quarter of that (soak: memory). */
+/**
+ * Share of the limit reserved for the next start. Random rounds needed a quarter of it (soak:
+ * memory).
+ */
 const MARGIN_SHARE = 1 / 64;
 const MARGIN_BYTES_MAX = 67_108_864;
 
@@ -17,19 +21,19 @@ const ALLOWED = 1;
 const USED = 2;
 
 export class MemoryMeter {
-  /** May be Infinity. */
+  /** The limit, in bytes; may be Infinity. */
   readonly bytesMax: number;
   readonly #spareBytes: number;
   readonly #writeLimit: number;
   #bytes = 0;
   #limit: number;
-  /** The limit for takeSpare. */
+  /** The limit for takeSpare, in bytes. */
   #spareLimit: number;
   #overdraft = NONE;
   /** Whether an engine is being filled. */
   isFilling = false;
 
-  /** Of `bytesMax`, `spareBytes` are for takeSpare alone, and `marginBytes` for the next start. */
+  /** Of `bytesMax`, `spareBytes` are only for takeSpare, and `marginBytes` for the next start. */
   constructor(bytesMax: number, spareBytes: number, marginBytes = 0) {
     this.bytesMax = bytesMax;
     this.#spareBytes = spareBytes;
@@ -38,29 +42,32 @@ export class MemoryMeter {
     this.#spareLimit = bytesMax - marginBytes;
   }
 
-  /** The margin that a member keeps. */
+  /** Returns the margin for a limit, in bytes. */
   static marginBytes(bytesMax: number): number {
     return Math.min(bytesMax * MARGIN_SHARE, MARGIN_BYTES_MAX);
   }
 
-  /** Bytes handed out. */
+  /** Number of allocated bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether more is handed out than writes of clients may take. */
+  /** Whether more is allocated than clients' writes may allocate. */
   get isOver(): boolean {
     return this.#bytes > this.#writeLimit;
   }
 
-  /** False, and nothing is taken, where they would exceed the limit. */
+  /** Allocates the bytes. Returns false, and allocates nothing, if they would exceed the limit. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#limit) return false;
     this.#bytes += bytes;
     return true;
   }
 
-  /** Also takes the memory kept back. Where small things have used that up, once beyond the limit. */
+  /**
+   * Allocates the bytes, also from the reserved memory. If small allocations have used that up, it
+   * may exceed the limit once.
+   */
   takeSpare(bytes: number): boolean {
     if (this.#bytes + bytes > this.#spareLimit) {
       if (this.#overdraft !== ALLOWED) return false;
@@ -70,7 +77,7 @@ export class MemoryMeter {
     return true;
   }
 
-  /** Takes them in any case, for small things that are always needed. */
+  /** Allocates the bytes in any case, for small things that are always needed. */
   charge(bytes: number): void {
     this.#bytes += bytes;
     if (this.#overdraft === NONE && this.#bytes > this.#writeLimit) this.#overdraft = ALLOWED;
@@ -82,19 +89,22 @@ export class MemoryMeter {
     if (this.#overdraft === USED && bytes >= this.#spareBytes) this.#overdraft = ALLOWED;
   }
 
-  /** Until a call with 0, so many bytes beyond the limit may be taken. */
+  /** Allows allocations of up to `bytes` beyond the limit, until a call with 0. */
   lend(bytes: number): void {
     this.#limit = bytes === 0 ? this.#writeLimit : this.#spareLimit + bytes;
   }
 
-  /** From now on all of `bytesMax` may be taken, and in any case `more` than is taken now. */
+  /**
+   * Allows allocations of all of `bytesMax`, and in any case of `more` bytes than are allocated
+   * now.
+   */
   fill(more = 0): void {
     this.isFilling = true;
     this.#limit = Math.max(this.bytesMax, this.#bytes + more);
     this.#spareLimit = Number.POSITIVE_INFINITY;
   }
 
-  /** The filling is over. Even where the limit is exceeded, cells can still be moved together. */
+  /** Ends the filling. Even if the limit is exceeded, cells can still be packed. */
   serve(): void {
     this.isFilling = false;
     this.#limit = this.#writeLimit;

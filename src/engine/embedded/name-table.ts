@@ -1,8 +1,8 @@
 /**
  * Names as small numbers: one table each for maps, queues and content types. A name is a cell like
- * any other, in the partition of its own hash, so names cost no objects, grow with the rest, and are
- * moved by the cleaner. The table has for each id the address of the cell and the count of its uses;
- * ids of names that are gone are used again.
+ * any other, in the partition of its own hash, so names use no objects, grow with the other data,
+ * and are moved by the cleaner. For each id the table has the address of the cell and the number of
+ * its uses; ids of removed names are reused.
  *
  * Most requests have the same name as the request before them, so the last name is compared first.
  */
@@ -36,18 +36,18 @@ export class NameTable {
   readonly #store: CellStore;
   /** Owner of this table's cells. */
   readonly owner: number;
-  /** Address of each id's cell; 0 for an id that is free or retired. */
+  /** Address of each id's cell; 0 for a free or retired id. */
   readonly #addresses: PagedIntegers;
   readonly #uses: PagedIntegers;
   /** The ids, from 1, with columns of other data by id. */
   readonly ids: IdColumns;
-  /** The present name, and the last one found with its id (0: none). */
+  /** The name of the current call, and the last name that was found, with its id (0: none). */
   #asked = new KeyWords();
   #last = new KeyWords();
   #lastId = 0;
   readonly #onOpened: (id: number) => void;
 
-  /** `onOpened` is told each id that is given. */
+  /** `onOpened` is called with each new id. */
   constructor(store: CellStore, owner: number, onOpened: (id: number) => void = () => {}) {
     this.#store = store;
     this.owner = owner;
@@ -57,12 +57,12 @@ export class NameTable {
     this.#uses = this.ids.integers();
   }
 
-  /** Ids in use, retired ones included. */
+  /** Number of ids in use, including retired ones. */
   get count(): number {
     return this.ids.count;
   }
 
-  /** The name's id, or 0. */
+  /** Returns the name's id, or 0. */
   find(name: Span): number {
     if (this.#lastId !== 0 && this.#last.is(name)) return this.#lastId;
     const asked = this.#asked.load(name);
@@ -76,13 +76,13 @@ export class NameTable {
     return id;
   }
 
-  /** Number of the partition of that name, known or not. */
+  /** Returns the partition number of the name, which need not have an id. */
   partitionOf(name: Span): number {
     return this.#store.partitionOf(this.#asked.load(name));
   }
 
   /**
-   * The name's id, a new one without uses if need be; 0 when there is no memory, also not with
+   * Returns the name's id, a new one without uses if necessary; 0 if there is no memory, even with
    * `lentBytes` beyond the limit.
    */
   open(name: Span, lentBytes = 0): number {
@@ -113,7 +113,7 @@ export class NameTable {
     return id;
   }
 
-  /** Memory of its own for a name, as an extent would be too much to lend. */
+  /** Allocates a name's cell apart from the extents: lending a whole extent would be too much. */
   #borrow(partition: Partition, length: number, lentBytes: number): number {
     const { meter, pool } = this.#store;
     meter.lend(lentBytes);
@@ -122,7 +122,7 @@ export class NameTable {
     return address;
   }
 
-  /** Uses of the name. */
+  /** Returns the number of uses of the name. */
   uses(id: number): number {
     return this.#uses.get(id);
   }
@@ -131,7 +131,7 @@ export class NameTable {
     this.#uses.set(id, this.#uses.get(id) + 1);
   }
 
-  /** Ends a use; the name goes with the last one. */
+  /** Ends a use; the name is removed with the last one. */
   release(id: number): void {
     const uses = this.#uses.get(id);
     if (uses === 0) assert.fail('a use ends once');
@@ -139,14 +139,14 @@ export class NameTable {
     if (uses === 1) this.dropUnused(id);
   }
 
-  /** Forgets a name without uses. */
+  /** Removes a name without uses. */
   dropUnused(id: number): void {
     if (this.#uses.get(id) > 0) return;
     this.retire(id);
     this.recycle(id);
   }
 
-  /** Forgets the name, whatever its uses, but keeps the id until it is recycled. */
+  /** Removes the name, whatever its uses, but keeps the id until it is recycled. */
   retire(id: number): void {
     const store = this.#store;
     const address = this.#addresses.get(id);
@@ -160,13 +160,13 @@ export class NameTable {
     if (id === this.#lastId) this.#lastId = 0;
   }
 
-  /** The id may be used again. */
+  /** Frees the id, which may then be reused. */
   recycle(id: number): void {
     if (this.#addresses.get(id) !== 0) assert.fail('an id is recycled without its name');
     this.ids.free(id);
   }
 
-  /** Address of the name's cell; 0 for a name that has been retired. */
+  /** Returns the address of the name's cell; 0 for a retired name. */
   address(id: number): number {
     return this.#addresses.get(id);
   }
@@ -182,14 +182,14 @@ export class NameTable {
     span.words = words;
   }
 
-  /** The cell has been moved. */
+  /** Updates the address of a name's cell that has been moved. */
   moved(id: number, address: number): void {
     this.#addresses.set(id, address);
   }
 
   /**
-   * Asserts that each id but the retired ones has the cell of its name, that this is found, and that it is
-   * used as often as counted. O(ids).
+   * Asserts that each id except the retired ones has the cell of its name, that the cell is found,
+   * and that the count of uses is correct. O(ids).
    */
   invariants(retired: ReadonlySet<number>, usesOf: (id: number) => number): void {
     const { pool } = this.#store;

@@ -1,6 +1,7 @@
 /**
- * Numbers by id in pages of 1,024, outside the heap. It grows a page at a time, without a copy, so ten
- * million queues are added as fast as ten. A number that was never set is 0.
+ * Numbers by id in pages of 1,024, outside the heap. The array grows by a page at a time, without a
+ * copy, so the cost of adding a queue does not depend on their number. A number that was never set
+ * is 0.
  */
 import { isAfter, type Version } from '../version.ts';
 import type { ExtentPool } from './extent-pool.ts';
@@ -21,12 +22,12 @@ export class Pages<Kind extends Page = Page> {
     this.#make = make;
   }
 
-  /** Bytes of its pages. */
+  /** Size of the pages, in bytes. */
   get bytes(): number {
     return this.pages.reduce((sum, page) => sum + (page?.byteLength ?? 0), 0);
   }
 
-  /** Frees the page of 1,024 ids, whose numbers are 0 then. */
+  /** Frees the page of 1,024 ids, whose numbers are 0 afterwards. */
   dropPage(number: number): void {
     const page = this.pages[number];
     if (page === undefined) return;
@@ -44,7 +45,7 @@ export class Pages<Kind extends Page = Page> {
   }
 }
 
-/** A number each. */
+/** One number per id. */
 class PagedArray<Kind extends Page> extends Pages<Kind> {
   get(id: number): number {
     const page = this.pages[id >>> PAGE_BITS];
@@ -57,7 +58,10 @@ class PagedArray<Kind extends Page> extends Pages<Kind> {
   }
 }
 
-/** Two integers from -2^31 to 2^31-1 each, side by side: what is read together is fetched together. */
+/**
+ * Two integers per id, each from -2^31 to 2^31-1, stored side by side so that they are fetched
+ * together.
+ */
 export class PagedPairs extends Pages<Int32Array> {
   constructor(pool: ExtentPool) {
     super(pool, () => new Int32Array(2 * PAGE_LENGTH));
@@ -81,7 +85,7 @@ export class PagedPairs extends Pages<Int32Array> {
   }
 }
 
-/** A version each: its low and high word. */
+/** One version per id: its low and high word. */
 export class PagedVersions extends PagedPairs {
   /** Sets `version` to that of the id. */
   get(id: number, version: Version): void {
@@ -97,7 +101,7 @@ export class PagedVersions extends PagedPairs {
 export type PagedIntegers = PagedArray<Int32Array>;
 export type PagedDoubles = PagedArray<Float64Array>;
 
-/** Integers from -2^31 to 2^31-1. */
+/** Creates an array of integers from -2^31 to 2^31-1. */
 export function pagedIntegers(pool: ExtentPool): PagedIntegers {
   return new PagedArray(pool, () => new Int32Array(PAGE_LENGTH));
 }

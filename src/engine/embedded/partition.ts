@@ -1,6 +1,6 @@
 /**
- * One partition: the log with its cells and the index that finds entries and names in it. It costs
- * nothing until its first write, and half a kilobyte once it is empty again.
+ * One partition: the log with its cells and the index that finds entries and names in it. It uses
+ * no memory until its first write, and half a kilobyte once it is empty again.
  */
 
 import type { KeyWords } from '../key-words.ts';
@@ -10,7 +10,7 @@ import type { ExtentPool } from './extent-pool.ts';
 import { HashIndex, type Visitor, WALK_END } from './hash-index.ts';
 import type { MemoryMeter } from './memory-meter.ts';
 
-/** Most places of an index, as a power of two; within the bits of a hash. */
+/** Maximum number of places of an index, as a power of two; within the bits of a hash. */
 const INDEX_BITS_MAX = 28;
 
 export class Partition {
@@ -21,9 +21,9 @@ export class Partition {
   #index: HashIndex | undefined;
   /** Place of the index's table; see IndexTables. */
   #place = 0;
-  /** How far the sweeper has come in its pass; WALK_END when this partition is done. */
+  /** Position of the sweeper's pass in this partition; WALK_END when it has finished. */
   sweptTo = WALK_END;
-  /** Before this moment, in ms since 1970, none of its entries goes by itself. */
+  /** Time before which none of the entries expires, in ms since 1970. */
   dueMs = Number.POSITIVE_INFINITY;
 
   constructor(number: number, pool: ExtentPool, meter: MemoryMeter) {
@@ -33,12 +33,14 @@ export class Partition {
     this.#meter = meter;
   }
 
-  /** Entries and names in the index, including those of cleared maps that are left. */
+  /** Number of entries and names in the index, including entries of cleared maps that remain. */
   get count(): number {
     return this.#index === undefined ? 0 : this.#index.count;
   }
 
-  /** The address of the cell of `key` in `owner`, whose hash (see CellStore) is given, or 0. */
+  /**
+   * Returns the address of the cell of `key` in `owner` with its hash (see CellStore.hash), or 0.
+   */
   find(owner: number, hash: number, key: KeyWords): number {
     const index = this.#index;
     if (index === undefined) return 0;
@@ -50,12 +52,12 @@ export class Partition {
     return 0;
   }
 
-  /** Undefined as long as it has no entry. */
+  /** The index; undefined until the first entry. */
   get index(): HashIndex | undefined {
     return this.#index;
   }
 
-  /** Makes the index fit one more entry; false when there is no memory. */
+  /** Makes the index fit one more entry; false if there is no memory. */
   makeRoom(): boolean {
     const index = this.#index;
     if (index === undefined) {
@@ -72,18 +74,18 @@ export class Partition {
     return true;
   }
 
-  /** Adds a cell; makeRoom has been called. */
+  /** Adds a cell; makeRoom must have been called. */
   insert(hash: number, address: number): void {
     this.#index!.insert(hash, address);
   }
 
-  /** The cell at `from` has moved to `to`. */
+  /** Updates the address of a cell that has moved from `from` to `to`. */
   replace(hash: number, from: number, to: number): void {
     const index = this.#index!;
     index.setAddress(index.find(hash, from), to);
   }
 
-  /** Takes the cell out of the index; it dies. */
+  /** Removes the cell from the index and marks it as dead. */
   remove(hash: number, address: number): void {
     const index = this.#index!;
     index.remove(index.find(hash, address));
@@ -111,12 +113,12 @@ export class Partition {
     }
   }
 
-  /** The index's table; undefined without one. */
+  /** The index's table; undefined without an index. */
   get table(): { readonly place: number; readonly bytes: number } | undefined {
     return this.#index === undefined ? undefined : { place: this.#place, bytes: this.#index.bytes };
   }
 
-  /** See HashIndex.walk. */
+  /** Walks over the index; see HashIndex.walk. */
   walk(from: number, places: number, visitor: Visitor): number {
     return this.#index === undefined ? WALK_END : this.#index.walk(from, places, visitor);
   }

@@ -1,7 +1,7 @@
 /**
- * The order of a queue's items. Available are the items that wait: those that have returned from a hold
- * (holds.ts), then those from `#fresh` to the ring's end (ring-buffer.ts). Held items stay at their
- * places. The ring begins with the first item that is not gone.
+ * The order of a queue's items. The available items are those that have returned from a hold
+ * (holds.ts), followed by those from `#fresh` to the ring's end (ring-buffer.ts). Held items keep
+ * their places. The ring begins with the first item that is not gone.
  */
 import assert from 'node:assert/strict';
 import type { CellLog } from './cell-log.ts';
@@ -10,13 +10,13 @@ import type { IdColumns } from './id-columns.ts';
 import type { PagedDoubles } from './paged-array.ts';
 import type { RingBuffers } from './ring-buffer.ts';
 
-/** No item: the result of `choose` for a queue without an available item. */
+/** Result of `choose` for a queue without an available item. */
 export const NO_ITEM = -1;
 
 export class QueueOrder {
   readonly holds: Holds;
   readonly #rings: RingBuffers;
-  /** By queue: sequence of the first item that was never given to a take. */
+  /** By queue: sequence of the first item that was never delivered to a take. */
   readonly #fresh: PagedDoubles;
 
   constructor(rings: RingBuffers, queues: IdColumns) {
@@ -25,28 +25,28 @@ export class QueueOrder {
     this.#fresh = queues.doubles();
   }
 
-  /** Begins a queue without items at that sequence. */
+  /** Begins a queue without items at this sequence. */
   begin(id: number, sequence: number): void {
     this.#rings.begin(id, sequence);
     this.#fresh.set(id, sequence);
   }
 
-  /** Items that are not held, including those owed to waiters. */
+  /** Returns the number of items that are not held, including those owed to waiters. */
   available(id: number): number {
     return this.holds.returned(id) + this.#rings.end(id) - this.#fresh.get(id);
   }
 
-  /** Whether there is no item, held ones included. */
+  /** Whether the queue has no item, not even a held one. */
   isEmpty(id: number): boolean {
     return this.available(id) === 0 && !this.holds.holdsAny(id);
   }
 
-  /** Whether the item, one from the ring's first to its end, is there and not held. */
+  /** Whether the item, from the ring's first to its end, exists and is not held. */
   isThere(id: number, item: number): boolean {
     return this.#rings.get(id, item) !== 0 && !this.holds.isHeld(id, item);
   }
 
-  /** Sequence of the available item after `skip` others, or NO_ITEM. */
+  /** Returns the sequence of the available item after `skip` others, or NO_ITEM. */
   choose(id: number, skip: number): number {
     if (skip >= this.available(id)) return NO_ITEM;
     const returned = this.holds.returned(id);
@@ -66,14 +66,14 @@ export class QueueOrder {
     this.#fresh.set(id, this.#fresh.get(id) + 1);
   }
 
-  /** Removes that item, which is available, from the available ones. */
+  /** Removes this item, which must be available, from the available ones. */
   claimItem(id: number, item: number): void {
     const fresh = this.#fresh.get(id);
     if (item >= fresh) this.claim(id, this.holds.returned(id) + item - fresh);
     else this.claim(id, this.holds.returnedBefore(id, item));
   }
 
-  /** Removes the places at the ring's beginning whose items are gone. */
+  /** Removes the places at the beginning of the ring whose items are gone. */
   dropGone(id: number, log: CellLog): void {
     const rings = this.#rings;
     const fresh = this.#fresh.get(id);
@@ -82,10 +82,13 @@ export class QueueOrder {
     }
   }
 
-  /** Makes the ring end at the item's sequence: the places between are empty. False without memory. */
+  /**
+   * Makes the ring end at the item's sequence: the places before it are empty. Returns false if
+   * there is no memory.
+   */
   skipTo(id: number, item: number, log: CellLog): boolean {
     const rings = this.#rings;
-    // Available are returned items and those from `#fresh` on, which must have no gaps.
+    // The items from `#fresh` on must have no gaps, so the current ones become returned items.
     this.#passTo(id, rings.end(id));
     while (rings.end(id) < item) {
       if (!rings.makeRoom(id, log)) return false;
@@ -96,8 +99,9 @@ export class QueueOrder {
   }
 
   /**
-   * Asserts of each place that its item is available or held, or gone, and that no item before `#fresh` is
-   * available but returned ones. Calls `each` with the address and the sequence of each item. O(places).
+   * Asserts that the item of each place is available, held or gone, and that before `#fresh` only
+   * returned items are available. Calls `each` with the address and the sequence of each item.
+   * O(places).
    */
   invariants(id: number, each: (address: number, item: number) => void): void {
     const { holds } = this;
@@ -117,7 +121,7 @@ export class QueueOrder {
     if (first < fresh) assert.notEqual(this.#rings.get(id, first), 0, 'the first place');
   }
 
-  /** The items before that sequence count as returned. */
+  /** Makes the items before this sequence count as returned. */
   #passTo(id: number, sequence: number): void {
     for (let item = this.#fresh.get(id); item < sequence; item++) this.holds.addReturned(id, item);
     this.#fresh.set(id, sequence);

@@ -2,16 +2,16 @@
  * The queues. A queue is in one partition with all its items, which are cells there; a ring keeps
  * their order by sequence (ring-buffer.ts, queue-order.ts).
  *
- * While takes wait, the first available items are owed to them: a later take sees only the items after
- * those. So an offer to such a queue hands out nothing by itself; the engine does at the end of the
- * turn. A queue exists while it has items or waiters; then nothing is left of it.
+ * While takes wait, the first available items are owed to them: a later take sees only the items
+ * after those. So an offer to such a queue delivers nothing by itself; the engine does at the end
+ * of the turn. A queue exists while it has items or waiters; after that, nothing of it remains.
  *
- * A removal whose answer has to wait for a sink leaves the item at its place, held, until the answer
- * leaves: if the client has gone by then, the item can return. Held items count neither in a queue's
- * size nor against its capacity.
+ * A removal whose result is delayed by a sink leaves the item at its place, held, until the result
+ * is sent: if the client has disconnected by then, the item can return. Held items count neither in
+ * a queue's size nor against its capacity.
  *
- * Items are numbered on from the partition's sequence at the queue's beginning. As each item raises
- * that by one, no later queue of the same name has an item of the same number.
+ * Items are numbered from the partition's sequence at the beginning of the queue. As each item
+ * raises that by one, no later queue of the same name has an item with the same number.
  */
 import assert from 'node:assert/strict';
 import type { Span } from '../../base/span.ts';
@@ -55,8 +55,9 @@ const WAITING_BYTES_MAX = 1_048_576;
 export interface QueueOptions {
   readonly queueCapacity: QueueCapacity;
   /**
-   * Whether every take has a hold, for an engine behind one that answers later, such as a ring between
-   * threads. Otherwise only a take whose answer a sink delays has one.
+   * Whether every take has a hold. An engine needs this if its results are passed on later, for
+   * example through a ring between threads. Otherwise only a take whose result a sink delays has
+   * one.
    */
   readonly acknowledgesAll?: boolean;
 }
@@ -79,10 +80,10 @@ export class Queues {
   readonly #sweeper: Sweeper;
   readonly #recorder: Recorder;
   readonly #capacityOf: QueueCapacity;
-  /** Whether every item that is removed is held. */
+  /** Whether every removed item is held. */
   readonly #acknowledgesAll: boolean;
   readonly #mutations: ItemMutations;
-  /** The mutation being made. Its spans are set only where there are sinks. */
+  /** The mutation being made. Its spans are set only if there are sinks. */
   readonly #draft: Mutation;
   readonly #key = new KeyWords();
   readonly #capacities: PagedDoubles;
@@ -108,14 +109,14 @@ export class Queues {
     this.#draft = this.#mutations.draft;
   }
 
-  /** The queue's id, or 0. */
+  /** Returns the queue's id, or 0. */
   find(queue: Span): number {
     return this.#names.find(queue);
   }
 
   /**
-   * The queue's id, that of a new queue if need be; 0 when there is no memory. A queue for a waiting
-   * take may use a little more than the limit.
+   * Returns the queue's id, that of a new queue if necessary; 0 if there is no memory. A queue for
+   * a waiting take may use a little more than the limit.
    */
   open(queue: Span, isToWait = false): number {
     const id = this.#names.open(queue, isToWait ? WAITING_BYTES_MAX : 0);
@@ -128,7 +129,7 @@ export class Queues {
     return id;
   }
 
-  /** Forgets a queue that has neither items nor waiters. */
+  /** Removes a queue that has neither items nor waiters. */
   dropUnused(id: number): void {
     if (!this.#order.isEmpty(id) || this.#waiters.count(id) > 0) return;
     const partition = this.#partitionOf(id);
@@ -137,22 +138,25 @@ export class Queues {
     this.#cleaner.pay(partition);
   }
 
-  /** Number of the partition of a queue that exists. */
+  /** Returns the partition number of a queue that exists. */
   partitionOf(id: number): number {
     return this.#partitions.get(id);
   }
 
-  /** Number of the partition of that name, also where there is no such queue. */
+  /** Returns the partition number for the name, even if there is no such queue. */
   partitionOfName(queue: Span): number {
     return this.#names.partitionOf(queue);
   }
 
-  /** Items that are not held, including those owed to waiters. */
+  /** Returns the number of items that are not held, including those owed to waiters. */
   available(id: number): number {
     return this.#order.available(id);
   }
 
-  /** APPLIED, QUEUE_FULL, MEMORY_FULL or REFUSED. A queue that was opened for it goes if it stays empty. */
+  /**
+   * Offers an item. APPLIED, QUEUE_FULL, MEMORY_FULL or REFUSED. A queue that was opened for the
+   * offer is removed if it remains empty.
+   */
   offer(id: number, queue: Span, value: Span, contentType: Span): Outcome {
     if (this.#order.available(id) >= this.#capacities.get(id)) return QUEUE_FULL;
     this.#mutations.begin(OFFER, this.#partitions.get(id));
@@ -161,22 +165,24 @@ export class Queues {
     return outcome;
   }
 
-  /** Sequence of the available item after `skip` others, or NO_ITEM. */
+  /** Returns the sequence of the available item after `skip` others, or NO_ITEM. */
   choose(id: number, skip: number): number {
     return this.#order.choose(id, skip);
   }
 
-  /** Address of the item's cell. */
+  /** Returns the address of the item's cell. */
   address(id: number, sequence: number): number {
     return this.#rings.get(id, sequence);
   }
 
-  /** Whether the sinks consent to the item's removal; if so, remove has to follow at once. */
+  /** Whether the sinks consent to the item's removal; if so, remove must follow at once. */
   consents(id: number, sequence: number): boolean {
     return this.#mutations.admitsRemoval(id, sequence);
   }
 
-  /** Removes the item that `choose` has chosen. Returns its hold, or NO_HOLD where the item is gone. */
+  /**
+   * Removes the item that `choose` has chosen. Returns its hold, or NO_HOLD if the item is gone.
+   */
   remove(id: number, sequence: number, skip: number): number {
     this.#order.claim(id, skip);
     if (this.#mutations.recordRemoval(id) || this.#acknowledgesAll) {
@@ -190,18 +196,18 @@ export class Queues {
     return this.#holds;
   }
 
-  /** Open holds. */
+  /** Number of open holds. */
   get holdCount(): number {
     return this.#holds.count;
   }
 
-  /** The queue of the item that is held, or 0 when the hold has ended. */
+  /** Returns the queue of the held item, or 0 if the hold has ended. */
   queueOfHold(hold: number): number {
     const place = this.#holds.place(hold);
     return place === 0 ? 0 : this.#holds.queueAt(place);
   }
 
-  /** Ends an open hold: the item was delivered, and is gone. */
+  /** Ends an open hold: the item was delivered and is gone. */
   acknowledge(hold: number): void {
     const place = this.#holds.place(hold);
     const id = this.#holds.queueAt(place);
@@ -209,7 +215,9 @@ export class Queues {
     this.#drop(id, this.#holds.sequenceAt(place));
   }
 
-  /** Ends an open hold: the item is back at its place; false where a sink refuses that. */
+  /**
+   * Ends an open hold: the item returns to its place. Returns false if a sink refuses the return.
+   */
   return(hold: number): boolean {
     const place = this.#holds.place(hold);
     const id = this.#holds.queueAt(place);
@@ -220,7 +228,7 @@ export class Queues {
     return true;
   }
 
-  /** Whether the item is there in that very version, and not held. */
+  /** Whether the item is stored with exactly this version, and not held. */
   isStored({ name, item, version }: Mutation): boolean {
     const id = this.find(name);
     if (id === 0 || item < this.#rings.first(id) || item >= this.#rings.end(id)) return false;
@@ -231,7 +239,7 @@ export class Queues {
     );
   }
 
-  /** Whether the item, one from `first` to `end`, is there and not held. */
+  /** Whether the item, from `first` to `end`, exists and is not held. */
   isThere(id: number, item: number): boolean {
     return this.#order.isThere(id, item);
   }
@@ -250,7 +258,7 @@ export class Queues {
     return this.#restoreReturn(mutation);
   }
 
-  /** The item's cell goes, and with the last one the queue. */
+  /** Removes the item's cell, and with the last item the queue. */
   #drop(id: number, sequence: number): void {
     const store = this.#store;
     const rings = this.#rings;
@@ -265,7 +273,7 @@ export class Queues {
     this.#cleaner.pay(partition);
   }
 
-  /** Sequences of the queue's first item and after its last one. */
+  /** Sequence of the queue's first item; `end` is the sequence after the last. */
   first(id: number): number {
     return this.#rings.first(id);
   }
@@ -274,12 +282,12 @@ export class Queues {
     return this.#rings.end(id);
   }
 
-  /** Adds the item, which is the last one. */
+  /** Adds the item as the last one. */
   #restoreItem({ name, item, value, contentType }: Mutation): Outcome {
     const id = this.open(name);
     if (id === 0) return MEMORY_FULL;
     if (this.#order.isEmpty(id)) this.#order.begin(id, item);
-    // It exists, or has existed and is gone.
+    // The item exists, or has existed and is gone.
     if (item < this.#rings.end(id)) return APPLIED;
     if (item > this.#rings.end(id) && !this.#order.skipTo(id, item, this.#partitionOf(id).log))
       return MEMORY_FULL;
@@ -299,7 +307,10 @@ export class Queues {
     return APPLIED;
   }
 
-  /** Nothing to do where the item exists; otherwise it is written anew into its place. */
+  /**
+   * Restores a returned item: nothing changes if it exists; otherwise it is written to its place
+   * again.
+   */
   #restoreReturn(mutation: Mutation): Outcome {
     const { name, item, value, contentType } = mutation;
     const rings = this.#rings;
@@ -317,7 +328,7 @@ export class Queues {
     return outcome;
   }
 
-  /** Asserts what QueueOrder does, and that the queue is needed. */
+  /** Asserts the invariants of QueueOrder, and that the queue is in use. */
   invariants(id: number, each: (address: number, item: number) => void): void {
     assert.ok(!this.#order.isEmpty(id) || this.#waiters.count(id) > 0, 'a queue that is needed');
     this.#order.invariants(id, each);
@@ -332,7 +343,7 @@ export class Queues {
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     if (type === 0 && contentType.length > 0) return MEMORY_FULL;
     let outcome = this.#write(id, item, type, queue, value, contentType);
-    // The item may have the memory of cleared or expired entries that are left.
+    // Cleared or expired entries that are still stored may have the memory for the item.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.#draft;
       if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.#partitions.get(id));
@@ -342,7 +353,7 @@ export class Queues {
     return outcome;
   }
 
-  /** Writes an item as the draft tells: a new last one, or one into an empty place. */
+  /** Writes the draft's item: as a new last one, or to an empty place. */
   #write(
     id: number,
     item: number,

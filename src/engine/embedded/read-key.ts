@@ -1,6 +1,6 @@
 /**
- * The key of the entry that a call is about, read once: its words, its partition, and the hash by which the
- * entry of one map is found. One object is used for every call.
+ * The key of the entry that a call operates on, read once: its words, its partition, and its hash
+ * in the index for one map. One object is reused for every call.
  */
 import type { Span } from '../../base/span.ts';
 import { KeyWords } from '../key-words.ts';
@@ -8,7 +8,7 @@ import type { CellStore } from './cell-store.ts';
 
 export class ReadKey {
   readonly words = new KeyWords();
-  /** Number of its partition. */
+  /** Partition number of the key. */
   partition = 0;
   /** The bytes that it was read from; valid during the call. */
   span!: Span;
@@ -28,7 +28,7 @@ export class ReadKey {
     return this;
   }
 
-  /** The hash of the entry in the map with that id. */
+  /** Returns the hash of the entry in the map with this id. */
   hash(map: number): number {
     if (this.#hashOf !== map) {
       this.#hash = this.#store.hash(map, this.words);

@@ -1,12 +1,12 @@
 /**
- * The last removals of entries in a replay. A removal leaves nothing in the engine, so a set of the same
- * version that comes behind it would count, although the removal does (compareChanges in ../mutation.ts).
- * The log of a member that merges changes has no such set, as the merge has dropped it: so a bounded number
- * of removals is enough. They are known by the hash of the key, its length and partition, the life of the
- * map, and the version.
+ * The last removals of entries in a replay. A removal leaves nothing in the engine, so a set of the
+ * same version that is replayed after it would count, although the removal should (compareChanges
+ * in ../mutation.ts). The log of a member that merges changes contains no such set, because the
+ * merge has dropped it: so a bounded number of removals is enough. They are identified by the hash
+ * of the key, its length and partition, the life of the map, and the version.
  *
- * A ring of removals; those of one place of the hash are chained from the last one back. The number of a
- * removal tells whether the ring still has it.
+ * Removals are stored in a ring; those with the same lower bits of the hash are chained, latest
+ * first. The number of a removal shows whether the ring still contains it.
  */
 import type { Mutation } from '../mutation.ts';
 import { Version } from '../version.ts';
@@ -14,15 +14,18 @@ import { Version } from '../version.ts';
 const COUNT_MAX = 2 ** 16;
 const MASK = COUNT_MAX - 1;
 
-/** The hash, partition and length, the two words of the version and of the life, the number before. */
+/**
+ * The hash, partition and length, the two words of the version and of the life, the previous
+ * number.
+ */
 const RING_WORDS = 7;
 
 export class RecentRemovals {
-  /** The latest version of a removal: no removal has the version of a set that is later. */
+  /** The latest version of a removal: no removal has the version of a later set. */
   readonly #latest = new Version();
   /** Removals so far: the number of the last one. */
   #count = 0;
-  /** Made for the first removal. */
+  /** Allocated for the first removal. */
   #ring: Int32Array = NONE;
   /** By the lower bits of the hash: the number of the last removal. */
   #heads: Int32Array = NONE;
@@ -50,7 +53,7 @@ export class RecentRemovals {
   /** Whether a removal of the same key has the version of the set. */
   has(set: Mutation, hash: number): boolean {
     const { version } = set;
-    // In the log of one member a set is later than all before it.
+    // In the log of one member a set is later than everything before it.
     if (this.#count === 0 || version.isAfter(this.#latest)) return false;
     const oldest = Math.max(this.#count - COUNT_MAX, 0);
     for (let number = this.#heads[hash & MASK]!; number > oldest; ) {
@@ -69,7 +72,7 @@ export class RecentRemovals {
   }
 }
 
-/** The partition and the key's length in one word. */
+/** Packs the partition and the key's length into one word. */
 function placeOf(partition: number, keyLength: number): number {
   return partition | (keyLength << 16);
 }

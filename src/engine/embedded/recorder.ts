@@ -1,7 +1,7 @@
 /**
- * The engine's side of its sinks: asks all before a mutation, and notifies those after it. Sinks may want the
- * mutations of some maps only (MapTraits has those of each map), or none of queues. Sinks join and leave
- * between two calls of the engine, when no consent is open.
+ * The engine's side of its sinks: asks them before a mutation, and notifies them after it. A sink
+ * may want only the mutations of some maps (MapTraits has the sinks of each map), or none of
+ * queues. Sinks are added and removed between two calls of the engine, when no consent is open.
  */
 import assert from 'node:assert/strict';
 import { FROM_REPLAY, type Mutation } from '../mutation.ts';
@@ -16,15 +16,18 @@ export class Recorder {
   isActive = false;
   /** Whether a sink wants the mutations of queues. */
   recordsQueues = false;
-  /** Whether a sink wants the mutations of some maps only. */
+  /** Whether a sink wants only the mutations of some maps. */
   isSelective = false;
   #isActiveInReplay = false;
   #sinks: Sinks = NO_SINKS;
   #ofQueues: Sinks = NO_SINKS;
-  /** The mutation that the sinks have consented to, until it is recorded or abandoned, and those sinks. */
+  /**
+   * The mutation that the sinks have consented to, until it is recorded or abandoned, and those
+   * sinks.
+   */
   #admitted: Mutation | undefined;
   #asked: Sinks = NO_SINKS;
-  /** The code of the last veto, until it is asked for. */
+  /** The code of the last veto, until takeVeto returns it. */
   #veto = 0;
 
   constructor(sinks: Sinks) {
@@ -36,7 +39,7 @@ export class Recorder {
     return this.#sinks;
   }
 
-  /** From now on these are the sinks. */
+  /** Replaces the sinks. */
   replace(sinks: Sinks): void {
     if (this.#admitted !== undefined) assert.fail('sinks join and leave between mutations');
     this.#sinks = sinks;
@@ -47,12 +50,12 @@ export class Recorder {
     this.#isActiveInReplay = sinks.some(({ ignoresReplay }) => ignoresReplay !== true);
   }
 
-  /** Whether any sink is asked about, and notified of, mutations with that origin. */
+  /** Whether any sink is asked about, and notified of, mutations with this origin. */
   isActiveFor(origin: number): boolean {
     return origin === FROM_REPLAY ? this.#isActiveInReplay : this.isActive;
   }
 
-  /** Whether every one of the sinks consents to a map's mutation; if so, record or abandon follows. */
+  /** Whether all of the sinks consent to a map's mutation; if so, record or abandon follows. */
   admits(mutation: Mutation, sinks = this.#sinks): boolean {
     if (this.#admitted !== undefined) assert.fail('the consent before was used');
     for (let index = 0; index < sinks.length; index++) {
@@ -67,12 +70,12 @@ export class Recorder {
     return true;
   }
 
-  /** The same for a queue's mutation. */
+  /** Whether the sinks for queues consent to the mutation; if so, record or abandon follows. */
   admitsOfQueue(mutation: Mutation): boolean {
     return this.admits(mutation, this.#ofQueues);
   }
 
-  /** The code of the veto that is to be answered, once. */
+  /** Returns the code of the last veto, for one result. */
   takeVeto(): number {
     const code = this.#veto;
     if (code === ADMITTED) assert.fail('a sink has refused');
@@ -116,14 +119,14 @@ export class Recorder {
     return false;
   }
 
-  /** Whether a sink has failed that would have kept back answers that depend on this sequence. */
+  /** Whether a sink that would have delayed results that depend on this sequence has failed. */
   mayLose(partition: number, sequence: number): boolean {
     return this.#sinks.some(
       (sink) => sink.hasFailed === true && sink.durable(partition) < sequence,
     );
   }
 
-  /** Whether a sink delays answers that depend on this sequence of the partition. */
+  /** Whether a sink delays results that depend on this sequence of the partition. */
   delays(partition: number, sequence: number): boolean {
     for (let index = 0; index < this.#sinks.length; index++) {
       if (this.#sinks[index]!.durable(partition) < sequence) return true;

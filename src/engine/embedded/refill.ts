@@ -1,15 +1,16 @@
 /**
- * Fills an engine from messages (see Replay in ../stored-engine.ts). Each message is judged by its own
- * fields and by the stored data: the version of an entry, the number of an item, the life of a map. Of two
- * changes of an entry with one version, compareChanges (../mutation.ts) chooses: see known-entries.ts and
- * recent-removals.ts. The life of a map that has become empty must still be known when another partition's
- * messages are of an earlier one. So every named map stays: to the end, or, once messages come in the order
- * recorded, until memory is short.
+ * Fills an engine from messages (see Replay in ../stored-engine.ts). Whether a message applies
+ * depends on its own fields and on the stored data: the version of an entry, the number of an item,
+ * the life of a map. Of two changes of an entry with one version, compareChanges (../mutation.ts)
+ * selects one: see known-entries.ts and recent-removals.ts. When a map has become empty, its life
+ * must remain recorded, because another partition's messages may be of an earlier one. So every
+ * named map is retained: to the end, or, once messages arrive in the order recorded, until memory
+ * runs short.
  *
- * When memory is used up, all cells are moved together, and ended lives are forgotten. That takes
- * long, so it is repeated only after a further sixteenth of the memory has been taken, which may exceed
+ * When memory is used up, all cells are packed, and ended lives are discarded. That takes long, so
+ * it is repeated only after a further sixteenth of the memory has been allocated, which may exceed
  * the limit until then. Data that a member once stored fits into the same memory again, but may be
- * arranged worse on the way: with `mayExceed` there is memory for each message.
+ * arranged less densely meanwhile: with `mayExceed` there is memory for each message.
  */
 import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
@@ -23,21 +24,21 @@ import { isGiven, isGivenMap } from './tombstones.ts';
 
 /** Result of `#open` for a map whose life, as in the message, is over. */
 const OVER = -1;
-/** Share of all memory that may be taken between two such moves, and beyond the limit. */
+/** Share of all memory that may be allocated between two packings, and beyond the limit. */
 const PACE_SHARE = 1 / 16;
-/** A message without room in as much as this finds no addresses. */
+/** Bytes beyond the limit above which a message fails: there are no addresses for it. */
 const EXCESS_BYTES_MAX = 2 ** 31;
 
 export class Refill implements Replay {
   readonly #components: EngineComponents;
-  /** The version up to which clears have ended the entries of maps whose life goes on, by id. */
+  /** By id of a map whose life continues: the version up to which clears have ended its entries. */
   readonly #cut = new Map<number, Version>();
-  /** Life of the map with the id `#last`: nearly every message has the map of the message before. */
+  /** Life of the map with the id `#last`: nearly every message has the map of the previous one. */
   readonly #life = new Version();
   #last = 0;
   readonly #removals = new RecentRemovals();
   readonly #mayExceed: boolean;
-  /** Whether maps without entries may be forgotten. */
+  /** Whether maps without entries may be discarded. */
   #isInOrder = false;
 
   constructor(components: EngineComponents, { mayExceed = false, lastReadMs }: KnownOfReplay) {
@@ -78,7 +79,7 @@ export class Refill implements Replay {
     return this.#fits();
   }
 
-  /** Whether the data in memory fits. */
+  /** Whether the data fits into memory. */
   #fits(): boolean {
     const { bytes, bytesMax } = this.#components.store.meter;
     return this.#mayExceed || bytes <= bytesMax * (1 + PACE_SHARE);
@@ -100,7 +101,7 @@ export class Refill implements Replay {
     return MEMORY_FULL;
   }
 
-  /** Forgets the maps without entries; a map with entries keeps its life by itself. */
+  /** Discards the maps without entries; a map with entries retains its life by itself. */
   #forget(): void {
     const { keptMaps, mapNames, cleaner } = this.#components;
     for (const id of keptMaps) mapNames.release(id);
@@ -109,7 +110,7 @@ export class Refill implements Replay {
     this.#last = 0;
   }
 
-  /** What clears were to end, and what is there still, goes from now on. */
+  /** Starts the removal of the entries that clears were to end and that are still stored. */
   #endCut(): void {
     const { mapNames, traits, cuts, expiry } = this.#components;
     for (const [id, version] of this.#cut) {
@@ -121,7 +122,7 @@ export class Refill implements Replay {
     if (cuts.isActive) expiry.cut();
   }
 
-  /** Moves all cells together. */
+  /** Packs all cells. */
   #condense(): void {
     const { store, sweeper, cleaner } = this.#components;
     sweeper.finish();
@@ -156,7 +157,7 @@ export class Refill implements Replay {
     if (id === 0) return MEMORY_FULL;
     if (id === OVER) return APPLIED;
     const key = maps.key(mutation.key);
-    // In the order recorded, a set that comes behind a removal has won against it.
+    // In the order recorded, a set that follows a removal has won against it.
     if (this.#isInOrder) return maps.restore(mutation, id, key);
     const hash = key.hash(id);
     if (operation === SET && this.#removals.has(mutation, hash)) return APPLIED;
@@ -165,7 +166,7 @@ export class Refill implements Replay {
     return outcome;
   }
 
-  /** Ends every earlier life of the map, and keeps the new one. */
+  /** Ends every earlier life of the map, and retains the new one. */
   #clear(mutation: Mutation): Outcome {
     const { keptMaps, mapNames, maps, lives } = this.#components;
     const known = mapNames.find(mutation.name);
@@ -184,14 +185,16 @@ export class Refill implements Replay {
     return this.#keep(mutation) === 0 ? MEMORY_FULL : APPLIED;
   }
 
-  /** The clear ends what is not later than its tombstone, without the life of the map. */
+  /**
+   * Records that the clear ends what is not later than its tombstone, but not the life of the map.
+   */
   #addCut(map: number, { low, high }: Version): void {
     const cut = this.#cut.get(map) ?? new Version();
     if (!isAfter(low, high, cut.low, cut.high)) return;
     this.#cut.set(map, cut.set(low, high));
   }
 
-  /** The id of the map in the life of the message; OVER, or 0 without memory. */
+  /** Returns the id of the map in the life of the message; OVER; or 0 if there is no memory. */
   #open(mutation: Mutation): number {
     const { keptMaps, mapNames, lives, sweeper } = this.#components;
     const { life } = mutation;
@@ -217,7 +220,7 @@ export class Refill implements Replay {
     return known;
   }
 
-  /** Opens the map, which does not exist, with the message's life. */
+  /** Opens the map, which must not exist, with the message's life. */
   #keep({ name, life }: Mutation): number {
     const { keptMaps, mapNames, lives, cleaner, store } = this.#components;
     const id = mapNames.open(name);

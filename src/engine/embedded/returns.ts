@@ -1,6 +1,6 @@
 /**
- * Items that return, as they were not delivered. A return is a mutation: while a sink refuses it, the
- * item stays held and the engine tries again; the caller is answered when the return is made.
+ * Returns of items that were not delivered. A return is a mutation: while a sink refuses it, the
+ * item remains held and the engine retries; the result arrives when the return is made.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { APPLIED, CLOSED, type Receiver } from '../engine.ts';
@@ -8,7 +8,7 @@ import type { Answers } from './answer.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Queues } from './queues.ts';
 
-/** Pause before the next try of a return that a sink has refused, in ms. */
+/** Pause before a return that a sink has refused is tried again, in ms. */
 const RETRY_MS = 1000;
 
 export class Returns {
@@ -17,12 +17,12 @@ export class Returns {
   readonly #queues: Queues;
   readonly #answers: Answers;
   readonly #onReturned: (queue: number) => void;
-  /** Receivers by hold: items that have not returned yet, in the order asked. */
+  /** Receivers by hold: items that have not returned yet, in the order of the calls. */
   readonly #waiting = new Map<number, Receiver>();
   #timer: Timer | undefined;
   readonly #run = () => this.#timerOnDue();
 
-  /** `onReturned` gets the queue that has one more item. */
+  /** `onReturned` is called with the queue that has one more item. */
   constructor(
     store: CellStore,
     queues: Queues,
@@ -36,7 +36,7 @@ export class Returns {
     this.#onReturned = onReturned;
   }
 
-  /** Ends an open hold. The receiver is answered APPLIED when the item is back. */
+  /** Ends an open hold. The receiver gets APPLIED when the item is back. */
   begin(hold: number, receiver: Receiver): void {
     if (this.#return(hold, receiver)) return;
     this.#waiting.set(hold, receiver);
@@ -48,7 +48,7 @@ export class Returns {
     return this.#waiting.size > 0 && this.#waiting.has(hold);
   }
 
-  /** Nothing returns any more: answers UNREACHABLE to all receivers. */
+  /** Stops all returns: their results are UNREACHABLE. */
   close(): void {
     this.#timer?.cancel();
     for (const [hold, receiver] of this.#waiting) {
@@ -70,7 +70,7 @@ export class Returns {
     return true;
   }
 
-  /** All are tried, as a sink may have room for a short item when it has none for a long one. */
+  /** All are tried, as a sink may have room for a short item even if it has none for a long one. */
   #timerOnDue(): void {
     this.#timer = undefined;
     for (const [hold, receiver] of [...this.#waiting]) this.#return(hold, receiver);

@@ -1,12 +1,12 @@
 /**
- * The order of each queue's items: a ring of addresses by sequence, from `first` to `end`. A ring is
- * made of cells, too ("parts": the value is a row of addresses), in the log of the queue's
- * partition, so a queue of one item costs 32 bytes for its ring and no object.
+ * The order of each queue's items: a ring of addresses by sequence, from `first` to `end`. A ring
+ * consists of cells ("parts": the value is a row of addresses) in the log of the queue's partition,
+ * so the ring of a queue with one item uses 32 bytes and no object.
  *
- * Up to 512 places a ring is one part, which doubles and halves by being copied. A longer one is a
- * list of parts of 1,024 places each and grows by another part, so that no step is long whatever the
- * length; the list of 50,000,000 items' parts has 48,829 numbers, and is copied in 0.1 ms when it
- * doubles. A part goes when `first` has passed it.
+ * Up to 512 places a ring is one part, which is copied to grow or shrink. A longer one is a list of
+ * parts of 1,024 places each and grows by one part at a time, so that each step is short whatever
+ * the length; the list for 50,000,000 items has 48,829 numbers, and is copied in 0.1 ms when it
+ * doubles. A part is freed when `first` has passed it.
  */
 import assert from 'node:assert/strict';
 import { KeyWords } from '../key-words.ts';
@@ -20,7 +20,7 @@ const SINGLE_BITS_MAX = 9;
 const PART_BITS = 10;
 const PART_LENGTH = 2 ** PART_BITS;
 const LIST_LENGTH_MIN = 4;
-/** A ring with fewer items than this share of its places becomes shorter. */
+/** Share of its places below which the items of a ring make it shrink. */
 const SHRINK_SHARE = 1 / 8;
 const SHRINK_BITS = 2;
 
@@ -29,9 +29,12 @@ export class RingBuffers {
   /** By queue: sequences of the first place and of the one after the last. */
   readonly #firsts: PagedDoubles;
   readonly #ends: PagedDoubles;
-  /** By queue: 0 for no ring; up to SINGLE_BITS_MAX its places; PART_BITS for a list. */
+  /**
+   * By queue: 0 for no ring; up to SINGLE_BITS_MAX for one part of 2^bits places; PART_BITS for a
+   * list.
+   */
   readonly #bits: PagedIntegers;
-  /** By queue: the only part's address, or the list's number. */
+  /** By queue: the address of the only part, or the list's number. */
   readonly #roots: PagedIntegers;
   /** Addresses of parts by part number, modulo the length, a power of two; 0 for none. */
   readonly #lists: Int32Array<ArrayBuffer>[] = [];
@@ -45,12 +48,12 @@ export class RingBuffers {
     this.#roots = queues.integers();
   }
 
-  /** Sequence of the first place. */
+  /** Returns the sequence of the first place. */
   first(queue: number): number {
     return this.#firsts.get(queue);
   }
 
-  /** The sequence that the next item gets. */
+  /** Returns the sequence of the next item. */
   end(queue: number): number {
     return this.#ends.get(queue);
   }
@@ -61,7 +64,9 @@ export class RingBuffers {
     this.#ends.set(queue, sequence);
   }
 
-  /** Makes the ring fit one more item; false, and nothing changed, when there is no memory. */
+  /**
+   * Makes the ring fit one more item. Returns false, and changes nothing, if there is no memory.
+   */
   makeRoom(queue: number, log: CellLog): boolean {
     const bits = this.#bits.get(queue);
     const end = this.end(queue);
@@ -70,7 +75,7 @@ export class RingBuffers {
     return bits < SINGLE_BITS_MAX ? this.#copyTo(queue, log, bits + 1) : this.#split(queue, log);
   }
 
-  /** Adds an item; makeRoom has been called. Returns its sequence. */
+  /** Adds an item; makeRoom must have been called. Returns its sequence. */
   append(queue: number, address: number): number {
     const sequence = this.end(queue);
     this.#ends.set(queue, sequence + 1);
@@ -78,7 +83,7 @@ export class RingBuffers {
     return sequence;
   }
 
-  /** The address at a sequence from `first` to `end - 1`. */
+  /** Returns the address at a sequence from `first` to `end - 1`. */
   get(queue: number, sequence: number): number {
     const { pool } = this.#store;
     const part = this.#part(queue, sequence);
@@ -105,8 +110,8 @@ export class RingBuffers {
   }
 
   /**
-   * Makes the ring begin at an earlier sequence; the new places are empty. False without memory: then
-   * some of the places have been added, or none.
+   * Makes the ring begin at an earlier sequence; the new places are empty. Returns false if there
+   * is no memory: then some of the places may have been added.
    */
   extend(queue: number, sequence: number, log: CellLog): boolean {
     for (;;) {
@@ -132,7 +137,7 @@ export class RingBuffers {
     this.#bits.set(queue, 0);
   }
 
-  /** The part with that number has been moved. */
+  /** Updates the address of a part that has been moved. */
   moved(queue: number, number: number, address: number): void {
     const root = this.#roots.get(queue);
     if (this.#bits.get(queue) !== PART_BITS) {
@@ -143,14 +148,14 @@ export class RingBuffers {
     list[number & (list.length - 1)] = address;
   }
 
-  /** Bytes of the lists of parts. */
+  /** Size of the lists of parts, in bytes. */
   get listBytes(): number {
     return this.#lists.reduce((sum, list) => sum + list.byteLength, 0);
   }
 
   /**
-   * Asserts that the queue's places fit its parts, and that a list has no other part. Calls `each` with the
-   * address of each part, and its number. O(parts).
+   * Asserts that the queue's places fit its parts, and that a list has no other part. Calls `each`
+   * with the address and the number of each part. O(parts).
    */
   invariants(queue: number, each: (part: number, number: number) => void): void {
     const bits = this.#bits.get(queue);
@@ -171,14 +176,14 @@ export class RingBuffers {
       assert.notEqual(part, 0, 'a part of a list');
       each(part, number);
     }
-    // The next part is there as soon as room was made for its first item.
+    // The next part exists as soon as room was made for its first item.
     const next = list[(last + 1) & (list.length - 1)]!;
     if (last - partNumber(first) + 1 < list.length && next !== 0) each(next, ++last);
     const count = list.filter((address) => address !== 0).length;
     assert.equal(count, last - partNumber(first) + 1, 'parts of a list');
   }
 
-  /** Address of the part that the sequence is in, or 0. */
+  /** Returns the address of the part that contains the sequence, or 0. */
   #part(queue: number, sequence: number): number {
     const root = this.#roots.get(queue);
     if (this.#bits.get(queue) !== PART_BITS) return root;
@@ -190,7 +195,10 @@ export class RingBuffers {
     return sequence & ((1 << this.#bits.get(queue)) - 1);
   }
 
-  /** Moves the places, which fit, into one part of another length. False without memory. */
+  /**
+   * Moves the places, which must fit, into one part of another length. Returns false if there is no
+   * memory.
+   */
   #copyTo(queue: number, log: CellLog, bits: number): boolean {
     const part = this.#allocate(queue, log, 0, 1 << bits);
     if (part === 0) return false;
@@ -235,7 +243,7 @@ export class RingBuffers {
     return true;
   }
 
-  /** Adds the part whose first item is the next one, unless it exists. */
+  /** Adds the part that begins with the next item, unless it exists. */
   #addPart(queue: number, log: CellLog): boolean {
     return this.#insertPart(queue, partNumber(this.end(queue)), log);
   }
@@ -248,7 +256,7 @@ export class RingBuffers {
   #insertPart(queue: number, number: number, log: CellLog): boolean {
     const root = this.#roots.get(queue);
     const first = partNumber(this.first(queue));
-    // The next item's part may be there before the item.
+    // The next item's part may already exist.
     const last = partNumber(this.end(queue));
     let list = this.#lists[root]!;
     if (last - Math.min(first, number) >= list.length) {
@@ -302,7 +310,9 @@ function partNumber(sequence: number): number {
   return Math.floor(sequence / PART_LENGTH);
 }
 
-/** A list of twice the length with the same parts; the number of the first is given. */
+/**
+ * Returns a list of twice the length with the same parts; `first` is the number of the first part.
+ */
 function relisted(list: Int32Array<ArrayBuffer>, first: number): Int32Array<ArrayBuffer> {
   const longer = new Int32Array(list.length * 2);
   for (let number = first; number < first + list.length; number++) {

@@ -1,4 +1,7 @@
-/** What all parts of an embedded engine use: the stored data, its tables of names, and the sinks. */
+/**
+ * The components that all parts of an embedded engine use: the stored data, its tables of names,
+ * and the sinks.
+ */
 import type { MutationSink } from '../mutation-sink.ts';
 import type { MergeOptions } from '../stored-engine.ts';
 import { CellStore, type CellStoreOptions } from './cell-store.ts';
@@ -15,7 +18,7 @@ export class SharedComponents {
   readonly mapNames: NameTable;
   readonly queueNames: NameTable;
   readonly contentTypes: NameTable;
-  /** The life of each map, by the map's id: the version that it began with (see ../mutation.ts). */
+  /** The life of each map, by the map's id: the version at which it began (see ../mutation.ts). */
   readonly lives: PagedVersions;
   readonly rings: RingBuffers;
   readonly recorder: Recorder;

@@ -1,22 +1,22 @@
 /**
- * Slabs that are made ahead, one by one, each in a turn of its own. V8 counts the size of every buffer
- * as garbage to come: each second slab makes it mark its whole heap at once, which takes 5 to 9 ms in a
- * loaded process, and 1 ms right after its start. A slab costs only addresses until it is used (bench:
- * slab-stock).
+ * A stock of slabs that are allocated in advance, one at a time, each in a turn of its own. V8
+ * counts the size of every buffer as future garbage: every second slab makes it mark its whole heap
+ * at once, which takes 5 to 9 ms in a loaded process, and 1 ms right after its start. A slab uses
+ * only addresses until it is written to (bench: slab-stock).
  *
- * While an engine is filled again, slabs are sure to be used soon: then the pages of the next one are
- * touched, too.
+ * While an engine is refilled, slabs are certain to be used soon: then the pages of the next one
+ * are also touched.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { touchPages } from './touched-pages.ts';
 
-/** Delay at the start, as a member begins to serve first; in ms. */
+/** Delay before the first slab, in ms, so that a starting member begins to serve before. */
 const START_MS = 500;
-/** Between two slabs, in ms. */
+/** Pause between two slabs, in ms. */
 const PAUSE_MS = 20;
-/** When no more than this share is left, the stock is filled again. */
+/** Share of the stock below which it is refilled. */
 const LEFT_SHARE_MIN = 0.125;
-/** After so many bytes of new buffers V8 begins to mark. */
+/** Bytes of new buffers after which V8 begins to mark. */
 const SETTLING_BYTES = 67_108_864;
 
 export class SlabStock {
@@ -32,7 +32,10 @@ export class SlabStock {
   #isTouching = false;
   #touched: ArrayBuffer | undefined;
 
-  /** For `countMax` slabs, 0 for none, of so many bytes each; `free` gives one back to the system. */
+  /**
+   * Stocks up to `countMax` slabs of `bytes` each, 0 for none; `free` releases a slab to the
+   * system.
+   */
   constructor(
     clock: Clock,
     bytes: number,
@@ -48,12 +51,12 @@ export class SlabStock {
     if (countMax > 0) this.#timer = clock.after(START_MS, this.#onTimer);
   }
 
-  /** Slabs in the stock. */
+  /** Number of slabs in the stock. */
   get count(): number {
     return this.#slabs.length;
   }
 
-  /** A slab of zeros. Throws RangeError where the system has no memory. */
+  /** Returns a slab of zeros. Throws RangeError if the system has no memory. */
   take(): ArrayBuffer {
     const slab = this.#touched ?? this.#next();
     this.#touched = undefined;
@@ -69,7 +72,7 @@ export class SlabStock {
     this.#touched = undefined;
   }
 
-  /** None are made any more. */
+  /** Stops the allocation of slabs. */
   close(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -100,11 +103,11 @@ export class SlabStock {
     try {
       this.#slabs.push(new ArrayBuffer(this.#bytes));
       if (this.count < this.#countMax) this.#refill();
-      // With this dropped buffer V8 marks its heap now, in steps, and not at once when the next load
-      // begins.
+      // This dropped buffer makes V8 mark its heap now, in steps, and not at once when the next
+      // load begins.
       else new ArrayBuffer(SETTLING_BYTES);
     } catch {
-      // Addresses are limited here: slabs are made when they are needed.
+      // The address space is limited: slabs are allocated when they are needed.
     }
   }
 }

@@ -1,15 +1,15 @@
 /**
- * Slabs of 32 MiB, cut into extents, and the memory that goes back to the system. The lowest free
- * extent is given first, so that slabs become empty. Where more than one and a half slabs are free in
- * all, the highest one in use is to be emptied: `evacuateFrom` reports that to the logs, whose cleaner
- * then moves its cells (cell-log.ts).
+ * Slabs of 32 MiB, divided into extents, and the memory that is released to the system. The lowest
+ * free extent is allocated first, so that slabs become empty. If more than one and a half slabs are
+ * free in total, the highest one in use is to be emptied: `evacuateFrom` reports that to the logs,
+ * whose cleaner then moves its cells (cell-log.ts).
  *
- * A slab that has been empty for a second goes back to the system (handback.ts), one at a time. So do
- * other buffers, of long cells and columns, several at once. Slabs are that large because glibc
- * raises the size from which it maps memory, up to 32 MiB, whenever it frees a mapped block. Slabs of
- * 256 KiB or 1 MiB came back once, and from the second time on went to its heap and stayed resident (of
- * 0.5 GiB freed 10 MiB came back). The system fills a mapping page by page, as it is written, so a slab
- * costs only its used pages.
+ * A slab that has been empty for a second is released to the system (handback.ts), one at a time.
+ * Other buffers, of long cells and columns, are also released, several at once. Slabs have this
+ * size because glibc raises the size from which it maps memory, up to 32 MiB, whenever it frees a
+ * mapped block. Slabs of 256 KiB or 1 MiB were released once; from the second time on they went to
+ * glibc's heap and remained resident (of 0.5 GiB freed, 10 MiB were released). The system fills a
+ * mapping page by page, as it is written, so a slab uses only its written pages.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -20,20 +20,28 @@ import { SlabStock } from './slab-stock.ts';
 export const EXTENT_BYTES = 65536;
 export const EXTENTS_PER_SLAB = 512;
 export const SLAB_BYTES = EXTENT_BYTES * EXTENTS_PER_SLAB;
-/** Free extents are kept as bits, in words. */
+/** Free extents are stored as bits, in words. */
 const WORD_BITS = 5;
 const WORDS_PER_SLAB = EXTENTS_PER_SLAB >> WORD_BITS;
-/** A slab goes back when it has been empty for this time, and this time after the one before it. */
+/**
+ * Time for which a slab must be empty before it is released, and pause between two releases, in ms.
+ */
 const EMPTY_MS = 1000;
 const HANDBACK_PAUSE_MS = 20;
-/** Free extents, of slabs in use, from which on a slab is emptied, and below which it is not. */
+/**
+ * Number of free extents, in slabs in use, above which a slab is emptied; below FREE_MIN the
+ * emptying stops.
+ */
 const FREE_MAX = EXTENTS_PER_SLAB * 1.5;
 const FREE_MIN = EXTENTS_PER_SLAB * 1.125;
-/** Other buffers go back together, before they exceed this sum; small ones are left to V8. */
+/** Other buffers are released together, before they exceed this sum; small ones are left to V8. */
 const DROPPED_BYTES_MIN = 4096;
 const DROPPED_BYTES_MAX = 4_194_304;
 const DROPPED_COUNT_MAX = 64;
-/** With a stock of fewer, memory is too short for a slab with touched pages that are not used. */
+/**
+ * Number of slabs in the stock below which memory is too short for a touched slab that remains
+ * unused.
+ */
 const TOUCHING_COUNT_MIN = 16;
 const NONE = Number.POSITIVE_INFINITY;
 
@@ -43,26 +51,26 @@ export class Slabs {
   readonly #handback = new Handback();
   readonly #stock: SlabStock;
   readonly #mayTouch: boolean;
-  /** Words and bytes of each slab; none of one that has gone back. */
+  /** Words and bytes of each slab; empty for a slab that was released. */
   readonly words: Int32Array<ArrayBuffer>[] = [];
   readonly bytes: Buffer[] = [];
-  /** Extents from this one on are to be emptied; Infinity for none. */
+  /** The extents from this one on are to be emptied; Infinity for none. */
   evacuateFrom = NONE;
-  /** Of each slab: extents in use, and the time since when there are none, by the clock. */
+  /** Per slab: number of extents in use, and the monotonic time since when there are none. */
   #used = new Int32Array(16);
   #emptySince = new Float64Array(16);
-  /** The free extents, a bit each, and a word below which none is. */
+  /** The free extents, one bit each, and a word below which no extent is free. */
   #free = new Int32Array(WORDS_PER_SLAB);
   #lowestFree = 0;
-  /** Free extents of the slabs in use. */
+  /** Number of free extents of the slabs in use. */
   #freeCount = 0;
-  /** Dropped buffers that have not been freed, and their bytes. */
+  /** Dropped buffers that have not been freed, and their size in bytes. */
   #dropped: ArrayBuffer[] = [];
   #droppedBytes = 0;
   #timer: Timer | undefined;
   readonly #onTimer = () => this.#timerOnDue();
 
-  /** `stockBytes`: bytes of slabs to be made ahead of their use. */
+  /** `stockBytes`: bytes of slabs to be allocated ahead of their use. */
   constructor(clock: Clock, countMax: number, stockBytes: number) {
     const stockCount = Math.floor(stockBytes / SLAB_BYTES);
     this.#clock = clock;
@@ -71,8 +79,8 @@ export class Slabs {
     this.#stock = new SlabStock(clock, SLAB_BYTES, stockCount, (slab) => {
       this.#handback.free([slab]);
     });
-    // So that V8's collection for a first large buffer does not fall in a request. An engine without a stock,
-    // as one that ends, may need no slab at all.
+    // Allocated now so that V8's collection for a first large buffer does not delay a request. An
+    // engine without a stock, for example one that is closing, may need no slab at all.
     if (stockBytes > 0) this.#add();
   }
 
@@ -81,12 +89,12 @@ export class Slabs {
     this.#stock.isFilling = isFilling && this.#mayTouch;
   }
 
-  /** Slabs that exist, in use or not. */
+  /** Number of slabs, in use or not. */
   get count(): number {
     return this.words.filter((words) => words !== NO_WORDS).length;
   }
 
-  /** The lowest free extent, or 0 when there can be none; 0 itself is never given. */
+  /** Allocates the lowest free extent; 0 if there is none. Extent 0 itself is never allocated. */
   take(): number {
     const free = this.#free;
     while (this.#lowestFree < free.length && free[this.#lowestFree] === 0) this.#lowestFree++;
@@ -100,8 +108,9 @@ export class Slabs {
   }
 
   /**
-   * The first of so many free extents in a row, in the lowest slab that has them; 0 for none. `below`:
-   * in slabs below that extent, or in a new one where that is Infinity.
+   * Allocates `count` consecutive free extents, in the lowest slab that has them. Returns the
+   * first; 0 if there are none. `below`: only in slabs below this extent; with Infinity, also in a
+   * new slab.
    */
   takeRow(count: number, below = NONE): number {
     for (let slab = 0; slab < this.words.length; slab++) {
@@ -130,7 +139,7 @@ export class Slabs {
     return 0;
   }
 
-  /** The extent may be used again. */
+  /** Frees the extent, which may then be reused. */
   free(extent: number): void {
     const slab = Math.floor(extent / EXTENTS_PER_SLAB);
     const word = extent >> WORD_BITS;
@@ -143,7 +152,7 @@ export class Slabs {
     this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
   }
 
-  /** Gives back a buffer that is no longer used, and that is not accounted for here. */
+  /** Releases a buffer that is no longer used and is not accounted for in the slabs. */
   drop(buffer: ArrayBuffer): void {
     if (buffer.byteLength < DROPPED_BYTES_MIN) return;
     this.#dropped.push(buffer);
@@ -153,14 +162,14 @@ export class Slabs {
     } else this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
   }
 
-  /** Nothing is given back any more. */
+  /** Stops the release of memory to the system. */
   close(): void {
     this.#stock.close();
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 
-  /** Asserts that the counts are those of the free bits. Returns the extents in use. O(extents). */
+  /** Asserts that the counts match the free bits. Returns the extents in use. O(extents). */
   invariants(): Set<number> {
     const taken = new Set<number>();
     let freeCount = 0;
@@ -187,7 +196,7 @@ export class Slabs {
     return (this.#free[extent >> WORD_BITS]! & (1 << (extent & 31))) !== 0;
   }
 
-  /** Adds so many extents of the slab to those in use. */
+  /** Adds `more` to the number of the slab's extents in use. */
   #count(slab: number, more: number): void {
     const before = this.#used[slab]!;
     this.#used[slab] = before + more;
@@ -201,7 +210,7 @@ export class Slabs {
     else if (this.#freeCount > FREE_MAX && this.evacuateFrom === NONE) this.#evacuate();
   }
 
-  /** The highest slab in use is to be emptied. */
+  /** Selects the highest slab in use to be emptied. */
   #evacuate(): void {
     let slab = this.words.length - 1;
     while (this.#used[slab] === 0) slab--;
@@ -214,7 +223,7 @@ export class Slabs {
     this.#droppedBytes = 0;
   }
 
-  /** Gives one empty slab back, and is set again as long as there are others. */
+  /** Releases one empty slab, and restarts the timer while there are others. */
   #timerOnDue(): void {
     this.#timer = undefined;
     if (this.#dropped.length > 0) this.#freeDropped();
@@ -244,7 +253,7 @@ export class Slabs {
     this.#handback.free([buffer]);
   }
 
-  /** Makes the lowest slab that does not exist. */
+  /** Allocates the lowest slab that does not exist. */
   #add(): boolean {
     const hole = this.words.indexOf(NO_WORDS);
     const slab = hole < 0 ? this.words.length : hole;

@@ -1,10 +1,10 @@
 /**
- * Wins back the entries of cleared maps. A clear only retires the map's id: its entries can no longer
- * be found, but lie in the partitions' indexes until a pass over all of them has removed them. Then the
- * id may be used again. One pass serves every id retired before it began. Each write to a partition
- * that is still to be passed does a little of the work there. A timer does the rest, a short step at a
- * time with pauses that leave the processor to requests. It keeps an idle process neither busy nor
- * alive.
+ * Reclaims the entries of cleared maps. A clear only retires the map's id: its entries can no
+ * longer be found, but remain in the partitions' indexes until a pass over all of them has removed
+ * them. Then the id may be reused. One pass serves every id that was retired before it began. Each
+ * write to a partition that the pass has not finished does a little of its work. A timer does the
+ * rest, in short steps with pauses that leave the processor to requests. It keeps an idle process
+ * neither busy nor alive.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -17,13 +17,13 @@ import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
 import type { SharedComponents } from './shared-components.ts';
 
-/** Places of the index looked at for each write: a partition is passed after count/8 writes. */
+/** Places of the index visited for each write: a partition is finished after count/8 writes. */
 const PLACES_PER_WRITE = 16;
-/** Places looked at between two readings of the clock; well under 0.1 ms. */
+/** Places visited between two readings of the clock; well under 0.1 ms. */
 const PLACES_PER_LOOK = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
-/** Places that a write without memory looks at; about 1 ms. */
+/** Places that a write without memory visits; about 1 ms. */
 const PLACES_WHEN_FULL = 8192;
 
 export class Sweeper implements Visitor {
@@ -33,15 +33,15 @@ export class Sweeper implements Visitor {
   readonly #contentTypes: NameTable;
   readonly #cleaner: Cleaner;
   readonly #expiry: Expiry;
-  /** Ids that the pass under way serves, and those for the next one. */
+  /** Ids that the current pass serves, and those for the next one. */
   #serving: number[] = [];
   #waiting: number[] = [];
-  /** Partitions that the pass has not finished, and one below which all are finished. */
+  /** Number of partitions that the pass has not finished, and one below which all are finished. */
   #remaining = 0;
   #lowest = 0;
   #timer: Timer | undefined;
   readonly #step = () => this.#timerOnDue();
-  /** During a walk: its partition, and the content types of the entries removed. */
+  /** During a walk: its partition, and the content types of the removed entries. */
   #partition: Partition | undefined;
   readonly #types: number[] = [];
 
@@ -54,23 +54,23 @@ export class Sweeper implements Visitor {
     this.#expiry = expiry;
   }
 
-  /** Whether entries of cleared maps may be left. */
+  /** Whether entries of cleared maps may remain. */
   get busy(): boolean {
     return this.#serving.length > 0;
   }
 
-  /** The map's id was retired; its entries are to go. */
+  /** Registers a retired map id, whose entries are to be removed. */
   add(id: number): void {
     this.#waiting.push(id);
     if (!this.busy) this.#begin();
   }
 
-  /** A write to the partition does its share of the work. */
+  /** Does the share of the work that is due with a write to the partition. */
   pay(partition: Partition): void {
     if (partition.sweptTo < WALK_END) this.#sweep(partition, PLACES_PER_WRITE);
   }
 
-  /** There is no memory for a write. Returns whether some may have been won. */
+  /** Tries to reclaim memory for a write. Returns whether some may have been reclaimed. */
   help(): boolean {
     if (!this.busy) return this.#expiry.help(PLACES_WHEN_FULL);
     for (let places = 0; places < PLACES_WHEN_FULL; places += PLACES_PER_LOOK) {
@@ -81,14 +81,17 @@ export class Sweeper implements Visitor {
     return true;
   }
 
-  /** Removes the rest of every cleared map, at once. */
+  /** Removes the remaining entries of every cleared map, at once. */
   finish(): void {
     for (let partition = this.#first(); partition !== undefined; partition = this.#first()) {
       this.#sweep(partition, Number.POSITIVE_INFINITY);
     }
   }
 
-  /** Asserts that the count of partitions to be passed is theirs. Returns the retired ids. O(partitions). */
+  /**
+   * Asserts that the count of unfinished partitions is correct. Returns the retired ids.
+   * O(partitions).
+   */
   invariants(): Set<number> {
     let remaining = 0;
     for (let number = 0; number < this.#store.partitionCount; number++) {
@@ -109,7 +112,7 @@ export class Sweeper implements Visitor {
     this.#timer = undefined;
   }
 
-  /** See Visitor. */
+  /** Removes the entry if its map is retired; see Visitor. */
   visit(address: number): boolean {
     const { pool } = this.#store;
     const words = pool.words(address);
@@ -117,7 +120,7 @@ export class Sweeper implements Visitor {
     if (kindAt(words, at) !== KIND_ENTRY || this.#maps.address(ownerAt(words, at)) !== 0) {
       return false;
     }
-    // Not released at once: a release may change the very index that is being walked over.
+    // Released later: a release may change the index that is being walked over.
     if (tagAt(words, at) !== 0) this.#types.push(tagAt(words, at));
     this.#partition!.log.kill(address);
     return true;
@@ -166,7 +169,7 @@ export class Sweeper implements Visitor {
     if (this.busy) this.#timer ??= this.#clock.after(PAUSE_MS, this.#step);
   }
 
-  /** The first partition that is to be passed, of this pass or the next. */
+  /** Returns the first unfinished partition, of this pass or the next. */
   #first(): Partition | undefined {
     return this.busy ? this.#lowestLeft() : undefined;
   }

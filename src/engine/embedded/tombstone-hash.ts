@@ -1,7 +1,7 @@
 /**
- * The 128 bits by which a tombstone is found: four HalfSipHashes of the map's name, and of an entry's key
- * each with the name's as its first word. They are part of the data's format, as snapshots have them: they
- * never change.
+ * The 128 bits by which a tombstone is found: four HalfSipHashes of the map's name, and for an
+ * entry four of its key, each with the name's hash as its first word. They are part of the data
+ * format, as snapshots contain them: they never change.
  */
 import type { Span } from '../../base/span.ts';
 import { halfSipHash13 } from '../hash.ts';
@@ -17,7 +17,7 @@ const SEEDS = new Int32Array([
 const OF_NAME = 0x6d6170;
 
 export class TombstoneHash {
-  /** The hash, which is that of the last call. */
+  /** The hash of the last call. */
   readonly words = new Int32Array(LANES);
   readonly bytes = Buffer.from(this.words.buffer);
   readonly #name = new KeyWords();
@@ -38,7 +38,7 @@ export class TombstoneHash {
     }
   }
 
-  /** Most calls have the name of the call before. */
+  /** Hashes the name, unless it is that of the previous call, as in most calls. */
   #readName(name: Span): void {
     if (this.#hasName && this.#name.is(name)) return;
     const { words, length } = this.#name.load(name);

@@ -1,7 +1,8 @@
 /**
- * Finds tombstones by their hash. Rows are chained by bucket. The bucket is chosen by a hash with the
- * process's random seed, as the tombstone's own is fixed: chosen keys share no bucket. The table grows by one
- * bucket with each row (linear hashing, Litwin 1980), so that no row waits until all have moved.
+ * Finds tombstones by their hash. Rows are chained by bucket. The bucket is selected by a hash with
+ * the process's random seed, as the tombstone's own seed is fixed: so keys cannot be chosen to
+ * share a bucket. The table grows by one bucket with each row (linear hashing, Litwin 1980), so
+ * that no row waits until all have moved.
  */
 import type { CellStore } from './cell-store.ts';
 import type { IdColumns } from './id-columns.ts';
@@ -18,22 +19,22 @@ export class TombstoneIndex {
   /** First row of each bucket; only the first `#count` are in use. */
   #buckets = new Int32Array(0);
   #count = 0;
-  /** The hash of a row that is not looked for. */
+  /** Buffer for the hash of a row in `#bucketOfRow`. */
   readonly #row = new Int32Array(HASH_BYTES / 4);
 
-  /** `ids`: the rows. */
+  /** `ids` are the rows. */
   constructor(store: CellStore, ids: IdColumns) {
     this.#store = store;
     this.#hashes = [ids.integers(), ids.integers(), ids.integers(), ids.integers()];
     this.#nexts = ids.integers();
   }
 
-  /** Bytes of memory beside the columns of the rows. */
+  /** Bytes of memory in addition to the columns of the rows. */
   get bytes(): number {
     return this.#buckets.byteLength;
   }
 
-  /** The row of that hash, or 0. */
+  /** Returns the row with this hash, or 0. */
   find(hash: Int32Array): number {
     if (this.#count === 0) return 0;
     const [first, second, third, fourth] = this.#hashes;
@@ -55,7 +56,7 @@ export class TombstoneIndex {
     for (let word = 0; word < hash.length; word++) hash[word] = this.#hashes[word]!.get(id);
   }
 
-  /** Adds the row, whose hash no other has; `rowCount` are there with it. */
+  /** Adds the row, whose hash must be unique; `rowCount` is the number of rows including it. */
   add(id: number, hash: Int32Array, rowCount: number): void {
     for (let word = 0; word < hash.length; word++) this.#hashes[word]!.set(id, hash[word]!);
     if (rowCount > this.#count) this.#grow();
@@ -74,7 +75,7 @@ export class TombstoneIndex {
     this.#nexts.set(before, next);
   }
 
-  /** Adds a bucket, and moves rows into it from the one bucket that they can be in. */
+  /** Adds a bucket, and moves rows into it from the only bucket that can contain them. */
   #grow(): void {
     if (this.#count === this.#buckets.length) this.#lengthen();
     if (this.#count === 0) {
@@ -111,7 +112,9 @@ export class TombstoneIndex {
     return this.#bucketOf(this.#row);
   }
 
-  /** Buckets behind the last one in use have their rows in the lower half still. */
+  /**
+   * Returns the bucket of the hash. Rows of buckets that do not exist yet are in the lower half.
+   */
   #bucketOf(hash: Int32Array): number {
     const whole = wholeOf(this.#count);
     const place = this.#store.hashOfWords(hash, HASH_BYTES);
@@ -120,7 +123,7 @@ export class TombstoneIndex {
   }
 }
 
-/** The greatest power of two that is not above the count. */
+/** Returns the greatest power of two that is not above the count. */
 function wholeOf(count: number): number {
   return 2 ** (31 - Math.clz32(count));
 }

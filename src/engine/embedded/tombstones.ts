@@ -1,12 +1,13 @@
 /**
- * What is remembered of removals, so that older changes of another data set do not bring back what has gone:
- * for a key, or for all keys of a map, the version up to which sets lose. They stand beside the stored data
- * and are neither found nor counted.
+ * The tombstones. They record removals, so that older changes of another data set do not restore
+ * removed entries: for a key, or for all keys of a map, the version up to which sets lose. They are
+ * separate from the stored data and are neither found nor counted.
  *
- * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts, tombstone-index.ts).
- * All are in one list from the oldest to the latest. They go when they are too old. A new one takes the place
- * of the oldest where there are too many, or where no memory is left; not so in a replay, as they had their
- * memory before. Time is that of the version clock, in seconds, so that a replay gives the same.
+ * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts,
+ * tombstone-index.ts). All are in one list from the oldest to the latest. They are dropped when
+ * they are too old. A new one replaces the oldest if there are too many, or if no memory is left;
+ * but not in a replay, as they had their memory before. Time is that of the version clock, in
+ * seconds, so that a replay gets the same times.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -28,12 +29,12 @@ import { TombstoneIndex } from './tombstone-index.ts';
 
 const RETENTION_MS = 86_400_000;
 const COUNT_MAX = 1_000_000;
-/** Tombstones that one step of the timer drops, and the pause to the next step. */
+/** Tombstones that one step of the timer drops, and the pause before the next step. */
 const STEP_COUNT = 1000;
 const STEP_PAUSE_MS = 2;
-/** The wall clock may be set; a change is noticed within this time. */
+/** The wall clock may be set; a change is noticed within this time, in ms. */
 const TIMER_MS_MAX = 60_000;
-/** Tombstones dropped before their time are told at most so often. */
+/** Minimum interval between two reports of tombstones that were dropped early, in ms. */
 const TOLD_EVERY_MS = 60_000;
 
 export class Tombstones implements TombstoneFigures {
@@ -45,7 +46,7 @@ export class Tombstones implements TombstoneFigures {
   readonly #hash = new TombstoneHash();
   readonly #ids: IdColumns;
   readonly #index: TombstoneIndex;
-  /** By tombstone: its version, second, partition, and its neighbours by age. */
+  /** By tombstone: its version, second and partition, and its neighbours by age. */
   readonly #versions: PagedVersions;
   readonly #seconds: PagedIntegers;
   readonly #partitions: PagedIntegers;
@@ -56,7 +57,7 @@ export class Tombstones implements TombstoneFigures {
   #oldest = 0;
   #latest = 0;
   #serial = 0;
-  /** Those of maps. */
+  /** Number of tombstones of maps. */
   #mapCount = 0;
   droppedCount = 0;
   #toldMs = Number.NEGATIVE_INFINITY;
@@ -85,12 +86,12 @@ export class Tombstones implements TombstoneFigures {
     return this.#ids.count;
   }
 
-  /** Bytes of memory. */
+  /** Bytes of memory in use. */
   get bytes(): number {
     return this.#ids.columnBytes + this.#index.bytes;
   }
 
-  /** Sets `version` to that of the map's tombstone; none without one. */
+  /** Sets `version` to that of the map's tombstone; to none if there is no tombstone. */
   ofMap(map: Span, version: Version): void {
     version.clear();
     if (this.#mapCount === 0) return;
@@ -98,7 +99,7 @@ export class Tombstones implements TombstoneFigures {
     this.#read(this.#find(), version);
   }
 
-  /** The same for a key's. */
+  /** Sets `version` to that of the key's tombstone; to none if there is no tombstone. */
   ofKey(map: Span, key: Span, version: Version): void {
     version.clear();
     if (this.#ids.count === 0) return;
@@ -106,14 +107,20 @@ export class Tombstones implements TombstoneFigures {
     this.#read(this.#find(), version);
   }
 
-  /** The DELETE, EXPIRE or CLEAR was made: its tombstone is remembered, unless a later one is. */
+  /**
+   * Records the tombstone of a DELETE, EXPIRE or CLEAR that was made, unless a later one is
+   * recorded.
+   */
   add(removal: Mutation): void {
     if (removal.tombstone.isNone) return;
     this.#load(removal);
     this.#put(removal.partition, removal.tombstone, this.#nowSeconds());
   }
 
-  /** The same for a removal that is made again: its time is that of its version, or of those before it. */
+  /**
+   * Records the tombstone of a removal that is made again: its time is that of its version, or of
+   * an earlier one.
+   */
   addAgain(removal: Mutation): void {
     const { low, high } = removal.version;
     const ms = Math.max(this.#store.versions.ms, msOf(low, high));
@@ -121,21 +128,24 @@ export class Tombstones implements TombstoneFigures {
     this.#put(removal.partition, removal.tombstone, Math.floor(ms / 1000));
   }
 
-  /** The same for a removal of the entry of that key, of which the message has the partition alone. */
+  /**
+   * Records the tombstone of a removal of the key's entry; only its partition and tombstone are
+   * read.
+   */
   addOf(map: Span, key: Span, { partition, tombstone }: Mutation): void {
     this.#hash.ofKey(map, key);
     this.#put(partition, tombstone, this.#nowSeconds());
   }
 
-  /** Remembers a tombstone that `visit` gave. */
+  /** Restores a tombstone that `visit` passed to its visitor. */
   restore({ key, partition, version, tombstone }: Mutation): void {
     key.bytes.copy(this.#hash.bytes, 0, key.start, key.start + HASH_BYTES);
-    // Its time is that of a whole second: a set that is written next must be later than the removal.
+    // Its time has only whole seconds: a set that is written next must be later than the removal.
     this.#store.versions.restore(tombstone);
     this.#put(partition, tombstone, Math.floor(msOf(version.low, version.high) / 1000));
   }
 
-  /** Whether the removal, or what `visit` gave, is what is remembered. */
+  /** Whether the tombstone of the removal, or of a message of `visit`, is the recorded one. */
   remembers(removal: Mutation): boolean {
     if (removal.tombstone.isNone) return false;
     if (isGiven(removal) && isGivenMap(removal)) return true;
@@ -148,7 +158,7 @@ export class Tombstones implements TombstoneFigures {
     return id !== 0 && this.#versions.first(id) === low && this.#versions.second(id) === high;
   }
 
-  /** See StoredEngine.visitTombstones. */
+  /** Visits the tombstones; see StoredEngine.visitTombstones. */
   visit(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
     if (cursor.endSerial === 0) cursor.endSerial = this.#serial;
     let id = this.#behind(cursor);
@@ -166,7 +176,7 @@ export class Tombstones implements TombstoneFigures {
     this.#timer = undefined;
   }
 
-  /** Asserts that the list, the buckets and the counts agree. O(tombstones). */
+  /** Asserts that the list, the buckets and the counts are consistent. O(tombstones). */
   invariants(): void {
     let [count, maps, before, serial] = [0, 0, 0, 0];
     for (let id = this.#oldest; id !== 0; id = this.#newers.get(id)) {
@@ -245,7 +255,7 @@ export class Tombstones implements TombstoneFigures {
     this.#ids.free(id);
   }
 
-  /** Adds it to the list as the latest. */
+  /** Appends the tombstone to the list as the latest. */
   #list(id: number): void {
     this.#olders.set(id, this.#latest);
     this.#newers.set(id, 0);
@@ -264,7 +274,7 @@ export class Tombstones implements TombstoneFigures {
     else this.#olders.set(newer, older);
   }
 
-  /** The first tombstone behind the cursor. */
+  /** Returns the first tombstone after the cursor. */
   #behind({ id, serial }: TombstoneCursor): number {
     const isThere = id !== 0 && this.#ids.isGiven(id) && this.#serials.get(id) === serial;
     if (isThere) return this.#newers.get(id);
@@ -273,7 +283,7 @@ export class Tombstones implements TombstoneFigures {
     return behind;
   }
 
-  /** Whether there is such a tombstone, from before the first step of the visit. */
+  /** Whether the tombstone exists and dates from before the first step of the visit. */
   #isBefore(id: number, { endSerial }: TombstoneCursor): boolean {
     return id !== 0 && this.#serials.get(id) <= endSerial;
   }
@@ -292,7 +302,7 @@ export class Tombstones implements TombstoneFigures {
     visitor.onStored(given);
   }
 
-  /** Unsigned: the column has 32 bits, which are enough until 2106. */
+  /** Returns the seconds as unsigned: the column has 32 bits, which are enough until 2106. */
   #secondsOf(id: number): number {
     return this.#seconds.get(id) >>> 0;
   }
@@ -324,12 +334,12 @@ function msOf(low: number, high: number): number {
   return (high >>> 0) * 2 ** 16 + (low >>> 16);
 }
 
-/** Whether the message is one that StoredEngine.visitTombstones gave: it has no sequence. */
+/** Whether the message is from StoredEngine.visitTombstones: it has no sequence. */
 export function isGiven({ sequence, tombstone }: Mutation): boolean {
   return sequence === 0 && !tombstone.isNone;
 }
 
-/** Whether that is of a map that changes were merged into: it has no hash for its key. */
+/** Whether the message is for a map that changes were merged into: it has no hash for its key. */
 export function isGivenMap({ operation, key }: Mutation): boolean {
   return operation === CLEAR && key.length === 0;
 }

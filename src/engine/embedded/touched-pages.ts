@@ -1,14 +1,16 @@
 /**
  * Touches the pages of a buffer while the event loop does other work: a thread of Node's pool reads
- * zeros into it. The first write to an untouched page waits 4 µs for the system
- * (bench: refill).
+ * zeros into it. The first write to an untouched page waits 4 µs for the system (bench: refill).
  */
 import { close, open, read } from 'node:fs';
 
-/** Where this file does not exist, nothing is touched. */
+/** A source of zeros. If this file does not exist, nothing is touched. */
 const ZEROS = '/dev/zero';
 
-/** Calls `done` in a later turn. Until then only this function writes to the buffer, of zeros. */
+/**
+ * Touches the pages, and calls `done` in a later turn. Until then only this function writes to the
+ * buffer, and only zeros.
+ */
 export function touchPages(buffer: ArrayBuffer, done: () => void): void {
   open(ZEROS, (failure, descriptor) => {
     if (failure !== null) return done();

@@ -1,8 +1,8 @@
 /**
- * All data of a partition, in steps (see StoredEngine.visit). The walk goes over the partition's index
- * by ranges of hashes, so an entry that stays is met, however the index changes between the steps.
- * Entries are given at once. Names of queues are noted, and their items are given, from the ring,
- * before the walk continues.
+ * Visits all data of a partition, in steps (see StoredEngine.visit). The walk covers the
+ * partition's index by ranges of hashes, so an entry that remains is visited, however the index
+ * changes between the steps. Entries are passed to the visitor at once. Names of queues are noted,
+ * and their items are passed, from the ring, before the walk continues.
  */
 import { FROM_CLIENT, Mutation, OFFER, SET } from '../mutation.ts';
 import type { StoredVisitor, VisitCursor } from '../stored-engine.ts';
@@ -42,7 +42,7 @@ export class Visits {
   readonly #cuts: MapCuts;
   readonly #walker: Visitor = { visit: (address) => this.#meet(address) };
   readonly #stored = new Mutation();
-  /** The cursor of the present step. */
+  /** The cursor of the current step. */
   #cursor: VisitCursor | undefined;
   #visitor: StoredVisitor | undefined;
   #wallMs = 0;
@@ -77,7 +77,7 @@ export class Visits {
     return cursor.place < WALK_END || cursor.queues.length > 0;
   }
 
-  /** The walk has come to a cell; it stays where it is. */
+  /** Handles a cell of the walk, and leaves it in place. */
   #meet(address: number): false {
     const { pool } = this.#store;
     const words = pool.words(address);
@@ -114,7 +114,7 @@ export class Visits {
     this.#give(address);
   }
 
-  /** Gives items of the last queue that was met; returns the rest of the budget. */
+  /** Passes items of the last queue found to the visitor; returns the rest of the budget. */
   #visitQueue(number: number, cursor: VisitCursor, budget: number): number {
     const queues = this.#queues;
     const queue = cursor.queues.at(-1)!;

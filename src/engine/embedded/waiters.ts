@@ -1,6 +1,7 @@
 /**
- * Takes that wait for an item: a list a queue, first come first served, and a deadline each on one
- * timing wheel. Adding, taking the first and cancelling are O(1), for any number of waiters.
+ * Takes that wait for an item: one list per queue, first come, first served, and a deadline for
+ * each on one timing wheel. Adding, removing the first and cancelling are O(1), for any number of
+ * waiters.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
@@ -15,18 +16,18 @@ export class Waiters {
   readonly #clock: Clock;
   readonly #wheel: TimerWheel;
   readonly #table = new TicketTable();
-  /** By place: the receiver, its queue, neighbours in the queue's list, and its deadline. */
+  /** By place: the receiver, its queue, its neighbours in the queue's list, and its deadline. */
   readonly #receivers: (Receiver | undefined)[] = [undefined];
   #queues = new Int32Array(this.#table.capacity);
   #next = new Int32Array(this.#table.capacity);
   #previous = new Int32Array(this.#table.capacity);
   #deadlines = new Float64Array(this.#table.capacity);
-  /** By queue. */
+  /** By queue: first and last place, and number of waiters. */
   readonly #firsts: PagedIntegers;
   readonly #lasts: PagedIntegers;
   readonly #counts: PagedIntegers;
 
-  /** `onDue` gets the ticket of a waiter whose time is over; it is still there. */
+  /** `onDue` is called with the ticket of a waiter whose time is over; the waiter still exists. */
   constructor(clock: Clock, queues: IdColumns, onDue: (ticket: number) => void) {
     this.#clock = clock;
     this.#wheel = new TimerWheel(clock, onDue);
@@ -35,7 +36,7 @@ export class Waiters {
     this.#counts = queues.integers();
   }
 
-  /** Waiters of the queue. */
+  /** Returns the number of waiters of the queue. */
   count(queue: number): number {
     return this.#counts.get(queue);
   }
@@ -62,18 +63,18 @@ export class Waiters {
     return ticket;
   }
 
-  /** The ticket of the queue's first waiter; there is one. */
+  /** Returns the ticket of the queue's first waiter; there must be one. */
   first(queue: number): number {
     return this.#table.ticket(this.#firsts.get(queue));
   }
 
-  /** The queue of a waiter, or 0 when it no longer waits. */
+  /** Returns the queue of a waiter, or 0 if it no longer waits. */
   queue(ticket: number): number {
     const place = this.#table.place(ticket);
     return place === 0 ? 0 : this.#queues[place]!;
   }
 
-  /** Removes a waiter that exists; returns its receiver. */
+  /** Removes a waiter, which must exist; returns its receiver. */
   remove(ticket: number): Receiver {
     const place = this.#table.place(ticket);
     if (place === 0) assert.fail('a waiter is removed once');
@@ -92,7 +93,10 @@ export class Waiters {
     return receiver;
   }
 
-  /** Asserts that the lists of these queues, all that there are, have all waiters. O(waiters). */
+  /**
+   * Asserts that the lists of these queues, which are all there are, contain all waiters.
+   * O(waiters).
+   */
   invariants(queues: readonly number[]): void {
     this.#table.invariants();
     this.#wheel.invariants();
@@ -115,7 +119,7 @@ export class Waiters {
     assert.equal(this.tickets().length, all, 'receivers');
   }
 
-  /** The tickets of all, in no order. */
+  /** Returns the tickets of all waiters, in no order. */
   tickets(): number[] {
     const tickets: number[] = [];
     for (let place = 1; place < this.#receivers.length; place++) {
