@@ -1,14 +1,14 @@
 /** Chooses the address of a member and formats it. */
 import { networkInterfaces } from 'node:os';
 
-/** `host:port`, an IPv6 host in brackets. */
+/** Formats `host:port`, with an IPv6 host in brackets. */
 function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /**
- * The address that the member reports: the configured one, host or host and port, or else the bound
- * one.
+ * Returns the address that the member reports: the configured one (host, or host and port), or else
+ * the bound one.
  */
 export function publicAddress(
   configured: string | undefined,
@@ -21,8 +21,8 @@ export function publicAddress(
 }
 
 /**
- * The host that the member reports: the bound one; where all interfaces are bound, the first that is no
- * loopback.
+ * Returns the host that the member reports: the bound one; if all interfaces are bound, the first
+ * address that is not a loopback address.
  */
 function publicHost(boundHost: string): string {
   if (boundHost !== '::' && boundHost !== '0.0.0.0') return boundHost;

@@ -1,6 +1,6 @@
 /**
- * The cluster as a member sees it: one interface for a single member and for members on a distributed
- * engine.
+ * The cluster as a member sees it: one interface for a single member and for several members on a
+ * distributed engine.
  */
 
 /** The states that a request can set; IN_TRANSITION is the state during a change. */
@@ -12,10 +12,10 @@ export type NodeState = 'STARTING' | 'ACTIVE' | 'PASSIVE' | 'SHUT_DOWN';
 
 /** A member of the cluster (seed section 2). */
 export interface MemberInfo {
-  /** `host:port`, an IPv6 host in brackets. */
+  /** `host:port`, with an IPv6 host in brackets. */
   readonly address: string;
   readonly liteMember: boolean;
-  /** Whether it is the member that answers. */
+  /** Whether this is the member that responds. */
   readonly localMember: boolean;
   readonly uuid: string;
   readonly memberVersion: string;
@@ -24,57 +24,61 @@ export interface MemberInfo {
 export interface Cluster {
   readonly state: ClusterState;
   readonly nodeState: NodeState;
-  /** Whether the loss of one member would lose no more than the loss of a single copy does. */
+  /** Whether the loss of one member would lose no more data than the loss of a single copy. */
   readonly isSafe: boolean;
-  /** Partitions that are still to move between members. */
+  /** Number of partitions that remain to be moved between members. */
   readonly migrationQueueSize: number;
-  /** In the order joined, the oldest first. */
+  /** The members in the order in which they joined, oldest first. */
   readonly members: readonly MemberInfo[];
   /** Whether the member has started and is not draining. */
   readonly isReady: boolean;
   /** `major.minor`. */
   readonly version: string;
-  /** Whether data may be changed: not while PASSIVE, nor on the way to it, nor while cut off. */
+  /**
+   * Whether data may be changed: not while PASSIVE, nor during a change to PASSIVE, nor while cut
+   * off.
+   */
   readonly takesWrites: boolean;
-  /** Whether the member takes no changes because the others may count it as gone. */
+  /** Whether the member refuses changes because the other members may already have removed it. */
   readonly isCutOff: boolean;
-  /** Calls each listener whenever data may no longer be changed. */
+  /** Registers a listener that is called whenever data may no longer be changed. */
   onPassive(listener: () => void): void;
   /**
-   * Resolves when every member is in the state. Rejects with GridError STATE_UNCHANGED, STATE_CHANGING
-   * (while another change is under way) or STATE_NOT_REACHED; the old state then stays.
+   * Resolves when every member is in the state. Rejects with GridError STATE_UNCHANGED,
+   * STATE_CHANGING (while another change is in progress) or STATE_NOT_REACHED; the old state then
+   * remains.
    */
   changeState(state: SettledState): Promise<void>;
   /** Resolves when the cluster has the version. Rejects with GridError VERSION_NOT_SUPPORTED. */
   changeVersion(version: string): Promise<void>;
 }
 
-/** The cluster, with the calls of the member itself. */
+/** The cluster, with the calls that only the member itself makes. */
 export interface OwnCluster extends Cluster {
   /**
-   * The member, which serves at `address` (in the form of MemberInfo), enters its cluster; it has started
-   * once this has resolved. A cluster that the member had no record of awaits `prepare` before. Rejects
-   * with GridError CLUSTER_VERSION.
+   * Enters the cluster as the member that serves at `address` (in the form of MemberInfo); the
+   * member has started once this has resolved. A cluster that had no record of the member first
+   * awaits `prepare`. Rejects with GridError CLUSTER_VERSION.
    */
   start(address: string, prepare: () => Promise<void>): Promise<void> | void;
-  /** The member is to drain: it is not ready any more. */
+  /** Called when the member begins to drain: it is no longer ready. */
   stop(): void;
-  /** The member has drained, or does not start: it leaves. Never rejects. */
+  /** Leaves the cluster. Called when the member has drained, or does not start. Never rejects. */
   leave(): Promise<void>;
   /**
-   * Ends each member; `because` is for the log. Resolves once all will end. Rejects with GridError
-   * STOP_NOT_RECORDED.
+   * Ends every member; `because` is for the log. Resolves once it is certain that all will end.
+   * Rejects with GridError STOP_NOT_RECORDED.
    */
   stopAll(because: string): Promise<void>;
 }
 
-/** The version of a cluster whose members have this version: its `major.minor`. */
+/** Returns the cluster version of members that have this version: its `major.minor`. */
 export function clusterVersion(memberVersion: string): string {
   return memberVersion.split('.', 2).join('.');
 }
 
-/** A request that waits for an item of a queue; a cluster that takes no changes gives it none. */
+/** A request that waits for a queue's item; it gets none once the cluster refuses changes. */
 export interface Waiter {
-  /** Called when the cluster takes no more changes. */
+  /** Called when the cluster no longer accepts changes. */
   endWait(): void;
 }

@@ -1,4 +1,4 @@
-/** The license key. Only a hash of it is kept, and nothing depends on it. */
+/** The license key. Only its hash is stored, and nothing depends on it. */
 import { createHash } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
 import { changeRecord, type SharedRecord } from './shared-record.ts';
@@ -10,12 +10,15 @@ export class License {
     this.#record = record;
   }
 
-  /** SHA-256 in hexadecimal digits; undefined until a key is set. */
+  /** SHA-256 of the key as hexadecimal digits; undefined until a key is set. */
   get keyHash(): string | undefined {
     return this.#record.values.licenseKeyHash;
   }
 
-  /** Rejects with GridError LICENSE_NOT_KEPT; the previous key then stays. */
+  /**
+   * Stores the hash of the key. Rejects with GridError LICENSE_NOT_KEPT; the previous key then
+   * remains.
+   */
   async set(key: Buffer): Promise<void> {
     const licenseKeyHash = createHash('sha256').update(key).digest('hex');
     await changeRecord(

@@ -1,15 +1,16 @@
 /**
- * The membership of this member: joins, beats each BEAT_MS, joins again once it is out, leaves.
+ * The membership of this member: joins, beats every BEAT_MS, rejoins after it was removed, and
+ * leaves.
  *
- * The lease is judged by the member's own clock, which never goes back, from before a beat was sent: and
- * for GAP_MS less: so it ends before the store's, also where the store's clock was put forward by a time
- * too short to be noticed. A member that slept past it has no lease until a beat succeeds, and
- * the others need not wait for a word of it. The clock must run on while the process is stopped. A store
- * that refuses all steps removes nobody: while it does, the lease lasts, as others' leases do once it takes
- * beats again.
+ * The lease is measured on the member's monotonic clock, from before the beat was sent, minus
+ * GAP_MS. So it ends before the store's lease, even if the store's clock was set forward by too
+ * little to be noticed. A member that was suspended beyond its lease has none until a beat
+ * succeeds, and the others need not wait for it. The clock must continue to run while the process
+ * is stopped. A store that refuses all steps removes no member: while it does, the lease continues,
+ * as the other members' leases do once the store accepts beats again.
  *
- * All steps go to the store in the order of the calls and are answered in it, so the last view is the
- * newest. A join after another life begins when all changes of that life are answered.
+ * All steps are sent to the store, and completed, in the order of the calls, so the last view is
+ * the newest. A rejoin begins when all changes of the previous life have completed.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
@@ -27,52 +28,59 @@ import {
   type RecordChange,
 } from './member-store.ts';
 
-/** A reason why the member is not in yet is told again after this time. */
+/** Interval between two reports of a reason why the member cannot join, in ms. */
 const TELL_AGAIN_MS = 10_000;
-/** A member that no beat of this age or younger succeeded for is out of touch. */
+/** Age of the last successful beat above which the member is out of touch, in ms. */
 const TOUCH_MS = 3 * BEAT_MS;
 
 /** The engine's changes of data. */
 export interface ChangeWork {
   /**
-   * Resolves when every change that began before the call is answered, or has surely ended; within a
-   * bounded time. Never rejects.
+   * Resolves when every change that began before the call has its result, or has certainly ended;
+   * within a bounded time. Never rejects.
    */
   changesAnswered(): Promise<void>;
   /**
-   * Resolves once no change will take effect that another process than these began before. Rejects where
-   * that is not known; it may be called again.
+   * Resolves once no change begun by a process other than these will take effect. Rejects if that
+   * is uncertain; it may be called again.
    */
   endChangesOfOthers(uuids: ReadonlySet<string>): Promise<void>;
 }
 
-/** What the engine asks of the membership. */
+/** The part of the membership that the engine uses. */
 export interface MemberLife {
-  /** Of the member's process. */
+  /** UUID of the member's process. */
   readonly uuid: string;
-  /** The number of the present join, 0 while out: with the uuid, what polled items are held under. */
+  /**
+   * The number of the current join, 0 while the member is out. Polled items are held under it and
+   * the uuid.
+   */
   readonly joinNumber: number;
-  /** Whether the other members wait for this one; without it, no change may be sent to the store. */
+  /**
+   * Whether the other members wait for this one; without it, no change may be sent to the store.
+   */
   readonly hasLease: boolean;
 }
 
-/** Called when the membership has something to tell; for the log. */
+/** Receives the events of the membership, for the log. */
 export interface MembershipEvents {
   onJoined(joinNumber: number, memberCount: number): void;
-  /** The member is not in, for this reason; again each 10 s. */
+  /** The member has not joined, for this reason; called again every 10 s. */
   onWaiting(reason: string): void;
-  /** The member was silent for too long. It joins again. */
+  /** The member was silent for too long and was removed. It rejoins. */
   onOut(): void;
-  /** The store does not answer: the first failure of several. */
+  /** The store does not respond; called for the first failure in a row. */
   onAway(error: unknown): void;
   onBack(): void;
 }
 
-/** Where the membership reports to. */
+/** Receives the results of the membership's steps. */
 interface MembershipListener {
-  /** `text`: of the record, where the member did not have it. Throws where it cannot be read. */
+  /**
+   * `text` is the record's, or undefined if the member had it. Throws if the text cannot be parsed.
+   */
   onView(view: ClusterView, text: string | undefined): void;
-  /** The members of the cluster are to stop. Called once. */
+  /** The members of the cluster must stop. Called once. */
   onStop(): void;
 }
 
@@ -85,26 +93,26 @@ interface MembershipOptions {
   readonly uuid: string;
 }
 
-/** A change of the record; the member is added. */
+/** A change of the record; Membership adds the member. */
 export type OwnChange = Omit<RecordChange, 'uuid' | 'joinNumber'>;
 
 export class Membership {
   readonly #options: MembershipOptions;
   #self: Omit<Join, 'uuid'> | undefined;
-  /** Confirmed with the next beat: see StoredMember. */
+  /** The revision that the next beat confirms: see StoredMember. */
   confirmed = 0;
-  /** The revision of the record that the member knows. */
+  /** The revision of the record that the member has. */
   #known = 0;
   #joinNumber = 0;
   /** The number of the last join; 0 before the first. */
   #lastNumber = 0;
   #leaseEndMs = 0;
   #touchedMs = 0;
-  /** When the store has refused a beat last. */
+  /** Time at which the store last refused a beat. */
   #refusedMs = Number.NEGATIVE_INFINITY;
-  /** How often the store has moved to another server. */
+  /** Number of times that the store has moved to another server. */
   #moveCount = 0;
-  /** The highest that the store has told. */
+  /** The highest `stopsUpTo` that the store has reported. */
   #stopsUpTo = 0;
   #isAway = false;
   #toldMs = Number.NEGATIVE_INFINITY;
@@ -124,26 +132,26 @@ export class Membership {
     options.store.onMoved(() => this.#onMoved());
   }
 
-  /** Of the present life; 0 while the member is not in. */
+  /** Number of the current join; 0 while the member is not in the cluster. */
   get joinNumber(): number {
     return this.#joinNumber;
   }
 
-  /** Whether the member is in for certain: the others wait for it. */
+  /** Whether the member certainly is in the cluster: the others wait for it. */
   get hasLease(): boolean {
     return this.#options.clock.now() < this.#leaseEndMs;
   }
 
-  /** Whether the last beat has succeeded, and not long ago. */
+  /** Whether the last beat succeeded, at most TOUCH_MS ago. */
   get isInTouch(): boolean {
     if (this.#isAway || this.#joinNumber === 0) return false;
     return this.#options.clock.now() - this.#touchedMs <= TOUCH_MS;
   }
 
   /**
-   * Resolves once the member is in. Rejects with GridError CLUSTER_VERSION where the cluster has another
-   * version, and with that of the store where it cannot be used; every other obstacle or failure is tried
-   * again.
+   * Resolves once the member has joined. Rejects with GridError CLUSTER_VERSION if the cluster has
+   * another version, and with the store's GridError if the store cannot be used; after every other
+   * obstacle or failure it tries again.
    */
   start(self: Omit<Join, 'uuid'>): Promise<void> {
     this.#self = self;
@@ -154,14 +162,14 @@ export class Membership {
     });
   }
 
-  /** Beats, or tries to join, now instead of at the next beat's time. */
+  /** Beats, or tries to join, now instead of at the time of the next beat. */
   beatSoon(): void {
     if (this.#self !== undefined) this.#run();
   }
 
   /**
-   * Resolves with whether the record had the revision. Rejects as the store does, and where the member
-   * is not in.
+   * Changes the record. Resolves with whether the record had the revision. Rejects as the store
+   * does, and if the member is not in the cluster.
    */
   async change(change: OwnChange): Promise<boolean> {
     const { uuid } = this.#options;
@@ -177,7 +185,7 @@ export class Membership {
     return isMade;
   }
 
-  /** Resolves once the store has it that all members are to stop. Rejects as `change` does. */
+  /** Resolves once the store has recorded that all members must stop. Rejects as `change` does. */
   async stopAll(): Promise<void> {
     const { uuid } = this.#options;
     const joinNumber = this.#joinNumber;
@@ -191,14 +199,14 @@ export class Membership {
   }
 
   /**
-   * The member is a member no more. The step is repeated until it succeeds or the member's lease has ended,
-   * which puts it out, too. Rejects with the store's last error.
+   * Leaves the cluster. The step is repeated until it succeeds or the member's lease has ended,
+   * which also removes the member. Rejects with the store's last error.
    */
   async leave(): Promise<void> {
     const { clock, store, uuid } = this.#options;
     this.#isEnded = true;
     this.#timer?.cancel();
-    // A join that is under way would succeed after the leave.
+    // A join that is in progress would succeed after the leave.
     if (this.#joinNumber === 0) await this.#running;
     const joinNumber = this.#joinNumber;
     this.#joinNumber = this.#leaseEndMs = 0;
@@ -214,7 +222,7 @@ export class Membership {
     }
   }
 
-  /** What the former server has answered, or is to answer, gives no lease. */
+  /** Drops the lease: replies of the former server, past or pending, grant none. */
   #onMoved(): void {
     this.#moveCount++;
     this.#leaseEndMs = 0;
@@ -224,7 +232,7 @@ export class Membership {
   #run(): void {
     if (this.#isEnded) return;
     this.#isDueAgain = true;
-    // A hint may come during the call of a step.
+    // A hint may arrive while a step is running.
     if (this.#isRunning) return;
     this.#isRunning = true;
     this.#running = this.#runSteps();
@@ -266,8 +274,9 @@ export class Membership {
   }
 
   /**
-   * The store refuses all steps, so its leases will end later by the time between two beats refused. A longer
-   * time is not known to be all of that kind.
+   * Extends the lease by the time between two refused beats: while the store refuses all steps, its
+   * leases are extended as well. A longer time may not consist entirely of refusals, so it does not
+   * count.
    */
   #extend(sentMs: number): void {
     const refusedMs = sentMs - this.#refusedMs;
@@ -316,10 +325,10 @@ export class Membership {
   }
 
   #take(joinNumber: number, view: ClusterView, text: string | undefined): void {
-    // The answer may be one to an earlier life.
+    // The result may belong to an earlier life.
     if (joinNumber !== this.#joinNumber || this.#isEnded) return;
     if (text === undefined && view.revision !== this.#known) return this.#run();
-    // A failover has undone changes: what was confirmed meant another record.
+    // A failover has undone changes: the confirmed revision was that of another record.
     if (view.revision < this.confirmed) this.confirmed = 0;
     this.#options.listener.onView(view, text);
     this.#known = view.revision;

@@ -1,10 +1,11 @@
 /**
- * The cluster of several members on one engine. Each member knows it by the last answer of the engine's
- * member store: at most a beat old, and alike everywhere. Its parts: Membership (is this member in?),
- * StoredRecord (what do the members share?), StateChanges (how does the state change?).
+ * The cluster of several members on one engine. Each member sees it as of the last result of the
+ * engine's member store: at most one beat old and the same on all members. Its parts are Membership
+ * (whether this member is in the cluster), StoredRecord (the values that the members share) and
+ * StateChanges (changes of the state).
  *
- * Data may be changed while the member has its lease and the cluster is not PASSIVE, nor on the way to
- * it. The engine asks `hasLease` again when it sends the changes of a turn.
+ * Data may be changed while the member has its lease and the cluster is not PASSIVE or changing to
+ * PASSIVE. The engine checks `hasLease` again when it sends the changes of a turn.
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
@@ -31,13 +32,13 @@ interface SharedClusterOptions {
   readonly clock: Clock;
   readonly work: ChangeWork;
   readonly events: MembershipEvents;
-  /** Of this member's process. */
+  /** UUID of this member's process. */
   readonly uuid: string;
   readonly memberVersion: string;
   readonly isLite: boolean;
-  /** A member that is silent for so long is out, in milliseconds; at least 2 * GAP_MS. */
+  /** Time without a beat after which a member is removed, in ms; at least 2 * GAP_MS. */
   readonly leaseMs: number;
-  /** Whether changes have the copies that they are meant to have. */
+  /** Whether changes have all the copies that they should have. */
   readonly isKeptSafe: () => boolean;
   /** Ends the member. */
   readonly onStop: (because: string) => void;
@@ -146,7 +147,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
     await this.#changes.changeState(state);
   }
 
-  /** Members of another version cannot be in, so the version that there is is the only one. */
+  /** Members of another version cannot join, so the current version is the only possible one. */
   async changeVersion(version: string): Promise<void> {
     if (version === this.version) return;
     const { memberVersion } = this.#options;

@@ -1,7 +1,8 @@
 /**
- * The record that the members of a cluster share: its values outlive the members and are changed by
- * compare-and-set, so that of two changes at once each sees the other's. LocalRecord is the record of a
- * single member, which a store keeps; StoredRecord that of several.
+ * The record that the members of a cluster share. Its values outlive the members and are changed by
+ * compare-and-set, so that of two concurrent changes each takes the other into account. LocalRecord
+ * is the record of a single member, which a store persists; StoredRecord is that of several
+ * members.
  */
 import { type GridError, reasonOf } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
@@ -11,47 +12,51 @@ export interface SharedValues {
   readonly state: SettledState;
   /** `major.minor`. */
   readonly version: string;
-  /** SHA-256 of the license key, in hexadecimal digits; undefined until one is set. */
+  /** SHA-256 of the license key as hexadecimal digits; undefined until a key is set. */
   readonly licenseKeyHash: string | undefined;
-  /** The additions to the configuration, in order. */
+  /** Texts added to the configuration, in order. */
   readonly addedConfigs: readonly AddedConfig[];
-  /** The list of the TCP-IP join; undefined until it is changed: then the configured one counts. */
+  /**
+   * Member list of the TCP-IP join; undefined until it is changed: then the configured list
+   * applies.
+   */
   readonly tcpIpMembers: readonly string[] | undefined;
 }
 
 export interface AddedConfig {
-  /** A configuration, or with `isWan` the JSON of a WAN replication. */
+  /** A configuration; with `isWan`, the JSON of a WAN replication. */
   readonly text: string;
   readonly isWan?: true;
   /**
-   * Whether the configuration was reloaded since: then only the maps and queues of the text count, and
-   * its WAN replication.
+   * Whether the configuration was reloaded since: then only the maps, the queues and the WAN
+   * replication of the text apply.
    */
   readonly isReloaded: boolean;
 }
 
 export interface SharedRecord {
   readonly values: SharedValues;
-  /** Another one after each change of the values. */
+  /** A number that differs after each change of the values. */
   readonly revision: number;
-  /** Whether other members change it, too. */
+  /** Whether other members also change the record. */
   readonly isShared: boolean;
   /**
-   * Makes the change where the record still has the revision. Resolves with whether it had, once the
-   * change would survive a crash. Rejects with the store's error; the values then stay, and after an
-   * OutcomeUnknown the next start decides.
+   * Makes the change if the record still has the revision. Resolves, once the change would survive
+   * a crash, with whether it was made. Rejects with the store's error; the values then remain, and
+   * after an OutcomeUnknown the next start determines them.
    */
   compareAndSet(revision: number, change: Partial<SharedValues>): Promise<boolean>;
-  /** Calls each listener after each change of the values, by any member. */
+  /** Registers a listener that is called after each change of the values, by any member. */
   onChange(listener: (values: SharedValues) => void): void;
 }
 
-/** Makes the error of a change that the record has rejected for that reason. */
+/** Makes the error for a change that the record has rejected for this reason. */
 type Refuse = (reason: string, options: ErrorOptions) => GridError;
 
 /**
- * Changes the values by what `changeOf` makes of the present ones, however often others change them
- * meanwhile. Rejects with the error of `refuse` where the record rejects, and as `changeOf` throws.
+ * Applies the change that `changeOf` returns for the current values, and repeats this as often as
+ * others change the values meanwhile. Rejects with the error of `refuse` if the record rejects, and
+ * with an error that `changeOf` throws.
  */
 export async function changeRecord(
   record: SharedRecord,
@@ -66,7 +71,7 @@ export async function changeRecord(
   }
 }
 
-/** Resolves once the values would survive a crash, but for the list of the TCP-IP join. */
+/** Resolves once the values would survive a crash, except the list of the TCP-IP join. */
 type SaveValues = (values: SharedValues) => Promise<void>;
 
 export class LocalRecord implements SharedRecord {
@@ -77,7 +82,7 @@ export class LocalRecord implements SharedRecord {
   readonly #changes = new InTurn();
   readonly #listeners: ((values: SharedValues) => void)[] = [];
 
-  /** `version`: that of the cluster. Where nothing saves the values, each start has these. */
+  /** `version` is that of the cluster. Without `save`, each start begins with these values. */
   constructor(version: string, save: SaveValues = () => Promise.resolve()) {
     this.#values = {
       ...{ state: 'ACTIVE', version, licenseKeyHash: undefined, addedConfigs: [] },
@@ -104,7 +109,7 @@ export class LocalRecord implements SharedRecord {
     });
   }
 
-  /** Takes the values that a store has kept; called before the first change. */
+  /** Sets the values that a store has persisted; called before the first change. */
   restore(kept: Partial<SharedValues>): void {
     this.#settle({ ...this.#values, ...kept });
   }
@@ -120,7 +125,7 @@ export class LocalRecord implements SharedRecord {
   }
 }
 
-/** The list of the TCP-IP join stays as long as the process, as it does nothing. */
+/** The list of the TCP-IP join has no effect, so it lasts only as long as the process. */
 function isSaved(change: Partial<SharedValues>): boolean {
   return Object.keys(change).some((name) => name !== 'tcpIpMembers');
 }

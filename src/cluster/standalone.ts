@@ -1,7 +1,7 @@
 /**
- * The cluster of a single member: always one member, always safe. A change of its state has two steps,
- * as in any cluster: IN_TRANSITION while the new state is stored, then the new state. Where the state
- * cannot be stored, the old one stays.
+ * The cluster of a single member: always one member, always safe. A change of its state has two
+ * steps, as in any cluster: IN_TRANSITION while the new state is stored, then the new state. If the
+ * state cannot be stored, the old one remains.
  */
 import assert from 'node:assert';
 import { randomUUID } from 'node:crypto';
@@ -11,7 +11,7 @@ import { changeRecord, type SharedRecord } from './shared-record.ts';
 
 interface StandaloneOptions {
   readonly isLite?: boolean;
-  /** Whether what is answered would survive a crash as far as it is meant to. */
+  /** Whether completed changes would survive a crash as far as they are meant to. */
   readonly isKeptSafe?: () => boolean;
   /** Ends the member. */
   readonly onStop?: (because: string) => void;
@@ -42,18 +42,18 @@ export class StandaloneCluster implements OwnCluster {
     return this.#options.isKeptSafe?.() ?? true;
   }
 
-  /** That of the member: new at each start, unless it is restored. */
+  /** UUID of the member: new at each start, unless it is restored. */
   get uuid(): string {
     return this.#uuid;
   }
 
-  /** The member has the UUID that was stored; called before `start`. */
+  /** Sets the UUID that was stored; called before `start`. */
   restore(uuid: string): void {
     if (this.#isStarted) assert.fail('a member that has started has its UUID');
     this.#uuid = uuid;
   }
 
-  /** `major.minor` of the member, the only version that it can run as. */
+  /** `major.minor` of the member, the only version that it can run. */
   get version(): string {
     return this.#record.values.version;
   }

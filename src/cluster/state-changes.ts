@@ -1,15 +1,19 @@
 /**
- * Changes of the cluster's state, in steps of the shared record, so that any member can end one:
- * 1. The initiator begins a transition in the record, with a limit by the store's clock. Of several at
- *    once, one does.
- * 2. Each member that sees it follows it (see SharedCluster), and confirms the revision once the changes
- *    are answered that began before. A member that joins has none, so its join confirms.
- * 3. A member that sees the confirmations of all ends the connections of former members, as what those had
- *    sent may be on its way; then it ends the transition: reached. One that sees the limit
- *    passed ends it, too: not reached, the old state stays. Of several at once, one does.
- * 4. The initiator has its answer once all have confirmed the end, too, or are out.
- * No confirmation is taken back while its member is in, so "all" stays true once it was. A member that
- * is out has no lease, so it changes nothing. One that was replaced may have one: the end waits for that.
+ * Changes of the cluster's state, in steps of the shared record, so that any member can complete
+ * one:
+ * 1. The initiator begins a transition in the record, with a limit by the store's clock. Of several
+ *    initiators at once, one succeeds.
+ * 2. Each member that sees the transition follows it (see SharedCluster), and confirms its revision
+ *    once the changes that began before have their results. A member that joins has no such
+ *    changes, so its join confirms.
+ * 3. A member that sees all confirmations ends the connections of former members, as changes sent
+ *    by those may still be in transit; then it ends the transition as reached. A member that sees
+ *    that the limit has passed also ends it, as not reached: the old state remains. Of several
+ *    members at once, one succeeds.
+ * 4. The initiator has its result once all members have also confirmed the end, or are out.
+ * A member does not withdraw its confirmation while it is in, so "all" remains true. A member that
+ * is out has no lease, so it changes nothing. A replaced member may have a lease: the end waits for
+ * its expiry.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -19,16 +23,19 @@ import type { ClusterView, StoredMember } from './member-store.ts';
 import type { ChangeWork, Membership } from './membership.ts';
 import type { StoredRecord, Transition } from './stored-record.ts';
 
-/** Time for all members to confirm, by the store's clock. */
+/** Time for all members to confirm, by the store's clock, in ms. */
 export const TRANSITION_MS = 60_000;
-/** Beyond that limit, somebody needs a beat to end the transition, and this member one to know. */
+/**
+ * Additional time for a member to end the transition with a beat, and for this one to see it, in
+ * ms.
+ */
 const KNOWN_AFTER_MS = 15_000;
 
-/** A changeState of this member that is not answered. */
+/** A changeState of this member that has no result yet. */
 interface Waiting {
   readonly id: string;
   readonly to: SettledState;
-  /** The revision of the end, once it was reached. */
+  /** Revision of the end of the transition, once that was reached; 0 before. */
   reached: number;
   timer: Timer;
   readonly resolve: () => void;
@@ -46,7 +53,7 @@ interface StateChangesOptions {
 
 export class StateChanges {
   readonly #options: StateChangesOptions;
-  /** The revision that began the transition that this member follows; 0 for none. */
+  /** Revision that began the transition that this member follows; 0 for none. */
   #confirming = 0;
   #isEnding = false;
   readonly #waiting = new Map<string, Waiting>();
@@ -55,7 +62,7 @@ export class StateChanges {
     this.#options = options;
   }
 
-  /** As Cluster.changeState. */
+  /** Changes the state; see Cluster.changeState. */
   async changeState(to: SettledState): Promise<void> {
     const { record } = this.#options;
     const id = randomUUID();
@@ -69,7 +76,7 @@ export class StateChanges {
     await this.#answered(id, to);
   }
 
-  /** Does what the record asks for, as of the view. Called after the record has taken it. */
+  /** Acts on the record as of the view. Called after the record has been updated from it. */
   follow(view: ClusterView): void {
     const { transition } = this.#options.record;
     if (transition === undefined) {
@@ -79,7 +86,7 @@ export class StateChanges {
     for (const each of this.#waiting.values()) this.#judge(each, view);
   }
 
-  /** The member ends: what is not answered will not be known. */
+  /** Rejects the pending changes: the member ends, so their outcome will not be known to it. */
   close(): void {
     for (const each of this.#waiting.values()) this.#giveUp(each, 'this member ends');
   }
@@ -121,7 +128,7 @@ export class StateChanges {
       if (isReached) await work.endChangesOfOthers(new Set(members.map(({ uuid }) => uuid)));
       if (record.transition?.id === transition.id) await record.end(transition, isReached);
     } catch {
-      // The next view is followed in the same way.
+      // The next view is handled in the same way.
     } finally {
       this.#isEnding = false;
     }
@@ -152,7 +159,9 @@ export class StateChanges {
     }
   }
 
-  /** A member that does not confirm the end in this time is out, or the store is away. */
+  /**
+   * A member that does not confirm the end within this time is out, or the store is unreachable.
+   */
   #awaitAll(waiting: Waiting, revision: number): void {
     const { clock, leaseMs } = this.#options;
     waiting.reached = revision;

@@ -1,7 +1,7 @@
 /**
- * The shared record of a cluster of several members, which a MemberStore keeps. Beside the shared values
- * it has the change of the state that is under way, and how the last one ended. The store holds it as
- * JSON; fields that this version does not know stay in it.
+ * The shared record of a cluster of several members, which a MemberStore stores. In addition to the
+ * shared values it has the state change in progress, and the outcome of the last one. It is stored
+ * as JSON; fields that this version does not know are preserved.
  */
 import assert from 'node:assert';
 import { CLUSTER_STATES, type SettledState } from './cluster.ts';
@@ -16,12 +16,12 @@ import {
 import type { OwnChange } from './membership.ts';
 import type { AddedConfig, SharedRecord, SharedValues } from './shared-record.ts';
 
-/** Limit of the text, in characters. Each member reads all of it after each change. */
+/** Maximum length of the text, in characters. Each member reads all of it after each change. */
 const TEXT_LENGTH_MAX = 8 * 1024 * 1024;
 
-/** A change of the state that is under way. */
+/** A state change that is in progress. */
 export interface Transition {
-  /** A new one for each change. */
+  /** Unique id of the change. */
   readonly id: string;
   readonly to: SettledState;
 }
@@ -38,11 +38,11 @@ interface RecordText {
   readonly addedConfigs: readonly AddedConfig[];
   readonly tcpIpMembers?: readonly string[] | undefined;
   readonly transition?: Transition | undefined;
-  /** The last one that ended. */
+  /** The last change that ended. */
   readonly ended?: EndedTransition;
 }
 
-/** Makes a change where the record still has the revision; as Membership.change. */
+/** Makes a change if the record still has the revision; see Membership.change. */
 type Make = (change: OwnChange) => Promise<boolean>;
 
 export class StoredRecord implements SharedRecord {
@@ -53,7 +53,7 @@ export class StoredRecord implements SharedRecord {
   readonly #make: Make;
   readonly #listeners: ((values: SharedValues) => void)[] = [];
 
-  /** `version`: of the cluster that the member can be in. */
+  /** `version` is the cluster version that the member can run in. */
   constructor(version: string, make: Make) {
     this.#values = valuesOf(EMPTY, version);
     this.#make = make;
@@ -75,18 +75,21 @@ export class StoredRecord implements SharedRecord {
     return this.#text.ended;
   }
 
-  /** Rejects as the store does, with RangeError for a record that is too long, and while not in. */
+  /**
+   * Rejects as the store does, with RangeError if the record becomes too long, and while the member
+   * is not in the cluster.
+   */
   async compareAndSet(revision: number, change: Partial<SharedValues>): Promise<boolean> {
     assert(change.state === undefined && change.version === undefined);
     return await this.#set(revision, { ...this.#text, ...change }, SAME_LIMIT);
   }
 
-  /** Begins a change of the state. Resolves as compareAndSet. */
+  /** Begins a state change. Resolves as compareAndSet does. */
   async begin(transition: Transition, limitMs: number): Promise<boolean> {
     return await this.#set(this.#revision, { ...this.#text, transition }, limitMs);
   }
 
-  /** Ends the change of the state that is under way. */
+  /** Ends the state change that is in progress. */
   async end({ id, to }: Transition, isReached: boolean): Promise<boolean> {
     const { transition: _, ...text } = this.#text;
     const state = isReached ? to : text.state;
@@ -99,8 +102,8 @@ export class StoredRecord implements SharedRecord {
   }
 
   /**
-   * Takes what a step has answered: `text` where it is new. Throws SyntaxError or RangeError for a text
-   * that no member of this version writes.
+   * Updates the record from a step's view; `text` is undefined if it is unchanged. Throws
+   * SyntaxError or RangeError for a text that no member of this version writes.
    */
   take({ revision, version }: ClusterView, text: string | undefined): void {
     if (text !== undefined) this.#text = parsed(text);
@@ -109,7 +112,10 @@ export class StoredRecord implements SharedRecord {
     this.#values = valuesOf(this.#text, version);
   }
 
-  /** Calls the listeners; apart from `take`, so that the cluster knows all of a view before. */
+  /**
+   * Calls the listeners; separate from `take`, so that the cluster has processed the whole view
+   * before.
+   */
   tell(): void {
     for (const listener of this.#listeners) listener(this.#values);
   }
@@ -131,7 +137,7 @@ function valuesOf(text: RecordText, version: string): SharedValues {
   return { state, version, licenseKeyHash, addedConfigs, tcpIpMembers };
 }
 
-/** A cluster that goes to a closed state is as closed as one that is in it. */
+/** A cluster that changes to a closed state is as closed as one that is already in it. */
 function admissionOf({ state, transition }: RecordText): Admission {
   return isOpen(state) && (transition === undefined || isOpen(transition.to))
     ? ADMITS_ALL

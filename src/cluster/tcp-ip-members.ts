@@ -1,6 +1,6 @@
 /**
- * The list of members of the TCP-IP join, which is told and changed by requests. Nothing joins by it.
- * Until it is changed, it is the configured one.
+ * The member list of the TCP-IP join, which requests read and change. No member joins by it. Until
+ * it is changed, it is the configured list.
  */
 import { GridError } from '../base/errors.ts';
 import { changeRecord, type SharedRecord } from './shared-record.ts';
@@ -18,7 +18,9 @@ export class TcpIpMembers {
     return this.#record.values.tcpIpMembers ?? this.#configured;
   }
 
-  /** Rejects with GridError MEMBER_LIST_NOT_KEPT; the previous list then stays. */
+  /**
+   * Replaces the list. Rejects with GridError MEMBER_LIST_NOT_KEPT; the previous list then remains.
+   */
   async replace(tcpIpMembers: readonly string[]): Promise<void> {
     await changeRecord(
       this.#record,
