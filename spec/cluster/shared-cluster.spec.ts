@@ -385,7 +385,7 @@ describe('A change of the state', () => {
     b.engine.change();
     const changing = a.cluster.changeState('PASSIVE');
     const message =
-      'Cannot change to PASSIVE: not every member has answered its changes within 60 s';
+      'Cannot change to PASSIVE: not every member completed its earlier changes within 60 s';
     const [error] = await Promise.all([
       changing.then(
         () => assert.fail(),
@@ -496,7 +496,7 @@ describe('A change of the state', () => {
     await world.pass(120);
     line.isCut = true;
     await world.pass(1000);
-    const out = 'Cannot change to FROZEN: this member is not in the cluster now';
+    const out = 'Cannot change to FROZEN: this member is currently not in the cluster';
     await assert.rejects(cluster.changeState('FROZEN'), { message: out });
   });
 
@@ -526,7 +526,7 @@ describe('A change of the state', () => {
     b.engine.answerDelayMs = 5000;
     b.engine.change();
     const ends = assert.rejects(a.cluster.changeState('PASSIVE'), {
-      message: 'Cannot change to PASSIVE: this member ends',
+      message: 'Cannot change to PASSIVE: this member is shutting down',
     });
     await world.pass(100);
     await Promise.all([ends, a.cluster.leave(), world.pass(7000)]);
@@ -576,7 +576,7 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
         [state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE', 'STARTING'],
       );
       assert.deepEqual(stranger.told, [
-        'waiting: its state admits only members that left, and none with the address 10.0.0.3:5701 did',
+        'waiting: its state admits only members that left, and no member with the address 10.0.0.3:5701 did',
       ]);
       await Promise.all([a.cluster.changeState('ACTIVE'), world.pass(1000)]);
       await world.pass(1000);
@@ -660,7 +660,7 @@ describe('The shared record', () => {
     a.stop();
     await world.pass(LEASE_MS + 2000);
     a.goOn();
-    const told = 'Cannot change the member list: this member is not in the cluster now';
+    const told = 'Cannot change the member list: this member is currently not in the cluster';
     await Promise.all([assert.rejects(list.replace(['x:1']), { message: told }), world.pass(500)]);
   });
 
@@ -685,7 +685,7 @@ describe('The shutdown of all', () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     await Promise.all([a.cluster.stopAll('POST /x'), world.pass(1100)]);
-    const others = "the shutdown of the cluster, by another member's client";
+    const others = 'the shutdown of the cluster, requested by a client of another member';
     assert.deepEqual(
       members.map(({ stops }) => stops),
       [['POST /x'], [others], [others]],
@@ -693,7 +693,9 @@ describe('The shutdown of all', () => {
     const late = world.add();
     void late.start();
     await Promise.all([a.cluster.leave(), b.cluster.leave(), world.pass(2000)]);
-    assert.deepEqual(late.told, ['waiting: its members are to stop, and not all have']);
+    assert.deepEqual(late.told, [
+      'waiting: its members are shutting down, and some have not stopped yet',
+    ]);
     await Promise.all([c.cluster.leave(), world.pass(1100)]);
     assert.deepEqual([late.sees, late.stops], [[late.address], []]);
   });

@@ -360,10 +360,10 @@ export class Membership {
       return this.#refuseStart(error);
     }
     const reasons: Readonly<Record<Exclude<JoinObstacle, 'VERSION'>, string>> = {
-      STOPPING: 'its members are to stop, and not all have',
+      STOPPING: 'its members are shutting down, and some have not stopped yet',
       ADDRESS: `another member has the address ${address}`,
-      STATE: `its state admits only members that left, and none with the address ${address} did`,
-      FULL: `it has ${PLACES} members, or items of as many former members are still to be returned`,
+      STATE: `its state admits only members that left, and no member with the address ${address} did`,
+      FULL: `it has ${PLACES} members, or the items of as many former members are not returned yet`,
     };
     this.#tellWaiting(reasons[obstacle]);
   }
@@ -382,5 +382,5 @@ export class Membership {
 }
 
 function notIn(): Error {
-  return new Error('this member is not in the cluster now');
+  return new Error('this member is currently not in the cluster');
 }

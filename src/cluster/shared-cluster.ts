@@ -56,7 +56,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   #isDraining = false;
   /** Whether the state allows changes of data. */
   #isWritable = true;
-  #stopReason = "the shutdown of the cluster, by another member's client";
+  #stopReason = 'the shutdown of the cluster, requested by a client of another member';
 
   constructor(options: SharedClusterOptions) {
     const { store, clock, work, events, uuid, memberVersion, leaseMs } = options;

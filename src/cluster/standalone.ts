@@ -49,7 +49,7 @@ export class StandaloneCluster implements OwnCluster {
 
   /** Sets the UUID that was stored; called before `start`. */
   restore(uuid: string): void {
-    if (this.#isStarted) assert.fail('a member that has started has its UUID');
+    if (this.#isStarted) assert.fail('the member has already started');
     this.#uuid = uuid;
   }
 

@@ -88,7 +88,7 @@ export class StateChanges {
 
   /** Rejects the pending changes: the member ends, so their outcome will not be known to it. */
   close(): void {
-    for (const each of this.#waiting.values()) this.#giveUp(each, 'this member ends');
+    for (const each of this.#waiting.values()) this.#giveUp(each, 'this member is shutting down');
   }
 
   #followTransition(transition: Transition, view: ClusterView): void {
@@ -138,7 +138,7 @@ export class StateChanges {
     const { clock } = this.#options;
     return new Promise((resolve, reject) => {
       const timer = clock.after(TRANSITION_MS + KNOWN_AFTER_MS, () =>
-        this.#giveUp(waiting, 'the store does not tell the end'),
+        this.#giveUp(waiting, 'the store has not reported its outcome'),
       );
       const waiting: Waiting = { id, to, reached: 0, timer, resolve, reject };
       this.#waiting.set(id, waiting);
@@ -151,10 +151,11 @@ export class StateChanges {
     if (transition?.id === id) return;
     if (reached > 0) {
       if (members.every(({ confirmed }) => confirmed >= reached)) this.#settle(waiting).resolve();
-    } else if (ended?.id !== id) this.#giveUp(waiting, 'another change has followed it');
+    } else if (ended?.id !== id)
+      this.#giveUp(waiting, 'another change followed before its outcome was read');
     else if (ended.isReached) this.#awaitAll(waiting, revision);
     else {
-      const reason = `not every member has answered its changes within ${TRANSITION_MS / 1000} s`;
+      const reason = `not every member completed its earlier changes within ${TRANSITION_MS / 1000} s`;
       this.#settle(waiting).reject(notReached(to, reason));
     }
   }

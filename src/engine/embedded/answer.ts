@@ -186,7 +186,7 @@ class CellPin implements Pin {
   }
 
   release(): void {
-    assert(!this.#released, 'A pin is released once');
+    assert(!this.#released, 'the pin is already released');
     this.#released = true;
     this.#pool.unpin(this.#address);
   }

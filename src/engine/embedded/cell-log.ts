@@ -89,11 +89,11 @@ export class CellLog {
       return;
     }
     const length = bytesAt(words, at);
-    if (isDeadAt(words, at)) assert.fail('a cell dies once');
+    if (isDeadAt(words, at)) assert.fail('the cell is already dead');
     markDeadAt(words, at);
     this.owed += length;
     const live = pool.live[extent]! - length;
-    if (live < 0) assert.fail('live bytes of an extent');
+    if (live < 0) assert.fail('an extent has negative live bytes');
     pool.live[extent] = live;
     if (extent === this.#head) {
       if (live === 0) this.#dropHead();
@@ -169,7 +169,10 @@ export class CellLog {
     if (this.#head !== 0) this.#checkExtent(this.#head, this.#headUsed, extents, each);
     else assert.equal(this.#headUsed, 0, 'no head');
     assert.ok(this.victim === 0 || extents.has(this.victim), 'the extent being emptied');
-    assert.ok(this.victim === 0 || this.victimDone <= this.victimUsed, 'the place in it');
+    assert.ok(
+      this.victim === 0 || this.victimDone <= this.victimUsed,
+      'the position in the extent being emptied',
+    );
   }
 
   #checkExtent(
@@ -188,7 +191,8 @@ export class CellLog {
       const length = bytesAt(pool.words(address), pool.at(address));
       offset += length;
       if (isDeadAt(pool.words(address), pool.at(address))) continue;
-      if (extent === this.victim && offset <= this.victimDone) assert.fail('a live cell left');
+      if (extent === this.victim && offset <= this.victimDone)
+        assert.fail('a live cell in the emptied part of an extent');
       live += length;
       each(address);
     }

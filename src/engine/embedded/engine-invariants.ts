@@ -113,7 +113,7 @@ class Census {
     if (!mapNames.ids.isGiven(map)) assert.fail('the map of an entry');
     if (mapNames.address(map) === 0) return;
     count(this.#entries, map);
-    if (dueMsAt(words, at) < dueMs) assert.fail('an entry goes before its partition is looked at');
+    if (dueMsAt(words, at) < dueMs) assert.fail('an entry expires before its partition is visited');
   }
 
   #checkQueues(): void {
@@ -157,7 +157,7 @@ class Census {
     bytes += rings.listBytes + tombstones.bytes;
     pool.tables.invariants(tables, this.#extents);
     bytes += pool.invariants(this.#extents, this.#long);
-    assert.equal(meter.bytes, bytes, 'bytes handed out');
+    assert.equal(meter.bytes, bytes, 'allocated bytes');
   }
 }
 

@@ -205,7 +205,7 @@ export class ExtentPool {
 
   freeLong(address: number): void {
     const number = address & LONG_MASK;
-    if (this.#longDead[number] !== 0) assert.fail('a long cell is freed once');
+    if (this.#longDead[number] !== 0) assert.fail('the long cell is already freed');
     this.#longDead[number] = 1;
     this.#reuseLong(number);
   }
@@ -219,7 +219,7 @@ export class ExtentPool {
 
   unpin(address: number): void {
     const number = address & LONG_MASK;
-    if (this.#longPins[number] === 0) assert.fail('a cell is unpinned as often as pinned');
+    if (this.#longPins[number] === 0) assert.fail('the cell is not pinned');
     this.#longPins[number]!--;
     this.#reuseLong(number);
   }
@@ -230,7 +230,7 @@ export class ExtentPool {
   }
 
   reuseFreed(): void {
-    if (this.#keepers === 0) assert.fail('freed memory is reused as often as kept');
+    if (this.#keepers === 0) assert.fail('freed memory is not retained');
     this.#keepers--;
     if (this.#keepers === 0 && this.#kept.length > 0) this.#reuseKept();
   }
@@ -265,9 +265,13 @@ export class ExtentPool {
       const isDead = this.#longDead[number] === 1;
       const isReferredTo = long.has((LONG_TAG << 24) | number);
       assert.equal(isReferredTo, !isDead && !free.has(number), 'a reference to a long cell');
-      if (isDead) assert.ok(this.#longPins[number]! > 0 || this.#keepers > 0, 'a dead cell stays');
+      if (isDead)
+        assert.ok(
+          this.#longPins[number]! > 0 || this.#keepers > 0,
+          'a dead cell is pinned or retained',
+        );
     }
-    if (this.#keepers === 0) assert.equal(this.#kept.length, 0, 'freed memory that is kept');
+    if (this.#keepers === 0) assert.equal(this.#kept.length, 0, 'retained freed memory');
     for (const entry of this.#kept) if (entry > 0) addOnce(extents, entry);
     const taken = this.#slabs.invariants();
     assert.equal(taken.size, extents.size, 'extents in use');

@@ -92,7 +92,7 @@ export class HashIndex {
   find(hash: number, address: number): number {
     let place = this.first(hash);
     while (place >= 0 && this.address(place) !== address) place = this.after(place, hash);
-    if (place < 0) assert.fail('an entry that exists');
+    if (place < 0) assert.fail('the entry does not exist');
     return place;
   }
 
@@ -106,7 +106,7 @@ export class HashIndex {
 
   /** Adds an entry; there must be room for it (see bitsToInsert). */
   insert(hash: number, address: number): void {
-    if (this.count >= this.#mask) assert.fail('room for an entry');
+    if (this.count >= this.#mask) assert.fail('the index has no room for the entry');
     put(this.#table, this.#bits, hash, address);
     this.count++;
   }

@@ -133,7 +133,7 @@ export class Holds {
   end(place: number): void {
     const queue = this.#queues[place]!;
     const items = this.#held.get(queue);
-    if (items?.delete(this.#sequences[place]!) !== true) assert.fail('a hold ends once');
+    if (items?.delete(this.#sequences[place]!) !== true) assert.fail('the hold has already ended');
     if (items.size === 0) this.#held.delete(queue);
     this.#count--;
     this.#table.free(place);

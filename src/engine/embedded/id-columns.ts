@@ -106,10 +106,10 @@ export class IdColumns {
       counts[id >>> PAGE_BITS]!++;
       count++;
     }
-    assert.equal(count, this.count, 'given numbers');
-    assert.deepEqual(this.#counts, counts, 'given numbers by page');
+    assert.equal(count, this.count, 'ids in use');
+    assert.deepEqual(this.#counts, counts, 'ids in use by page');
     for (let page = 0; page < this.#lowest; page++) {
-      assert.equal(counts[page], capacity(page), 'a free number below the lowest page');
+      assert.equal(counts[page], capacity(page), 'a free id below the lowest page');
     }
     if (this.#spare !== NO_PAGE) assert.equal(counts[this.#spare], 0, 'the spare page');
   }
@@ -117,7 +117,7 @@ export class IdColumns {
   /** Frees the id, which may then be reused. */
   free(id: number): void {
     const page = id >>> PAGE_BITS;
-    if (!this.isGiven(id)) assert.fail('an id is freed once');
+    if (!this.isGiven(id)) assert.fail('the id is already free');
     this.#given[id >>> 5]! &= ~(1 << (id & 31));
     this.count--;
     this.#lowest = Math.min(this.#lowest, page);

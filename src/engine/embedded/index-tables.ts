@@ -85,7 +85,7 @@ export class IndexTables {
     }
     assert.equal(new Set(this.#shared).size, this.#shared.length, 'shared extents, each once');
     for (const [extent, taken] of pages) {
-      assert.ok(!extents.has(extent), 'an extent that tables alone share');
+      assert.ok(!extents.has(extent), 'an extent that only tables share');
       extents.add(extent);
       const at = this.#shared.indexOf(extent);
       assert.equal(at < 0 ? 0 : this.#free[at], ALL_FREE & ~taken, 'free pages of an extent');

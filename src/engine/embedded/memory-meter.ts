@@ -84,7 +84,7 @@ export class MemoryMeter {
   }
 
   give(bytes: number): void {
-    if (bytes > this.#bytes) assert.fail('bytes are given back once');
+    if (bytes > this.#bytes) assert.fail('more bytes are freed than are allocated');
     this.#bytes -= bytes;
     if (this.#overdraft === USED && bytes >= this.#spareBytes) this.#overdraft = ALLOWED;
   }

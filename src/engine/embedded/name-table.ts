@@ -134,7 +134,7 @@ export class NameTable {
   /** Ends a use; the name is removed with the last one. */
   release(id: number): void {
     const uses = this.#uses.get(id);
-    if (uses === 0) assert.fail('a use ends once');
+    if (uses === 0) assert.fail('the name has no uses');
     this.#uses.set(id, uses - 1);
     if (uses === 1) this.dropUnused(id);
   }
@@ -150,7 +150,7 @@ export class NameTable {
   retire(id: number): void {
     const store = this.#store;
     const address = this.#addresses.get(id);
-    if (address === 0) assert.fail('a name is retired once');
+    if (address === 0) assert.fail('the name is already retired');
     const hash = store.hashAt(store.pool.words(address), store.pool.at(address));
     const partition = store.openPartition(this.#partitionAt(address));
     partition.remove(hash, address);
@@ -162,7 +162,7 @@ export class NameTable {
 
   /** Frees the id, which may then be reused. */
   recycle(id: number): void {
-    if (this.#addresses.get(id) !== 0) assert.fail('an id is recycled without its name');
+    if (this.#addresses.get(id) !== 0) assert.fail('the id still has a name');
     this.ids.free(id);
   }
 
@@ -201,7 +201,11 @@ export class NameTable {
       const words = pool.words(address);
       const at = pool.at(address);
       assert.ok(!isDeadAt(words, at) && kindAt(words, at) === KIND_NAME, 'the cell of a name');
-      assert.deepEqual([ownerAt(words, at), tagAt(words, at)], [this.owner, id], 'its fields');
+      assert.deepEqual(
+        [ownerAt(words, at), tagAt(words, at)],
+        [this.owner, id],
+        'owner and id of the cell of a name',
+      );
       const index = this.#store.partition(this.#partitionAt(address))?.index;
       assert.ok(index !== undefined && index.find(this.#store.hashAt(words, at), address) >= 0);
       assert.equal(this.#uses.get(id), usesOf(id), `uses of id ${id}`);

@@ -330,7 +330,7 @@ export class Queues {
 
   /** Asserts the invariants of QueueOrder, and that the queue is in use. */
   invariants(id: number, each: (address: number, item: number) => void): void {
-    assert.ok(!this.#order.isEmpty(id) || this.#waiters.count(id) > 0, 'a queue that is needed');
+    assert.ok(!this.#order.isEmpty(id) || this.#waiters.count(id) > 0, 'a queue that is in use');
     this.#order.invariants(id, each);
   }
 

@@ -41,7 +41,7 @@ export class Recorder {
 
   /** Replaces the sinks. */
   replace(sinks: Sinks): void {
-    if (this.#admitted !== undefined) assert.fail('sinks join and leave between mutations');
+    if (this.#admitted !== undefined) assert.fail('sinks are replaced only between mutations');
     this.#sinks = sinks;
     this.#ofQueues = sinks.filter(({ ignoresQueues }) => ignoresQueues !== true);
     this.isActive = sinks.length > 0;
@@ -57,7 +57,7 @@ export class Recorder {
 
   /** Whether all of the sinks consent to a map's mutation; if so, record or abandon follows. */
   admits(mutation: Mutation, sinks = this.#sinks): boolean {
-    if (this.#admitted !== undefined) assert.fail('the consent before was used');
+    if (this.#admitted !== undefined) assert.fail('the previous consent is still open');
     for (let index = 0; index < sinks.length; index++) {
       const code = sinks[index]!.admit(mutation);
       if (code === ADMITTED) continue;
@@ -78,7 +78,7 @@ export class Recorder {
   /** Returns the code of the last veto, for one result. */
   takeVeto(): number {
     const code = this.#veto;
-    if (code === ADMITTED) assert.fail('a sink has refused');
+    if (code === ADMITTED) assert.fail('no sink has refused');
     this.#veto = ADMITTED;
     return code;
   }
@@ -107,7 +107,7 @@ export class Recorder {
 
   /** Ends the consent to the mutation. */
   #use(mutation: Mutation): void {
-    if (this.#admitted !== mutation) assert.fail('sinks consent to a mutation before it is made');
+    if (this.#admitted !== mutation) assert.fail('the sinks have not consented to the mutation');
     this.#admitted = undefined;
   }
 

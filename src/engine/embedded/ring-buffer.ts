@@ -99,7 +99,7 @@ export class RingBuffers {
   /** Removes the first place. */
   dropFirst(queue: number, log: CellLog): void {
     const first = this.first(queue) + 1;
-    if (first > this.end(queue)) assert.fail('a ring without places');
+    if (first > this.end(queue)) assert.fail('the ring has no places');
     const count = this.end(queue) - first;
     this.#firsts.set(queue, first);
     const bits = this.#bits.get(queue);

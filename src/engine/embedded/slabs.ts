@@ -143,7 +143,7 @@ export class Slabs {
   free(extent: number): void {
     const slab = Math.floor(extent / EXTENTS_PER_SLAB);
     const word = extent >> WORD_BITS;
-    if (this.#isFree(extent)) assert.fail('an extent is freed once');
+    if (this.#isFree(extent)) assert.fail('the extent is already free');
     this.#free[word]! |= 1 << (extent & 31);
     if (word < this.#lowestFree) this.#lowestFree = word;
     this.#count(slab, -1);
@@ -178,12 +178,13 @@ export class Slabs {
       const before = taken.size;
       for (let extent = Math.max(from, 1); extent < from + EXTENTS_PER_SLAB; extent++) {
         if (!this.#isFree(extent)) taken.add(extent);
-        else if (extent >> WORD_BITS < this.#lowestFree) assert.fail('a free extent below');
+        else if (extent >> WORD_BITS < this.#lowestFree)
+          assert.fail('a free extent below the lowest free word');
       }
       const used = this.#used[slab]!;
       if (this.words[slab] === NO_WORDS) {
         const none = slab === 0 ? EXTENTS_PER_SLAB - 1 : EXTENTS_PER_SLAB;
-        assert.equal(taken.size - before, none, 'free extents of a slab given back');
+        assert.equal(taken.size - before, none, 'free extents of a released slab');
         for (let extent = from; extent < from + EXTENTS_PER_SLAB; extent++) taken.delete(extent);
       } else assert.equal(taken.size - before, used, 'extents in use of a slab');
       if (used > 0) freeCount += EXTENTS_PER_SLAB - used;

@@ -97,11 +97,11 @@ export class Sweeper implements Visitor {
     for (let number = 0; number < this.#store.partitionCount; number++) {
       const partition = this.#store.partition(number);
       if (partition === undefined || partition.sweptTo === WALK_END) continue;
-      assert.ok(number >= this.#lowest, 'the lowest partition that is to be passed');
+      assert.ok(number >= this.#lowest, 'the lowest unfinished partition');
       remaining++;
     }
-    assert.equal(this.#remaining, remaining, 'partitions to be passed');
-    assert.equal(this.busy, remaining > 0, 'ids to be served');
+    assert.equal(this.#remaining, remaining, 'unfinished partitions');
+    assert.equal(this.busy, remaining > 0, 'ids of the current pass');
     assert.ok(this.busy || this.#waiting.length === 0, 'ids for the next pass');
     assert.equal(this.#types.length, 0, 'content types to be released');
     return new Set([...this.#serving, ...this.#waiting]);

@@ -191,7 +191,7 @@ export class Tombstones implements TombstoneFigures {
     }
     assert.equal(before, this.#latest, 'the latest tombstone');
     assert.deepEqual([count, maps], [this.#ids.count, this.#mapCount], 'counts of tombstones');
-    assert.ok(count <= this.#countMax, 'tombstones at most');
+    assert.ok(count <= this.#countMax, 'maximum number of tombstones');
     this.#ids.invariants();
   }
 

@@ -77,7 +77,7 @@ export class Waiters {
   /** Removes a waiter, which must exist; returns its receiver. */
   remove(ticket: number): Receiver {
     const place = this.#table.place(ticket);
-    if (place === 0) assert.fail('a waiter is removed once');
+    if (place === 0) assert.fail('the waiter has already been removed');
     const queue = this.#queues[place]!;
     const next = this.#next[place]!;
     const previous = this.#previous[place]!;
