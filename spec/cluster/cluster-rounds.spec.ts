@@ -1,8 +1,9 @@
 /**
- * Rounds of one cluster with everything at random: members come, leave, die, are stopped and go on, lines
- * to the store are cut or slow, answers are lost, the store is away, its clock jumps, states change, data
- * changes. Meanwhile no change takes effect in a PASSIVE cluster. At the end, when all is well again, the
- * members know the same. CLUSTER_SEED repeats a run, with CLUSTER_ROUNDS of them.
+ * Random rounds of one cluster: members join, leave, die, are stopped and continued; lines to the
+ * store are cut or slow; results are lost; the store is unreachable; its clock jumps; states
+ * change; data changes. Meanwhile no change may take effect in a PASSIVE cluster. At the end, when
+ * all faults are over, the members must have the same view. CLUSTER_SEED repeats a run, with
+ * CLUSTER_ROUNDS of them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -39,7 +40,7 @@ class Round {
     this.#check();
   }
 
-  /** Lets time pass, in which each member changes data. */
+  /** Advances the time, while each member changes data. */
   async #passChanging(ms: number): Promise<void> {
     for (let leftMs = this.#random.below(ms); leftMs > 0; leftMs -= 100) {
       for (const { engine } of this.#present) engine.change();
@@ -64,7 +65,7 @@ class Round {
     else void this.#changeState(member);
   }
 
-  /** Changes that were under way go on, and new ones begin before any timer or answer. */
+  /** Continues: pending changes proceed, and new ones begin before any timer or result. */
   #goOn(): void {
     for (const each of this.#present) each.goOn();
   }
@@ -118,7 +119,7 @@ class Round {
     this.outcomes.set(name, (this.outcomes.get(name) ?? 0) + 1);
   }
 
-  /** All goes well from now on; who has died stays dead, and gets no answer. */
+  /** Ends all faults; dead members stay dead, and get no result. */
   async #settle(): Promise<void> {
     this.#world.isStoreAway = false;
     for (const member of this.#present) {
@@ -158,13 +159,13 @@ class Round {
   }
 }
 
-/** The members in the order that one of them tells. */
+/** Returns the members in the order that one of them reports. */
 function members(present: readonly TestMember[], by: TestMember): TestMember[] {
   return by.cluster.members.flatMap(({ uuid }) => present.filter((each) => each.uuid === uuid));
 }
 
 for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
-  test(`a cluster with members at random comes to rest (seed ${seed})`, async (context) => {
+  test(`a cluster with random members settles (seed ${seed})`, async (context) => {
     const round = new Round(seed);
     await round.run();
     context.diagnostic([...round.outcomes].map(([name, count]) => `${name} ${count}`).join(', '));

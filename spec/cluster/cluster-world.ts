@@ -1,8 +1,9 @@
 /**
- * Members of one cluster in one process, on clocks that the test moves. Each has a clock of its own and a
- * line to the store that can be slow or cut. A member can be stopped (SIGSTOP): its clock goes on, but no
- * timer of it runs and no answer reaches it until it goes on. Each changes data through an engine of its
- * own, which sends changes some time after they were admitted.
+ * Members of one cluster in one process, on clocks that the test advances. Each has a clock of its
+ * own and a line to the store that can be slow or cut. A member can be stopped (SIGSTOP): its clock
+ * continues, but none of its timers runs and no result reaches it until it is continued. Each
+ * changes data through an engine of its own, which sends changes some time after they were
+ * admitted.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../src/base/clock.ts';
@@ -30,10 +31,10 @@ export class ClusterWorld {
   readonly time = new FakeClock();
   readonly store = new MemoryMemberStore(() => WALL_MS + this.skewMs + this.time.now());
   readonly members: TestMember[] = [];
-  /** Of the store's clock. */
+  /** Offset of the store's clock, in ms. */
   skewMs = 0;
   isStoreAway = false;
-  /** The store refuses all steps. */
+  /** Whether the store refuses all steps. */
   isStoreRefusing = false;
 
   add(options: Partial<TestMemberOptions> = {}): TestMember {
@@ -43,7 +44,7 @@ export class ClusterWorld {
     return member;
   }
 
-  /** Members that are in, started one after the other. */
+  /** Returns members that have joined, started one after the other. */
   async started(count: number): Promise<TestMember[]> {
     const added = [];
     for (let at = 0; at < count; at++) {
@@ -56,7 +57,7 @@ export class ClusterWorld {
     return added;
   }
 
-  /** Lets time pass for all. */
+  /** Advances the time for all. */
   async pass(ms: number): Promise<void> {
     await turn();
     for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
@@ -65,7 +66,7 @@ export class ClusterWorld {
     }
   }
 
-  /** Whether the cluster, by its record, is PASSIVE: then no change may take effect. */
+  /** Whether the cluster's record is PASSIVE: then no change may take effect. */
   get isPassive(): boolean {
     const { text } = this.store;
     const { state, transition } = text === '' ? {} : JSON.parse(text);
@@ -77,7 +78,7 @@ interface TestMemberOptions {
   readonly address: string;
   readonly memberVersion: string;
   readonly isLite?: boolean;
-  /** Of its monotonic clock before that of the world. */
+  /** Offset of its monotonic clock from that of the world, in ms. */
   readonly aheadMs?: number;
 }
 
@@ -125,7 +126,7 @@ export class TestMember {
     return this.cluster.start(this.address, () => this.prepare());
   }
 
-  /** The addresses of the members that it knows. */
+  /** The addresses of the members in its view. */
   get sees(): string[] {
     return this.cluster.members.map(({ address }) => address);
   }
@@ -151,7 +152,7 @@ class StoppableClock implements Clock {
   readonly #time: FakeClock;
   readonly #aheadMs: number;
   #late: (() => void)[] = [];
-  /** Called before the timers and answers that are late, as input may be that has arrived meanwhile. */
+  /** Called before the late timers and results, as for input that has arrived meanwhile. */
   readonly onGoOn: (() => void)[] = [];
   #isStopped = false;
   #isKilled = false;
@@ -202,11 +203,11 @@ class StoppableClock implements Clock {
   }
 }
 
-/** The way of a member to the store. Half of its delay is before the step, half after it. */
+/** The line from a member to the store. Half of its delay is before the step, half after it. */
 class StoreLine implements MemberStore {
   delayMs = 2;
   isCut = false;
-  /** How many answers will be lost, whose steps are made. */
+  /** Number of results that will be lost although their steps are made. */
   answersLost = 0;
   hasHints = true;
   readonly #world: ClusterWorld;
@@ -253,7 +254,7 @@ class StoreLine implements MemberStore {
     return this.isCut || this.#world.isStoreAway;
   }
 
-  /** `refused`: the answer of a store that refuses the step, where it has one. */
+  /** `refused` is the result of a store that refuses the step, if it has one. */
   #step<Answer>(
     make: (store: MemoryMemberStore) => Promise<Answer>,
     refused?: Answer,
@@ -286,15 +287,15 @@ class StoreLine implements MemberStore {
   }
 }
 
-/** Admits changes, sends each later, and hears of it later still. */
+/** Admits changes, sends each later, and gets its result later still. */
 class TestEngine {
-  /** From the admission of a change to the moment when it is sent. */
+  /** Time between the admission of a change and its sending, in ms. */
   sendDelayMs = 0;
   answerDelayMs = 10;
-  /** The processes that were left when connections of others were ended, each time. */
+  /** For each end of other processes' connections: the processes whose connections remained. */
   readonly ended: string[][] = [];
   cannotEnd = false;
-  /** Changes that took effect, and changes that were refused when they were to be sent. */
+  /** Changes that took effect; then changes that were refused when they were to be sent. */
   madeCount = 0;
   refusedCount = 0;
   readonly #world: ClusterWorld;
@@ -318,7 +319,7 @@ class TestEngine {
     if (this.cannotEnd) throw new Error('a connection was lost');
   }
 
-  /** Whether the change was admitted. Fails where one takes effect while the cluster is PASSIVE. */
+  /** Whether the change was admitted. Fails if one takes effect while the cluster is PASSIVE. */
   change(): boolean {
     if (!this.#clock.isRunning || !this.#cluster().takesWrites) return false;
     const done = this.#send().finally(() => this.#underWay.delete(done));

@@ -1,6 +1,6 @@
 /**
- * The contract of a MemberStore, as a suite that every implementation runs. A subject gives a store that
- * was never used, and lets time pass for it.
+ * The contract of a MemberStore, as a suite that every implementation runs. A subject provides a
+ * store that was never used, and advances the time for it.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -26,13 +26,13 @@ import {
 
 export interface StoreSubject {
   readonly store: MemberStore;
-  /** Resolves once the store's clock has moved so far. */
+  /** Resolves once the store's clock has advanced this far. */
   pass(ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
 const LEASE_MS = 2 * GAP_MS;
-/** For a test that makes many members, which do not beat. */
+/** For a test that creates many members, which do not beat. */
 const LONG = { leaseMs: 600_000 };
 const UNKNOWN: Incarnation = { uuid: 'u1', joinNumber: 99 };
 
@@ -54,7 +54,7 @@ function obstacle(answer: Joined | NotJoined): string | undefined {
   return 'obstacle' in answer ? answer.obstacle : undefined;
 }
 
-/** A beat of a member that knows the record, and confirms it. */
+/** A beat of a member that has the record, and confirms it. */
 async function beat(
   store: MemberStore,
   life: Incarnation,
@@ -90,7 +90,7 @@ async function change(
   return answer;
 }
 
-/** Lets time pass in which the members beat. */
+/** Lets time pass while the members beat. */
 async function passBeating(subject: StoreSubject, ms: number, ...lives: Incarnation[]) {
   for (let leftMs = ms; leftMs > 0; leftMs -= BEAT_MS) {
     await subject.pass(Math.min(leftMs, BEAT_MS));
@@ -119,7 +119,7 @@ export function describeMemberStore(name: string, open: () => Promise<StoreSubje
 type Test = (title: string, run: (subject: StoreSubject) => Promise<void>) => void;
 
 function describeJoins(test: Test): void {
-  test('a join has the record and the members, by the number of their join', async ({ store }) => {
+  test('a join returns the record and the members, by join number', async ({ store }) => {
     const a = await joined(store, 1);
     const b = await joined(store, 2, { isLite: true, memberVersion: '1.2.4' });
     assert.deepEqual([a.joinNumber, b.joinNumber], [1, 2]);
@@ -147,14 +147,14 @@ function describeJoins(test: Test): void {
     assert.deepEqual(numbers(seen(await beat(store, life))), [2, 3]);
   });
 
-  test('another version and a taken address are refused', async ({ store }) => {
+  test('another version and a used address are refused', async ({ store }) => {
     await joined(store, 1);
     const other = await store.join(joinOf(2, { version: '1.3', address: 'h:1' }));
     assert.deepEqual(other, { obstacle: 'VERSION', version: '1.2', stopsUpTo: 0 });
     assert.equal(obstacle(await store.join(joinOf(2, { address: 'h:1' }))), 'ADDRESS');
   });
 
-  test('a cluster without members takes the version of the first', async ({ store }) => {
+  test('a cluster without members adopts the version of the first', async ({ store }) => {
     const a = await joined(store, 1);
     await leave(store, a.life);
     const b = await joined(store, 2, { version: '1.3' });
@@ -184,7 +184,7 @@ function describeJoins(test: Test): void {
     assert.equal(obstacle(await store.join(joinOf(2))), 'STATE', 'an address of a former time');
   });
 
-  test('the address of a member that was removed has left, too', async (subject) => {
+  test('the address of a removed member counts as one that left', async (subject) => {
     const { store } = subject;
     const [a, b] = [await joined(store, 1), await joined(store, 2)];
     await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
@@ -211,7 +211,7 @@ function describeReplacements(test: Test): void {
     assert.equal(seen(await beat(store, a.life)).replacedCount, 0);
   });
 
-  test('time without any beat does not keep a member from being replaced', async (subject) => {
+  test('time without any beat does not prevent the replacement of a member', async (subject) => {
     const { store } = subject;
     await joined(store, 1);
     await subject.pass(REPLACED_MS + 100);
@@ -228,7 +228,7 @@ function describeReplacements(test: Test): void {
     await joined(store, 4, { address: 'h:2' });
   });
 
-  test('each member has a place of its own, which is not given again soon', async (subject) => {
+  test('each member has a place of its own, which is not reused soon', async (subject) => {
     const { store } = subject;
     const places = new Set<number>();
     const last = await joined(store, 1, LONG);
@@ -250,7 +250,9 @@ function describeReplacements(test: Test): void {
 }
 
 function describeBeats(test: Test): void {
-  test('a beat has the text only where the revision is not known', async ({ store }) => {
+  test('the result of a beat has the text only if the caller lacks the revision', async ({
+    store,
+  }) => {
     const { life, view } = await joined(store, 1);
     await change(store, life, view.revision, { text: 'new' });
     const unknown = seen(await beat(store, life, view.revision));
@@ -258,7 +260,7 @@ function describeBeats(test: Test): void {
     assert.equal(seen(await beat(store, life, unknown.revision)).text, null);
   });
 
-  test('a confirmation counts where the revision is known', async ({ store }) => {
+  test('a confirmation counts if the caller has the revision', async ({ store }) => {
     const { life, view } = await joined(store, 1);
     const { revision } = (await change(store, life, view.revision)).view;
     const confirmed = async (known: number, told: number) =>
@@ -268,7 +270,7 @@ function describeBeats(test: Test): void {
     assert.equal(await confirmed(revision, revision), revision);
   });
 
-  test('who is silent for the lease is out; who beats is not', async (subject) => {
+  test('a member silent for its lease is removed; one that beats is not', async (subject) => {
     const { store } = subject;
     const [a, b, c] = [await joined(store, 1), await joined(store, 2), await joined(store, 3)];
     await passBeating(subject, LEASE_MS - BEAT_MS, a.life, c.life);
@@ -278,7 +280,7 @@ function describeBeats(test: Test): void {
     assert.deepEqual(await beat(store, b.life), { out: true, stopsUpTo: 0 });
   });
 
-  test('time without any beat counts against nobody, and not for a limit', async (subject) => {
+  test('time without any beat expires neither members nor a limit', async (subject) => {
     const { store } = subject;
     const [a, b] = [await joined(store, 1), await joined(store, 2)];
     const { view } = await change(store, a.life, a.view.revision, { limitMs: LEASE_MS });
@@ -291,7 +293,9 @@ function describeBeats(test: Test): void {
     assert.ok('out' in (await beat(store, b.life)));
   });
 
-  test('who leaves is out at once; a leave or a beat of nobody does nothing', async ({ store }) => {
+  test('a member that leaves is removed at once; a leave or beat of a non-member does nothing', async ({
+    store,
+  }) => {
     const [a, b] = [await joined(store, 1), await joined(store, 2)];
     await leave(store, UNKNOWN);
     await leave(store, { uuid: 'u2', joinNumber: a.joinNumber });
@@ -328,7 +332,7 @@ function describeRecord(test: Test): void {
     }
   });
 
-  test('a limit begins, runs on, is over, and ends', async (subject) => {
+  test('a limit begins, continues, expires, and ends', async (subject) => {
     const { store } = subject;
     const { life, view } = await joined(store, 1);
     const limitMs = 2 * BEAT_MS;
@@ -343,7 +347,7 @@ function describeRecord(test: Test): void {
     assert.equal(ended.view.limit, null);
   });
 
-  test('a limit is over where nobody is left', async ({ store }) => {
+  test('a limit ends when no member is left', async ({ store }) => {
     const { life, view } = await joined(store, 1);
     await change(store, life, view.revision, { limitMs: LEASE_MS, text: 'kept' });
     await leave(store, life);
@@ -351,7 +355,7 @@ function describeRecord(test: Test): void {
     assert.deepEqual([next.view.limit, next.view.text], [null, 'kept']);
   });
 
-  test('nobody changes it who is out', async ({ store }) => {
+  test('only members can change it', async ({ store }) => {
     const { view } = await joined(store, 1);
     const changes = { text: 't', admits: ADMITS_ALL, limitMs: NO_LIMIT } as const;
     const answer = await store.change({ ...UNKNOWN, revision: view.revision, ...changes });
@@ -360,7 +364,7 @@ function describeRecord(test: Test): void {
 }
 
 function describeStop(test: Test): void {
-  test('members are to stop, and none joins till they have', async ({ store }) => {
+  test('members must stop, and none joins until they have', async ({ store }) => {
     const [a, b] = [await joined(store, 1), await joined(store, 2)];
     const told = seen(await store.stopAll(a.life));
     assert.deepEqual([told.stopsUpTo, told.text], [2, null]);
@@ -375,7 +379,7 @@ function describeStop(test: Test): void {
     assert.deepEqual(await store.stopAll(b.life), { out: true, stopsUpTo: 2 });
   });
 
-  test('members repeat which of them are to stop', async ({ store }) => {
+  test('members repeat which of them must stop', async ({ store }) => {
     const [a, b] = [await joined(store, 1), await joined(store, 2)];
     assert.equal(seen(await beat(store, a.life, 0, 0, 2)).stopsUpTo, 2);
     await leave(store, b.life, 5);
@@ -387,7 +391,7 @@ function describeStop(test: Test): void {
     assert.equal(obstacle(await store.join(joinOf(4))), 'STOPPING');
   });
 
-  test('hints tell of changes, whoever made them', async ({ store, pass }) => {
+  test('hints report the changes of every member', async ({ store, pass }) => {
     const { life, view } = await joined(store, 1);
     let hints = 0;
     store.onHint(() => hints++);

@@ -1,4 +1,4 @@
-/** The store in memory, which the specs of the cluster run on, keeps the contract. */
+/** The in-memory store, which the specs of the cluster run on, keeps the contract. */
 import { FakeClock } from '../fake-clock.ts';
 import { describeMemberStore } from './member-store.case.ts';
 import { MemoryMemberStore } from './memory-member-store.ts';

@@ -1,4 +1,4 @@
-/** The store of a cluster in memory: each step at once, by the time that the test gives. */
+/** The in-memory store of a cluster: each step happens at once, at the test's time. */
 import {
   ADMITS_ALL,
   BEAT_MS,
@@ -26,19 +26,19 @@ import {
 type Lease = StoredMember & { endMs: number; leaseMs: number; seenMs: number; place: number };
 
 export class MemoryMemberStore implements MemberStore {
-  /** The server's clock, in milliseconds. */
+  /** The server's clock, in ms. */
   readonly #time: () => number;
   #revision = 0;
   #version = '';
-  /** Of the record. */
+  /** Text of the record. */
   text = '';
   #admits: number = ADMITS_ALL;
   #limit: { begun: number; endMs: number } | undefined;
   #members: Lease[] = [];
   #replaced: Lease[] = [];
-  /** Former members whose items are not back: nobody returns them here, unless the test does. */
+  /** Number of former members whose items are to be returned: only the test returns them. */
   formerCount = 0;
-  /** Which server has the store. */
+  /** Number of the server that has the store. */
   server = 1;
   #server = 0;
   #left = new Set<string>();
@@ -139,13 +139,13 @@ export class MemoryMemberStore implements MemberStore {
     this.#moveListeners.push(listener);
   }
 
-  /** Steps go to another server. */
+  /** Moves the store to another server: the next steps are sent there. */
   move(): void {
     this.server++;
     for (const listener of this.#moveListeners) listener();
   }
 
-  /** What a replica has that did not get the steps from now on. */
+  /** Returns the state of a replica that does not get the steps from now on. */
   copy(): MemoryMemberStore {
     const copy = new MemoryMemberStore(this.#time);
     copy.become(this);
@@ -166,7 +166,10 @@ export class MemoryMemberStore implements MemberStore {
     this.#beatenMs = other.#beatenMs;
   }
 
-  /** Moves what an absence of all beats must not end, and removes those whose lease has ended. */
+  /**
+   * Shifts the leases and the limit by a gap without beats, and removes the members whose lease has
+   * ended.
+   */
   #pass(caller: Lease | undefined): void {
     const now = this.#time();
     const gap = now - this.#beatenMs;
@@ -250,7 +253,7 @@ export class MemoryMemberStore implements MemberStore {
       members: this.#members.map(({ endMs: _, leaseMs, seenMs, place, ...member }) => member),
       replacedCount: this.#replaced.length,
     };
-    // What a store answers has been text on its way.
+    // The results of a real store are sent as text.
     return JSON.parse(JSON.stringify(view)) as ClusterView;
   }
 

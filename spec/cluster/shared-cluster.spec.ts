@@ -1,4 +1,4 @@
-/** Members of one cluster over one store: joining, beats, leases, states, the shutdown of all. */
+/** Members of one cluster on one store: joining, beats, leases, states, the shutdown of all. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { GridError } from '../../src/base/errors.ts';
@@ -14,7 +14,7 @@ async function three(): Promise<{ world: ClusterWorld; members: Three }> {
   return { world, members: (await world.started(3)) as Three };
 }
 
-/** The code of the error, or undefined once the change has succeeded. */
+/** Returns the code of the error, or undefined once the change has succeeded. */
 function codeOf(changing: Promise<void>): Promise<string | undefined> {
   return changing.then(
     () => undefined,
@@ -29,7 +29,7 @@ function statesOf(members: readonly TestMember[]): string[] {
 const ALL = ['10.0.0.1:5701', '10.0.0.2:5701', '10.0.0.3:5701'];
 
 describe('Members', () => {
-  it('are told in the order joined, alike everywhere, each marking itself', async () => {
+  it('are listed in the order joined, the same on all members, each marking itself', async () => {
     const world = new ClusterWorld();
     const [first] = (await world.started(1)) as [TestMember];
     const lite = world.add({ isLite: true, aheadMs: 10_000 });
@@ -56,7 +56,7 @@ describe('Members', () => {
     assert.deepEqual(lite.told, ['joined 2 of 2']);
   });
 
-  it('have started when what the record asks for is done', async () => {
+  it('have started when the preparation for the record is done', async () => {
     const { world } = await three();
     const late = world.add();
     let done = (): void => {};
@@ -75,7 +75,7 @@ describe('Members', () => {
     assert.deepEqual([isStarted, late.cluster.nodeState], [true, 'ACTIVE']);
   });
 
-  it('that leave are out at once; those that die, after the lease', async () => {
+  it('that leave are removed at once; those that die, after the lease', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     await Promise.all([b.cluster.leave(), world.pass(100)]);
@@ -94,7 +94,7 @@ describe('Members', () => {
     assert.deepEqual(a.sees, [ALL[0]]);
   });
 
-  it('that leave while they wait to join are members no more', async () => {
+  it('that leave while they wait to join are not members', async () => {
     const { world, members } = await three();
     const late = world.add();
     late.line.delayMs = 600;
@@ -104,7 +104,7 @@ describe('Members', () => {
     assert.deepEqual(members[0].sees, ALL);
   });
 
-  it('wait while the store is away, and tell it each 10 s', async () => {
+  it('wait while the store is unreachable, and report it every 10 s', async () => {
     const world = new ClusterWorld();
     world.isStoreAway = true;
     const member = world.add();
@@ -117,7 +117,7 @@ describe('Members', () => {
     assert.equal(member.cluster.nodeState, 'ACTIVE');
   });
 
-  it('join once where the answer to a join was lost', async () => {
+  it('join once if the result of a join was lost', async () => {
     const { world, members } = await three();
     const late = world.add();
     late.line.answersLost = 2;
@@ -127,7 +127,7 @@ describe('Members', () => {
     assert.equal(late.cluster.joinNumber, 6);
   });
 
-  it('of another version cannot start, but in a cluster without members', async () => {
+  it('of another version can start only in a cluster without members', async () => {
     const { world, members } = await three();
     const newer = world.add({ memberVersion: '1.3.0' });
     const starting = newer.start();
@@ -160,7 +160,7 @@ describe('Members', () => {
 });
 
 describe('A member', () => {
-  it('that was stopped beyond its lease takes no changes, and joins again as the last', async () => {
+  it('that was stopped beyond its lease accepts no changes, and rejoins as the last', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     b.engine.sendDelayMs = 50;
@@ -181,7 +181,7 @@ describe('A member', () => {
     assert.equal(b.cluster.isCutOff, false);
   });
 
-  it('that slept no longer than its lease stays in', async () => {
+  it('that was suspended no longer than its lease remains a member', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.stop();
@@ -191,7 +191,7 @@ describe('A member', () => {
     assert.deepEqual([a.sees, b.told], [ALL, ['joined 2 of 2']]);
   });
 
-  it('joins again when all changes of its earlier life are answered', async () => {
+  it('rejoins when all changes of its earlier life have completed', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.answerDelayMs = 7000;
@@ -206,7 +206,7 @@ describe('A member', () => {
     assert.equal(b.cluster.joinNumber, 4);
   });
 
-  it('that the store does not answer is neither ready nor safe, and takes changes for its lease', async () => {
+  it('that cannot reach the store is neither ready nor safe, but accepts changes for its lease', async () => {
     const { world, members } = await three();
     const [a] = members;
     a.line.isCut = true;
@@ -221,7 +221,7 @@ describe('A member', () => {
     assert.deepEqual(a.told, ['joined 1 of 1', 'away', 'out', 'joined 4 of 3']);
   });
 
-  it('whose beat is not answered for long is not ready', async () => {
+  it('whose beat gets no result for long is not ready', async () => {
     const { world, members } = await three();
     members[0].line.delayMs = 20_000;
     await world.pass(3500);
@@ -238,7 +238,7 @@ describe('A member', () => {
   });
 });
 
-it('Time in which the store is away counts against nobody', async () => {
+it('Time in which the store is unreachable expires no member', async () => {
   const { world, members } = await three();
   const [a, b, c] = members;
   c.kill();
@@ -261,7 +261,7 @@ it('Time in which the store is away counts against nobody', async () => {
 });
 
 for (const jumpMs of [-3_600_000, 3_600_000]) {
-  it(`A jump of the store's clock by ${jumpMs} ms puts nobody out, and lets the dead be found`, async () => {
+  it(`A jump of the store's clock by ${jumpMs} ms removes no live member, and dead ones are detected`, async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     world.skewMs += jumpMs;
@@ -295,7 +295,7 @@ describe('A failover that has undone steps', () => {
     assert.deepEqual([await code, ...statesOf(members)], [undefined, ...Array(3).fill('PASSIVE')]);
   });
 
-  it('lets members join again whose join it has undone, also where another has its number', async () => {
+  it('lets members rejoin whose join it has undone, even if another has the number', async () => {
     const { world, members } = await three();
     const before = world.store.copy();
     const [undone, other] = [world.add(), world.add()];
@@ -313,7 +313,7 @@ describe('A failover that has undone steps', () => {
 
 describe('A change of the state', () => {
   for (const state of ['NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const) {
-    it(`to ${state} and back is answered when every member is in it`, async () => {
+    it(`to ${state} and back completes when every member is in it`, async () => {
       const { world, members } = await three();
       const [a, b, c] = members;
       await Promise.all([
@@ -337,7 +337,7 @@ describe('A change of the state', () => {
     });
   }
 
-  it('is known within a beat where no hint comes', async () => {
+  it('is seen within a beat without a hint', async () => {
     const { world, members } = await three();
     for (const { line } of members) line.hasHints = false;
     const code = codeOf(members[1].cluster.changeState('FROZEN'));
@@ -346,7 +346,7 @@ describe('A change of the state', () => {
     assert.deepEqual(statesOf(members), ['FROZEN', 'FROZEN', 'FROZEN']);
   });
 
-  it('waits for the changes under way; no new one begins on the way to PASSIVE', async () => {
+  it('waits for pending changes; no new one begins during a change to PASSIVE', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     b.engine.answerDelayMs = 20_000;
@@ -378,7 +378,7 @@ describe('A change of the state', () => {
     assert.deepEqual([await code, b.cluster.state], [undefined, 'FROZEN']);
   });
 
-  it('that not all confirm in time is 503, and the old state stays', async () => {
+  it('that not all confirm in time is 503, and the old state remains', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.answerDelayMs = 2 * TRANSITION_MS;
@@ -402,7 +402,7 @@ describe('A change of the state', () => {
     assert.equal(await again, undefined);
   });
 
-  it('wins alone where five are asked for at once', async () => {
+  it('succeeds once if five are requested at once', async () => {
     const world = new ClusterWorld();
     const members = await world.started(5);
     const wanted = ['FROZEN', 'PASSIVE', 'NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const;
@@ -468,7 +468,7 @@ describe('A change of the state', () => {
     assert.equal(b.sees.at(-1), b.address);
   });
 
-  it('that all members died in is over for the next one', async () => {
+  it('during which all members died is over for the next one', async () => {
     const { world, members } = await three();
     members[1].engine.answerDelayMs = 1e6;
     members[1].engine.change();
@@ -481,7 +481,7 @@ describe('A change of the state', () => {
     assert.deepEqual([next.cluster.state, next.cluster.takesWrites], ['ACTIVE', true]);
   });
 
-  it('is 503 where the store does not answer, or this member is out', async () => {
+  it('is 503 if the store does not respond, or this member is out', async () => {
     const { world, members } = await three();
     const [{ cluster, line }] = members;
     line.isCut = true;
@@ -500,7 +500,7 @@ describe('A change of the state', () => {
     await assert.rejects(cluster.changeState('FROZEN'), { message: out });
   });
 
-  it('says so where its outcome is unknown', async () => {
+  it('reports an unknown outcome', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     a.line.answersLost = 1;
@@ -520,7 +520,7 @@ describe('A change of the state', () => {
     assert.equal(b.cluster.state, 'ACTIVE');
   });
 
-  it('is not answered by a member that ends', async () => {
+  it('is rejected by a member that is shutting down', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.answerDelayMs = 5000;
@@ -533,7 +533,7 @@ describe('A change of the state', () => {
     assert.deepEqual(statesOf(members.slice(1)), ['PASSIVE', 'PASSIVE']);
   });
 
-  it('leaves a member that was stopped meanwhile nothing to change', async () => {
+  it('lets a member that was stopped meanwhile change nothing', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.sendDelayMs = 100;
@@ -584,7 +584,7 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
     });
   }
 
-  it('keeps its state while nobody runs, and then admits anyone', async () => {
+  it('keeps its state while no member runs, and then admits any member', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     await Promise.all([a.cluster.changeState('PASSIVE'), world.pass(1000)]);
@@ -606,7 +606,7 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
 });
 
 describe('The shared record', () => {
-  it('has license, list and configuration for all members, and those that come', async () => {
+  it('has license, list and configuration for all members, and for later ones', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     const told: number[] = [];
@@ -637,7 +637,7 @@ describe('The shared record', () => {
     assert.equal(told.at(-1), 3);
   });
 
-  it('is changed while the state changes, without harm to either', async () => {
+  it('can be changed during a change of the state, without harm to either', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.answerDelayMs = 3000;
@@ -664,7 +664,7 @@ describe('The shared record', () => {
     await Promise.all([assert.rejects(list.replace(['x:1']), { message: told }), world.pass(500)]);
   });
 
-  it('that this version cannot read lets no member in', async () => {
+  it('that this version cannot read admits no member', async () => {
     for (const [text, told] of [
       ['{', 'waiting: '],
       ['{"state":"ASLEEP"}', 'waiting: the shared record has an unknown state: "ASLEEP"'],
@@ -681,7 +681,7 @@ describe('The shared record', () => {
 });
 
 describe('The shutdown of all', () => {
-  it('reaches each member, and joins wait till they are gone', async () => {
+  it('reaches each member, and joins wait until all have stopped', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     await Promise.all([a.cluster.stopAll('POST /x'), world.pass(1100)]);
@@ -700,7 +700,7 @@ describe('The shutdown of all', () => {
     assert.deepEqual([late.sees, late.stops], [[late.address], []]);
   });
 
-  it('fails where the store cannot record it, and nothing stops', async () => {
+  it('fails if the store cannot record it, and no member stops', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     world.isStoreAway = true;
@@ -721,7 +721,7 @@ describe('The shutdown of all', () => {
     assert.equal(b.stops.length, 1);
   });
 
-  it('reaches each member also where a failover undoes it', async () => {
+  it('reaches each member even if a failover undoes it', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     const replica = world.store.copy();
@@ -734,7 +734,7 @@ describe('The shutdown of all', () => {
   });
 
   for (const isGone of [false, true]) {
-    it(`stops a member that was silent, ${isGone ? 'when' : 'before'} the others are gone`, async () => {
+    it(`stops a member that was silent, ${isGone ? 'when' : 'before'} the others have stopped`, async () => {
       const { world, members } = await three();
       const [a, b, c] = members;
       b.stop();
@@ -748,7 +748,7 @@ describe('The shutdown of all', () => {
 });
 
 describe('Leases', () => {
-  it('last while the store refuses all steps, and nobody is out then', async () => {
+  it('continue while the store refuses all steps, and no member is removed then', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     world.isStoreRefusing = true;
@@ -765,7 +765,7 @@ describe('Leases', () => {
     assert.equal(a.sees.length, 2);
   });
 
-  it('are not won back from a store that refuses all steps', async () => {
+  it('are not regained from a store that refuses all steps', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.stop();
@@ -780,7 +780,7 @@ describe('Leases', () => {
     assert.ok(b.cluster.takesWrites);
   });
 
-  it('end with the move of the store to another server, until it has answered a beat', async () => {
+  it('end with the move of the store to another server, until a beat succeeds there', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.line.isCut = true;
@@ -807,7 +807,7 @@ describe('Leases', () => {
 });
 
 describe('A member that is replaced', () => {
-  it('is out at once; a change of the state waits for the end of its lease', async () => {
+  it('is removed at once; a change of the state waits for the end of its lease', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.line.isCut = true;
@@ -834,7 +834,7 @@ describe('A member that is replaced', () => {
     assert.match(b.told.at(-1)!, /another member has the address/);
   });
 
-  it('and one that leaves while the store is away tries until its lease has ended', async () => {
+  it('and one that leaves while the store is unreachable retries until its lease has ended', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.line.isCut = true;
@@ -851,8 +851,8 @@ describe('A member that is replaced', () => {
   });
 });
 
-describe('What former members have sent', () => {
-  it('has ended before a transition does, and is tried until it has', async () => {
+describe('Changes of former members', () => {
+  it('are ended before a transition is, with retries until they are', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     b.kill();

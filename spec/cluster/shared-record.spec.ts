@@ -26,7 +26,7 @@ test('of two changes of one revision the first is made', async () => {
   assert.equal(record.revision, revision + 1);
 });
 
-test('changeRecord makes changes at once one after the other, each of what the last one left', async () => {
+test('changeRecord makes concurrent changes one after the other, each on the last result', async () => {
   const saved: number[] = [];
   const record = new LocalRecord('1.2', async ({ addedConfigs }) => {
     saved.push(addedConfigs.length);
@@ -42,7 +42,7 @@ test('changeRecord makes changes at once one after the other, each of what the l
   assert.deepEqual(saved, [1, 2, 3]);
 });
 
-test('what cannot be saved is not changed, and nobody is told', async () => {
+test('values that cannot be saved are not changed, and no listener is called', async () => {
   const record = new LocalRecord('1.2', () => Promise.reject(new Error('EIO')));
   record.onChange(() => assert.fail());
   const changing = changeRecord(record, () => ({ licenseKeyHash: 'ab' }), refuse);
@@ -50,7 +50,7 @@ test('what cannot be saved is not changed, and nobody is told', async () => {
   assert.deepEqual([record.values, record.revision], [OWN, 0]);
 });
 
-test('values that were kept, and changes, are told to each listener', async () => {
+test('restored values, and changes, are passed to each listener', async () => {
   const record = new LocalRecord('1.2');
   const told: string[] = [];
   for (const name of ['a', 'b']) record.onChange(({ state }) => told.push(`${name} ${state}`));

@@ -1,6 +1,6 @@
 /**
- * The contract's promises about answers, their receivers, and a closed engine. Part of the suite in
- * engine.case.ts.
+ * The contract's guarantees about results, their receivers, and a closed engine. Part of the suite
+ * in engine.case.ts.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -20,7 +20,7 @@ import { type OpenSubject, withSubject } from './subject.ts';
 export function answerCases(name: string, open: OpenSubject): void {
   describe(`${name}: answers`, () => {
     it(
-      'a receiver may call the engine, and its own answer stays as it is',
+      'a receiver may call the engine, and its own result does not change',
       withSubject(open, async (asker, { engine, many, quiet }) => {
         await asker.set('m', 'k', 'before', 'old/type');
         const inner = new Keeper();
@@ -53,7 +53,7 @@ export function answerCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a taken value stays until its receiver returns',
+      'a taken value remains until its receiver returns',
       withSubject(open, async (asker, { engine, quiet }) => {
         await asker.offer('q', 'item', 'some/type');
         const seen: string[] = [];
@@ -71,7 +71,7 @@ export function answerCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a pinned value stays whatever happens to its entry',
+      'a pinned value remains, whatever happens to its entry',
       withSubject(open, async (asker, { engine, quiet }) => {
         const length = VALUE_COPY_BYTES_MAX + 1;
         await asker.set('m', 'k', 'a'.repeat(length));
@@ -99,7 +99,7 @@ export function answerCases(name: string, open: OpenSubject): void {
 
   describe(`${name}: close`, () => {
     it(
-      'answers takes that wait ABSENT, and everything later UNREACHABLE',
+      'ends waiting takes with ABSENT, and later operations with UNREACHABLE',
       withSubject(open, async (asker, { engine, quiet }) => {
         await asker.set('m', 'k', 'v');
         await asker.offer('q', 'a');

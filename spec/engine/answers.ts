@@ -1,6 +1,6 @@
 /**
- * Asks an engine and copies its answers, whenever they come, so that tests can look at them later:
- * works on any engine, whether it answers during the call or in a later turn.
+ * Calls an engine and copies its results, whenever they arrive, so that tests can check them later.
+ * Works on any engine, whether its results arrive during the call or in a later turn.
  */
 import { Span } from '../../src/base/span.ts';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../../src/engine/engine.ts';
 import { Version } from '../../src/engine/version.ts';
 
-/** A copy of an answer. */
+/** A copy of a result. */
 export interface Seen {
   readonly outcome: Outcome;
   readonly partition: number;
@@ -29,9 +29,9 @@ export interface Seen {
   readonly reason: number;
 }
 
-/** A receiver that keeps its answer; may be used for one operation only. */
+/** A receiver that stores its result; may be used for only one operation. */
 export class Keeper implements Receiver {
-  /** The answer, as soon as there is one. */
+  /** The result, as soon as it has arrived. */
   seen: Seen | undefined;
   readonly answered: Promise<Seen>;
   #resolve: (seen: Seen) => void = () => {};
@@ -72,7 +72,7 @@ export function copied(answer: Answer): Seen {
   };
 }
 
-/** A span of its own over the text's bytes, one a character, not at the buffer's start. */
+/** Returns a new span over the text's bytes, one per character, not at the buffer's start. */
 export function span(text: string | Buffer): Span {
   const bytes = typeof text === 'string' ? Buffer.from(text, 'latin1') : text;
   return new Span().set(
@@ -84,7 +84,7 @@ export function span(text: string | Buffer): Span {
 
 type Bytes = string | Buffer;
 
-/** The engine's operations on texts, each with a promise of its answer. */
+/** The engine's operations on texts, each with a promise of its result. */
 export class Asker {
   readonly engine: Engine;
 
@@ -110,7 +110,7 @@ export class Asker {
     );
   }
 
-  /** A set on a condition, of an entry without content type that stays. */
+  /** Sets an entry, without content type or lifetime, on a condition. */
   setIf(map: Bytes, key: Bytes, value: Bytes, condition: Condition): Promise<Seen> {
     return this.set(map, key, value, '', FOREVER, condition);
   }
@@ -141,7 +141,7 @@ export class Asker {
     return this.#ask((keeper) => this.engine.queueSize(span(queue), keeper));
   }
 
-  /** Takes an item, and acknowledges it where it is held: the take's answer. */
+  /** Takes an item, and acknowledges it if it is held. Returns the take's result. */
   async poll(queue: Bytes): Promise<Seen> {
     const taken = await this.take(queue);
     if (taken.hold !== NO_HOLD) await this.acknowledge(taken.hold, true);
@@ -157,7 +157,7 @@ export class Asker {
     return this.#ask((keeper) => this.engine.acknowledge(hold, isDelivered, keeper));
   }
 
-  /** A take that may wait: its receiver and its ticket. */
+  /** A take that may wait: returns its receiver and its ticket. */
   wait(queue: Bytes, timeoutMs: number, also?: (answer: Answer) => void): Waiting {
     const keeper = new Keeper(also);
     return { keeper, ticket: this.engine.take(span(queue), timeoutMs, keeper) };

@@ -1,17 +1,19 @@
-/** The contract's promises about versions, and about changes on a condition. Part of engine.case.ts. */
+/**
+ * The contract's guarantees about versions, and about conditional changes. Part of engine.case.ts.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, CONDITION_FAILED, FOUND } from '../../src/engine/engine.ts';
 import { Version } from '../../src/engine/version.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
-/** The condition that there is no entry, and the version of none. */
+/** The condition that there is no entry: the version is none. */
 const NONE = new Version();
 
 export function conditionCases(name: string, open: OpenSubject): void {
   describe(`${name}: versions and conditions`, () => {
     it(
-      'an entry has the version that its set has told, a new one each time',
+      'an entry has the version that its set returned, a new one each time',
       withSubject(open, async (asker) => {
         const seen = new Set<string>();
         for (let index = 0; index < 100; index++) {
@@ -25,7 +27,7 @@ export function conditionCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'there is no version where there is no entry, nor of anything else',
+      'there is no version without an entry, nor for other operations',
       withSubject(open, async (asker) => {
         await asker.set('m', 'k', 'v');
         const deleted = await asker.delete('m', 'k');
@@ -43,7 +45,7 @@ export function conditionCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a set on a version is made of that version alone',
+      'a set on a version succeeds only for that version',
       withSubject(open, async (asker) => {
         const first = await asker.set('m', 'k', 'first', 'a/type');
         const second = await asker.setIf('m', 'k', 'second', first.version);
@@ -60,7 +62,7 @@ export function conditionCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a set of what must be absent is made once',
+      'a set that requires absence succeeds once',
       withSubject(open, async (asker) => {
         const made = await asker.setIf('m', 'k', 'first', NONE);
         assert.equal(made.outcome, APPLIED);
@@ -76,7 +78,7 @@ export function conditionCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a set on a version fails where there is no entry',
+      'a set on a version fails if there is no entry',
       withSubject(open, async (asker) => {
         const { version } = await asker.set('m', 'k', 'v');
         await asker.delete('m', 'k');
@@ -96,7 +98,7 @@ export function conditionCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a delete on a version is made of that version alone',
+      'a delete on a version succeeds only for that version',
       withSubject(open, async (asker) => {
         const first = await asker.set('m', 'k', 'first');
         const second = await asker.set('m', 'k', 'second');
@@ -115,7 +117,7 @@ export function conditionCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'an entry whose time is over is absent',
+      'an expired entry is absent',
       withSubject(open, async (asker, { advance }) => {
         const lifetime = { timeToLiveMs: 100, maxIdleSeconds: 0 };
         const short = await asker.set('m', 'k', 'v', '', lifetime);
@@ -133,7 +135,7 @@ export function conditionCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'of many that set on one version, one does',
+      'of many sets on one version, one succeeds',
       withSubject(open, async (asker) => {
         let { version } = await asker.set('m', 'k', '0');
         for (let round = 0; round < 20; round++) {

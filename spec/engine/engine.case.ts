@@ -1,6 +1,7 @@
 /**
- * The contract of src/engine/engine.ts as tests, for any engine, whether it answers during the call or
- * in a later turn. The tests observe only the contract's promises, and wait for every answer.
+ * The contract of src/engine/engine.ts as tests, for any engine, whether its results arrive during
+ * the call or in a later turn. The tests rely only on the contract's guarantees, and wait for every
+ * result.
  */
 import { answerCases } from './answers.case.ts';
 import { conditionCases } from './conditions.case.ts';

@@ -1,4 +1,4 @@
-/** Which outcomes are errors, and which ones. */
+/** The outcomes that are errors, and their codes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERRORS, type ErrorCode } from '../../src/base/errors.ts';
@@ -47,7 +47,7 @@ function codeOf(outcome: number, veto = 0, reason = 0) {
   return failureCode({ outcome, veto, reason } as unknown as Answer);
 }
 
-test('every outcome that is none of the expected ones has a code with status 503', () => {
+test('every unexpected outcome has a code with status 503', () => {
   const codes = [
     codeOf(MEMORY_FULL),
     codeOf(UNREACHABLE, 0, CLOSED),
@@ -77,7 +77,7 @@ const OF_SERVERS: readonly [Failure, string, RegExp][] = [
   [UNCONFIRMED, 'SERVERS_UNCONFIRMED', /too few replicas.*; it may be done/],
 ];
 
-test('each failure of servers has words that name them, never a disk, a restart or max-memory', () => {
+test('each failure of servers has a message that names the servers, not a disk or max-memory', () => {
   for (const [failure, code, words] of OF_SERVERS) {
     assert.equal(codeOf(outcomeOf(failure), 0, reasonOf(failure)), code);
     const { message, status } = ERRORS[code as ErrorCode];
@@ -90,7 +90,7 @@ test('each failure of servers has words that name them, never a disk, a restart 
   assert.equal(new Set(OF_SERVERS.map(([failure]) => failure)).size, 11);
 });
 
-test('expected outcomes have none', () => {
+test('expected outcomes have no code', () => {
   for (const outcome of [FOUND, ABSENT, APPLIED, QUEUE_FULL, COUNTED, CONDITION_FAILED]) {
     assert.equal(codeOf(outcome), undefined);
   }

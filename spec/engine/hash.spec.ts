@@ -25,7 +25,9 @@ const MURMUR: [string, number, number][] = [
   ['00', 0, 0x514e28b7],
 ];
 
-/** Published vectors of HalfSipHash-1-3, 32 bits: of the bytes 0, 1, … n-1 under the key 0, 1, … 7. */
+/**
+ * Published vectors of HalfSipHash-1-3, 32 bits: for the bytes 0, 1, … n-1 and the key 0, 1, … 7.
+ */
 const HALF_SIP: [length: number, hash: number][] = [
   [4, 0x7e059ea6],
   [5, 0x88e3d89b],
@@ -42,7 +44,7 @@ const HALF_SIP: [length: number, hash: number][] = [
 ];
 
 describe('murmurHash3', () => {
-  it('gives the published hashes', () => {
+  it('returns the published hashes', () => {
     for (const [hex, seed, hash] of MURMUR) {
       const key = words(Buffer.from(hex, 'hex'));
       assert.equal(murmurHash3(key.words, 0, key.length, seed), hash, `${hex} with seed ${seed}`);
@@ -51,14 +53,14 @@ describe('murmurHash3', () => {
     assert.equal(murmurHash3(text.words, 0, text.length, 0x9747b28c), 0x2fa826cd);
   });
 
-  it('is the same wherever the words stand', () => {
+  it('does not depend on the position of the words', () => {
     const key = words('abcdefg');
     const elsewhere = new Int32Array(10);
     elsewhere.set(key.words.subarray(0, 2), 5);
     assert.equal(murmurHash3(elsewhere, 5, 7, 1), murmurHash3(key.words, 0, 7, 1));
   });
 
-  it('puts keys into the partitions that are fixed for ever', () => {
+  it('assigns keys to the partitions of the data format', () => {
     const partitions = ['', 'a', 'key000000001', 'ä'].map((key) => {
       const { words: keyWords, length } = words(Buffer.from(key));
       return partitionOf(keyWords, 0, length, 271);
@@ -68,7 +70,7 @@ describe('murmurHash3', () => {
 });
 
 describe('halfSipHash13', () => {
-  it('gives the published hashes', () => {
+  it('returns the published hashes', () => {
     for (const [length, hash] of HALF_SIP) {
       const bytes = Buffer.from(Array.from({ length }, (_, index) => index));
       const key = words(bytes.subarray(4));
@@ -78,7 +80,7 @@ describe('halfSipHash13', () => {
     }
   });
 
-  it('depends on the seed and on whose key it is', () => {
+  it('depends on the seed and on the owner of the key', () => {
     const { words: keyWords, length } = words('key');
     const hashes = [
       halfSipHash13(1, 2, 1, keyWords, 0, length),
@@ -90,7 +92,7 @@ describe('halfSipHash13', () => {
 });
 
 describe('KeyWords', () => {
-  it('is tells keys apart, trailing zero bytes included, by bytes and by words', () => {
+  it('is distinguishes keys, also by trailing zero bytes, by bytes and by words', () => {
     const keys = ['', '\0', '\0\0', 'a', 'a\0', 'abcd', 'abcd\0', 'x'.repeat(48), 'x'.repeat(49)];
     for (const [index, key] of keys.entries()) {
       for (const [other, text] of keys.entries()) {
@@ -105,7 +107,7 @@ describe('KeyWords', () => {
     }
   });
 
-  it('pads with zeros whatever was loaded before', () => {
+  it('pads with zeros, whatever was loaded before', () => {
     for (const length of [0, 1, 2, 3, 4, 47, 48, 49, 50, 51, 52, 253, 254, 255, 256, 257, 300]) {
       const used = words(Buffer.alloc(1000, 0xff));
       used.load(span(Buffer.alloc(length, 0x61)));

@@ -1,6 +1,6 @@
 /**
- * The contract's promises about holds, from a take's FOUND to acknowledge: for engines that name a hold
- * for every item taken.
+ * The contract's guarantees about holds, from a take's FOUND to acknowledge: for engines that
+ * return a hold for every taken item.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -12,7 +12,7 @@ import { type OpenSubject, SMALL_CAPACITY, withSubject } from './subject.ts';
 export function holdSuite(name: string, open: OpenSubject): void {
   describe(`${name}: holds`, () => {
     it(
-      'an item that was delivered is gone, and its hold ended',
+      'a delivered item is gone, and its hold has ended',
       withSubject(open, async (asker) => {
         for (const item of 'abc') await asker.offer('q', item);
         const first = await asker.take('q');
@@ -32,7 +32,7 @@ export function holdSuite(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a hold that never was is LOST',
+      'a hold that never existed is LOST',
       withSubject(open, async (asker) => {
         await asker.offer('q', 'a');
         const { hold } = await asker.take('q');
@@ -44,7 +44,7 @@ export function holdSuite(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a held item is not seen, and counts neither in the size nor against the capacity',
+      'a held item is not visible, and counts neither in the size nor against the capacity',
       withSubject(open, async (asker) => {
         for (let index = 0; index < SMALL_CAPACITY; index++) await asker.offer('small', `${index}`);
         const { hold, value } = await asker.take('small');
@@ -75,7 +75,7 @@ export function holdSuite(name: string, open: OpenSubject): void {
     );
 
     it(
-      'returned items come first again, in their old order, however they return',
+      'returned items are first again, in their old order, however they return',
       withSubject(open, async (asker) => {
         for (const item of 'abcdef') await asker.offer('q', item, `type/${item}`);
         const holds: number[] = [];
@@ -93,7 +93,7 @@ export function holdSuite(name: string, open: OpenSubject): void {
     );
 
     it(
-      'an item may be taken and return again and again, the last one of its queue, too',
+      'an item may be taken and returned repeatedly, even the last one of its queue',
       withSubject(open, async (asker) => {
         const long = 'l'.repeat(300_000);
         await asker.offer('q', long, 'a/type');
@@ -109,7 +109,7 @@ export function holdSuite(name: string, open: OpenSubject): void {
     );
 
     it(
-      'an item that returns goes to the take that waits',
+      'a returned item is delivered to the waiting take',
       withSubject(open, async (asker, { quiet }) => {
         await asker.offer('q', 'a');
         const { hold } = await asker.take('q');
@@ -151,7 +151,7 @@ export function holdSuite(name: string, open: OpenSubject): void {
     }
 
     it(
-      'the cancel of a take that was answered leaves its hold as it is',
+      'the cancel of a completed take does not affect its hold',
       withSubject(open, async (asker, { engine, quiet }) => {
         const { keeper, ticket } = asker.wait('q', 1000);
         await asker.offer('q', 'a');

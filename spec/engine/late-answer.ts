@@ -1,7 +1,7 @@
 /**
- * Answers of the late engine: copies whose bytes are overwritten as soon as their receiver has
- * returned, or the last pin is released. From then on their fields mean nothing. A receiver that still
- * reads one finds the overwritten bytes.
+ * Results of the late engine: copies whose bytes are overwritten as soon as their receiver has
+ * returned, or the last pin is released. From then on their fields are invalid. A receiver that
+ * still reads one finds the overwritten bytes.
  */
 import assert from 'node:assert/strict';
 import { Span } from '../../src/base/span.ts';
@@ -21,10 +21,12 @@ import { Version } from '../../src/engine/version.ts';
 
 /** The value of overwritten bytes. */
 export const SPOILT = 0xdd;
-/** Before, between and after the bytes of an answer, so that no offset is 0 or a buffer's end. */
+/**
+ * Bytes before, between and after those of a result, so that no offset is 0 or at a buffer's end.
+ */
 const GAP_BYTES = 3;
 
-/** How many pins are open. */
+/** The number of open pins. */
 export interface PinCount {
   pinCount: number;
 }
@@ -49,7 +51,7 @@ export class LateAnswer implements Answer {
     this.#open = open;
   }
 
-  /** An outcome alone. */
+  /** Sets only an outcome. */
   set(outcome: Outcome, reason: Reason | 0 = 0): this {
     this.outcome = outcome;
     this.reason = reason;

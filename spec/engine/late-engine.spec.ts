@@ -1,4 +1,6 @@
-/** The engine that answers later: it keeps the contract, and answers and injures as configured. */
+/**
+ * The late engine: it keeps the contract, and delays its results and injects faults as configured.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -31,7 +33,7 @@ for (const isOrdered of [true, false]) {
     holdSuite(name, open);
     sequenceSuite(name, open);
 
-    it(`${name}: reads see what was answered before, changes are made as called`, () => {
+    it(`${name}: reads see completed changes, changes are made in the order of the calls`, () => {
       const world = new MapWorld();
       let aheadCount = 0;
       for (let seed = 1; seed <= MAP_SEEDS; seed++) {
@@ -42,7 +44,7 @@ for (const isOrdered of [true, false]) {
   }
 }
 
-/** The answers to sets of many keys, and to gets of them, in the order of the answers. */
+/** Returns the results of sets of many keys, and of gets of them, in the order of arrival. */
 async function answerOrder({ engine, quiet }: LateSubject): Promise<number[]> {
   const order: number[] = [];
   const asker = new Asker(engine);
@@ -56,7 +58,7 @@ async function answerOrder({ engine, quiet }: LateSubject): Promise<number[]> {
 }
 
 describe('a late engine', () => {
-  it('overwrites what an answer has named, and its arguments may be overwritten', async () => {
+  it('overwrites the bytes of a result, and its arguments may be overwritten', async () => {
     const { engine } = await lateSubject({ isOrdered: true });
     const asker = new Asker(engine);
     await asker.set('m', 'k', 'value', 'a/type');
@@ -91,7 +93,7 @@ describe('a late engine', () => {
     assert.deepEqual([named[0], engine.pinCount], [SPOILT, 0]);
   });
 
-  it('answers in the order called if ordered, else in another', async () => {
+  it('returns results in the order of the calls if ordered, otherwise in another order', async () => {
     const called = Array.from({ length: 50 }, (_, index) => index);
     for (const turns of ['next', 'random'] as const) {
       const ordered = await answerOrder(await lateSubject({ isOrdered: true, turns }));
@@ -105,7 +107,7 @@ describe('a late engine', () => {
     }
   });
 
-  it('returns the item of a take that is cancelled on its way', async () => {
+  it('returns the item of a take that is cancelled meanwhile', async () => {
     for (const timeoutMs of [0, 1000]) {
       const { engine, stored, quiet } = await lateSubject({ isOrdered: true, turns: 'random' });
       const asker = new Asker(engine);
@@ -120,7 +122,7 @@ describe('a late engine', () => {
     }
   });
 
-  it('is reachable from open to close, which ends when all is answered', async () => {
+  it('is reachable from open to close, which resolves when all results have arrived', async () => {
     const { engine } = await lateSubject({ isOrdered: false, turns: 'random', isOpen: false });
     const asker = new Asker(engine);
     assert.equal(engine.isReachable, false);
@@ -137,7 +139,7 @@ describe('a late engine', () => {
     assert.equal((await asker.acknowledge(1, true)).reason, CLOSED);
   });
 
-  it('says UNKNOWN of what is made or not, UNREACHABLE of what is not', async () => {
+  it('returns UNKNOWN for changes made or not, UNREACHABLE for changes not made', async () => {
     const injuries = { unknownPerMille: 300, disconnectedPerMille: 300 };
     const { engine, stored, quiet } = await lateSubject({ isOrdered: false, ...injuries });
     const asker = new Asker(engine);

@@ -1,15 +1,18 @@
 /**
- * An engine that answers later. It keeps the contract of src/engine/engine.ts and nothing beyond it, so
- * that a caller that relies on the contract alone runs on it. It wraps an engine that answers during
- * the call and names a hold for every take. It copies all arguments, and lets each call take effect and
- * be answered at the end of the next turn or of a later one, by seeded random numbers (late-lanes.ts).
- * The bytes of an answer are overwritten when its receiver returns (late-answer.ts).
+ * An engine whose results arrive later. It keeps the contract of src/engine/engine.ts and nothing
+ * beyond it, so a caller that relies only on the contract runs on it. It wraps an engine whose
+ * results arrive during the call and which returns a hold for every take. It copies all arguments,
+ * and lets each call take effect and return its result at the end of the next turn or of a later
+ * one, chosen by seeded random numbers (late-lanes.ts). The bytes of a result are overwritten when
+ * its receiver returns (late-answer.ts).
  *
- * Ordered it is as an engine behind a ring to another thread: one lane for all. Otherwise it is as one
- * on several servers: a lane a partition, reads of maps beside them, a clear across all.
+ * An ordered late engine behaves like an engine behind a ring to another thread: one lane for all.
+ * Otherwise it behaves like one on several servers: a lane for each partition, reads of maps beside
+ * them, a clear across all.
  *
- * It can injure: answers UNKNOWN, the change being made or not, and UNREACHABLE. An acknowledge is
- * never UNREACHABLE; one that is UNKNOWN ends the hold in any case, but the item may not return.
+ * It can inject faults: UNKNOWN results, whether or not the change was made, and UNREACHABLE. The
+ * result of an acknowledge is never UNREACHABLE; if it is UNKNOWN, the hold has ended in any case,
+ * but the item may not return.
  */
 import type { Random } from '../../bench/harness.ts';
 import type { Clock } from '../../src/base/clock.ts';
@@ -42,26 +45,26 @@ export interface LateEngineOptions {
   readonly clock: Pick<Clock, 'endOfTurn'>;
   readonly random: Random;
   readonly isOrdered: boolean;
-  /** Random by default. */
+  /** The turns in which calls take effect; random by default. */
   readonly turns?: Turns;
-  /** Of the engine inside. */
+  /** Partition count of the wrapped engine. */
   readonly partitionCount: number;
-  /** Of a thousand operations so many are answered UNKNOWN, and UNREACHABLE; none by default. */
+  /** Operations in a thousand whose result is UNKNOWN, and UNREACHABLE; 0 by default. */
   readonly unknownPerMille?: number;
   readonly disconnectedPerMille?: number;
 }
 
-/** The fate of an operation: done as called, or an injury. */
+/** The fate of an operation: done as called, or a fault. */
 type Fate = 'done' | 'closed' | 'disconnected' | 'unknown, made' | 'unknown, not made';
 
-/** A take that is not answered yet. */
+/** A take that has no result yet. */
 interface Take {
   readonly receiver: Receiver;
   readonly lane: Lane;
   readonly place: number;
-  /** It is to be answered no more. */
+  /** Whether the take must not have a result any more. */
   isOver: boolean;
-  /** The ticket of the engine inside, while the take waits there; and the answer it has got. */
+  /** The ticket of the wrapped engine while the take waits in it; then the result that arrived. */
   ticket: number;
   hold: number;
 }
@@ -74,9 +77,9 @@ export class LateEngine implements Engine {
   readonly #lanes: Lanes;
   readonly #tickets = new TicketTable();
   readonly #takes: (Take | undefined)[] = [];
-  /** The lane of each item that was removed and is neither gone nor back, by hold. */
+  /** By hold: the lane of each item that was removed and is neither gone nor returned. */
   readonly #holds = new Map<number, Lane>();
-  /** Operations that are not answered, takes that wait included. */
+  /** Operations without a result, including waiting takes. */
   operationCount = 0;
   /** Pins that are not released. */
   pinCount = 0;
@@ -97,17 +100,17 @@ export class LateEngine implements Engine {
     return this.#isOpen && this.#closing === undefined;
   }
 
-  /** Whether anything happens by itself in the turns to come; a take that waits does not. */
+  /** Whether anything will happen by itself in the next turns; a waiting take does not count. */
   get isBusy(): boolean {
     return this.#lanes.isBusy;
   }
 
-  /** Items that were removed and are neither gone nor back, those on their way included. */
+  /** Items that were removed and are neither gone nor returned, including those in transit. */
   get holdCount(): number {
     return this.#holds.size;
   }
 
-  /** Tickets of takes that are not answered. */
+  /** Tickets of takes without a result. */
   get ticketCount(): number {
     return this.#tickets.count;
   }
@@ -218,7 +221,7 @@ export class LateEngine implements Engine {
     return this.#closing;
   }
 
-  /** A read of a map, of that partition or of all, sees all answered changes, and perhaps more. */
+  /** Reads a map, in one partition or in all: sees all completed changes, and perhaps more. */
   #read(lane: Lane | undefined, receiver: Receiver, work: (to: Receiver) => void): void {
     if (this.isOrdered) return this.#call(this.#lanes.lane(0), receiver, work);
     if (lane !== undefined && this.#random.below(2) === 0) return this.#call(lane, receiver, work);
@@ -231,7 +234,7 @@ export class LateEngine implements Engine {
     this.#lanes.call(lane, () => this.#do(fate, lane, receiver, work));
   }
 
-  /** An operation is called: chooses its fate. */
+  /** Chooses the fate of a called operation. */
   #begin(): Fate {
     const { unknownPerMille = 0, disconnectedPerMille = 0 } = this.#options;
     this.operationCount++;
@@ -244,7 +247,7 @@ export class LateEngine implements Engine {
     return this.#random.below(2) === 0 ? 'unknown, made' : 'unknown, not made';
   }
 
-  /** The operation takes effect, by its fate. */
+  /** Makes the operation take effect, according to its fate. */
   #do(fate: Fate, lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {
     const answer = this.#blank();
     const unreachability = unreachabilityOf(fate);
@@ -274,7 +277,10 @@ export class LateEngine implements Engine {
     this.#lanes.answer(take.lane, () => this.#answerTake(take, fault));
   }
 
-  /** The engine inside has answered a take, which may be cancelled by now, or not know it. */
+  /**
+   * Handles the wrapped engine's result of a take, which may be cancelled by now or get another
+   * fate.
+   */
   #taken(take: Take, inner: Answer, fate: Fate): void {
     take.ticket = ANSWERED;
     take.hold = inner.hold;
@@ -290,13 +296,13 @@ export class LateEngine implements Engine {
     answer.give(take.receiver);
   }
 
-  /** The take gets no answer, or not that with its item: the item returns. */
+  /** Returns the item of a take that gets no result, or not the result with its item. */
   #abandon(take: Take): void {
     if (take.ticket !== ANSWERED) this.#inside.cancel(take.ticket);
     else if (take.hold !== NO_HOLD) this.#acknowledge(take.hold, false, NOBODY);
   }
 
-  /** The take is answered, or never will be. */
+  /** Ends a take that has its result, or never will. */
   #end(take: Take): void {
     take.isOver = true;
     this.operationCount--;
@@ -331,7 +337,7 @@ export class LateEngine implements Engine {
     this.#inside.close().then(onClosed);
   }
 
-  /** The lane of the partition that the key, or the queue's name, is in. */
+  /** Returns the lane of the partition of a key, or of a queue's name. */
   #laneOf(key: Span): Lane {
     if (this.isOrdered) return this.#lanes.lane(0);
     const { words, length } = KEY.load(key);
@@ -339,7 +345,7 @@ export class LateEngine implements Engine {
   }
 }
 
-/** The key whose partition is asked for. */
+/** The key whose partition is computed. */
 const KEY = new KeyWords();
 
 function unreachabilityOf(fate: Fate): Reason | 0 {
@@ -349,7 +355,7 @@ function unreachabilityOf(fate: Fate): Reason | 0 {
 
 type Four = [Span, Span, Span, Span];
 
-/** A span over bytes of its own. */
+/** Returns a span over bytes of its own. */
 function copyOf(span: Span): Span {
   const bytes = span.toBuffer();
   return new Span().set(bytes, 0, bytes.length);

@@ -1,30 +1,30 @@
 /**
- * The time and order of the late engine's work: calls and answers in lanes, each of which keeps its
- * order; between lanes there is none. Everything happens at the end of a turn, the next one or one that
- * the random numbers choose.
+ * The schedule of the late engine: calls and results in lanes. Each lane keeps its order; between
+ * lanes there is no order. Everything happens at the end of a turn: the next one, or one chosen by
+ * random numbers.
  *
- * A wide call takes effect after all calls before it and before all calls after it, in any lane. Only
- * loose calls, which have a lane of their own, ignore that order.
+ * A wide call takes effect after all calls before it and before all calls after it, in any lane.
+ * Only loose calls, which have a lane of their own, ignore that order.
  */
 import assert from 'node:assert/strict';
 import type { Random } from '../../bench/harness.ts';
 import type { Clock } from '../../src/base/clock.ts';
 
-/** Whether everything happens in the next turn, or in any one. */
+/** Whether everything happens in the next turn, or in a random one. */
 export type Turns = 'next' | 'random';
 
-/** Work later than in the next turn: so many turns at most, one time in so many. */
+/** Maximum delay beyond the next turn, in turns, and how rarely there is such a delay. */
 const LATE_TURNS_MAX = 16;
 const LATE_SHARE = 3;
 
 interface Due {
-  /** The turn in which it may happen at the earliest. */
+  /** The earliest turn in which it may happen. */
   readonly turn: number;
   readonly run: () => void;
 }
 
 interface Call extends Due {
-  /** By the order called; Infinity for a loose one. */
+  /** Position in the order of the calls; Infinity for a loose one. */
   readonly number: number;
   readonly isWide: boolean;
 }
@@ -41,16 +41,16 @@ export class Lanes {
   readonly #random: Random;
   readonly #turns: Turns;
   readonly #onIdle: () => void;
-  /** Lanes by number; and all in which there is something. */
+  /** Lanes by number; and all lanes that are not empty. */
   readonly #lanes = new Map<number, Lane>();
   readonly #busy = new Set<Lane>();
-  /** Wide calls that have not taken effect, in the order called. */
+  /** Wide calls that have not taken effect, in the order of the calls. */
   readonly #wide: Call[] = [];
   #callCount = 0;
   #turn = 0;
   #isScheduled = false;
 
-  /** `onIdle` is called at the end of a turn that leaves nothing to do. */
+  /** `onIdle` is called at the end of a turn after which nothing is left to do. */
   constructor(
     clock: Pick<Clock, 'endOfTurn'>,
     random: Random,
@@ -79,7 +79,7 @@ export class Lanes {
     this.#push(lane, run, ++this.#callCount, false);
   }
 
-  /** A call that overtakes any other, and that any other overtakes. Its lane is for its answer. */
+  /** Runs a call that may overtake, or be overtaken by, any other. Its lane is for its result. */
   callLoose(run: (lane: Lane) => void): void {
     const lane = new Lane();
     this.#push(lane, () => run(lane), Number.POSITIVE_INFINITY, false);
@@ -90,14 +90,14 @@ export class Lanes {
     this.#wide.push(this.#push(lane, () => run(lane), ++this.#callCount, true));
   }
 
-  /** Runs the answer in this turn or a later one, after the answers on the lane before it. */
+  /** Delivers the result in this turn or a later one, after the earlier results of the lane. */
   answer(lane: Lane, run: () => void): void {
     lane.answers.push({ turn: this.#turn + this.#delay(), run });
     this.#busy.add(lane);
     this.schedule();
   }
 
-  /** Makes sure that there is another turn. */
+  /** Ensures that there is another turn. */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -121,7 +121,7 @@ export class Lanes {
     this.#isScheduled = false;
     this.#turn++;
     try {
-      // A wide call that takes effect lets others continue.
+      // A wide call that takes effect unblocks others.
       while (this.#callDue());
       for (const lane of this.#shuffled()) {
         while ((lane.answers[0]?.turn ?? Infinity) <= this.#turn) lane.answers.shift()?.run();

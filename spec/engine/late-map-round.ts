@@ -1,7 +1,7 @@
 /**
- * One seeded round of maps behind an engine that answers later. A read must see, of its key, at least
- * the changes answered when it was called, and none that was not called; on an ordered engine exactly
- * those called before it. At the end the maps are as the last changes have left them.
+ * One seeded round of maps on an engine whose results arrive later. A read must see, for its key,
+ * at least the changes completed when it was called, and none that was called later; on an ordered
+ * engine exactly those called before it. At the end the maps must be as the last changes left them.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -16,16 +16,16 @@ const STEPS = 60;
 const MAPS = ['m', 'n'];
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
 
-/** The changes of one entry in the order called: the value from then on, undefined for none. */
+/** The changes of one entry in the order of the calls: the value after each, undefined for none. */
 interface History {
   readonly values: (string | undefined)[];
-  /** Index of the last one that has been answered. */
+  /** Index of the last change that has a result. */
   answered: number;
 }
 
 export type MapRoundOptions = Pick<LateEngineOptions, 'isOrdered' | 'turns'>;
 
-/** Engines take long to make, so one serves many rounds. */
+/** Engines take long to create, so one serves many rounds. */
 export class MapWorld {
   readonly clock = new FakeClock();
   readonly inside = new EmbeddedEngine({
@@ -34,7 +34,7 @@ export class MapWorld {
   });
 }
 
-/** Returns how many reads have seen more than the answered changes. */
+/** Returns the number of reads that have seen more than the completed changes. */
 export function lateMapRound(world: MapWorld, seed: number, options: MapRoundOptions): number {
   const round = new Round(world, seed, options);
   round.run();
@@ -134,7 +134,7 @@ class Round {
     });
   }
 
-  /** Of unordered reads it is only known that they are between the bounds. */
+  /** Unordered reads are only required to be within the bounds. */
   #size(map: string): void {
     const present = KEYS.filter(
       (key) => this.#histories.get(map + key)!.values.at(-1) !== undefined,

@@ -1,8 +1,8 @@
 /**
- * One seeded round of queues behind an engine that answers later: offers, takes with and without a
- * timeout, cancels at every moment, holds that are acknowledged in any order, a sink that refuses for a
- * while, perhaps the close. In all cases an item is with one take at most, none is lost, and at the end
- * nothing is open.
+ * One seeded round of queues on an engine whose results arrive later: offers, takes with and
+ * without a timeout, cancels at every moment, holds that are acknowledged in any order, a sink that
+ * refuses for a while, sometimes the close. In all cases an item must be delivered to at most one
+ * take, none may be lost, and at the end nothing may be open.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -34,16 +34,18 @@ const PARTITION_COUNT = 5;
 const STEPS = 40;
 const QUEUES = ['a', 'b', 'small c'];
 const TIMEOUT_MS_MAX = 100;
-/** That end in a row. */
+/** Maximum number of turns that end in a row. */
 const TURNS_MAX = 8;
-/** An engine takes longer to make than a round, so it serves so many. */
+/** Rounds for each engine, as an engine takes longer to create than a round. */
 const ROUNDS_PER_WORLD = 200;
 
-/** The base of the rounds: an engine that answers at once, and its last record of each item. */
+/**
+ * The base of the rounds: an engine whose results arrive at once, and its last record of each item.
+ */
 class QueueWorld implements MutationSink {
   readonly clock = new FakeClock();
   readonly refusing = new RefusingSink();
-  /** The last that was recorded of an item, by its text. */
+  /** The last recorded operation of an item, by its text. */
   readonly records = new Map<string, number>();
   readonly #texts = new Map<string, string>();
   readonly inside = new EmbeddedEngine({
@@ -85,7 +87,7 @@ export interface QueueReport {
   unknown: number;
 }
 
-/** So many rounds from that seed on; one in each world, the last, closes it. */
+/** Runs rounds from this seed on; one round in each world, the last, closes the engine. */
 export async function lateQueueRounds(
   first: number,
   count: number,
@@ -105,7 +107,7 @@ export async function lateQueueRounds(
   return sum;
 }
 
-/** A take that is not answered, as far as its caller knows. */
+/** A take that has no result yet, as far as its caller knows. */
 interface Waiting {
   readonly ticket: number;
   isAnswered: boolean;
@@ -123,21 +125,24 @@ class Round {
   readonly #isClosing: boolean;
   readonly #random: Random;
   readonly #engine: LateEngine;
-  /** Answers that are still to come; of takes those that are not cancelled. */
+  /** Results that are still to arrive; for takes, only those that are not cancelled. */
   #expected = 0;
   #next = 0;
   readonly #waiting: Waiting[] = [];
-  /** Items by text: offered for sure; perhaps; with a taker; delivered; perhaps not back. */
+  /**
+   * Items by text: certainly offered; perhaps offered; with a taker; delivered; perhaps not
+   * returned.
+   */
   readonly #offered = new Set<string>();
   readonly #perhaps = new Set<string>();
   readonly #given = new Map<string, Given>();
   readonly #delivered = new Set<string>();
   readonly #perhapsLost = new Set<string>();
-  /** Buffers that answers have named. */
+  /** Buffers that results have referred to. */
   readonly #named: Buffer[] = [];
   #closing: Promise<void> | undefined;
 
-  /** `isClosing`: the engine is closed before the end; then the world is of no use any more. */
+  /** `isClosing`: the engine is closed before the end; then the world cannot be used again. */
   constructor(world: QueueWorld, seed: number, isClosing: boolean, options: QueueRoundOptions) {
     const { clock, inside } = world;
     this.#world = world;
@@ -189,7 +194,7 @@ class Round {
 
   #offer(queue: string): void {
     const text = `${this.#seed}.${this.#next++}.`;
-    // One so long that it is pinned takes its time.
+    // An item long enough to be pinned is slow, so it is rare.
     const isLong = this.#random.below(500) === 0;
     const value = isLong ? text.padEnd(VALUE_COPY_BYTES_MAX + 1, 'x') : text;
     this.#expected++;
@@ -296,7 +301,7 @@ class Round {
     this.#waiting.length = 0;
   }
 
-  /** Ends everything that is open, in the middle of operations under way. */
+  /** Ends everything that is open, while operations are in progress. */
   #finish(): void {
     while (this.#waiting.length > 0) {
       if (this.#random.below(2) === 0) this.#cancel();
@@ -305,7 +310,7 @@ class Round {
     do {
       while (this.#given.size > 0) this.#acknowledge();
       this.#settle();
-      // Takes time out, and items whose return a sink has refused return.
+      // Takes time out, and items return whose return a sink has refused.
       this.#world.clock.advance(2000);
       this.#settle();
     } while (this.#given.size > 0);
@@ -342,7 +347,7 @@ class Round {
     }
   }
 
-  /** Takes the rest of the queue: in the order offered, also the returned items. */
+  /** Takes the rest of the queue: in the order offered, including returned items. */
   #drain(queue: string, left: Set<string>): void {
     const ask = new AtOnce(this.#world.inside);
     let last = -1;

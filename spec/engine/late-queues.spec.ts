@@ -1,6 +1,6 @@
 /**
- * Queues behind an engine that answers later, at random: no item is given twice or lost, whenever
- * clients leave. LATE_SEED sets the first seed; the soak runs many more.
+ * Random work on queues of an engine whose results arrive later: no item is delivered twice or
+ * lost, whenever clients disconnect. LATE_SEED sets the first seed; the soak runs many more.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -10,11 +10,11 @@ const SEEDS = 600;
 const INJURED_SEEDS = 200;
 const FIRST = Number(process.env.LATE_SEED ?? 1);
 
-describe('queues behind an engine that answers later', () => {
+describe('queues of an engine whose results arrive later', () => {
   for (const isOrdered of [true, false]) {
     for (const turns of ['next', 'random'] as const) {
       const order = isOrdered ? 'ordered' : 'unordered';
-      it(`${order}, in ${turns === 'next' ? 'the next' : 'a random'} turn: each item once`, async () => {
+      it(`${order}, in ${turns === 'next' ? 'the next' : 'a random'} turn: each item is delivered once`, async () => {
         const report = await lateQueueRounds(FIRST, SEEDS, { isOrdered, turns });
         const { delivered, returned, cancelled, refused } = report;
         const fewest = Math.min(delivered, returned, cancelled, refused);
@@ -23,7 +23,7 @@ describe('queues behind an engine that answers later', () => {
     }
   }
 
-  it('whose store fails now and then: nothing stays open', async () => {
+  it('with a store that sometimes fails: nothing remains open', async () => {
     const injuries = { unknownPerMille: 100, disconnectedPerMille: 100 };
     const options = { isOrdered: false, ...injuries };
     const report = await lateQueueRounds(FIRST, INJURED_SEEDS, options);

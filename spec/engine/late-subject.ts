@@ -10,7 +10,7 @@ const PARTITION_COUNT = 271;
 const MANY = 400;
 const SEED = 1;
 
-/** A clock whose time the test sets, and whose turns end with Node's, as long as a callback waits. */
+/** A clock whose time the test sets, and whose turns end with Node's while a callback waits. */
 export class TurningClock implements Clock {
   readonly #clock = new FakeClock();
   #isTurning = false;
@@ -37,13 +37,13 @@ export class TurningClock implements Clock {
     });
   }
 
-  /** Lets turns end until nothing waits for that. */
+  /** Lets turns end until no callback waits. */
   async quiet(): Promise<void> {
     do await new Promise((resolve) => setImmediate(resolve));
     while (this.#clock.endCount > 0);
   }
 
-  /** Lets time pass, when all that was called has taken effect. */
+  /** Advances the time after every call has taken effect. */
   async advance(ms: number): Promise<void> {
     await this.quiet();
     this.#clock.advance(ms);
@@ -58,7 +58,7 @@ export interface LateSubject extends SequencedSubject {
 
 interface LateSubjectOptions
   extends Omit<LateEngineOptions, 'clock' | 'random' | 'partitionCount'> {
-  /** Whether it has been opened; true by default. */
+  /** Whether the engine has been opened; true by default. */
   readonly isOpen?: boolean;
 }
 

@@ -1,4 +1,6 @@
-/** The contract's promises about the lifetimes of entries. Part of the suite in engine.case.ts. */
+/**
+ * The contract's guarantees about the lifetimes of entries. Part of the suite in engine.case.ts.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, FOREVER, FOUND } from '../../src/engine/engine.ts';
@@ -30,7 +32,7 @@ export function lifetimeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a set gives the entry the lifetime that it says, whatever was before',
+      'a set gives the entry its own lifetime, whatever the former one was',
       withSubject(open, async (asker, { advance }) => {
         await asker.set('m', 'stays', 'v', '', SHORT);
         await asker.set('m', 'stays', 'w', '', FOREVER);
@@ -47,7 +49,7 @@ export function lifetimeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'an entry may be set anew once it has ended, and deleted',
+      'an expired entry may be set again, and deleted',
       withSubject(open, async (asker, { advance }) => {
         await asker.set('m', 'k', 'v', '', SHORT);
         await asker.set('m', 'l', 'v', '', SHORT);
@@ -64,7 +66,7 @@ export function lifetimeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a lifetime may be as long as can be',
+      'a lifetime may have the maximum length',
       withSubject(open, async (asker, { advance }) => {
         await asker.set('m', 'k', 'v', 'a/type', LONGEST);
         await advance(100);
@@ -75,7 +77,7 @@ export function lifetimeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'an entry with a max idle stays while it is read, and ends without that',
+      'an entry with a max idle remains while it is read, and expires otherwise',
       withSubject(open, async (asker, { advance }) => {
         const lifetime = { timeToLiveMs: 0, maxIdleSeconds: IDLE_SECONDS };
         await asker.set('m', 'read', 'v', 'a/type', lifetime);

@@ -1,4 +1,4 @@
-/** The contract's promises about maps. Part of the suite in engine.case.ts. */
+/** The contract's guarantees about maps. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, COUNTED, FOREVER, FOUND } from '../../src/engine/engine.ts';
@@ -8,7 +8,7 @@ import { type OpenSubject, withSubject } from './subject.ts';
 export function mapCases(name: string, open: OpenSubject): void {
   describe(`${name}: maps`, () => {
     it(
-      'get answers what set has stored, with its content type',
+      'get returns the value that set stored, with its content type',
       withSubject(open, async (asker) => {
         assert.equal((await asker.set('m', 'k', 'value', 'text/plain')).outcome, APPLIED);
         const answer = await asker.get('m', 'k');
@@ -19,7 +19,7 @@ export function mapCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'get answers ABSENT for an unknown map, an unknown key and a deleted one',
+      'get returns ABSENT for an unknown map, an unknown key and a deleted one',
       withSubject(open, async (asker) => {
         assert.equal((await asker.get('m', 'k')).outcome, ABSENT);
         await asker.set('m', 'k', 'v');
@@ -64,7 +64,7 @@ export function mapCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'maps are apart, also with equal keys, and names are bytes',
+      'maps are separate, even with equal keys, and names are bytes',
       withSubject(open, async (asker) => {
         const maps = ['a', 'b', 'a\0', '\0', 'x'.repeat(3000), ''];
         for (const map of maps) await asker.set(map, 'k', `in ${map}`);
@@ -79,7 +79,7 @@ export function mapCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a map and a queue of one name are apart',
+      'a map and a queue of one name are separate',
       withSubject(open, async (asker) => {
         await asker.set('n', 'k', 'entry');
         await asker.offer('n', 'item');
@@ -90,7 +90,7 @@ export function mapCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'delete is APPLIED whether the entry was there or not',
+      'delete is APPLIED whether or not the entry existed',
       withSubject(open, async (asker) => {
         assert.equal((await asker.delete('m', 'k')).outcome, APPLIED);
         await asker.set('m', 'k', 'v');
@@ -132,7 +132,7 @@ export function mapCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a value of 16 MiB comes back byte for byte',
+      'a value of 16 MiB is returned byte for byte',
       withSubject(open, async (asker) => {
         const value = Buffer.alloc(16 * 1024 * 1024, 'abcdefg');
         await asker.set('m', 'k', value);

@@ -1,9 +1,10 @@
 /**
- * Data sets that merge each other's changes under LATEST_UPDATE, at random: a simulation of engines alone,
- * whose links delay as they like, and begin again from an earlier event after a restart of the sender. Writes
- * with and without a lifetime, deletes, clears, expiry; clocks apart, or so near that versions are the same;
- * restarts by a replay of what was recorded, or of a snapshot and what was recorded behind its beginning, as
- * a compaction has left them. In the end all have the same entries, and each is what a replay leaves.
+ * Data sets that merge each other's changes under LATEST_UPDATE, at random: a simulation of only
+ * the engines. Their links have random delays, and restart from an earlier event after a restart of
+ * the sender. There are writes with and without a lifetime, deletes, clears and expiry; clocks that
+ * differ, or are so close that versions are equal; restarts by a replay of all records, or of a
+ * snapshot and the records since its beginning, as a compaction leaves them. At the end all must
+ * have the same entries, and each must equal the result of its replay.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -33,7 +34,7 @@ const STEPS = 100;
 const OFFSETS_MS = [0, 10_000, -5000];
 const VALUES = ['a', 'b', 'c'];
 
-/** Pairs of data sets, by number: the first one's changes go to the second. */
+/** Pairs of data sets, by number: the changes of the first are sent to the second. */
 export const TOPOLOGIES: Readonly<Record<string, readonly (readonly [number, number])[]>> = {
   pair: [...both(0, 1)],
   mesh: [...both(0, 1), ...both(1, 2), ...both(0, 2)],
@@ -56,7 +57,7 @@ function both(one: number, other: number): readonly (readonly [number, number])[
   ];
 }
 
-/** Runs the topology with the seed; throws where the data sets end unequal. */
+/** Runs the topology with the seed; throws if the data sets end unequal. */
 export function runMergeRound(topology: string, seed: number): void {
   const random = new Random(seed);
   const links = TOPOLOGIES[topology]!;
@@ -67,7 +68,7 @@ export function runMergeRound(topology: string, seed: number): void {
     const offsetMs = areApart ? OFFSETS_MS[number]! : 0;
     return new DataSet(isEqual ? 0 : number, number, 1_700_000_000_000 + offsetMs);
   });
-  // In a chain only the first one's clients write: nothing goes back.
+  // In a chain only the clients of the first data set write: nothing is sent back.
   const writers = topology === 'chain' ? sets.slice(0, 1) : sets;
   const lines = links.map(([from, to]) => new Link(sets[from]!, sets[to]!));
   for (let step = 0; step < STEPS; step++) {
@@ -111,12 +112,12 @@ function restart(set: DataSet, lines: readonly Link[], random: Random): void {
   for (const line of lines) if (line.from === set) line.repeat(random);
 }
 
-/** A snapshot: results of visits, and where the log continues. */
+/** A snapshot: results of visits, and the position at which the log continues. */
 interface Visited {
   readonly results: Mutation[];
-  /** Of each partition that was visited the sequence at which that began. */
+  /** For each visited partition, the sequence at which the visit began. */
   readonly bases: number[];
-  /** Records of the log before it began. */
+  /** Number of log records before the snapshot began. */
   readonly recordCount: number;
 }
 
@@ -126,17 +127,20 @@ class DataSet {
   readonly #versionId: Buffer;
   /** Everything recorded, in order. */
   readonly records: Mutation[] = [];
-  /** What a restart replays: the last whole snapshot, and the records from its beginning on. */
+  /**
+   * The input of a restart's replay: the last complete snapshot, and the records since its
+   * beginning.
+   */
   #snapshot: Visited | undefined;
   #log: Mutation[] = [];
-  /** The snapshot under way. */
+  /** The snapshot in progress. */
   #begun: Visited | undefined;
-  /** Whether nothing is to be removed by expiry or a clear. */
+  /** Whether no entry remains to be removed by expiry or a clear. */
   #isFinished = false;
   readonly number: number;
   engine: EmbeddedEngine;
 
-  /** Data sets of one `versionNumber` often give the same versions. */
+  /** Data sets with the same `versionNumber` often generate equal versions. */
   constructor(versionNumber: number, number: number, wallMs: number) {
     this.clock = new FakeClock(0, wallMs);
     this.number = number;
@@ -171,7 +175,9 @@ class DataSet {
     assert.ok(this.records.length > before || outcome !== APPLIED, 'a change is recorded');
   }
 
-  /** Makes so many steps of a snapshot: each visits a partition, the last one the tombstones. */
+  /**
+   * Does up to `steps` steps of a snapshot: each visits a partition, the last one the tombstones.
+   */
   snapshot(steps: number): void {
     for (let left = steps; left > 0; left--) {
       this.#begun ??= { results: [], bases: [], recordCount: this.#log.length };
@@ -192,7 +198,7 @@ class DataSet {
     }
   }
 
-  /** Drops what is dead of the snapshot and the log. */
+  /** Drops dead records of the snapshot and the log. */
   compact(): void {
     if (this.#begun !== undefined) return;
     this.#log = this.#log.filter((record) => this.engine.isStored(record));
@@ -201,13 +207,13 @@ class DataSet {
     if (this.#snapshot !== undefined) this.#snapshot = { results: left, bases, recordCount: 0 };
   }
 
-  /** Removes what is to be removed by expiry or a clear. */
+  /** Removes the entries that are due for removal by expiry or a clear. */
   finish(): void {
     for (const map of ['m0', 'm1']) new AtOnce(this.engine).size(map);
     this.#isFinished = true;
   }
 
-  /** Another engine takes the place of this one, with what a replay leaves. */
+  /** Replaces the engine by another one, with the result of a replay. */
   restart(): void {
     const before = this.content();
     const remembered = this.engine.tombstones.count;
@@ -268,7 +274,7 @@ function apply(replay: Replay, recorded: Mutation): void {
   assert.equal(replay.apply(again), APPLIED);
 }
 
-/** What one data set has recorded goes to another, in order. */
+/** Sends the records of one data set to another, in order. */
 class Link {
   readonly from: DataSet;
   readonly #to: DataSet;
@@ -279,7 +285,7 @@ class Link {
     this.#to = to;
   }
 
-  /** Sends so many events at most; returns how many were sent. */
+  /** Sends up to `most` events; returns the number of sent events. */
   deliver(most: number): number {
     let sent = 0;
     while (sent < most && this.#next < this.from.records.length) {

@@ -4,7 +4,7 @@ import { runMergeRound, TOPOLOGIES } from './merge-round.ts';
 const SEEDS = 3;
 
 for (const topology of Object.keys(TOPOLOGIES)) {
-  it(`data sets that merge as a ${topology} end equal, and so does a replay of each`, () => {
+  it(`data sets that merge as a ${topology} end equal, and so do their replays`, () => {
     for (let seed = 1; seed <= SEEDS; seed++) runMergeRound(topology, seed);
   });
 }

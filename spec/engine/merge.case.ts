@@ -1,4 +1,4 @@
-/** The contract of StoredEngine.merge as tests: each policy, without an entry, and with one. */
+/** The contract of StoredEngine.merge as tests: each policy, with and without an entry. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -41,11 +41,11 @@ const POLICIES: readonly (readonly [string, MergePolicy])[] = [
   ['LATEST_ACCESS', LATEST_ACCESS],
   ['EXPIRATION_TIME', EXPIRATION_TIME],
 ];
-/** The version of a change, from that of the entry. */
+/** The version of a change relative to that of the entry. */
 const RELATIONS = { older: -1, equal: 0, later: 1 } as const;
 const PATH = Buffer.alloc(32, 7);
 
-/** Which sets win against an entry; ties go to what comes, but for the version. */
+/** Whether a set wins against an entry; the incoming one wins ties, except of versions. */
 function setWins(policy: MergePolicy, relation: number): boolean {
   if (policy === PUT_IF_ABSENT) return false;
   return policy === LATEST_UPDATE ? relation >= 0 : true;
@@ -107,7 +107,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
   describe(`${name}: merge`, () => {
     for (const [title, policy] of POLICIES) {
       for (const [relation, by] of Object.entries(RELATIONS)) {
-        it(`under ${title}, of changes that are ${relation}`, async () => {
+        it(`under ${title}, changes that are ${relation}`, async () => {
           for (const operation of [SET, DELETE, CLEAR] as const) {
             const { engine, asker, sink } = await opened();
             const { version } = await asker.set('m', 'k', 'here');
@@ -115,7 +115,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
             const answer = await merge(engine, change, policy);
             const isLate = operation === SET ? setWins(policy, by) : by >= 0;
             const wins = isLate || (operation === DELETE && policy === PASS_THROUGH);
-            // An earlier clear leaves what is later, and its tombstone.
+            // An earlier clear leaves later entries, and its tombstone.
             const isTaken = wins || operation === CLEAR;
             assert.equal(answer.outcome, isTaken ? APPLIED : OUTDATED);
             const left = !wins ? 'here' : operation === SET ? 'sent' : '';
@@ -135,7 +135,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
         });
       }
 
-      it(`under ${title}, where there is no entry`, async () => {
+      it(`under ${title}, without an entry`, async () => {
         for (const [operation, value] of [
           [SET, 'sent'],
           [DELETE, ''],
@@ -148,7 +148,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           assert.equal((await asker.get('m', 'k')).value, value);
           const again = await merge(engine, change, policy);
           assert.equal(again.outcome, KNOWN);
-          // A removal is remembered: what is not later does not come back.
+          // A removal is recorded: a set that is not later does not restore the entry.
           const late = operation === SET ? 0 : 1;
           const older = changeOf(SET, moved(change.version, -late), 'old');
           const outcomes: Outcome[] = [];
@@ -201,7 +201,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           assert.equal((await asker.get('m', 'k')).value, 'here');
         }
         assert.equal(sink.records.at(-1)?.maker, put.maker);
-        // A client's entry is of another maker.
+        // A client's entry has another maker.
         const mine = await asker.set('m', 'k', 'mine');
         const other = changeOf(SET, moved(mine.version, -1), 'sent');
         const isTaken = policy !== PUT_IF_ABSENT && policy !== LATEST_UPDATE;
@@ -215,7 +215,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
         await engine.close();
       });
 
-      it(`under ${title}, a sync restores what was removed before it began`, async () => {
+      it(`under ${title}, a sync restores entries removed before it began`, async () => {
         for (const operation of [DELETE, CLEAR] as const) {
           const { engine, asker, sink } = await opened();
           const { version } = await asker.set('m', 'k', 'v');
@@ -235,7 +235,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           const isRestored = policy !== LATEST_UPDATE;
           assert.equal(await restored(began), isRestored ? APPLIED : OUTDATED);
           assert.equal((await asker.get('m', 'k')).value, isRestored ? 'v' : '');
-          // It is later than the removal, and not later than what the source does next.
+          // It is later than the removal, and not later than the source's next change.
           if (isRestored) assert.ok(sink.records.at(-1)?.version.is(moved(began, 1)));
           const next = changeOf(DELETE, moved(began, 1));
           assert.equal((await merge(engine, next, policy)).outcome, APPLIED);
@@ -247,7 +247,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       });
     }
 
-    it('an equal version: the later end of life wins, then the greater bytes', async () => {
+    it('of equal versions the later end of life wins, then the greater bytes', async () => {
       const { engine, asker } = await opened();
       const { version } = await asker.set('m', 'k', 'b', '', {
         timeToLiveMs: 5000,
@@ -267,7 +267,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('an expiry is remembered just below the version of what went', async () => {
+    it('an expiry is recorded just below the version of the expired entry', async () => {
       const { engine, advance, asker } = await opened();
       const { version } = await asker.set('other', 'k', 'v');
       const short = changeOf(SET, version, 'short');
@@ -282,7 +282,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('the clocks meet: versions go on from those of changes', async () => {
+    it('the version clock advances to the versions of merged changes', async () => {
       const { engine, asker } = await opened();
       const { version } = await asker.set('m', 'k', 'v');
       const ahead = moved(version, 2 ** 28);
@@ -298,8 +298,8 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
     });
   });
 
-  describe(`${name}: sinks that join and leave`, () => {
-    it('are told what happens between, of the maps that they want, and of no queue', async () => {
+  describe(`${name}: sinks that are added and removed`, () => {
+    it('are notified in between, of the maps that they want, and of no queue', async () => {
       const { engine, asker, sink } = await opened();
       await asker.set('m', 'k', 'before');
       const joined = new RecordingSink();

@@ -1,4 +1,4 @@
-/** The choice between two changes of a key with one version, by what they say alone. */
+/** The choice between two changes of a key with one version, by only their contents. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
@@ -48,7 +48,7 @@ function changeOf({ operation = SET, version = 5, ...rest }: Said, key = 'k'): M
   return change;
 }
 
-/** In ascending order: each counts before all those above it. */
+/** In ascending order: each counts before all earlier ones. */
 const CHANGES: readonly Said[] = [
   { operation: DELETE, version: 4 },
   { expiryMs: FAR_MS, value: 'z' },
@@ -70,7 +70,7 @@ const CHANGES: readonly Said[] = [
   { version: -1 },
 ];
 
-/** What an engine stores of each key after these changes. */
+/** Returns the content that an engine stores for each key after these changes. */
 function leftBy(changes: readonly Mutation[]): ReadonlyMap<string, string> {
   const engine = new EmbeddedEngine({
     ...{ partitionCount: 1, clock: new FakeClock(), queueCapacity: () => 1 },
@@ -83,7 +83,7 @@ function leftBy(changes: readonly Mutation[]): ReadonlyMap<string, string> {
   return new Map(left as [string, string][]);
 }
 
-/** What the change that counts leaves. */
+/** Returns the content that the winning change leaves. */
 function wanted(changes: readonly Mutation[]): string | undefined {
   const greatest = [...changes].sort(compareChanges).at(-1) as Mutation;
   return greatest.operation === SET ? described(greatest) : undefined;
@@ -99,7 +99,7 @@ describe('compareChanges', () => {
     }
   });
 
-  it('takes changes for the same that say the same, whatever their path and sequence', () => {
+  it('treats changes with equal contents as equal, whatever their path and sequence', () => {
     const [one, other] = [changeOf({ value: 'v' }), changeOf({ value: 'v' })];
     one.path.set(Buffer.alloc(16, 1), 0, 16);
     assert.equal(compareChanges(one, other), 0);
@@ -108,7 +108,7 @@ describe('compareChanges', () => {
 });
 
 describe('a replay', () => {
-  it('chooses alike of two and three changes of a key, in whatever order they come', () => {
+  it('selects the same of two and three changes of a key, in any order', () => {
     const indexes = [...CHANGES.keys()];
     const groups = indexes.flatMap((a) =>
       indexes.flatMap((b) => [[a, b], ...indexes.map((c) => [a, b, c])]),
@@ -123,7 +123,7 @@ describe('a replay', () => {
     }
   });
 
-  it('takes another key, and another life of the map, for itself', () => {
+  it('treats another key, and another life of the map, separately', () => {
     const removal = changeOf({ operation: DELETE });
     const ofOtherKey = changeOf({ value: 'v' }, 'l');
     const ofNextLife = changeOf({ value: 'v' });

@@ -1,10 +1,10 @@
-/** The contract's promises about queues. Part of the suite in engine.case.ts. */
+/** The contract's guarantees about queues. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, FOUND, QUEUE_FULL } from '../../src/engine/engine.ts';
 import { type OpenSubject, SMALL_CAPACITY, withSubject } from './subject.ts';
 
-/** More than one script of an engine on servers serves. */
+/** More operations than one script of an engine on servers handles. */
 const MANY_AT_ONCE = 150;
 
 export function queueCases(name: string, open: OpenSubject): void {
@@ -31,7 +31,7 @@ export function queueCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'peek shows the next item and leaves it',
+      'peek returns the next item and leaves it in the queue',
       withSubject(open, async (asker) => {
         assert.equal((await asker.peek('q')).outcome, ABSENT);
         await asker.offer('q', 'a', 't');
@@ -59,7 +59,7 @@ export function queueCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'of many offers called at once the first ones are made, and of many takes the first ones served',
+      'of many concurrent offers the first succeed, and of many takes the first are served',
       withSubject(open, async (asker) => {
         const offers = await Promise.all(
           Array.from({ length: MANY_AT_ONCE }, (_, index) => asker.offer('small', `${index}`)),
@@ -79,7 +79,7 @@ export function queueCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'items of many queues, offered and taken at once, are each where they belong',
+      'items of many queues, offered and taken at once, stay in their queues',
       withSubject(open, async (asker) => {
         const names = Array.from({ length: MANY_AT_ONCE }, (_, index) => `q${index % 7}`);
         await Promise.all(names.map((queue, index) => asker.offer(queue, `${queue} ${index}`)));
@@ -92,7 +92,7 @@ export function queueCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'an item of 0 bytes and one of 8 MiB come back',
+      'an item of 0 bytes and one of 8 MiB are returned',
       withSubject(open, async (asker) => {
         const long = 'l'.repeat(8 * 1024 * 1024);
         await asker.offer('q', '');

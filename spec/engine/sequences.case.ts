@@ -1,4 +1,4 @@
-/** The contract's promises about partitions and their sequences. For engines that report them. */
+/** The contract's guarantees about partitions and their sequences, for engines that report them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EVERY_PARTITION, NO_PARTITION } from '../../src/engine/engine.ts';
@@ -8,7 +8,7 @@ import { type SequencedSubject, withSubject } from './subject.ts';
 export function sequenceSuite(name: string, open: () => Promise<SequencedSubject>): void {
   describe(`${name}: sequences`, () => {
     it(
-      'each change raises the sequence of its partition by one, and its answer says both',
+      'each change raises the sequence of its partition by one, and its result has both',
       withSubject(open, async (asker, { stored }) => {
         for (let index = 0; index < 50; index++) {
           const before = stored.sequences();
@@ -25,7 +25,7 @@ export function sequenceSuite(name: string, open: () => Promise<SequencedSubject
     );
 
     it(
-      'what changes nothing raises nothing',
+      'operations that change nothing raise no sequence',
       withSubject(open, async (asker, { stored }) => {
         await asker.set('m', 'k', 'v');
         await asker.offer('q', 'i');
@@ -45,7 +45,7 @@ export function sequenceSuite(name: string, open: () => Promise<SequencedSubject
     );
 
     it(
-      'a read carries the sequence of its partition',
+      'the result of a read has the sequence of its partition',
       withSubject(open, async (asker, { stored }) => {
         const { partition } = await asker.set('m', 'k', 'v');
         await asker.set('m', 'k', 'w');
@@ -85,7 +85,7 @@ export function sequenceSuite(name: string, open: () => Promise<SequencedSubject
     );
 
     it(
-      'an item that goes and one that returns raise it: as the take says, and as the return does',
+      'a removal and a return of an item raise it, and their results have it',
       withSubject(open, async (asker, { stored }) => {
         const { partition, sequence } = await asker.offer('q', 'a');
         const taken = await asker.take('q');
@@ -100,7 +100,7 @@ export function sequenceSuite(name: string, open: () => Promise<SequencedSubject
     );
 
     it(
-      'they stay as they are when the engine is closed',
+      'they do not change when the engine is closed',
       withSubject(open, async (asker, { engine, stored }) => {
         await asker.set('m', 'k', 'v');
         const before = stored.sequences();

@@ -1,11 +1,11 @@
-/** Sinks for tests: one that records, one that refuses, one that holds answers back. */
+/** Sinks for tests: one that records, one that refuses, one that delays results. */
 import assert from 'node:assert/strict';
 import type { Span } from '../../src/base/span.ts';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink, type Veto } from '../../src/engine/mutation-sink.ts';
 
-/** A mutation of its own with the same content, as sinks and visitors must not keep the given one. */
+/** Returns a copy of a mutation, as sinks and visitors must not retain their argument. */
 export function copyOf(mutation: Mutation): Mutation {
   const copy = new Mutation();
   copy.operation = mutation.operation;
@@ -35,7 +35,7 @@ function setTo(span: Span, other: Span): void {
   span.set(bytes, 0, bytes.length);
 }
 
-/** The parts that must be the same when a mutation is asked about and when it is recorded. */
+/** The parts that must be equal when the engine asks about a mutation and when it records it. */
 function outlineOf({
   operation,
   partition,
@@ -49,16 +49,16 @@ function outlineOf({
   return `${operation} ${partition} ${sequence} ${lengths} ${version.high} ${version.low} ${item}`;
 }
 
-/** Asserts the protocol, and keeps or passes on a copy of everything recorded. */
+/** Asserts the protocol, and stores or passes on a copy of everything recorded. */
 export class RecordingSink implements MutationSink {
   readonly records: Mutation[] = [];
   readonly #onRecord: ((mutation: Mutation) => void) | undefined;
-  /** The mutation asked about that is not recorded or abandoned yet; empty for none. */
+  /** The admitted mutation that is not recorded or abandoned yet; empty for none. */
   #admitted = '';
   abandonedCount = 0;
   readonly #sequences = new Map<number, number>();
 
-  /** `onRecord` gets the copies instead of `records`. */
+  /** `onRecord` receives the copies instead of `records`. */
   constructor(onRecord?: (mutation: Mutation) => void) {
     this.#onRecord = onRecord;
   }
@@ -80,7 +80,7 @@ export class RecordingSink implements MutationSink {
     this.#admitted = '';
     const copy = copyOf(mutation);
     const { partition, sequence } = copy;
-    // A replayed mutation may come twice.
+    // A mutation may be replayed twice.
     if (copy.origin === FROM_REPLAY) {
       assert.ok(sequence > 0);
     } else if (partition === EVERY_PARTITION) {
@@ -96,7 +96,7 @@ export class RecordingSink implements MutationSink {
   }
 }
 
-/** Refuses with `veto` as long as that is set. */
+/** Refuses with `veto` while that is set. */
 export class RefusingSink implements MutationSink {
   veto: Veto | undefined;
   refusedCount = 0;
@@ -116,7 +116,7 @@ export class RefusingSink implements MutationSink {
   }
 }
 
-/** Holds back answers beyond `upTo` of a partition, or else `upToElse`. */
+/** Delays results beyond `upTo` of a partition, or else `upToElse`. */
 export class DelayingSink implements MutationSink {
   readonly upTo = new Map<number, number>();
   upToElse: number;

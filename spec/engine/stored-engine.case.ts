@@ -1,6 +1,6 @@
 /**
  * The contract of src/engine/stored-engine.ts and of src/engine/mutation-sink.ts as tests, for any
- * engine that keeps its data itself.
+ * engine that stores its data itself.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -39,15 +39,15 @@ import { copyOf, DelayingSink, RecordingSink, RefusingSink } from './sinks.ts';
 
 export interface StoredSubject {
   readonly engine: StoredEngine;
-  /** Ends the turn, and waits until nothing is under way. */
+  /** Ends the turn, and waits until nothing is in progress. */
   quiet(): Promise<void>;
-  /** Lets time pass. */
+  /** Advances the time. */
   advance(ms: number): Promise<void>;
 }
 
 export type OpenStoredSubject = (sinks: readonly MutationSink[]) => Promise<StoredSubject>;
 
-/** All stored data, in the order given, in steps of `budget`. */
+/** Returns all stored data, in the order visited, in steps of `budget`. */
 export function visited(engine: StoredEngine, budget = 1000): Mutation[] {
   const all: Mutation[] = [];
   for (let partition = 0; partition < engine.partitionCount; partition++) {
@@ -58,7 +58,9 @@ export function visited(engine: StoredEngine, budget = 1000): Mutation[] {
   return all;
 }
 
-/** The stored data as texts in a fixed order: its place, value, content type and version. */
+/**
+ * Returns the stored data as texts in a fixed order: its place, value, content type and version.
+ */
 export function contentOf(engine: StoredEngine): string[] {
   return visited(engine).map(describeStored).sort();
 }
@@ -73,7 +75,7 @@ export function describeStored(stored: Mutation): string {
 
 export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   describe(`${name}: sinks`, () => {
-    it('are told everything that is needed to make the change again', async () => {
+    it('are notified of everything that is needed to make the change again', async () => {
       const sink = new RecordingSink();
       const { engine, advance, quiet } = await open([sink]);
       const asker = new Asker(engine);
@@ -144,7 +146,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       engine.close();
     });
 
-    it('a veto changes nothing, says its code, and is told to those asked before', async () => {
+    it('a veto changes nothing, has its code, and is reported to the sinks asked before', async () => {
       const recording = new RecordingSink();
       const refusing = new RefusingSink();
       const never = new RecordingSink();
@@ -189,7 +191,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       engine.close();
     });
 
-    it('a veto of a removal is told to the take that waits, and the item stays', async () => {
+    it('a veto of a removal is reported to the waiting take, and the item remains', async () => {
       const refusing = new RefusingSink();
       const { engine, quiet } = await open([new RecordingSink(), refusing]);
       const asker = new Asker(engine);
@@ -208,7 +210,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('a condition that fails asks nobody and raises nothing', async () => {
+    it('a failed condition calls no sink and raises no sequence', async () => {
       const sink = new RecordingSink();
       const refusing = new RefusingSink();
       const { engine } = await open([sink, refusing]);
@@ -234,7 +236,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('what is not durable delays what depends on it, and nothing else', async () => {
+    it('a change that is not durable delays only the results that depend on it', async () => {
       const sink = new DelayingSink();
       const { engine } = await open([new RecordingSink(), sink]);
       const asker = new Asker(engine);
@@ -261,7 +263,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   });
 
   describe(`${name}: a sink that has failed`, () => {
-    it('makes answers UNKNOWN that depend on what it has not made durable', async () => {
+    it('makes results UNKNOWN that depend on changes it has not made durable', async () => {
       const sink = new DelayingSink();
       const recording = new RecordingSink();
       const { engine, quiet } = await open([recording, sink]);
@@ -308,7 +310,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('leaves what was refused as it was told', async () => {
+    it('does not change the results of refused changes', async () => {
       const sink = new DelayingSink(0);
       const refusing = new RefusingSink();
       const { engine } = await open([sink, refusing]);
@@ -324,7 +326,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.equal(outcome, UNREACHABLE);
     });
 
-    it('makes a take UNKNOWN, and its item returns', async () => {
+    it('makes the result of a take UNKNOWN, and its item returns', async () => {
       const sink = new DelayingSink(0);
       const recording = new RecordingSink();
       const { engine, quiet } = await open([recording, sink]);
@@ -347,8 +349,8 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     });
   });
 
-  describe(`${name}: items whose answer waits`, () => {
-    /** A queue of a, b, c, whose takes have to wait. */
+  describe(`${name}: items whose result is delayed`, () => {
+    /** Makes a queue of a, b, c, whose takes must wait. */
     async function taken() {
       const sink = new RecordingSink();
       const refusing = new RefusingSink();
@@ -358,7 +360,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       return { ...subject, asker, sink, refusing };
     }
 
-    /** An engine into which the records were replayed. */
+    /** Returns an engine into which the records were replayed. */
     async function replayed(sink: RecordingSink) {
       const { engine } = await open([]);
       const replay = engine.replay();
@@ -367,7 +369,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       return engine;
     }
 
-    it('are neither seen nor given again, and gone once they are delivered', async () => {
+    it('are neither visible nor delivered again, and gone once they are delivered', async () => {
       const { engine, asker, sink } = await taken();
       const { hold, value, sequence } = await asker.take('q');
       assert.equal(value, 'a');
@@ -385,7 +387,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('return to their old places when their clients have gone, for good', async () => {
+    it('return to their old places for good when their clients have disconnected', async () => {
       const { engine, asker, sink, quiet } = await taken();
       const first = await asker.take('q');
       const second = await asker.take('q');
@@ -419,7 +421,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       for (const each of [engine, copy]) await each.close();
     });
 
-    it('return as soon as a sink takes it, and that is answered then', async () => {
+    it('return as soon as a sink admits it, and then the result arrives', async () => {
       const { engine, asker, refusing, advance } = await taken();
       const first = await asker.take('q');
       const second = await asker.take('q');
@@ -455,7 +457,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   });
 
   describe(`${name}: replay`, () => {
-    it('makes the same maps and queues, from the records or from a visit, and sinks hear of it', async () => {
+    it('restores maps and queues, from the records or from a visit, and notifies sinks', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink, new DelayingSink(0)]);
       const asker = new Asker(engine);
@@ -489,7 +491,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       for (const each of [engine, copies[0].engine, copies[1].engine]) each.close();
     });
 
-    it('an item that returned is stored as its return says, whatever else is known of it', async () => {
+    it('a returned item is stored as in its return, whatever else is recorded of it', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink, new DelayingSink(0)]);
       const asker = new Asker(engine);
@@ -522,7 +524,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('versions and items go on behind those restored', async () => {
+    it('versions and items continue after the restored ones', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink]);
       const asker = new Asker(engine);
@@ -546,7 +548,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       copy.close();
     });
 
-    it('of two changes with one version the same one counts, whichever comes first', async () => {
+    it('of two changes with one version the same one counts, in either order', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink]);
       const asker = new Asker(engine);
@@ -575,7 +577,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       engine.close();
     });
 
-    it('what a clear ended stays ended, whichever partition comes first', async () => {
+    it('entries that a clear ended remain ended, whichever partition is first', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink]);
       const asker = new Asker(engine);
@@ -602,7 +604,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   });
 
   describe(`${name}: visit`, () => {
-    it('gives entries and items, with what they were written with, in steps', async () => {
+    it('passes entries and items with all their fields, in steps', async () => {
       const { engine, advance } = await open([]);
       const asker = new Asker(engine);
       await asker.set('m', 'k', 'v', 'a/type', { timeToLiveMs: 5000, maxIdleSeconds: 9 });
@@ -632,7 +634,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   });
 }
 
-/** A key with an entry in another partition, where there is one. */
+/** Returns a key with an entry in another partition, if there is one. */
 async function keyElsewhere(asker: Asker, partition: number): Promise<string> {
   for (let index = 0; index < 100; index++) {
     if ((await asker.set('m', `${index}`, 'v')).partition !== partition) return `${index}`;
@@ -640,7 +642,7 @@ async function keyElsewhere(asker: Asker, partition: number): Promise<string> {
   return '0';
 }
 
-/** Some of everything, on maps `m`, `n` and `gone`, and queues `q` and `empty`. */
+/** Does some operations of each kind, on maps `m`, `n` and `gone`, and queues `q` and `empty`. */
 async function mixedWork(asker: Asker): Promise<void> {
   for (let index = 0; index < 300; index++) {
     await asker.set(index % 3 === 0 ? 'm' : 'n', `k${index % 90}`, `v${index}`, `t/${index % 4}`);
@@ -654,7 +656,7 @@ async function mixedWork(asker: Asker): Promise<void> {
     if (index % 3 !== 0) await asker.poll('q');
   }
   await asker.clear('gone');
-  // Taken items leave gaps behind the returned ones.
+  // Taken items leave gaps after the returned ones.
   const holds: number[] = [];
   for (let count = 0; count < 20; count++) holds.push((await asker.take('q')).hold);
   for (const [index, hold] of holds.entries()) await asker.acknowledge(hold, index % 3 === 1);

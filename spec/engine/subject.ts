@@ -3,34 +3,34 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { Asker } from './answers.ts';
 
-/** An empty engine. Its queues have the capacity that subjectCapacity says. */
+/** An empty engine. Its queues have the capacity that subjectCapacity returns. */
 export interface Subject {
   readonly engine: Engine;
-  /** Repetitions of a test of many; fewer where each has to wait for its turn. */
+  /** Repetitions in a test of many operations; fewer if each has to wait for its turn. */
   readonly many: number;
-  /** Ends the turn, and waits until nothing is under way. */
+  /** Ends the turn, and waits until nothing is in progress. */
   quiet(): Promise<void>;
-  /** Lets time pass for takes that wait. */
+  /** Advances the time for waiting takes. */
   advance(ms: number): Promise<void>;
 }
 
 export type OpenSubject = () => Promise<Subject>;
 
-/** An engine with stored data: the sequences in its answers are those of `stored`. */
+/** An engine with stored data: the sequences in its results are those of `stored`. */
 export interface SequencedSubject extends Subject {
   readonly stored: Pick<StoredEngine, 'sequences'>;
 }
 
 export const SMALL_CAPACITY = 3;
-/** Of an engine that answers at once. */
+/** Repetitions for an engine whose results arrive at once. */
 export const MANY = 3000;
 
-/** SMALL_CAPACITY for queues whose names begin with `small`; the others have no limit. */
+/** Returns SMALL_CAPACITY for queues whose names begin with `small`; the others have no limit. */
 export function subjectCapacity(queue: Buffer): number {
   return queue.toString().startsWith('small') ? SMALL_CAPACITY : Number.POSITIVE_INFINITY;
 }
 
-/** A test on an engine of its own, which is closed at the end. */
+/** Runs a test on an engine of its own, which is closed at the end. */
 export function withSubject<Opened extends Subject>(
   open: () => Promise<Opened>,
   test: (asker: Asker, subject: Opened) => Promise<void>,

@@ -1,4 +1,4 @@
-/** The contract's promises about takes. Part of the suite in engine.case.ts. */
+/** The contract's guarantees about takes. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, ANSWERED, FOUND } from '../../src/engine/engine.ts';
@@ -8,7 +8,7 @@ import { type OpenSubject, withSubject } from './subject.ts';
 export function takeCases(name: string, open: OpenSubject): void {
   describe(`${name}: takes that wait`, () => {
     it(
-      'a take that finds an item is answered at once',
+      'a take that finds an item completes at once',
       withSubject(open, async (asker, { quiet }) => {
         await asker.offer('q', 'a');
         const { keeper } = asker.wait('q', 1000);
@@ -18,7 +18,7 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'an offer goes to the take that waits',
+      'an offered item is delivered to the waiting take',
       withSubject(open, async (asker, { quiet }) => {
         const { keeper, ticket } = asker.wait('q', 1000);
         await quiet();
@@ -50,7 +50,7 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a take that was cancelled takes nothing and is not answered',
+      'a cancelled take removes nothing and has no result',
       withSubject(open, async (asker, { engine, quiet, advance }) => {
         const first = asker.wait('q', 1000);
         const second = asker.wait('q', 1000);
@@ -69,7 +69,7 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'an item whose only taker goes away stays for the next',
+      'an item whose only taker disconnects remains for the next',
       withSubject(open, async (asker, { engine, quiet }) => {
         const { keeper, ticket } = asker.wait('q', 1000);
         const offered = asker.offer('q', 'a');
@@ -97,7 +97,7 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'nobody overtakes those who wait',
+      'no take overtakes the waiting ones',
       withSubject(open, async (asker, { quiet }) => {
         const { keeper } = asker.wait('q', 1000);
         const answers = [
@@ -121,7 +121,7 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a take that nothing comes for is answered ABSENT when its time is over',
+      'a take without an item ends with ABSENT when its time is over',
       withSubject(open, async (asker, { quiet, advance }) => {
         const short = asker.wait('q', 1000);
         const long = asker.wait('q', 60_000);
@@ -148,7 +148,7 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a take without a timeout that is cancelled was answered before, or takes nothing',
+      'a cancelled take without a timeout was completed before, or removes nothing',
       withSubject(open, async (asker, { engine, quiet }) => {
         await asker.offer('q', 'a');
         const { keeper, ticket } = asker.wait('q', 0);

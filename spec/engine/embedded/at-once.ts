@@ -1,4 +1,7 @@
-/** Asks an engine that answers during the call, without promises, for models of many operations. */
+/**
+ * Calls an engine whose results arrive during the call, without promises, for models of many
+ * operations.
+ */
 import assert from 'node:assert/strict';
 import { Span } from '../../../src/base/span.ts';
 import {
@@ -60,7 +63,7 @@ export class AtOnce {
     return this.#ask((receiver) => this.#engine.peek(span(queue), receiver));
   }
 
-  /** Takes an item, and acknowledges it where it is held: the take's answer. */
+  /** Takes an item, and acknowledges it if it is held. Returns the take's result. */
   poll(queue: string): Seen {
     const taken = this.take(queue);
     if (taken.hold !== NO_HOLD) this.acknowledge(taken.hold, true);
@@ -87,7 +90,7 @@ export class AtOnce {
   }
 }
 
-/** A Keeper without a promise: a million promises are too much for the test runner. */
+/** A Keeper without a promise: a million promises are too many for the test runner. */
 class Copier implements Receiver {
   seen: Seen | undefined;
 

@@ -7,7 +7,7 @@ import { APPLIED } from '../../../src/engine/engine.ts';
 import { span } from '../answers.ts';
 import { componentsOf, deleteEntry, findEntry, offerItem, setEntry } from './components-of.ts';
 
-/** Live bytes for each byte of the extents handed out; indexes are left out by the caller. */
+/** Live bytes per byte of the allocated extents; the caller leaves out indexes. */
 function utilisation(components: EngineComponents, indexBytes: number): number {
   let live = 0;
   for (let number = 0; number < components.store.partitionCount; number++) {
@@ -16,7 +16,7 @@ function utilisation(components: EngineComponents, indexBytes: number): number {
   return live / (components.store.meter.bytes - indexBytes);
 }
 
-/** The index of one partition of so many entries, and the pages of the tables of names. */
+/** The index of one partition with this many entries, and the pages of the tables of names. */
 const INDEX_BYTES = 8 * 32768 + 4 * 4096;
 
 describe('Cleaner', () => {
@@ -74,7 +74,7 @@ describe('Cleaner', () => {
     for (const name of names) {
       setEntry(components, span(`map ${name}`), span('k'), span(name), span(`type ${name}`));
       offerItem(components, span(`queue ${name}`), span(name), span(`type ${name}`));
-      // Cells that go lie between those that stay.
+      // Removed cells are stored between remaining ones.
       for (let index = 0; index < 10; index++) {
         setEntry(components, span('m'), span(`${name} ${index}`), span(Buffer.alloc(1000)), none);
       }
@@ -97,7 +97,7 @@ describe('Cleaner', () => {
     }
   });
 
-  it('wins back space with what is kept back when memory is full', () => {
+  it('reclaims space with the reserved memory when memory is full', () => {
     const { components } = componentsOf(1, { memoryBytesMax: 40 * EXTENT_BYTES });
     const map = span('m');
     const none = span('');
@@ -113,13 +113,13 @@ describe('Cleaner', () => {
     assert.ok(more > count / 3, `${more} of ${count}`);
   });
 
-  it('empties slabs, also of full extents, where much is free elsewhere', () => {
+  it('empties slabs, even of full extents, when much is free elsewhere', () => {
     const { components, clock } = componentsOf(7);
     const none = span('');
     const value = (index: number) => span(Buffer.alloc(1000, index % 251));
     const write = (map: string, index: number) =>
       setEntry(components, span(map), span(`${index}`), value(index), none);
-    // Three slabs, in each of which some of the staying cells fill extents of their own.
+    // Three slabs, in each of which some of the remaining cells fill extents of their own.
     for (let index = 0; index < 90_000; index++) write(index % 1000 < 100 ? 'stay' : 'go', index);
     assert.equal(components.store.pool.slabCount, 3);
     components.maps.clear(span('go'));
@@ -147,8 +147,8 @@ describe('Cleaner', () => {
         span(Buffer.alloc(bytes, index % 251)),
         none,
       );
-    // The index takes its last place in the third slab, and the staying cells are too many for a
-    // smaller one.
+    // The table of the index is last moved to the third slab; the remaining entries are too many
+    // for a smaller table.
     for (let index = 0; index < 90_000; index++) write('go', index, 1000);
     for (let index = 0; index < 60_000; index++) write('stay', index, 8);
     assert.equal(components.store.pool.slabCount, 3);
@@ -169,7 +169,7 @@ describe('Cleaner', () => {
     }
   });
 
-  it('hands nothing back while a store only grows', () => {
+  it('releases nothing to the system while a store only grows', () => {
     const { components, clock } = componentsOf(3);
     const tables = new Set<Int32Array>();
     for (let index = 0; index < 50_000; index++) {
@@ -181,7 +181,7 @@ describe('Cleaner', () => {
     }
     clock.advance(20_000);
     assert.equal(tables.size, 3 * 12);
-    // No table reads memory that was handed back.
+    // No table reads memory that was released.
     assert.ok([...tables].every(({ length }) => length > 0));
   });
 });

@@ -1,4 +1,7 @@
-/** The components of an embedded engine, for tests of one of them, on a fake clock and a fixed seed. */
+/**
+ * The components of an embedded engine, for tests of a single one, on a fake clock and a fixed
+ * seed.
+ */
 import assert from 'node:assert/strict';
 import type { Span } from '../../../src/base/span.ts';
 import type { CellStore } from '../../../src/engine/embedded/cell-store.ts';
@@ -12,7 +15,7 @@ const INDEX_BYTES = 128;
 /** First pages of the tables of names of maps, with their lives, and content types. */
 const REST_BYTES = 6 * 4096;
 
-/** Asserts that nothing is stored and nothing kept but what an emptied store keeps for later. */
+/** Asserts that nothing is stored, and nothing allocated except what an emptied store retains. */
 export function assertEmpty(store: CellStore): void {
   for (let number = 0; number < store.partitionCount; number++) {
     const partition = store.partition(number);

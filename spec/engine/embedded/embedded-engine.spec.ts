@@ -52,7 +52,7 @@ for (const [sort, options] of [
   if (sort !== 'with a sink') holdSuite(name, async () => subject(options()));
 }
 
-it('an embedded engine that is closed waits for nothing, and makes no slabs ahead', async () => {
+it('a closed embedded engine waits for nothing, and allocates no slabs in advance', async () => {
   const clock = new FakeClock();
   const engine = new EmbeddedEngine({
     partitionCount: 271,

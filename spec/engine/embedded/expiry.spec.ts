@@ -31,7 +31,7 @@ function entries({ components }: TestComponents): number {
   return count;
 }
 
-/** The bytes of an entry with a max idle that is written at that time, in ms since 1970. */
+/** Returns the bytes of an entry with a max idle that is written at this time, in ms since 1970. */
 function bytesAt(wallMs: number): number | undefined {
   const test = componentsOf(1);
   test.clock.setWall(wallMs);
@@ -41,14 +41,14 @@ function bytesAt(wallMs: number): number | undefined {
 }
 
 describe('Expiry', () => {
-  it('an entry is there up to the end of its time to live, not after', () => {
+  it('an entry exists up to the end of its time to live, not after', () => {
     const test = componentsOf(3);
     set(test, 'a', lived(1000));
     set(test, 'b', lived(1001));
     set(test, 'c', lived(0));
     test.clock.advance(999);
     assert.ok(has(test, 'a'));
-    // The sweep comes a moment later; an entry that is asked for is gone before.
+    // The sweep runs a moment later; an entry that is read is removed before.
     test.components.expiry.close();
     test.clock.advance(1);
     assert.ok(!has(test, 'a'));
@@ -59,7 +59,7 @@ describe('Expiry', () => {
     assert.ok(!has(test, 'b'));
   });
 
-  it('reading does not prolong a time to live, but a max idle, to the second', () => {
+  it('reading does not extend a time to live, but does extend a max idle, to the second', () => {
     const test = componentsOf(3);
     set(test, 'ttl', lived(10_000));
     set(test, 'idle', lived(0, 10));
@@ -83,7 +83,7 @@ describe('Expiry', () => {
     assert.ok(!has(test, 'idle'));
   });
 
-  it('a max idle ends as it should in the years of 33 bits of seconds, in cells of the same size', () => {
+  it('a max idle ends correctly in the years of 33 bits of seconds, in cells of equal size', () => {
     // 2038-01-19, 2106-02-07 and 2242-03-16 have the last seconds of 31, 32 and 33 bits.
     for (const seconds of [2 ** 31, 2 ** 32, 2 ** 32 + 2 ** 31, 2 ** 33 - 60]) {
       for (const before of [20, 5, 0]) {
@@ -122,7 +122,7 @@ describe('Expiry', () => {
     assert.ok(has(test, 'a') && !has(test, 'b'));
   });
 
-  it('what nobody reads goes, too, with its memory, and leaves no timer', () => {
+  it('entries that nobody reads are also removed, with their memory, and leave no timer', () => {
     const test = componentsOf(7);
     for (let index = 0; index < 20_000; index++) {
       set(test, `k${index}`, lived(1000 + (index % 60_000)), index % 200);
@@ -138,7 +138,7 @@ describe('Expiry', () => {
     assert.equal(test.clock.timerCount, 0);
   });
 
-  it('a clear takes entries with lifetimes along', () => {
+  it('a clear also removes entries with lifetimes', () => {
     const test = componentsOf(3);
     for (let index = 0; index < 1000; index++) set(test, `k${index}`, lived(50));
     test.components.maps.clear(span('m'));
@@ -160,7 +160,7 @@ describe('Expiry', () => {
     assert.ok(has(test, 'b'));
   });
 
-  it('a write that finds no memory gets that of expired entries', () => {
+  it('a write without memory gets the memory of expired entries', () => {
     const test = componentsOf(1, { memoryBytesMax: 2_000_000 });
     let count = 0;
     while (set(test, `k${count}`, lived(100), 1000) === APPLIED) count++;

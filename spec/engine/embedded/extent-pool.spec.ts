@@ -12,7 +12,7 @@ function pool(bytesMax = Number.POSITIVE_INFINITY) {
 }
 
 describe('ExtentPool', () => {
-  it('hands out each extent to one at a time, the lowest free one first', () => {
+  it('allocates each extent to one owner at a time, the lowest free one first', () => {
     const { pool: extents } = pool();
     const taken = Array.from({ length: 40 }, () => extents.takeExtent(false));
     assert.equal(new Set(taken).size, 40);
@@ -25,7 +25,7 @@ describe('ExtentPool', () => {
     assert.equal(extents.takeExtent(false), taken[30]);
   });
 
-  it('has its first slab at once where it is given a stock of any size, and else when it needs it', () => {
+  it('has its first slab at once if it has a stock, and otherwise when it needs it', () => {
     const { pool: extents, meter, clock } = pool();
     assert.equal(extents.slabCount, 0);
     assert.equal(extents.takeExtent(false), 1);
@@ -39,7 +39,7 @@ describe('ExtentPool', () => {
     }
   });
 
-  it('extents do not overlap, and an address names its own bytes', () => {
+  it('extents do not overlap, and an address refers to its own bytes', () => {
     const { pool: extents } = pool();
     const taken = Array.from({ length: 9 }, () => extents.takeExtent(false));
     for (const extent of taken) {
@@ -72,7 +72,7 @@ describe('ExtentPool', () => {
     assert.equal(extents.takeLong(80), address);
   });
 
-  it('a cell of 256 KiB to 16 MiB has extents in a row, which are used again', () => {
+  it('a cell of 256 KiB to 16 MiB has consecutive extents, which are reused', () => {
     const { pool: extents, meter, clock } = pool();
     const single = extents.takeExtent(false);
     const lengths = [262_144, 16_777_216, 262_152, 1_000_000, 16_000_000, 8_388_616];
@@ -106,7 +106,7 @@ describe('ExtentPool', () => {
     assert.equal(meter.bytes, 0);
   });
 
-  it('a pinned buffer stays, and is accounted for, until the last pin is gone', () => {
+  it('a pinned buffer remains, and is accounted for, until the last pin is released', () => {
     const { pool: extents, meter } = pool();
     const address = extents.takeLong(80_000);
     const bytes = extents.bytes(address);
@@ -121,7 +121,7 @@ describe('ExtentPool', () => {
     assert.equal(meter.bytes, 0);
   });
 
-  it('what is freed while freed memory is kept is not used again', () => {
+  it('memory freed while freed memory is retained is not reused', () => {
     const { pool: extents } = pool();
     const extent = extents.takeExtent(false);
     const long = extents.takeLong(80_000);
@@ -138,7 +138,7 @@ describe('ExtentPool', () => {
     assert.equal(extents.takeLong(80_000), long);
   });
 
-  it('hands out no more than there is, and the last extent to those alone who may have it', () => {
+  it('allocates no more than the limit, and the last extent only from the reserve', () => {
     const { pool: extents, meter } = pool(3 * EXTENT_BYTES);
     assert.notEqual(extents.takeExtent(false), 0);
     assert.equal(extents.takeLong(EXTENT_BYTES + 8), 0);
@@ -155,7 +155,7 @@ describe('ExtentPool', () => {
     assert.notEqual(extents.takeExtent(false), 0);
   });
 
-  it('gives slabs back that have been empty for a second, and makes them anew when needed', () => {
+  it('releases slabs that have been empty for a second, and allocates new ones when needed', () => {
     const { pool: extents, clock } = pool();
     const taken = Array.from({ length: 2000 }, () => extents.takeExtent(false));
     assert.equal(extents.slabCount, 4);
@@ -181,7 +181,7 @@ describe('ExtentPool', () => {
     assert.equal(extents.slabCount, 4);
   });
 
-  it('gives the buffers of long cells back, several at once or after a second', () => {
+  it('releases the buffers of long cells, several at once or after a second', () => {
     const { pool: extents, clock } = pool();
     const taken = Array.from({ length: 70 }, () => extents.takeLong(20_000));
     const buffers = taken.map((address) => extents.bytes(address));

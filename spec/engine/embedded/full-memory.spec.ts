@@ -11,7 +11,7 @@ import { Asker } from '../answers.ts';
 import { AtOnce } from './at-once.ts';
 
 const BYTES_MAX = 4_194_304;
-/** Bytes beyond that for all waiting takes together. */
+/** Bytes beyond the limit for all waiting takes together. */
 const WAITING_BYTES_MAX = 1_048_576;
 
 function fullEngine() {
@@ -23,7 +23,7 @@ function fullEngine() {
     memoryBytesMax: BYTES_MAX,
   });
   const ask = new AtOnce(engine);
-  // Also the extents that are open are filled up.
+  // The open extents are also filled.
   for (let length = 8192; length >= 8; length >>= 1) {
     for (let key = 0, misses = 0; misses < 600; key++) {
       const isFull = ask.set('m', `${length} ${key}`, Buffer.alloc(length)).outcome === MEMORY_FULL;
@@ -33,14 +33,14 @@ function fullEngine() {
   return { engine, ask, clock };
 }
 
-test('a take waits on queues that are not there, when memory is used up', async () => {
+test('a take waits on queues that do not exist, when memory is used up', async () => {
   const { engine, ask, clock } = fullEngine();
   const asker = new Asker(engine);
   const full = engine.memoryBytes;
   const waiting = Array.from({ length: 1000 }, (_, index) => asker.wait(`queue ${index}`, 1000));
   assert.ok(waiting.every(({ keeper }) => keeper.seen === undefined));
   assert.ok(engine.memoryBytes < full + WAITING_BYTES_MAX);
-  // One for which there is room gets its item.
+  // A take for which there is room gets its item.
   ask.clear('m');
   clock.advance(500);
   assert.equal(ask.offer('queue 7', Buffer.from('an item')).outcome, APPLIED);
@@ -51,7 +51,7 @@ test('a take waits on queues that are not there, when memory is used up', async 
   assert.ok(engine.memoryBytes < full);
 });
 
-test('takes that wait go 1 MiB beyond the memory there is, and no further', async () => {
+test('waiting takes exceed the memory limit by at most 1 MiB', async () => {
   const { engine } = fullEngine();
   const asker = new Asker(engine);
   const name = 'n'.repeat(4000);

@@ -36,7 +36,7 @@ class Collector implements Visitor {
   }
 }
 
-/** Hashes that often collide, also at the table's ends. */
+/** Hashes that often collide, also at both ends of the table. */
 const hashes = fc.oneof(
   fc.constantFrom(0, 1, -1, -2, 0x7fffffff, -0x80000000, -0x10000000),
   fc.integer({ min: -0x80000000, max: 0x7fffffff }),
@@ -80,7 +80,7 @@ describe('HashIndex', () => {
     );
   });
 
-  it('walk meets what stands throughout once, whatever is done between its steps', () => {
+  it('walk visits remaining entries once, whatever is done between its steps', () => {
     const between = fc.array(
       fc.oneof(fc.record({ insert: hashes }), fc.record({ remove: fc.nat(1000) })),
       { maxLength: 60 },
@@ -124,7 +124,7 @@ describe('HashIndex', () => {
     );
   });
 
-  it('walk removes what its visitor says, and only that', () => {
+  it('walk removes exactly the entries that its visitor selects', () => {
     fc.assert(
       fc.property(
         fc.array(hashes, { maxLength: 200, size: 'max' }),

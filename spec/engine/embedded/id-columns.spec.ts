@@ -15,7 +15,7 @@ function newIds() {
 }
 
 describe('IdColumns', () => {
-  it('gives the lowest free number, from 1 on', () => {
+  it('allocates the lowest free id, from 1 on', () => {
     const { ids } = newIds();
     const given = Array.from({ length: 5000 }, () => ids.take());
     assert.deepEqual(
@@ -30,7 +30,7 @@ describe('IdColumns', () => {
     assert.equal(ids.count, 5001);
   });
 
-  it('keeps what was set of a number that is given, and one empty page', () => {
+  it('retains the values of ids in use, and one empty page', () => {
     const { ids, integers, doubles, pairs, versions, meter } = newIds();
     const version = new Version();
     const random = new Random(5);
@@ -64,7 +64,7 @@ describe('IdColumns', () => {
     assert.equal(meter.bytes, 1024 * (4 + 8 + 8 + 8));
   });
 
-  it('knows which version is later than the one of a number, and 0 where none was set', () => {
+  it('compares a version with the one of an id, which is 0 if it was never set', () => {
     const { versions, pairs } = newIds();
     const version = new Version();
     assert.deepEqual([pairs.first(5000), pairs.second(5000)], [0, 0]);

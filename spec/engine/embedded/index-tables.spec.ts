@@ -14,7 +14,7 @@ function newTables() {
 }
 
 describe('IndexTables', () => {
-  it('tables of any size are zero, keep to themselves, and leave nothing behind', () => {
+  it('tables of any size are zero, do not overlap, and leave nothing allocated', () => {
     const step = fc.record({ bits: fc.integer({ min: 7, max: 21 }), frees: fc.nat(40) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
@@ -43,7 +43,7 @@ describe('IndexTables', () => {
     );
   });
 
-  it('what a table leaves is for the next one, or for cells', () => {
+  it('the memory of a freed table is reused by the next one, or by cells', () => {
     const { slabs, tables } = newTables();
     const pages = Array.from({ length: 16 }, () => tables.take(4096));
     assert.equal(new Set(pages.map((place) => place >> 4)).size, 1);
@@ -78,7 +78,7 @@ describe('IndexTables', () => {
     assert.equal(tables.take(EXTENT_BYTES), 0);
   });
 
-  it('no table is put into a slab that is to be emptied', () => {
+  it('no table is allocated in a slab that is to be emptied', () => {
     const { slabs, tables } = newTables();
     // Four slabs full of rows, and a table in the fifth.
     const rows = [slabs.takeRow(256), slabs.takeRow(255)];

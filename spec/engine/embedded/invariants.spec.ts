@@ -1,4 +1,4 @@
-/** The invariants of the engine after each of many random calls, and that they notice what is wrong. */
+/** The engine's invariants after each of many random calls, and that they detect faults. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cellBytes } from '../../../src/engine/embedded/cell.ts';
@@ -33,7 +33,7 @@ const FAULTS: Readonly<Record<string, (components: EngineComponents) => void>> =
 
 describe('EmbeddedEngine.invariants', () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
-    it(`are true after each of ${STEPS} random calls, and in a replay of them (seed ${seed})`, () => {
+    it(`hold after each of ${STEPS} random calls, and in a replay of them (seed ${seed})`, () => {
       const strain = new RandomStrain(seed);
       for (let step = 0; step < STEPS; step++) {
         strain.step();

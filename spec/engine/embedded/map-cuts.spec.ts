@@ -1,4 +1,6 @@
-/** Merged clears of maps that have later entries: what they end goes in steps. */
+/**
+ * Merged clears of maps that have later entries: the entries that they end are removed in steps.
+ */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
@@ -29,7 +31,7 @@ import { AtOnce } from './at-once.ts';
 const VALUE = Buffer.from('v');
 const KEYS = 2000;
 
-/** Keeps what it records; refuses expiries when `removals` are used up. */
+/** Stores its records; refuses expiries when `removals` are used up. */
 class SparingSink implements MutationSink {
   readonly records: Mutation[] = [];
   removals = Number.POSITIVE_INFINITY;
@@ -80,7 +82,9 @@ function merge(engine: EmbeddedEngine, operation: Operation, key: string, low: n
   return outcome;
 }
 
-/** A map of KEYS entries with the versions 1 to KEYS, and one that is later than any clear. */
+/**
+ * Returns a map of KEYS entries with the versions 1 to KEYS, and one that is later than any clear.
+ */
 function filled(options: MergeOptions = {}) {
   const subject = opened(options);
   for (let key = 0; key < KEYS; key++) merge(subject.engine, SET, `k${key}`, 1 + key);
@@ -88,7 +92,7 @@ function filled(options: MergeOptions = {}) {
   return subject;
 }
 
-/** An engine that a replay of the records has filled. */
+/** Returns an engine that a replay of the records has filled. */
 function replayed(records: readonly Mutation[], options: MergeOptions = {}) {
   const copy = opened(options);
   const replay = copy.engine.replay();
@@ -102,7 +106,7 @@ function replayed(records: readonly Mutation[], options: MergeOptions = {}) {
   return copy;
 }
 
-it('what a clear has ended is not there while a sink refuses its steps, and goes afterwards', () => {
+it('entries that a clear ended are hidden while a sink refuses, and removed afterwards', () => {
   const { engine, ask, clock, sink } = filled();
   sink.removals = 100;
   assert.equal(merge(engine, CLEAR, '', KEYS - 10), APPLIED);
@@ -112,7 +116,7 @@ it('what a clear has ended is not there while a sink refuses its steps, and goes
   assert.equal(there.length, 11);
   assert.equal(ask.get('m', 'k0').outcome, ABSENT);
   assert.equal(ask.get('m', `k${KEYS - 10}`).outcome, FOUND);
-  // A refused step refuses no caller, and writes win over what has been ended.
+  // A refused step does not refuse a caller's write, and writes win over ended entries.
   assert.equal(ask.set('m', 'k1', VALUE).outcome, APPLIED);
   assert.equal(merge(engine, SET, 'k2', KEYS - 10), OUTDATED);
   assert.equal(merge(engine, SET, 'k2', KEYS - 9), APPLIED);
@@ -134,7 +138,7 @@ it('what a clear has ended is not there while a sink refuses its steps, and goes
   }
 });
 
-it('a later clear joins one under way, and a clear by a caller ends both', () => {
+it('a later clear extends one in progress, and a clear by a caller ends both', () => {
   const { engine, ask, clock, sink } = filled();
   sink.removals = 0;
   assert.equal(merge(engine, CLEAR, '', 100), APPLIED);
@@ -151,7 +155,7 @@ it('a later clear joins one under way, and a clear by a caller ends both', () =>
   engine.close();
 });
 
-it('a replay ends what a clear has ended, also where its tombstone has been forgotten', () => {
+it('a replay ends what a clear has ended, even if its tombstone has been dropped', () => {
   const options = { tombstonesMax: 1, keepsTombstones: () => true };
   const { engine, ask, sink } = filled(options);
   sink.removals = 0;
@@ -165,7 +169,7 @@ it('a replay ends what a clear has ended, also where its tombstone has been forg
   engine.close();
 });
 
-it('a set that is not later than a clear whose tombstone was forgotten stays, also in a replay', () => {
+it('a set not later than a clear with a dropped tombstone remains, also in a replay', () => {
   const options = { tombstonesMax: 1, keepsTombstones: () => true };
   for (const removals of [0, Number.POSITIVE_INFINITY]) {
     const { engine, ask, clock, sink } = filled(options);
@@ -179,7 +183,7 @@ it('a set that is not later than a clear whose tombstone was forgotten stays, al
     sink.removals = Number.POSITIVE_INFINITY;
     clock.advance(60_000);
     const { engine: copy } = replayed(sink.records, options);
-    // What a further replay ends is known behind the first one, too.
+    // The entries that a further replay ends are also ended after the first one.
     assert.equal(merge(copy, SET, 'late', 5), APPLIED);
     for (const each of [engine, copy]) {
       assert.equal(new AtOnce(each).size('m'), each === copy ? 4 : 3);

@@ -7,7 +7,10 @@ import { ABSENT, APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.
 import { FakeClock } from '../../fake-clock.ts';
 import { AtOnce } from './at-once.ts';
 
-/** Lengths of values: tiny, usual, near what is copied in words, long cells, values of their own. */
+/**
+ * Lengths of values: tiny, usual, near the limit of copies in words, long cells, values with a
+ * buffer of their own.
+ */
 const lengths = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 0, max: 160 }) },
   { weight: 2, arbitrary: fc.integer({ min: 1000, max: 9000 }) },
@@ -105,7 +108,7 @@ function run(partitionCount: number, memoryBytesMax: number, actions: readonly S
 type Step = NonNullable<(typeof steps extends fc.Arbitrary<infer T> ? T : never)[number]>;
 
 describe('the maps of an embedded engine', () => {
-  it('behave like plain Maps, and leave nothing behind', () => {
+  it('behave like plain Maps, and leave nothing allocated', () => {
     fc.assert(
       fc.property(fc.constantFrom(1, 3, 271), steps, (partitionCount, actions) => {
         run(partitionCount, Number.POSITIVE_INFINITY, actions);
@@ -114,7 +117,7 @@ describe('the maps of an embedded engine', () => {
     );
   });
 
-  it('refuse what memory is lacking for, change nothing then, and go on', () => {
+  it('refuse writes without memory, change nothing then, and continue', () => {
     fc.assert(
       fc.property(fc.integer({ min: 200_000, max: 600_000 }), steps, (bytes, actions) => {
         run(1, bytes, actions);
@@ -123,7 +126,7 @@ describe('the maps of an embedded engine', () => {
     );
   });
 
-  it('hold 200,000 entries through overwriting, deleting, and clearing', () => {
+  it('store 200,000 entries through overwriting, deleting, and clearing', () => {
     const clock = new FakeClock();
     const engine = new EmbeddedEngine({ partitionCount: 7, clock, queueCapacity: () => 1 });
     const ask = new AtOnce(engine);

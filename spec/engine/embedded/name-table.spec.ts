@@ -12,7 +12,7 @@ function newStore(memoryBytesMax = Number.POSITIVE_INFINITY): CellStore {
 }
 
 describe('NameTable', () => {
-  it('find knows names that were opened, and leaves nothing of others', () => {
+  it('find returns names that were opened, and allocates nothing for others', () => {
     const store = newStore();
     const names = new NameTable(store, MAP_NAMES);
     assert.equal(names.find(span('a')), 0);
@@ -25,7 +25,7 @@ describe('NameTable', () => {
     assert.equal(names.find(span('a')), id);
   });
 
-  it('partitionOf is the same of a name that is known and one that is not', () => {
+  it('partitionOf is the same for a name with an id and without one', () => {
     const store = newStore();
     const names = new NameTable(store, MAP_NAMES);
     const partitions = ['a', 'b', 'c'].map((name) => names.partitionOf(span(name)));
@@ -36,7 +36,7 @@ describe('NameTable', () => {
     });
   });
 
-  it('a name goes with its last use, and its id is given again', () => {
+  it('a name is removed with its last use, and its id is reused', () => {
     const store = newStore();
     const names = new NameTable(store, MAP_NAMES);
     const kept = names.open(span('kept'));
@@ -56,7 +56,7 @@ describe('NameTable', () => {
     assertEmpty(store);
   });
 
-  it('a retired id is not given again before it is recycled', () => {
+  it('a retired id is not reused before it is recycled', () => {
     const names = new NameTable(newStore(), MAP_NAMES);
     const id = names.open(span('a'));
     names.use(id);
@@ -69,7 +69,7 @@ describe('NameTable', () => {
     assert.equal(names.open(span('b')), id);
   });
 
-  it('tables in one store are apart', () => {
+  it('tables in one store are separate', () => {
     const store = newStore();
     const maps = new NameTable(store, MAP_NAMES);
     const types = new NameTable(store, CONTENT_TYPES);
@@ -80,7 +80,7 @@ describe('NameTable', () => {
     assert.notEqual(maps.find(span('a')), 0);
   });
 
-  it('open is 0 when there is no memory, and leaves nothing', () => {
+  it('open returns 0 when there is no memory, and leaves nothing allocated', () => {
     const store = newStore(EXTENT_BYTES + 1000);
     const names = new NameTable(store, MAP_NAMES);
     assert.equal(names.open(span('a')), 0);
@@ -88,7 +88,7 @@ describe('NameTable', () => {
     assert.equal(names.find(span('a')), 0);
   });
 
-  it('100,000 names cost at most 100 bytes each', () => {
+  it('100,000 names use at most 100 bytes each', () => {
     const store = newStore();
     const names = new NameTable(store, MAP_NAMES);
     for (let index = 0; index < 100_000; index++) {

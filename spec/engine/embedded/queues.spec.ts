@@ -22,7 +22,7 @@ interface Item {
   readonly length: number;
 }
 
-/** Many of one kind in a row, so that rings grow long and become short again. */
+/** Many operations of one kind in a row, so that rings grow long and become short again. */
 const steps = fc.array(
   fc.oneof(
     {
@@ -45,7 +45,7 @@ const steps = fc.array(
 );
 type Step = NonNullable<(typeof steps extends fc.Arbitrary<infer T> ? T : never)[number]>;
 
-/** An array of items that does what a queue does. */
+/** An array of items that behaves like a queue. */
 class Model {
   readonly items: Item[] = [];
   readonly holds = new Map<number, Item>();
@@ -96,7 +96,7 @@ class Run {
     assert.equal(this.#ask.peek('q').outcome, model.items.length === 0 ? ABSENT : FOUND);
   }
 
-  /** Takes everything out. */
+  /** Takes all remaining items. */
   finish(): void {
     for (const [hold, item] of this.#model.holds) {
       this.#ask.acknowledge(hold, false);
@@ -175,7 +175,7 @@ describe('a queue of an embedded engine', () => {
     );
   });
 
-  it('asks for its capacity when it comes to be, by its name', () => {
+  it('reads its capacity by its name when it is created', () => {
     const names: string[] = [];
     const engine = new EmbeddedEngine({
       partitionCount: 3,
@@ -192,7 +192,7 @@ describe('a queue of an embedded engine', () => {
     assert.deepEqual(names, ['a', 'b', 'a']);
   });
 
-  it('names a hold only where an answer waits, or where every take is acknowledged', () => {
+  it('returns a hold only if a result is delayed, or if every take is acknowledged', () => {
     const engine = new EmbeddedEngine({
       partitionCount: 1,
       clock: new FakeClock(),

@@ -1,7 +1,7 @@
 /**
- * Seeded random calls on an embedded engine in every state that it has: memory may be short, sinks may
- * refuse and hold back, takes wait and are cancelled, long values are pinned, receivers call the engine
- * again, time passes. Nothing is expected of the answers: the engine's invariants are.
+ * Seeded random calls on an embedded engine in every state: memory may be short, sinks may refuse
+ * and delay results, takes wait and are cancelled, long values are pinned, receivers call the
+ * engine again, time passes. Only the engine's invariants are checked, not its results.
  */
 import { Random } from '../../../bench/harness.ts';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
@@ -40,7 +40,7 @@ export class RandomStrain implements Receiver {
   readonly #cursor = new VisitCursor();
   #depth = 0;
 
-  /** The seed chooses partitions, memory and sinks, too. */
+  /** The seed also determines partitions, memory and sinks. */
   constructor(seed: number) {
     const random = new Random(seed * 7919 + 1);
     const partitionCount = 1 + random.below(9);
@@ -69,7 +69,7 @@ export class RandomStrain implements Receiver {
     if (random.below(60) === 0) this.clock.advance(random.below(2500));
   }
 
-  /** Everything that waits or is kept ends. */
+  /** Ends all waits, holds and pins. */
   end(): void {
     for (const pin of this.#pins.splice(0)) pin.release();
     for (const ticket of this.#tickets.splice(0)) this.engine.cancel(ticket);
@@ -78,8 +78,8 @@ export class RandomStrain implements Receiver {
   }
 
   /**
-   * Makes the recorded mutations again in an empty engine, whose invariants are asserted on the way; first
-   * a part of them, after which the engine is reset.
+   * Makes the recorded mutations again in an empty engine, whose invariants are asserted meanwhile.
+   * The first time it makes only a part of them, after which the engine is reset.
    */
   repeat(): void {
     const { partitionCount } = this.engine;
@@ -148,7 +148,7 @@ export class RandomStrain implements Receiver {
     const random = this.#random;
     const queue = span(`queue ${random.below(6)}`);
     if (choice < 57) {
-      // A long one: its ring is a list of components.
+      // A long queue: its ring is a list of parts.
       const value = span('value');
       for (let rest = random.below(300); rest > 0; rest--) {
         engine.offer(span('queue 0'), value, this.#type(), this);

@@ -1,7 +1,7 @@
 /**
- * Seeded random work on an engine with sinks: every kind of operation, with vetoes in between, on an
- * engine that answers during the call. A model has the data that must be stored; `onRecord` gets the
- * records.
+ * Seeded random work on an engine with sinks whose results arrive during the call: every kind of
+ * operation, with vetoes in between. A model has the data that must be stored; `onRecord` receives
+ * the records.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
@@ -72,7 +72,7 @@ export class RandomWork {
     this.#ask = new AtOnce(this.engine);
   }
 
-  /** One operation, which one time in fifty is refused. */
+  /** Runs one operation, which is refused one time in fifty. */
   step(): void {
     this.#step++;
     const isRefused = this.#random.below(50) === 0;
@@ -84,7 +84,7 @@ export class RandomWork {
     if (this.#random.below(100) === 0) this.clock.advance(this.#random.below(200));
   }
 
-  /** Asserts that everything is as the model has it, after all held items have returned. */
+  /** Asserts that everything matches the model, after all held items have returned. */
   check(): void {
     this.engine.invariants();
     while (this.#holds.length > 0) this.#acknowledge(false);
@@ -125,7 +125,7 @@ export class RandomWork {
     this.#maps.get(map)!.set(key, { value: value.toString('latin1'), expiryMs, version });
   }
 
-  /** A set or a delete on the present version, on none, or on a former one. */
+  /** Sets or deletes on the condition of the current version, none, or a former one. */
   #changeIf(name: string, key: string): void {
     const map = this.#maps.get(name)!;
     const entry = map.get(key);
@@ -234,8 +234,8 @@ export class RandomWork {
 }
 
 /**
- * Records that wait for their turn: per partition in order, between partitions in a random one, and
- * one partition only when everything else is through.
+ * Shuffles records: within a partition they stay in order, between partitions the order is random,
+ * and one partition is passed on only after all others.
  */
 export class Shuffle {
   readonly #random: Random;

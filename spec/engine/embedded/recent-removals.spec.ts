@@ -1,4 +1,4 @@
-/** The removals that a replay remembers: the last 65,536, each by its key and version. */
+/** The removals that a replay records: the last 65,536, each by its key and version. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RecentRemovals } from '../../../src/engine/embedded/recent-removals.ts';
@@ -17,14 +17,14 @@ function changeOf(operation: typeof SET | typeof DELETE, version: number, key = 
   return change;
 }
 
-test('a removal is remembered until as many others have come as there is room for', () => {
+test('a removal is recorded until the ring is full of later ones', () => {
   const removals = new RecentRemovals();
   const set = changeOf(SET, 5);
   assert.equal(removals.has(set, -77), false);
   removals.add(changeOf(DELETE, 5), -77);
   assert.equal(removals.has(set, -77), true);
   const other = changeOf(DELETE, 6);
-  // Others of the same place of the hash, and of other places.
+  // Other removals with the same lower bits of the hash, and with different ones.
   for (let count = 1; count < COUNT_MAX; count++) {
     removals.add(other, count % 3 === 0 ? -77 : Math.imul(count, 0x9e3779b1));
   }
@@ -34,7 +34,7 @@ test('a removal is remembered until as many others have come as there is room fo
   assert.equal(removals.has(changeOf(SET, 6), -77), true);
 });
 
-test('only a set of the same key, life and version is told to be removed', () => {
+test('only a set of the same key, life and version counts as removed', () => {
   const removals = new RecentRemovals();
   removals.add(changeOf(DELETE, 5), 77);
   removals.add(changeOf(DELETE, 9, 'longer'), 77 + COUNT_MAX);

@@ -1,4 +1,4 @@
-/** Replay where memory is short. */
+/** Replay when memory is short. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
@@ -17,7 +17,7 @@ function engineOf(memoryBytesMax: number, sinks: readonly RecordingSink[] = []):
   return new EmbeddedEngine({ partitionCount: 13, clock, queueCapacity, memoryBytesMax, sinks });
 }
 
-/** The records of maps of so many bytes, written and cleared one after the other. */
+/** Returns the records of maps of this many bytes, written and cleared one after the other. */
 function mapsInTurn(count: number, bytes: number): readonly Mutation[] {
   const sink = new RecordingSink();
   const ask = new AtOnce(engineOf(Number.POSITIVE_INFINITY, [sink]));
@@ -30,7 +30,7 @@ function mapsInTurn(count: number, bytes: number): readonly Mutation[] {
 }
 
 describe('Refill with little memory', () => {
-  it('wins back at once what is cleared, deleted and forgotten on the way', () => {
+  it('reclaims at once what is cleared, deleted and discarded meanwhile', () => {
     const records = mapsInTurn(6, 3 * MIB);
     const engine = engineOf(4 * MIB);
     const replay = engine.replay();
@@ -41,7 +41,7 @@ describe('Refill with little memory', () => {
     assert.ok(engine.memoryBytes <= 4 * MIB);
   });
 
-  it('goes beyond it for a while, where what comes had fitted, and never else', () => {
+  it('exceeds it temporarily only for data that fitted before', () => {
     const records = mapsInTurn(2, 3 * MIB);
     // As visits of one map before its end, and of the other after its beginning.
     const both = records.filter(({ key }) => key.length > 0);
@@ -60,7 +60,7 @@ describe('Refill with little memory', () => {
     }
   });
 
-  it('leaves less to those who write than it takes itself', () => {
+  it('leaves less memory to writes than it uses itself', () => {
     const sink = new RecordingSink();
     const first = engineOf(4 * MIB, [sink]);
     const ask = new AtOnce(first);

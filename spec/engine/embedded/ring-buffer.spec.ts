@@ -1,4 +1,4 @@
-/** Rings against plain arrays, in one partition together, so that their parts lie mixed. */
+/** Rings against plain arrays, all in one partition, so that their parts are mixed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -19,7 +19,10 @@ function newRings(memoryBytesMax = Number.POSITIVE_INFINITY) {
   };
 }
 
-/** Asserts the invariants, and that each part has its number: when it is moved, it is known by that alone. */
+/**
+ * Asserts the invariants, and that each part has its number, by which alone it is identified when
+ * it is moved.
+ */
 function assertNumbered({ pool }: CellStore, rings: RingBuffers, queue: number): void {
   rings.invariants(queue, (part, number) => {
     assert.equal(tagAt(pool.words(part), pool.at(part)), number);
@@ -37,7 +40,7 @@ const steps = fc.array(
 );
 
 describe('RingBuffers', () => {
-  it('behave like arrays with a first sequence, however they grow, at either end, and shrink', () => {
+  it('behave like arrays with a first sequence while they grow at either end and shrink', () => {
     fc.assert(
       fc.property(steps, (actions) => {
         const { store, rings, log } = newRings();
@@ -78,7 +81,7 @@ describe('RingBuffers', () => {
     );
   });
 
-  it('a part that waits for its first item is no part of places before all others', () => {
+  it('a part that waits for its first item is not used for places before all others', () => {
     const { store, rings, log } = newRings();
     const end = 18 * 1024;
     rings.begin(0, end - 400);
@@ -93,7 +96,7 @@ describe('RingBuffers', () => {
     assert.equal(log.liveBytes, 0);
   });
 
-  it('makeRoom is false without memory, and the ring stays as it is', () => {
+  it('makeRoom is false without memory, and the ring does not change', () => {
     const { rings, log } = newRings(400_000);
     let count = 0;
     while (rings.makeRoom(0, log)) rings.append(0, ++count);
@@ -105,7 +108,7 @@ describe('RingBuffers', () => {
     assert.ok(rings.makeRoom(0, log));
   });
 
-  it('a ring of one item costs 32 bytes of cells', () => {
+  it('a ring of one item uses 32 bytes of cells', () => {
     const { rings, log } = newRings();
     rings.makeRoom(0, log);
     rings.append(0, 1);

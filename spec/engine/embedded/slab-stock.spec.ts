@@ -13,7 +13,7 @@ function freed(): never {
 }
 
 describe('SlabStock', () => {
-  it('makes slabs one by one, and gives them', () => {
+  it('allocates slabs one by one, and returns them', () => {
     const clock = new FakeClock();
     const stock = new SlabStock(clock, BYTES, 8, freed);
     clock.advance(START_MS - 1);
@@ -28,7 +28,7 @@ describe('SlabStock', () => {
     assert.ok(slabs.every(({ byteLength }) => byteLength === BYTES));
   });
 
-  it('makes all again when hardly any is left, and not before', () => {
+  it('is refilled when few slabs are left, and not before', () => {
     const clock = new FakeClock();
     const stock = new SlabStock(clock, BYTES, 8, freed);
     clock.advance(100 * PAUSE_MS);
@@ -40,7 +40,7 @@ describe('SlabStock', () => {
     assert.equal(stock.count, 8);
   });
 
-  it('is whole where the system has memory for the slabs, and for nothing more', (t) => {
+  it('is complete if the system has memory for only the slabs', (t) => {
     const Real = ArrayBuffer;
     t.after(() => {
       globalThis.ArrayBuffer = Real;
@@ -57,12 +57,12 @@ describe('SlabStock', () => {
     assert.equal(stock.count, 8);
   });
 
-  it('makes a slab that is asked for before its time', () => {
+  it('allocates a slab that is requested before the stock has one', () => {
     const stock = new SlabStock(new FakeClock(), BYTES, 8, freed);
     assert.equal(stock.take().byteLength, BYTES);
   });
 
-  it('of no slabs makes what is asked for', () => {
+  it('without slabs allocates each requested slab', () => {
     const clock = new FakeClock();
     const stock = new SlabStock(clock, BYTES, 0, freed);
     assert.equal(stock.take().byteLength, BYTES);
@@ -70,7 +70,7 @@ describe('SlabStock', () => {
     assert.equal(stock.count, 0);
   });
 
-  it('goes without where the system gives no memory', () => {
+  it('stops if the system has no memory', () => {
     const clock = new FakeClock();
     const stock = new SlabStock(clock, 2 ** 53 - 1, 8, freed);
     clock.advance(100 * PAUSE_MS);
@@ -78,7 +78,7 @@ describe('SlabStock', () => {
     assert.throws(() => stock.take(), RangeError);
   });
 
-  it('makes none once it is closed', () => {
+  it('allocates none once it is closed', () => {
     const clock = new FakeClock();
     const stock = new SlabStock(clock, BYTES, 8, freed);
     clock.advance(START_MS);
@@ -87,7 +87,7 @@ describe('SlabStock', () => {
     assert.equal(stock.count, 1);
   });
 
-  it('has the next slab touched while an engine is filled, and gives it first', () => {
+  it('touches the next slab while an engine is filled, and returns it first', () => {
     const clock = new FakeClock();
     const touching: { slab: ArrayBuffer; done: () => void }[] = [];
     const stock = new SlabStock(clock, BYTES, 8, freed, (slab, done) => {
@@ -107,7 +107,7 @@ describe('SlabStock', () => {
     stock.take();
   });
 
-  it('gives a slab back that was touched and not needed', () => {
+  it('releases a slab that was touched and not needed', () => {
     const clock = new FakeClock();
     const given: ArrayBuffer[] = [];
     const touching: { slab: ArrayBuffer; done: () => void }[] = [];
@@ -134,7 +134,7 @@ describe('SlabStock', () => {
 });
 
 describe('touchPages', () => {
-  it('leaves zeros', async () => {
+  it('leaves only zeros', async () => {
     const buffer = new ArrayBuffer(BYTES);
     await new Promise<void>((resolve) => {
       touchPages(buffer, resolve);

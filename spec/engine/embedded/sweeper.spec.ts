@@ -26,7 +26,7 @@ function entries({ components }: TestComponents): number {
 }
 
 describe('Sweeper', () => {
-  it('removes the entries of cleared maps in time, and then leaves nothing armed', () => {
+  it('removes the entries of cleared maps, and then leaves no timer', () => {
     const test = componentsOf(5);
     fill(test, 'm', 5000);
     fill(test, 'n', 100);
@@ -56,7 +56,7 @@ describe('Sweeper', () => {
     assert.ok(writes <= 8192 / 16 + 1, `${writes} writes`);
   });
 
-  it('gives an id again only when every partition has been passed since', () => {
+  it('reuses an id only after a pass over every partition', () => {
     const test = componentsOf(3);
     const keys = Array.from({ length: 50 }, (_, index) => span(`key ${index}`));
     for (let round = 0; round < 200; round++) {
@@ -71,7 +71,7 @@ describe('Sweeper', () => {
     assertEmpty(test.components.store);
   });
 
-  it('goes over the index once for clears that came together', () => {
+  it('passes over the index once for several clears', () => {
     const test = componentsOf(1);
     for (let index = 0; index < 1000; index++) {
       setEntry(test.components, span(`map ${index}`), span('k'), span('v'), NONE);

@@ -1,4 +1,4 @@
-/** Takes that wait, against a list of items and a list of waiters: any events in any turns. */
+/** Waiting takes, against a list of items and a list of waiters: any events in any turns. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -20,7 +20,7 @@ import { AtOnce } from './at-once.ts';
 import { componentsOf, deleteEntry, setEntry } from './components-of.ts';
 
 const VALUE = Buffer.from('v');
-/** Of the changes that are merged. */
+/** Source of the merged changes. */
 const MAKER = 7;
 
 function opened(options: MergeOptions & { memoryBytesMax?: number }) {
@@ -77,7 +77,7 @@ function merge(
   return outcome;
 }
 
-it('of more tombstones than allowed the oldest go, which is told', () => {
+it('above the limit the oldest tombstones are dropped and reported', () => {
   const told: number[] = [];
   const { engine, ask, clock } = opened({
     keepsTombstones: () => true,
@@ -100,7 +100,7 @@ it('of more tombstones than allowed the oldest go, which is told', () => {
   engine.close();
 });
 
-it('a tombstone goes when it is too old, and its memory with it', () => {
+it('a tombstone is dropped when it is too old, and its memory freed', () => {
   const { engine, ask, clock } = opened({
     keepsTombstones: () => true,
     tombstoneRetentionMs: 10_000,
@@ -118,7 +118,7 @@ it('a tombstone goes when it is too old, and its memory with it', () => {
   engine.close();
 });
 
-it('only removals of maps that keep tombstones, or were merged into, leave some', () => {
+it('only removals in maps that keep tombstones, or were merged into, leave some', () => {
   const { engine, ask } = opened({});
   const { version } = ask.set('m', 'k', VALUE);
   ask.delete('m', 'k');
@@ -131,7 +131,7 @@ it('only removals of maps that keep tombstones, or were merged into, leave some'
   engine.close();
 });
 
-it('reads are counted over overwrites where the map keeps statistics, and decide HIGHER_HITS', () => {
+it('reads are counted across overwrites in maps with statistics, and decide HIGHER_HITS', () => {
   const { engine, ask } = opened({ keepsStatistics: (map) => map.toString() === 'm' });
   for (const map of ['m', 'n']) {
     ask.set(map, 'k', VALUE);
@@ -152,7 +152,7 @@ it('reads are counted over overwrites where the map keeps statistics, and decide
   engine.close();
 });
 
-it('where no memory is left, a new tombstone takes the place of the oldest, and the others stay', () => {
+it('if no memory is left, a new tombstone replaces the oldest, and the others remain', () => {
   const { engine, ask } = opened({ keepsTombstones: () => true, memoryBytesMax: 4_194_304 });
   for (let key = 0; key < 3000; key++) {
     ask.set('m', `gone ${key}`, VALUE);
@@ -175,7 +175,7 @@ it('where no memory is left, a new tombstone takes the place of the oldest, and 
   assert.ok(least >= count, `${least} tombstones at least`);
   assert.ok(engine.memoryBytes < full + 200_000, 'a page of the table more');
   engine.invariants();
-  // Nor does a restart that takes more memory forget any.
+  // A restart that needs more memory does not drop any either.
   const copy = opened({ memoryBytesMax: 4_000_000 }).engine;
   const replay = copy.replay({ mayExceed: true });
   for (const stored of visited(engine)) assert.equal(replay.apply(stored), APPLIED);
@@ -188,7 +188,7 @@ it('where no memory is left, a new tombstone takes the place of the oldest, and 
   engine.close();
 });
 
-it('reads decide LATEST_ACCESS, and its ties go to what comes', () => {
+it('reads decide LATEST_ACCESS, and the incoming entry wins ties', () => {
   const { engine, ask, clock } = opened({ keepsStatistics: () => true });
   ask.set('m', 'k', VALUE);
   clock.advance(10_000);
@@ -206,7 +206,7 @@ it('reads decide LATEST_ACCESS, and its ties go to what comes', () => {
   engine.close();
 });
 
-it('of more reads than are counted, as many as are counted come', () => {
+it('a merged read count is limited to the maximum', () => {
   const { engine, ask } = opened({ keepsStatistics: () => true });
   ask.set('m', 'k', VALUE);
   const old = new Version().set(1, 1);
@@ -217,7 +217,7 @@ it('of more reads than are counted, as many as are counted come', () => {
   engine.close();
 });
 
-it('as long as there are no such maps, no operation asks; from the review on, each does', () => {
+it('without such maps no operation calls the options; after the review each does', () => {
   let hasKeptMaps = false;
   let asked = 0;
   const isSo = () => ++asked > 0;
@@ -241,7 +241,7 @@ it('as long as there are no such maps, no operation asks; from the review on, ea
   engine.close();
 });
 
-it('a refilling with what a visit gave has the tombstones, and the maps that were merged into', () => {
+it('a refill from a visit restores tombstones, and the maps that were merged into', () => {
   const { engine, ask } = opened({});
   assert.equal(mergeSet(engine, 'k', new Version().set(1, 1), LATEST_UPDATE), APPLIED);
   const ahead = new Version();
@@ -274,7 +274,7 @@ it('a refilling with what a visit gave has the tombstones, and the maps that wer
   engine.close();
 });
 
-it('a map that no sink wants fills no draft, and leaves its tombstones', () => {
+it('a map that no sink wants fills no draft, but leaves its tombstones', () => {
   const wanted = new RecordingSink();
   const wants = (map: Span) => map.toBuffer().toString() === 'wanted';
   const { components } = componentsOf(3, {
@@ -290,7 +290,7 @@ it('a map that no sink wants fills no draft, and leaves its tombstones', () => {
   assert.deepEqual([wanted.records.length, components.tombstones.count], [2, 2]);
 });
 
-it('a visit of tombstones ends, however fast others are left and renewed', () => {
+it('a visit of tombstones ends, however fast others are added and renewed', () => {
   const { engine, ask } = opened({ keepsTombstones: () => true, tombstonesMax: 20 });
   const remove = (key: string): void => {
     ask.set('m', key, VALUE);
@@ -306,7 +306,7 @@ it('a visit of tombstones ends, however fast others are left and renewed', () =>
     remove('k9');
     remove('k2');
   }
-  // All but the two that were renewed.
+  // All except the two that were renewed.
   assert.equal(given.length, 8);
   assert.ok(given.every((tombstone) => engine.isStored(tombstone)));
   engine.close();

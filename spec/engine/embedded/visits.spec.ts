@@ -19,18 +19,18 @@ function newEngine(partitionCount: number) {
   return { clock, engine, ask: new AtOnce(engine) };
 }
 
-/** A value that shows whether it is a mixture of two. */
+/** Returns a value that shows whether it is a mixture of two. */
 function marked(text: string, length: number): Buffer {
   return Buffer.from(`${text};`.repeat(Math.ceil(length / (text.length + 1))));
 }
 
-/** Changes everything but the map `stay` and the first items of the queues. */
+/** Changes everything except the map `stay` and the first items of the queues. */
 class Meddler {
   readonly #ask: AtOnce;
   readonly #clock: FakeClock;
   readonly #random: Random;
   #count = 0;
-  /** Maps by number; one that is cleared is never written to again. */
+  /** Maps by number; a cleared map is never written to again. */
   #map = 0;
   readonly cleared = new Set<string>();
 
@@ -61,10 +61,10 @@ class Meddler {
 
 describe('visit', () => {
   for (const partitionCount of [1, 5]) {
-    it(`gives what stood throughout, and nothing mixed or cleared (${partitionCount} partitions)`, () => {
+    it(`passes all remaining data, nothing mixed or cleared (${partitionCount} partitions)`, () => {
       const { clock, engine, ask } = newEngine(partitionCount);
       for (let index = 0; index < STAYING; index++) {
-        // Entries deleted in between make the extents sparse, so that the rest is moved.
+        // Entries deleted in between make the extents sparse, so that the others are moved.
         ask.set('leaving', `k${index}`, marked('leaving', 150));
         ask.set('stay', `k${index}`, marked(`${index}`, 60), index % 2 === 0 ? 'a/type' : '');
       }
@@ -113,7 +113,7 @@ describe('visit', () => {
     });
   }
 
-  it('gives about as many at a time as it is told', () => {
+  it('passes about `budget` at a time', () => {
     const { engine, ask } = newEngine(1);
     for (let index = 0; index < 5000; index++) ask.set('m', `k${index}`, Buffer.from('v'));
     for (let index = 0; index < 5000; index++) ask.offer('q', Buffer.from('v'));

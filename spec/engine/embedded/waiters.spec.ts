@@ -32,7 +32,7 @@ function receivers(count: number): Receiver[] {
 }
 
 describe('Waiters', () => {
-  it('first is who has waited longest, whoever went away', () => {
+  it('first is the one that has waited longest, whichever were removed', () => {
     const { waiters } = newWaiters();
     const all = receivers(6);
     const tickets = all.map((receiver) => waiters.add(7, 1000, receiver));
@@ -47,7 +47,7 @@ describe('Waiters', () => {
     assert.equal(waiters.count(7), 0);
   });
 
-  it('queue is 0 for a ticket that has been removed, also when its place is used again', () => {
+  it('queue is 0 for a ticket that has been removed, even when its place is reused', () => {
     const { waiters } = newWaiters();
     const [first, second] = receivers(2);
     const ticket = waiters.add(7, 1000, first!);
@@ -81,7 +81,7 @@ describe('Waiters', () => {
 });
 
 describe('Holds', () => {
-  it('returned items are kept by sequence', () => {
+  it('returned items are ordered by sequence', () => {
     const holds = new Holds(newIds());
     const tickets = [5, 3, 9, 1, 7].map((sequence) => holds.add(4, sequence));
     assert.deepEqual([holds.count, holds.isHeld(4, 9), holds.isHeld(4, 8)], [5, true, false]);
@@ -106,7 +106,7 @@ describe('a take whose time is over in the turn in which its item came', () => {
     const clock = new FakeClock();
     const engine = new EmbeddedEngine({
       ...{ partitionCount: 3, clock, queueCapacity: () => 9 },
-      // The item stays stored, so that no timer waits to give memory back.
+      // The item remains stored, so that no timer waits to release memory.
       acknowledgesAll: true,
     });
     const asker = new Asker(engine);
@@ -122,7 +122,7 @@ describe('a take whose time is over in the turn in which its item came', () => {
 });
 
 describe('a receiver that throws', () => {
-  it('costs nobody else an answer', async () => {
+  it('does not affect the results of others', async () => {
     const clock = new FakeClock();
     const engine = new EmbeddedEngine({ partitionCount: 3, clock, queueCapacity: () => 9 });
     const asker = new Asker(engine);
