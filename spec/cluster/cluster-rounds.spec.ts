@@ -139,8 +139,10 @@ class Round {
     if (first === undefined) return;
     const known = ({ cluster }: TestMember) => ({
       members: cluster.members.map(({ localMember: _, ...told }) => told),
-      ...{ state: cluster.state, values: cluster.record.values },
-      ...{ isReady: cluster.isReady, takesWrites: cluster.takesWrites },
+      state: cluster.state,
+      values: cluster.record.values,
+      isReady: cluster.isReady,
+      takesWrites: cluster.takesWrites,
     });
     for (const member of this.#present) {
       const { members, state, isReady, takesWrites } = known(member);

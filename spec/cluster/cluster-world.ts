@@ -105,8 +105,13 @@ export class TestMember {
     this.engine = new TestEngine(world, this.clock, () => this.cluster);
     const { told } = this;
     this.cluster = new SharedCluster({
-      ...{ store: this.line, clock: this.clock, work: this.engine, uuid: this.uuid },
-      ...{ memberVersion, isLite, leaseMs: LEASE_MS },
+      store: this.line,
+      clock: this.clock,
+      work: this.engine,
+      uuid: this.uuid,
+      memberVersion,
+      isLite,
+      leaseMs: LEASE_MS,
       events: {
         onJoined: (joinNumber, count) => told.push(`joined ${joinNumber} of ${count}`),
         onWaiting: (reason) => told.push(`waiting: ${reason}`),

@@ -38,8 +38,13 @@ const UNKNOWN: Incarnation = { uuid: 'u1', joinNumber: 99 };
 
 function joinOf(number: number, more: Partial<Join> = {}): Join {
   return {
-    ...{ uuid: `u${number}`, address: `h:${number}`, memberVersion: '1.2.3', isLite: false },
-    ...{ version: '1.2', leaseMs: LEASE_MS, ...more },
+    uuid: `u${number}`,
+    address: `h:${number}`,
+    memberVersion: '1.2.3',
+    isLite: false,
+    version: '1.2',
+    leaseMs: LEASE_MS,
+    ...more,
   };
 }
 
@@ -128,11 +133,19 @@ function describeJoins(test: Test): void {
     assert.ok(revision > 0 && revision === a.view.revision);
     assert.deepEqual(members, [
       {
-        ...{ uuid: 'u1', joinNumber: 1, address: 'h:1', memberVersion: '1.2.3', isLite: false },
+        uuid: 'u1',
+        joinNumber: 1,
+        address: 'h:1',
+        memberVersion: '1.2.3',
+        isLite: false,
         confirmed: revision,
       },
       {
-        ...{ uuid: 'u2', joinNumber: 2, address: 'h:2', memberVersion: '1.2.4', isLite: true },
+        uuid: 'u2',
+        joinNumber: 2,
+        address: 'h:2',
+        memberVersion: '1.2.4',
+        isLite: true,
         confirmed: revision,
       },
     ]);
@@ -165,7 +178,9 @@ function describeJoins(test: Test): void {
   test('a closed cluster admits addresses that left since, and without members anyone', async ({
     store,
   }) => {
-    const [a, b, c] = [await joined(store, 1), await joined(store, 2), await joined(store, 3)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
+    const c = await joined(store, 3);
     await leave(store, c.life);
     const closed = await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
     assert.ok(closed.isMade);
@@ -186,7 +201,8 @@ function describeJoins(test: Test): void {
 
   test('the address of a removed member counts as one that left', async (subject) => {
     const { store } = subject;
-    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
     await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
     await passBeating(subject, LEASE_MS + BEAT_MS, a.life);
     assert.ok('out' in (await beat(store, b.life)));
@@ -197,7 +213,8 @@ function describeJoins(test: Test): void {
 function describeReplacements(test: Test): void {
   test('a member that has missed three beats is replaced by a join from its address', async (subject) => {
     const { store } = subject;
-    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
     await passBeating(subject, REPLACED_MS - BEAT_MS, a.life);
     const again = joinOf(3, { address: 'h:2' });
     assert.equal(obstacle(await store.join(again)), 'ADDRESS');
@@ -221,7 +238,8 @@ function describeReplacements(test: Test): void {
 
   test('a closed cluster admits a member that replaces one', async (subject) => {
     const { store } = subject;
-    const [a] = [await joined(store, 1), await joined(store, 2)];
+    const a = await joined(store, 1);
+    await joined(store, 2);
     await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
     await passBeating(subject, REPLACED_MS + 100, a.life);
     assert.equal(obstacle(await store.join(joinOf(3))), 'STATE');
@@ -272,7 +290,9 @@ function describeBeats(test: Test): void {
 
   test('a member silent for its lease is removed; one that beats is not', async (subject) => {
     const { store } = subject;
-    const [a, b, c] = [await joined(store, 1), await joined(store, 2), await joined(store, 3)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
+    const c = await joined(store, 3);
     await passBeating(subject, LEASE_MS - BEAT_MS, a.life, c.life);
     assert.deepEqual(numbers(seen(await beat(store, a.life))), [1, 2, 3]);
     await passBeating(subject, 2 * BEAT_MS, a.life, c.life);
@@ -282,7 +302,8 @@ function describeBeats(test: Test): void {
 
   test('time without any beat expires neither members nor a limit', async (subject) => {
     const { store } = subject;
-    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
     const { view } = await change(store, a.life, a.view.revision, { limitMs: LEASE_MS });
     await subject.pass(2 * LEASE_MS);
     const later = seen(await beat(store, a.life));
@@ -296,7 +317,8 @@ function describeBeats(test: Test): void {
   test('a member that leaves is removed at once; a leave or beat of a non-member does nothing', async ({
     store,
   }) => {
-    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
     await leave(store, UNKNOWN);
     await leave(store, { uuid: 'u2', joinNumber: a.joinNumber });
     await leave(store, b.life);
@@ -310,7 +332,8 @@ function describeRecord(test: Test): void {
   test('of two changes of one revision the first is made; the other has the text', async ({
     store,
   }) => {
-    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
     const { revision } = b.view;
     const [first, second] = await Promise.all([
       change(store, a.life, revision, { text: '{"ä":[]}\n' }),
@@ -365,7 +388,8 @@ function describeRecord(test: Test): void {
 
 function describeStop(test: Test): void {
   test('members must stop, and none joins until they have', async ({ store }) => {
-    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
     const told = seen(await store.stopAll(a.life));
     assert.deepEqual([told.stopsUpTo, told.text], [2, null]);
     assert.equal(seen(await beat(store, b.life)).stopsUpTo, 2);
@@ -380,7 +404,8 @@ function describeStop(test: Test): void {
   });
 
   test('members repeat which of them must stop', async ({ store }) => {
-    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const a = await joined(store, 1);
+    const b = await joined(store, 2);
     assert.equal(seen(await beat(store, a.life, 0, 0, 2)).stopsUpTo, 2);
     await leave(store, b.life, 5);
     assert.equal(seen(await beat(store, a.life, 0, 0, 1)).stopsUpTo, 5);

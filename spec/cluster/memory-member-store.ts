@@ -75,8 +75,16 @@ export class MemoryMemberStore implements MemberStore {
     this.#left.delete(address);
     const joinNumber = ++this.#lastJoin;
     this.#members.push({
-      ...{ uuid, joinNumber, address, memberVersion, isLite, place, leaseMs },
-      ...{ confirmed: this.#revision, endMs: this.#time() + leaseMs, seenMs: this.#time() },
+      uuid,
+      joinNumber,
+      address,
+      memberVersion,
+      isLite,
+      place,
+      leaseMs,
+      confirmed: this.#revision,
+      endMs: this.#time() + leaseMs,
+      seenMs: this.#time(),
     });
     this.#hint();
     return { joinNumber, place, view: this.#view(true) };
@@ -246,7 +254,9 @@ export class MemoryMemberStore implements MemberStore {
     const nowMs = this.#time();
     const limit = this.#limit;
     const view: ClusterView = {
-      ...{ nowMs, revision: this.#revision, version: this.#version },
+      nowMs,
+      revision: this.#revision,
+      version: this.#version,
       text: hasText ? this.text : null,
       limit: limit === undefined ? null : { begun: limit.begun, leftMs: limit.endMs - nowMs },
       stopsUpTo: this.#stopsUpTo,

@@ -38,12 +38,18 @@ describe('Members', () => {
     await world.pass(1100);
     const told = (own: string) => [
       {
-        ...{ address: ALL[0], liteMember: false, localMember: own === 'uuid-1' },
-        ...{ uuid: 'uuid-1', memberVersion: '1.2.3' },
+        address: ALL[0],
+        liteMember: false,
+        localMember: own === 'uuid-1',
+        uuid: 'uuid-1',
+        memberVersion: '1.2.3',
       },
       {
-        ...{ address: ALL[1], liteMember: true, localMember: own === 'uuid-2' },
-        ...{ uuid: 'uuid-2', memberVersion: '1.2.3' },
+        address: ALL[1],
+        liteMember: true,
+        localMember: own === 'uuid-2',
+        uuid: 'uuid-2',
+        memberVersion: '1.2.3',
       },
     ];
     assert.deepEqual(first.cluster.members, told('uuid-1'));
@@ -298,7 +304,8 @@ describe('A failover that has undone steps', () => {
   it('lets members rejoin whose join it has undone, even if another has the number', async () => {
     const { world, members } = await three();
     const before = world.store.copy();
-    const [undone, other] = [world.add(), world.add()];
+    const undone = world.add();
+    const other = world.add();
     void undone.start();
     await world.pass(500);
     world.store.become(before);
@@ -356,7 +363,9 @@ describe('A change of the state', () => {
     assert.deepEqual(statesOf(members), Array(3).fill('IN_TRANSITION'));
     assert.deepEqual(
       members.map(({ engine, cluster, passiveCount }) => [
-        ...[engine.change(), cluster.nodeState, passiveCount],
+        engine.change(),
+        cluster.nodeState,
+        passiveCount,
       ]),
       Array(3).fill([false, 'ACTIVE', 1]),
     );
@@ -621,8 +630,12 @@ describe('The shared record', () => {
       );
     };
     await Promise.all([
-      ...[license(a).set(Buffer.from('key')), list(b).replace(['y:1', 'z:1'])],
-      ...[add(a, 'one'), add(b, 'two'), add(c, 'three'), world.pass(1500)],
+      license(a).set(Buffer.from('key')),
+      list(b).replace(['y:1', 'z:1']),
+      add(a, 'one'),
+      add(b, 'two'),
+      add(c, 'three'),
+      world.pass(1500),
     ]);
     const late = world.add();
     void late.start();

@@ -6,7 +6,10 @@ import { changeRecord, LocalRecord, type SharedValues } from '../../src/cluster/
 import { TcpIpMembers } from '../../src/cluster/tcp-ip-members.ts';
 
 const OWN: SharedValues = {
-  ...{ state: 'ACTIVE', version: '1.2', licenseKeyHash: undefined, addedConfigs: [] },
+  state: 'ACTIVE',
+  version: '1.2',
+  licenseKeyHash: undefined,
+  addedConfigs: [],
   tcpIpMembers: undefined,
 };
 

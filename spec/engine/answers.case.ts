@@ -27,7 +27,8 @@ export function answerCases(name: string, open: OpenSubject): void {
         const seen: unknown[] = [];
         const outer = new Keeper((answer) => {
           const before = copied(answer);
-          const [value, type] = [span('after!'), span('new/type')];
+          const value = span('after!');
+          const type = span('new/type');
           engine.set(span('m'), span('k'), value, type, FOREVER, undefined, inner);
           for (let index = 0; index < many; index++) {
             engine.set(

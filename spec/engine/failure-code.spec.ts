@@ -57,8 +57,15 @@ test('every unexpected outcome has a code with status 503', () => {
     ...[DISK_FULL, DISK_FAILED, REPLICATION_FULL, DISK_ERROR].map((code) => codeOf(REFUSED, code)),
   ];
   assert.deepEqual(codes, [
-    ...['MEMORY_FULL', 'ENGINE_CLOSED', 'ENGINE_DISCONNECTED', 'HOLD_LOST', 'OUTCOME_UNKNOWN'],
-    ...['DISK_FULL', 'DISK_FAILED', 'REPLICATION_FULL', 'DISK_ERROR'],
+    'MEMORY_FULL',
+    'ENGINE_CLOSED',
+    'ENGINE_DISCONNECTED',
+    'HOLD_LOST',
+    'OUTCOME_UNKNOWN',
+    'DISK_FULL',
+    'DISK_FAILED',
+    'REPLICATION_FULL',
+    'DISK_ERROR',
   ]);
   for (const code of codes) assert.equal(ERRORS[code as ErrorCode].status, 503);
 });

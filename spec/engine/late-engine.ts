@@ -116,7 +116,8 @@ export class LateEngine implements Engine {
   }
 
   get(map: Span, key: Span, receiver: Receiver): void {
-    const [name, copy] = [copyOf(map), copyOf(key)];
+    const name = copyOf(map);
+    const copy = copyOf(key);
     this.#read(this.#laneOf(key), receiver, (to) => this.#inside.get(name, copy, to));
   }
 
@@ -129,7 +130,10 @@ export class LateEngine implements Engine {
     condition: Condition,
     receiver: Receiver,
   ): void {
-    const [name, copy, bytes, type] = [map, key, value, contentType].map(copyOf) as Four;
+    const name = copyOf(map);
+    const copy = copyOf(key);
+    const bytes = copyOf(value);
+    const type = copyOf(contentType);
     const { timeToLiveMs, maxIdleSeconds } = lifetime;
     const life = { timeToLiveMs, maxIdleSeconds };
     const version = condition && new Version().copyFrom(condition);
@@ -139,7 +143,8 @@ export class LateEngine implements Engine {
   }
 
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
-    const [name, copy] = [copyOf(map), copyOf(key)];
+    const name = copyOf(map);
+    const copy = copyOf(key);
     const version = condition && new Version().copyFrom(condition);
     this.#call(this.#laneOf(key), receiver, (to) => this.#inside.delete(name, copy, version, to));
   }
@@ -158,7 +163,9 @@ export class LateEngine implements Engine {
   }
 
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
-    const [name, bytes, type] = [copyOf(queue), copyOf(value), copyOf(contentType)];
+    const name = copyOf(queue);
+    const bytes = copyOf(value);
+    const type = copyOf(contentType);
     this.#call(this.#laneOf(queue), receiver, (to) => this.#inside.offer(name, bytes, type, to));
   }
 
@@ -352,8 +359,6 @@ function unreachabilityOf(fate: Fate): Reason | 0 {
   if (fate === 'closed') return CLOSED;
   return fate === 'disconnected' ? DISCONNECTED : 0;
 }
-
-type Four = [Span, Span, Span, Span];
 
 /** Returns a span over bytes of its own. */
 function copyOf(span: Span): Span {

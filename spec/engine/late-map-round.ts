@@ -29,7 +29,8 @@ export type MapRoundOptions = Pick<LateEngineOptions, 'isOrdered' | 'turns'>;
 export class MapWorld {
   readonly clock = new FakeClock();
   readonly inside = new EmbeddedEngine({
-    ...{ partitionCount: PARTITION_COUNT, clock: this.clock },
+    partitionCount: PARTITION_COUNT,
+    clock: this.clock,
     queueCapacity: () => 1,
   });
 }
@@ -55,7 +56,9 @@ class Round {
     this.#isOrdered = options.isOrdered;
     this.#random = new Random(seed * 2654435761 + 1);
     this.#engine = new LateEngine(inside, {
-      ...{ clock, random: new Random(seed * 40503 + 7), partitionCount: PARTITION_COUNT },
+      clock,
+      random: new Random(seed * 40503 + 7),
+      partitionCount: PARTITION_COUNT,
       ...options,
     });
     for (const map of MAPS) {
@@ -88,7 +91,10 @@ class Round {
 
   #set(map: string, key: string, value: string): void {
     const onAnswer = this.#change([map + key], value);
-    const [name, at, bytes, none] = [span(map), span(key), span(value), span('')];
+    const name = span(map);
+    const at = span(key);
+    const bytes = span(value);
+    const none = span('');
     this.#engine.set(name, at, bytes, none, FOREVER, undefined, { onAnswer });
     for (const each of [name, at, bytes]) each.bytes.fill('?');
   }

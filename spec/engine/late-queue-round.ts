@@ -49,7 +49,9 @@ class QueueWorld implements MutationSink {
   readonly records = new Map<string, number>();
   readonly #texts = new Map<string, string>();
   readonly inside = new EmbeddedEngine({
-    ...{ partitionCount: PARTITION_COUNT, clock: this.clock, queueCapacity: subjectCapacity },
+    partitionCount: PARTITION_COUNT,
+    clock: this.clock,
+    queueCapacity: subjectCapacity,
     sinks: [this, this.refusing],
     acknowledgesAll: true,
     hashSeed: Buffer.alloc(8),
@@ -150,7 +152,9 @@ class Round {
     this.#isClosing = isClosing;
     this.#random = new Random(seed * 2654435761 + 1);
     this.#engine = new LateEngine(inside, {
-      ...{ clock, random: new Random(seed * 40503 + 7), partitionCount: PARTITION_COUNT },
+      clock,
+      random: new Random(seed * 40503 + 7),
+      partitionCount: PARTITION_COUNT,
       ...options,
     });
   }

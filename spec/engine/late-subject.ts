@@ -68,11 +68,15 @@ export async function lateSubject({
 }: LateSubjectOptions): Promise<LateSubject> {
   const clock = new TurningClock();
   const stored = new EmbeddedEngine({
-    ...{ partitionCount: PARTITION_COUNT, clock, queueCapacity: subjectCapacity },
+    partitionCount: PARTITION_COUNT,
+    clock,
+    queueCapacity: subjectCapacity,
     acknowledgesAll: true,
   });
   const engine = new LateEngine(stored, {
-    ...{ clock, random: new Random(SEED), partitionCount: PARTITION_COUNT },
+    clock,
+    random: new Random(SEED),
+    partitionCount: PARTITION_COUNT,
     ...options,
   });
   if (isOpen) await engine.open();

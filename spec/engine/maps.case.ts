@@ -150,7 +150,10 @@ export function mapCases(name: string, open: OpenSubject): void {
         const bytes = Buffer.from('mapkeyvaluetype');
         const at = (start: number, end: number) => span('').set(bytes, start, end);
         const keeper = new Keeper();
-        const [map, key, value, type] = [at(0, 3), at(3, 6), at(6, 11), at(11, 15)];
+        const map = at(0, 3);
+        const key = at(3, 6);
+        const value = at(6, 11);
+        const type = at(11, 15);
         asker.engine.set(map, key, value, type, FOREVER, undefined, keeper);
         bytes.fill('x');
         await keeper.answered;

@@ -73,7 +73,9 @@ const CHANGES: readonly Said[] = [
 /** Returns the content that an engine stores for each key after these changes. */
 function leftBy(changes: readonly Mutation[]): ReadonlyMap<string, string> {
   const engine = new EmbeddedEngine({
-    ...{ partitionCount: 1, clock: new FakeClock(), queueCapacity: () => 1 },
+    partitionCount: 1,
+    clock: new FakeClock(),
+    queueCapacity: () => 1,
     sinks: [new RecordingSink()],
   });
   const replay = engine.replay();
@@ -100,7 +102,8 @@ describe('compareChanges', () => {
   });
 
   it('treats changes with equal contents as equal, whatever their path and sequence', () => {
-    const [one, other] = [changeOf({ value: 'v' }), changeOf({ value: 'v' })];
+    const one = changeOf({ value: 'v' });
+    const other = changeOf({ value: 'v' });
     one.path.set(Buffer.alloc(16, 1), 0, 16);
     assert.equal(compareChanges(one, other), 0);
     assert.equal(compareChanges(other, one), 0);

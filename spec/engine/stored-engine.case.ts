@@ -482,7 +482,8 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         const again = new Asker(copy);
         assert.equal((await again.size('m')).count, (await asker.size('m')).count);
         assert.equal((await again.size('gone')).count, 0);
-        const [mine, its] = [await asker.queueSize('q'), await again.queueSize('q')];
+        const mine = await asker.queueSize('q');
+        const its = await again.queueSize('q');
         assert.equal(its.count, mine.count);
       }
       assert.ok(heard.records.length >= sink.records.length);

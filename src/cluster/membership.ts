@@ -257,8 +257,11 @@ export class Membership {
     const { clock, store, uuid, events } = this.#options;
     const joinNumber = this.#joinNumber;
     const { leaseMs } = this.#self as Join;
-    const [sentMs, known, confirmed] = [clock.now(), this.#known, this.confirmed];
-    const [stopsUpTo, moveCount] = [this.#stopsUpTo, this.#moveCount];
+    const sentMs = clock.now();
+    const known = this.#known;
+    const stopsUpTo = this.#stopsUpTo;
+    const moveCount = this.#moveCount;
+    const { confirmed } = this;
     try {
       const beat = { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed };
       const answer = await store.beat(beat);

@@ -159,8 +159,11 @@ export class SharedCluster implements OwnCluster, MemberLife {
     const { revision } = record;
     record.take(view, text);
     this.members = view.members.map(({ address, isLite, uuid, memberVersion }) => ({
-      ...{ address, liteMember: isLite, localMember: uuid === this.#options.uuid },
-      ...{ uuid, memberVersion },
+      address,
+      liteMember: isLite,
+      localMember: uuid === this.#options.uuid,
+      uuid,
+      memberVersion,
     }));
     this.#setWritable(record.values.state !== 'PASSIVE' && record.transition?.to !== 'PASSIVE');
     this.#changes.follow(view);

@@ -85,7 +85,10 @@ export class LocalRecord implements SharedRecord {
   /** `version` is that of the cluster. Without `save`, each start begins with these values. */
   constructor(version: string, save: SaveValues = () => Promise.resolve()) {
     this.#values = {
-      ...{ state: 'ACTIVE', version, licenseKeyHash: undefined, addedConfigs: [] },
+      state: 'ACTIVE',
+      version,
+      licenseKeyHash: undefined,
+      addedConfigs: [],
       tcpIpMembers: undefined,
     };
     this.#save = save;

@@ -35,7 +35,9 @@ export class AtOnce {
     lifetime = FOREVER,
     condition: Condition = undefined,
   ): Seen {
-    const [where, bytes, typeOf] = [span(key), span(value), type(contentType)];
+    const where = span(key);
+    const bytes = span(value);
+    const typeOf = type(contentType);
     return this.#ask((receiver) =>
       this.#engine.set(span(map), where, bytes, typeOf, lifetime, condition, receiver),
     );

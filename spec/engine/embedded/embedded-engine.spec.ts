@@ -21,7 +21,9 @@ interface Options {
 function subject(options: Options): StoredSubject & SequencedSubject {
   const clock = new FakeClock();
   const engine = new EmbeddedEngine({
-    ...{ partitionCount: 271, clock, queueCapacity: subjectCapacity },
+    partitionCount: 271,
+    clock,
+    queueCapacity: subjectCapacity,
     ...options,
   });
   return {

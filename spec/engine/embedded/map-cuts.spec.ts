@@ -59,8 +59,11 @@ function opened(options: MergeOptions = {}) {
   const clock = new FakeClock();
   const sink = new SparingSink();
   const engine = new EmbeddedEngine({
-    ...{ partitionCount: 5, clock, queueCapacity: () => Number.POSITIVE_INFINITY },
-    ...{ sinks: [sink], ...options },
+    partitionCount: 5,
+    clock,
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+    sinks: [sink],
+    ...options,
   });
   return { clock, sink, engine, ask: new AtOnce(engine) };
 }

@@ -26,7 +26,9 @@ const MAKER = 7;
 function opened(options: MergeOptions & { memoryBytesMax?: number }) {
   const clock = new FakeClock();
   const engine = new EmbeddedEngine({
-    ...{ partitionCount: 5, clock, queueCapacity: () => Number.POSITIVE_INFINITY },
+    partitionCount: 5,
+    clock,
+    queueCapacity: () => Number.POSITIVE_INFINITY,
     ...options,
   });
   return { clock, engine, ask: new AtOnce(engine) };
@@ -222,7 +224,9 @@ it('without such maps no operation calls the options; after the review each does
   let asked = 0;
   const isSo = () => ++asked > 0;
   const { engine, ask } = opened({
-    ...{ hasKeptMaps: () => hasKeptMaps, keepsTombstones: isSo, keepsStatistics: isSo },
+    hasKeptMaps: () => hasKeptMaps,
+    keepsTombstones: isSo,
+    keepsStatistics: isSo,
   });
   const { version } = ask.set('m', 'k', VALUE);
   ask.get('m', 'k');

@@ -105,7 +105,9 @@ describe('a take whose time is over in the turn in which its item came', () => {
   it('gets the item', async () => {
     const clock = new FakeClock();
     const engine = new EmbeddedEngine({
-      ...{ partitionCount: 3, clock, queueCapacity: () => 9 },
+      partitionCount: 3,
+      clock,
+      queueCapacity: () => 9,
       // The item remains stored, so that no timer waits to release memory.
       acknowledgesAll: true,
     });

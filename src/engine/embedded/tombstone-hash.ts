@@ -11,8 +11,7 @@ export const HASH_BYTES = 16;
 const LANES = HASH_BYTES / 4;
 /** Two words for each lane. */
 const SEEDS = new Int32Array([
-  ...[0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344],
-  ...[0xa4093822, 0x299f31d0, 0x082efa98, 0xec4e6c89],
+  0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0x082efa98, 0xec4e6c89,
 ]);
 const OF_NAME = 0x6d6170;
 

@@ -178,7 +178,10 @@ export class Tombstones implements TombstoneFigures {
 
   /** Asserts that the list, the buckets and the counts are consistent. O(tombstones). */
   invariants(): void {
-    let [count, maps, before, serial] = [0, 0, 0, 0];
+    let count = 0;
+    let maps = 0;
+    let before = 0;
+    let serial = 0;
     for (let id = this.#oldest; id !== 0; id = this.#newers.get(id)) {
       assert.equal(this.#olders.get(id), before, 'the tombstone before');
       assert.ok(this.#serials.get(id) > serial, 'tombstones by age');
