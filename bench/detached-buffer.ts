@@ -1,7 +1,7 @@
 /**
  * Measures reads of an engine before and after a buffer of the process has been detached, as growing
  * the memory of a WebAssembly module does: from then on V8 checks at each access to a typed array whether
- * its buffer is detached (src/http/llhttp.ts, src/engine/embedded/handback.ts). Each round is a process
+ * its buffer is detached (src/http/llhttp.ts, src/engine/embedded/release-memory.ts). Each round is a process
  * of its own; its processor time counts.
  */
 import { SystemClock } from '../src/base/clock.ts';

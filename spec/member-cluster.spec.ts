@@ -5,7 +5,7 @@ import type { MemberLife } from '../src/cluster/membership.ts';
 import { makeCluster } from '../src/member-cluster.ts';
 import type { MemberEngine, SharedEngine } from '../src/member-engine.ts';
 import { createLog } from '../src/telemetry/log.ts';
-import { MemoryMemberStore } from './cluster/memory-member-store.ts';
+import { MemoryMemberStore } from './cluster/memory-membership-store.ts';
 import { FakeClock } from './fake-clock.ts';
 
 const ADDRESS = '10.0.0.1:5701';

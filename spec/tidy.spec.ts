@@ -88,7 +88,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   http: ['base'],
   engine: ['base'],
-  'engine/*': ['engine', 'types of cluster', 'src/cluster/member-store.ts', 'base'],
+  'engine/*': ['engine', 'types of cluster', 'src/cluster/membership-store.ts', 'base'],
   persistence: ['types of cluster', 'engine', 'base'],
   wan: ['src/http/response-parser.ts', 'engine', 'base'],
   client: ['base'],

@@ -3,8 +3,8 @@
  * other file knows which engine it is.
  */
 import type { Clock } from './base/clock.ts';
-import type { MemberStore } from './cluster/member-store.ts';
 import type { ChangeWork, MemberLife } from './cluster/membership.ts';
+import type { MemberStore } from './cluster/membership-store.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { pathOf } from './config/settings.ts';

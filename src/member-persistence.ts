@@ -10,7 +10,7 @@ import type { SharedValues } from './cluster/shared-record.ts';
 import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
 import { pathOf } from './config/settings.ts';
-import type { KeptQueue, KeptQueues } from './engine/kept-queues.ts';
+import type { KeptQueue, KeptQueues } from './engine/durable-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from './http/response-delay.ts';
 import { PersistenceEvents } from './member-persistence-events.ts';

@@ -9,7 +9,7 @@ import { collectGarbage } from './base/garbage.ts';
 import { Span } from './base/span.ts';
 import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
-import type { KeptQueue, KeptQueues } from './engine/kept-queues.ts';
+import type { KeptQueue, KeptQueues } from './engine/durable-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { ResponseSender } from './http/response-delay.ts';
 import type { Session } from './http/session.ts';

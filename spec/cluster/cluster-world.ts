@@ -17,10 +17,10 @@ import type {
   MemberStore,
   RecordChange,
   Refused,
-} from '../../src/cluster/member-store.ts';
+} from '../../src/cluster/membership-store.ts';
 import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { MemoryMemberStore } from './memory-member-store.ts';
+import { MemoryMemberStore } from './memory-membership-store.ts';
 
 export const LEASE_MS = 10_000;
 const STEP_MS = 20;

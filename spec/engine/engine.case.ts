@@ -3,11 +3,12 @@
  * the call or in a later turn. The tests rely only on the contract's guarantees, and wait for every
  * result.
  */
-import { answerCases } from './answers.case.ts';
+
 import { conditionCases } from './conditions.case.ts';
 import { lifetimeCases } from './lifetimes.case.ts';
 import { mapCases } from './maps.case.ts';
 import { queueCases } from './queues.case.ts';
+import { answerCases } from './results.case.ts';
 import type { OpenSubject } from './subject.ts';
 import { takeCases } from './takes.case.ts';
 

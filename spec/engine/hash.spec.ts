@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { halfSipHash13, murmurHash3, partitionOf } from '../../src/engine/hash.ts';
 import { KeyWords } from '../../src/engine/key-words.ts';
-import { span } from './answers.ts';
+import { span } from './results.ts';
 
 function words(bytes: string | Buffer): KeyWords {
   return new KeyWords().load(span(bytes));

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, FOUND, LOST, NO_HOLD, QUEUE_FULL } from '../../src/engine/engine.ts';
-import { copied, Keeper, span } from './answers.ts';
+import { copied, Keeper, span } from './results.ts';
 import { type OpenSubject, SMALL_CAPACITY, withSubject } from './subject.ts';
 
 /** Defines the tests; each opens an engine of its own. */

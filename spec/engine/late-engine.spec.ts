@@ -14,12 +14,12 @@ import {
   UNREACHABLE,
   VALUE_COPY_BYTES_MAX,
 } from '../../src/engine/engine.ts';
-import { Asker, Keeper, span } from './answers.ts';
 import { engineSuite } from './engine.case.ts';
 import { holdSuite } from './holds.case.ts';
-import { SPOILT } from './late-answer.ts';
 import { lateMapRound, MapWorld } from './late-map-round.ts';
+import { SPOILT } from './late-result.ts';
 import { type LateSubject, lateSubject } from './late-subject.ts';
+import { Asker, Keeper, span } from './results.ts';
 import { sequenceSuite } from './sequences.case.ts';
 
 const MAP_SEEDS = 500;

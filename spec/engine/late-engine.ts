@@ -4,7 +4,7 @@
  * results arrive during the call and which returns a hold for every take. It copies all arguments,
  * and lets each call take effect and return its result at the end of the next turn or of a later
  * one, chosen by seeded random numbers (late-lanes.ts). The bytes of a result are overwritten when
- * its receiver returns (late-answer.ts).
+ * its receiver returns (late-result.ts).
  *
  * An ordered late engine behaves like an engine behind a ring to another thread: one lane for all.
  * Otherwise it behaves like one on several servers: a lane for each partition, reads of maps beside
@@ -38,8 +38,8 @@ import {
 import { partitionOf } from '../../src/engine/hash.ts';
 import { KeyWords } from '../../src/engine/key-words.ts';
 import { Version } from '../../src/engine/version.ts';
-import { LateAnswer } from './late-answer.ts';
 import { type Lane, Lanes, type Turns } from './late-lanes.ts';
+import { LateAnswer } from './late-result.ts';
 
 export interface LateEngineOptions {
   readonly clock: Pick<Clock, 'endOfTurn'>;

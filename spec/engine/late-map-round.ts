@@ -8,8 +8,8 @@ import { Random } from '../../bench/harness.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { ABSENT, APPLIED, FOREVER, FOUND } from '../../src/engine/engine.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { span } from './answers.ts';
 import { LateEngine, type LateEngineOptions } from './late-engine.ts';
+import { span } from './results.ts';
 
 const PARTITION_COUNT = 5;
 const STEPS = 60;

@@ -23,10 +23,10 @@ import {
 import { type Mutation, OFFER, REMOVE } from '../../src/engine/mutation.ts';
 import { ADMITTED, DISK_FULL, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { copied, span } from './answers.ts';
 import { AtOnce } from './embedded/at-once.ts';
-import { SPOILT } from './late-answer.ts';
 import { LateEngine, type LateEngineOptions } from './late-engine.ts';
+import { SPOILT } from './late-result.ts';
+import { copied, span } from './results.ts';
 import { RefusingSink } from './sinks.ts';
 import { subjectCapacity } from './subject.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, COUNTED, FOREVER, FOUND } from '../../src/engine/engine.ts';
-import { Keeper, span } from './answers.ts';
+import { Keeper, span } from './results.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
 export function mapCases(name: string, open: OpenSubject): void {

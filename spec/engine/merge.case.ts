@@ -29,7 +29,7 @@ import {
 } from '../../src/engine/mutation.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
-import { Asker, Keeper, type Seen, span } from './answers.ts';
+import { Asker, Keeper, type Seen, span } from './results.ts';
 import { RecordingSink } from './sinks.ts';
 import { contentOf, type OpenStoredSubject } from './stored-engine.case.ts';
 

@@ -14,7 +14,7 @@ import {
 } from '../../src/engine/mutation.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { described } from '../persistence/stored-model.ts';
-import { span } from './answers.ts';
+import { span } from './results.ts';
 import { RecordingSink } from './sinks.ts';
 import { visited } from './stored-engine.case.ts';
 

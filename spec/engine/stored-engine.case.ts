@@ -34,7 +34,7 @@ import {
 import { DISK_FAILED, DISK_FULL, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { type StoredEngine, VisitCursor } from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
-import { Asker, Keeper, type Seen } from './answers.ts';
+import { Asker, Keeper, type Seen } from './results.ts';
 import { copyOf, DelayingSink, RecordingSink, RefusingSink } from './sinks.ts';
 
 export interface StoredSubject {

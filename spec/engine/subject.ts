@@ -1,7 +1,7 @@
 /** The engine that a test of the contract runs on. */
 import type { Engine } from '../../src/engine/engine.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
-import { Asker } from './answers.ts';
+import { Asker } from './results.ts';
 
 /** An empty engine. Its queues have the capacity that subjectCapacity returns. */
 export interface Subject {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, ANSWERED, FOUND } from '../../src/engine/engine.ts';
-import { span } from './answers.ts';
+import { span } from './results.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
 export function takeCases(name: string, open: OpenSubject): void {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FOREVER } from '../../src/engine/engine.ts';
-import { span } from '../engine/answers.ts';
+import { span } from '../engine/results.ts';
 import { client, get, poll } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 

@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ABSENT, APPLIED, FOUND, UNKNOWN } from '../../src/engine/engine.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
-import { Asker, type Keeper, type Seen } from '../engine/answers.ts';
+import { Asker, type Keeper, type Seen } from '../engine/results.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';

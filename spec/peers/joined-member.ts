@@ -2,7 +2,7 @@
 import { SystemClock } from '../../src/base/clock.ts';
 import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
-import { Asker } from '../engine/answers.ts';
+import { Asker } from '../engine/results.ts';
 import { type StoreEngineOptions, storeEngine } from './store-engines.ts';
 
 export interface JoinedMember {

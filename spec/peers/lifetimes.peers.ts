@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { APPLIED, FOUND, MEMORY_FULL } from '../../src/engine/engine.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
-import { Asker } from '../engine/answers.ts';
+import { Asker } from '../engine/results.ts';
 import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';
 import { storeEngine } from './store-engines.ts';

@@ -21,9 +21,9 @@ import {
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
-import { Asker } from '../engine/answers.ts';
 import { engineSuite } from '../engine/engine.case.ts';
 import { holdSuite } from '../engine/holds.case.ts';
+import { Asker } from '../engine/results.ts';
 import {
   asked,
   type GroupServer,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GAP_MS } from '../../src/cluster/member-store.ts';
+import { GAP_MS } from '../../src/cluster/membership-store.ts';
 import {
   ABSENT,
   APPLIED,

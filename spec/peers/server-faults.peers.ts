@@ -12,7 +12,7 @@ import {
   UNREACHABLE,
 } from '../../src/engine/engine.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
-import { Asker } from '../engine/answers.ts';
+import { Asker } from '../engine/results.ts';
 import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';
 import { quietened, type StoreEngineOptions, storeEngine } from './store-engines.ts';

@@ -6,7 +6,7 @@ import { Random } from '../../bench/harness.ts';
 import { SystemClock, type Timer } from '../../src/base/clock.ts';
 import { ABSENT, APPLIED, FOUND, LOST, QUEUE_FULL } from '../../src/engine/engine.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
-import { Asker, type Waiting } from '../engine/answers.ts';
+import { Asker, type Waiting } from '../engine/results.ts';
 import { SMALL_CAPACITY } from '../engine/subject.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { EngineServer } from './engine-server.ts';

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../bench/harness.ts';
 import { ABSENT, APPLIED, FOUND, QUEUE_FULL } from '../../src/engine/engine.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
-import { Asker, type Seen } from '../engine/answers.ts';
+import { Asker, type Seen } from '../engine/results.ts';
 
 export interface StoreRoundOptions {
   readonly engines: readonly RedisEngine[];

@@ -7,7 +7,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEngineUrl } from '../../src/base/engine-url.ts';
 import { Span } from '../../src/base/span.ts';
-import { GAP_MS } from '../../src/cluster/member-store.ts';
+import { GAP_MS } from '../../src/cluster/membership-store.ts';
 import { APPLIED, FOUND, type Outcome } from '../../src/engine/engine.ts';
 import { Layout, SLOT_COUNT } from '../../src/engine/redis/layout.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';

@@ -10,7 +10,7 @@ import { APPLIED, FOUND, type Outcome } from '../../src/engine/engine.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { ServersObserver } from '../../src/engine/redis/servers.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
-import { span } from '../engine/answers.ts';
+import { span } from '../engine/results.ts';
 import type { JoinedMember } from './joined-member.ts';
 import type { ServerGroup } from './server-group.ts';
 import { PARTITION_COUNT } from './store-engines.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { type Outcome, UNKNOWN, UNREACHABLE } from '../../src/engine/engine.ts';
 import { EXPIRIES, ITEMS, Layout, MAP, RETURNED } from '../../src/engine/redis/layout.ts';
-import { Asker, span } from '../engine/answers.ts';
+import { Asker, span } from '../engine/results.ts';
 import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';
 import { PARTITION_COUNT, storeEngine } from './store-engines.ts';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import type { KeptQueue, KeptQueues } from '../../src/engine/kept-queues.ts';
+import type { KeptQueue, KeptQueues } from '../../src/engine/durable-queues.ts';
 import { DamagedData } from '../../src/persistence/damage.ts';
 import { MARKS, readMarks, writeMarks } from '../../src/persistence/marks-file.ts';
 import {

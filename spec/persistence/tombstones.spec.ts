@@ -16,7 +16,7 @@ import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { Page } from '../../src/persistence/page.ts';
 import { isMutation, readMutation } from '../../src/persistence/record-codec.ts';
 import { parseSegmentName } from '../../src/persistence/segment.ts';
-import { span } from '../engine/answers.ts';
+import { span } from '../engine/results.ts';
 import { filesOf, recordsOf } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';

@@ -26,7 +26,7 @@ import {
   type Out,
   PLACES,
   type RecordChange,
-} from './member-store.ts';
+} from './membership-store.ts';
 
 /** Interval between two reports of a reason why the member cannot join, in ms. */
 const TELL_AGAIN_MS = 10_000;

@@ -17,13 +17,13 @@ import {
   type OwnCluster,
   type SettledState,
 } from './cluster.ts';
-import type { ClusterView, MemberStore } from './member-store.ts';
 import {
   type ChangeWork,
   type MemberLife,
   Membership,
   type MembershipEvents,
 } from './membership.ts';
+import type { ClusterView, MemberStore } from './membership-store.ts';
 import { StateChanges } from './state-changes.ts';
 import { StoredRecord } from './stored-record.ts';
 

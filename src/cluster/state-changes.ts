@@ -19,8 +19,8 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, OutcomeUnknown, reasonOf } from '../base/errors.ts';
 import type { SettledState } from './cluster.ts';
-import type { ClusterView, StoredMember } from './member-store.ts';
 import type { ChangeWork, Membership } from './membership.ts';
+import type { ClusterView, StoredMember } from './membership-store.ts';
 import type { StoredRecord, Transition } from './stored-record.ts';
 
 /** Time for all members to confirm, by the store's clock, in ms. */

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert';
 import { CLUSTER_STATES, type SettledState } from './cluster.ts';
+import type { OwnChange } from './membership.ts';
 import {
   ADMITS_ALL,
   ADMITS_RETURNED,
@@ -12,8 +13,7 @@ import {
   type ClusterView,
   NO_LIMIT,
   SAME_LIMIT,
-} from './member-store.ts';
-import type { OwnChange } from './membership.ts';
+} from './membership-store.ts';
 import type { AddedConfig, SharedRecord, SharedValues } from './shared-record.ts';
 
 /** Maximum length of the text, in characters. Each member reads all of it after each change. */

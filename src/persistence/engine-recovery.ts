@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { collectGarbage } from '../base/garbage.ts';
-import type { KeptQueues } from '../engine/kept-queues.ts';
+import type { KeptQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { QueueRestore } from './queue-restore.ts';
 import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';

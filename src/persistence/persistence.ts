@@ -24,7 +24,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, OutcomeUnknown } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
-import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
+import type { KeptQueue, KeptQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { recoverEngine } from './engine-recovery.ts';

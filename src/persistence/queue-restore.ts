@@ -2,7 +2,7 @@
  * Fills the persistent queues during recovery (../engine/kept-queues.ts): first with the queue file
  * of the snapshot, then with the records of the log.
  */
-import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
+import type { KeptQueue, KeptQueues } from '../engine/durable-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { DamagedData } from './damage.ts';
 import type { Manifest } from './manifest.ts';

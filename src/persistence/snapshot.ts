@@ -10,7 +10,7 @@
  * contains the waiting changes is removed once the snapshot is complete.
  */
 import type { Clock } from '../base/clock.ts';
-import type { KeptQueues } from '../engine/kept-queues.ts';
+import type { KeptQueues } from '../engine/durable-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import {
   type StoredEngine,

@@ -1,5 +1,5 @@
 /**
- * A publisher's queue as one that outlives the process (../engine/kept-queues.ts). A recovery queues what was
+ * A publisher's queue as one that outlives the process (../engine/durable-queues.ts). A recovery queues what was
  * kept with the snapshot, then what the log has behind the marks, each as the publisher would queue it now.
  * Of sets of one key the latest alone is queued.
  *

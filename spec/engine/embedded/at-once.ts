@@ -12,7 +12,7 @@ import {
   NO_HOLD,
   type Receiver,
 } from '../../../src/engine/engine.ts';
-import { copied, type Seen, span } from '../answers.ts';
+import { copied, type Seen, span } from '../results.ts';
 
 const NO_BYTES = new Span();
 

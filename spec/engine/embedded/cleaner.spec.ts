@@ -4,7 +4,7 @@ import { Random } from '../../../bench/harness.ts';
 import type { EngineComponents } from '../../../src/engine/embedded/engine-components.ts';
 import { EXTENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
 import { APPLIED } from '../../../src/engine/engine.ts';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 import { componentsOf, deleteEntry, findEntry, offerItem, setEntry } from './components-of.ts';
 
 /** Live bytes per byte of the allocated extents; the caller leaves out indexes. */

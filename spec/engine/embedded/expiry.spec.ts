@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { APPLIED, type Lifetime, MEMORY_FULL } from '../../../src/engine/engine.ts';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 import {
   assertEmpty,
   componentsOf,

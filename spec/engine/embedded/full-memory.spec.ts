@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { Asker } from '../answers.ts';
+import { Asker } from '../results.ts';
 import { AtOnce } from './at-once.ts';
 
 const BYTES_MAX = 4_194_304;

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { cellBytes } from '../../../src/engine/embedded/cell.ts';
 import type { EngineComponents } from '../../../src/engine/embedded/engine-components.ts';
 import { assertInvariants } from '../../../src/engine/embedded/engine-invariants.ts';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 import { componentsOf, offerItem, setEntry } from './components-of.ts';
 import { RandomStrain } from './random-strain.ts';
 

@@ -4,7 +4,7 @@ import { CellStore } from '../../../src/engine/embedded/cell-store.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable } from '../../../src/engine/embedded/name-table.ts';
 import { EXTENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 import { assertEmpty } from './components-of.ts';
 
 function newStore(memoryBytesMax = Number.POSITIVE_INFINITY): CellStore {

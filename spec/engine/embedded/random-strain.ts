@@ -19,7 +19,7 @@ import { DISK_FULL } from '../../../src/engine/mutation-sink.ts';
 import { VisitCursor } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 import { DelayingSink, RecordingSink, RefusingSink } from '../sinks.ts';
 
 const MIB = 1_048_576;

@@ -19,7 +19,7 @@ import type { Mutation } from '../../../src/engine/mutation.ts';
 import { DISK_FULL } from '../../../src/engine/mutation-sink.ts';
 import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import type { Seen } from '../answers.ts';
+import type { Seen } from '../results.ts';
 import { DelayingSink, RecordingSink, RefusingSink } from '../sinks.ts';
 import { AtOnce } from './at-once.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RecentRemovals } from '../../../src/engine/embedded/recent-removals.ts';
 import { DELETE, Mutation, SET } from '../../../src/engine/mutation.ts';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 
 const COUNT_MAX = 65_536;
 

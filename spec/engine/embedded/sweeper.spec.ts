@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 import {
   assertEmpty,
   componentsOf,

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { ABSENT, APPLIED, FOUND } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { Keeper, type Seen, span } from '../answers.ts';
+import { Keeper, type Seen, span } from '../results.ts';
 import { AtOnce } from './at-once.ts';
 
 const steps = fc.array(

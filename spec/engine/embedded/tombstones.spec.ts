@@ -13,7 +13,7 @@ import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../../src/engine/m
 import { type MergeOptions, TombstoneCursor } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 import { copyOf, RecordingSink } from '../sinks.ts';
 import { visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';

@@ -9,7 +9,7 @@ import { Waiters } from '../../../src/engine/embedded/waiters.ts';
 import type { Receiver } from '../../../src/engine/engine.ts';
 import { ABSENT, FOUND } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { Asker } from '../answers.ts';
+import { Asker } from '../results.ts';
 
 function newIds(): IdColumns {
   return new IdColumns(

@@ -7,7 +7,7 @@ import type { Span } from '../../base/span.ts';
 import { APPLIED, EVERY_PARTITION, type Outcome, REFUSED } from '../engine.ts';
 import { CLEAR, FROM_CLIENT, FROM_REPLAY, Mutation } from '../mutation.ts';
 import type { CellStore } from './cell-store.ts';
-import type { MapTraits } from './map-traits.ts';
+import type { MapTraits } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
 import type { Recorder } from './recorder.ts';

@@ -50,12 +50,11 @@ import type {
   VisitCursor,
 } from '../stored-engine.ts';
 import { Version } from '../version.ts';
-import type { EmbeddedAnswer } from './answer.ts';
 import { type EmbeddedEngineOptions, EngineComponents } from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
-
 import { NO_ITEM } from './queue-order.ts';
 import { Refill } from './refill.ts';
+import type { EmbeddedAnswer } from './results.ts';
 
 /** Memory that a member requests from the system ahead of its use, in bytes. */
 export const STOCK_BYTES = 2 ** 30;

@@ -2,20 +2,20 @@
 
 import type { MutationSink } from '../mutation-sink.ts';
 import type { MergeOptions } from '../stored-engine.ts';
-import { Answers } from './answer.ts';
 import type { CellStore, CellStoreOptions } from './cell-store.ts';
 import { Cleaner } from './cleaner.ts';
-import { Deliveries } from './deliveries.ts';
 import { Expiry } from './expiry.ts';
-import type { MapCuts } from './map-cuts.ts';
-import type { MapTraits } from './map-traits.ts';
+import { Deliveries } from './item-deliveries.ts';
+import { Returns } from './item-returns.ts';
+import type { MapTraits } from './map-flags.ts';
 import { Maps } from './maps.ts';
 import { Merges } from './merges.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
+import type { MapCuts } from './partial-clears.ts';
 import { type QueueOptions, Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
-import { Returns } from './returns.ts';
+import { Answers } from './results.ts';
 import type { RingBuffers } from './ring-buffer.ts';
 import { SharedComponents } from './shared-components.ts';
 import { Sweeper } from './sweeper.ts';

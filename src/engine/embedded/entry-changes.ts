@@ -31,13 +31,13 @@ import {
 } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
+import { KnownEntries } from './entry-comparison.ts';
 import type { Expiry } from './expiry.ts';
-import { KnownEntries } from './known-entries.ts';
-import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapTraits } from './map-traits.ts';
+import type { ReadKey } from './hashed-key.ts';
+import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapTraits } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
 import type { Partition } from './partition.ts';
-import type { ReadKey } from './read-key.ts';
 import { NO_SINKS, type Recorder, type Sinks } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';

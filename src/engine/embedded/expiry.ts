@@ -30,10 +30,10 @@ import {
 import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
-import type { MapCuts } from './map-cuts.ts';
-import type { MapTraits } from './map-traits.ts';
+import type { MapTraits } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
+import type { MapCuts } from './partial-clears.ts';
 import type { Partition } from './partition.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
@@ -138,7 +138,7 @@ export class Expiry implements Visitor {
   }
 
   /**
-   * Schedules a round over all partitions, to remove the entries that a cut (map-cuts.ts) covers.
+   * Schedules a round over all partitions, to remove the entries that a cut (partial-clears.ts) covers.
    */
   cut(): void {
     for (let number = 0; number < this.#store.partitionCount; number++) {

@@ -3,7 +3,7 @@
  * its last tables occupy, so tables are stored among the cells. A table of 64 KiB to 16 MiB has
  * consecutive extents; smaller ones, from a page of 4 KiB on, share extents. Freed memory is reused
  * at once; while a store only grows, no memory is released to the system and no buffer is detached
- * (handback.ts). Tables smaller than a page or larger than 16 MiB have buffers of their own.
+ * (release-memory.ts). Tables smaller than a page or larger than 16 MiB have buffers of their own.
  *
  * Places are page numbers: extent << 4 | page of the extent; 0 represents a buffer of its own.
  * Tables in a slab that is to be emptied are moved by their partition.

@@ -21,10 +21,10 @@ import type { CellStore } from './cell-store.ts';
 import { Clears } from './clears.ts';
 import { EntryChanges, type MapComponents } from './entry-changes.ts';
 import type { Expiry } from './expiry.ts';
-import type { MapCuts } from './map-cuts.ts';
-import type { MapTraits } from './map-traits.ts';
+import { ReadKey } from './hashed-key.ts';
+import type { MapTraits } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
-import { ReadKey } from './read-key.ts';
+import type { MapCuts } from './partial-clears.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 

@@ -21,13 +21,13 @@ import { expiryMsAt, HITS_MAX, hitsAt, lastAccessSecondsAt, makerAt } from './ce
 import type { CellStore } from './cell-store.ts';
 import type { Clears } from './clears.ts';
 import type { EntryChanges } from './entry-changes.ts';
+import { KnownEntries } from './entry-comparison.ts';
 import type { Expiry } from './expiry.ts';
-import { KnownEntries } from './known-entries.ts';
-import type { MapCuts } from './map-cuts.ts';
-import type { MapTraits } from './map-traits.ts';
+import type { ReadKey } from './hashed-key.ts';
+import type { MapTraits } from './map-flags.ts';
 import type { Maps } from './maps.ts';
 import type { NameTable } from './name-table.ts';
-import type { ReadKey } from './read-key.ts';
+import type { MapCuts } from './partial-clears.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Tombstones } from './tombstones.ts';
 

@@ -2,7 +2,7 @@
  * Fills an engine from messages (see Replay in ../stored-engine.ts). Whether a message applies
  * depends on its own fields and on the stored data: the version of an entry, the number of an item,
  * the life of a map. Of two changes of an entry with one version, compareChanges (../mutation.ts)
- * selects one: see known-entries.ts and recent-removals.ts. When a map has become empty, its life
+ * selects one: see entry-comparison.ts and recent-removals.ts. When a map has become empty, its life
  * must remain recorded, because another partition's messages may be of an earlier one. So every
  * named map is retained: to the end, or, once messages arrive in the order recorded, until memory
  * runs short.

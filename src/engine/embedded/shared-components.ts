@@ -5,10 +5,10 @@
 import type { MutationSink } from '../mutation-sink.ts';
 import type { MergeOptions } from '../stored-engine.ts';
 import { CellStore, type CellStoreOptions } from './cell-store.ts';
-import { MapCuts } from './map-cuts.ts';
-import { MapTraits } from './map-traits.ts';
+import { MapTraits } from './map-flags.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable, QUEUE_NAMES } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
+import { MapCuts } from './partial-clears.ts';
 import { Recorder } from './recorder.ts';
 import { RingBuffers } from './ring-buffer.ts';
 import { Tombstones } from './tombstones.ts';

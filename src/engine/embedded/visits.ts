@@ -26,9 +26,9 @@ import {
 } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
-import type { MapCuts } from './map-cuts.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
+import type { MapCuts } from './partial-clears.ts';
 import type { Queues } from './queues.ts';
 import type { SharedComponents } from './shared-components.ts';
 

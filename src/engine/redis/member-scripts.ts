@@ -19,7 +19,13 @@
  * rounds numbers. A step needs little memory, and the cluster is to live where there is none left, so all
  * are allowed then. The first argument is the channel of hints.
  */
-import { BEAT_MS, FORMER_MAX, GAP_MS, PLACES, REPLACED_MS } from '../../cluster/member-store.ts';
+import {
+  BEAT_MS,
+  FORMER_MAX,
+  GAP_MS,
+  PLACES,
+  REPLACED_MS,
+} from '../../cluster/membership-store.ts';
 import { type Script, script } from './scripts.ts';
 
 /** What stands first in a reply, where it is not why a member cannot join. */

@@ -6,8 +6,8 @@
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { Span } from '../../base/span.ts';
-import { type MemberStore, PLACES } from '../../cluster/member-store.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
+import { type MemberStore, PLACES } from '../../cluster/membership-store.ts';
 import {
   ANSWERED,
   CLOSED,

@@ -23,7 +23,7 @@ import type {
   RecordChange,
   Refused,
   StoredMember,
-} from '../../cluster/member-store.ts';
+} from '../../cluster/membership-store.ts';
 import { type CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { errorKind, REFUSED_CHANGE } from './error-reply.ts';

@@ -6,11 +6,11 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import { ABSENT, NO_HOLD, NOBODY, type Receiver, UNKNOWN } from '../engine.ts';
-import type { Answers } from './answer.ts';
 import type { CellStore } from './cell-store.ts';
+import type { Returns } from './item-returns.ts';
 import type { Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
-import type { Returns } from './returns.ts';
+import type { Answers } from './results.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Waiters } from './waiters.ts';
 

@@ -4,9 +4,9 @@
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { APPLIED, CLOSED, type Receiver } from '../engine.ts';
-import type { Answers } from './answer.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Queues } from './queues.ts';
+import type { Answers } from './results.ts';
 
 /** Pause before a return that a sink has refused is tried again, in ms. */
 const RETRY_MS = 1000;

@@ -22,7 +22,7 @@ import {
   type RecordChange,
   type Refused,
   SAME_LIMIT,
-} from '../../src/cluster/member-store.ts';
+} from '../../src/cluster/membership-store.ts';
 
 export interface StoreSubject {
   readonly store: MemberStore;

@@ -1,7 +1,7 @@
 /** The in-memory store, which the specs of the cluster run on, keeps the contract. */
 import { FakeClock } from '../fake-clock.ts';
-import { describeMemberStore } from './member-store.case.ts';
-import { MemoryMemberStore } from './memory-member-store.ts';
+import { describeMemberStore } from './membership-store.case.ts';
+import { MemoryMemberStore } from './memory-membership-store.ts';
 
 describeMemberStore('in memory', async () => {
   const clock = new FakeClock();

@@ -14,7 +14,7 @@ import {
   UNREACHABLE,
   VALUE_COPY_BYTES_MAX,
 } from '../../src/engine/engine.ts';
-import { copied, Keeper, span } from './answers.ts';
+import { copied, Keeper, span } from './results.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
 export function answerCases(name: string, open: OpenSubject): void {

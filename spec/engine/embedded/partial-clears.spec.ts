@@ -23,7 +23,7 @@ import {
 } from '../../../src/engine/mutation-sink.ts';
 import type { MergeOptions } from '../../../src/engine/stored-engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { span } from '../answers.ts';
+import { span } from '../results.ts';
 import { copyOf } from '../sinks.ts';
 import { contentOf, visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';

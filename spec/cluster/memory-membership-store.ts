@@ -21,7 +21,7 @@ import {
   type Refused,
   SAME_LIMIT,
   type StoredMember,
-} from '../../src/cluster/member-store.ts';
+} from '../../src/cluster/membership-store.ts';
 
 type Lease = StoredMember & { endMs: number; leaseMs: number; seenMs: number; place: number };
 
