@@ -5,7 +5,7 @@ import type { MemberLife } from '../src/cluster/membership.ts';
 import { makeCluster } from '../src/member-cluster.ts';
 import type { MemberEngine, SharedEngine } from '../src/member-engine.ts';
 import { createLog } from '../src/telemetry/log.ts';
-import { MemoryMemberStore } from './cluster/memory-membership-store.ts';
+import { MemoryMembershipStore } from './cluster/memory-membership-store.ts';
 import { FakeClock } from './fake-clock.ts';
 
 const ADDRESS = '10.0.0.1:5701';
@@ -28,7 +28,7 @@ test('a member alone has started at once, and is stopped by a shutdown of all', 
     cluster.members.map(({ address, liteMember }) => [address, liteMember]),
     [[ADDRESS, true]],
   );
-  assert.ok(standalone !== undefined && !cluster.isCutOff && cluster.takesWrites);
+  assert.ok(standalone !== undefined && !cluster.isCutOff && cluster.acceptsWrites);
   await cluster.stopAll('POST /x');
   assert.deepEqual(stops, ['POST /x']);
   await cluster.leave();
@@ -38,7 +38,7 @@ test('a member on a shared engine joins, tells the log, ends polls in PASSIVE, a
   let life: MemberLife | undefined;
   let isAway = true;
   const made = await clusterOf(false, (clock) => {
-    const store = new MemoryMemberStore(() => clock.wall());
+    const store = new MemoryMembershipStore(() => clock.wall());
     const { join, beat } = store;
     const orFail = <Step>(make: () => Step): Step | Promise<never> =>
       isAway ? Promise.reject(new Error('ECONNREFUSED')) : make();

@@ -89,8 +89,8 @@ function eventsIn(log: Log): MembershipEvents {
     onWaiting: (reason) => log.warn(`not in the cluster yet: ${reason}; trying again`),
     onOut: () =>
       log.error('out of the cluster, as this member was silent for too long; joining again'),
-    onAway: (error) =>
+    onUnreachable: (error) =>
       log.error({ err: error }, `the cluster's store does not answer: ${reasonOf(error)}`),
-    onBack: () => log.info("the cluster's store answers again"),
+    onReachable: () => log.info("the cluster's store answers again"),
   };
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from './base/clock.ts';
 import type { ChangeWork, MemberLife } from './cluster/membership.ts';
-import type { MemberStore } from './cluster/membership-store.ts';
+import type { MembershipStore } from './cluster/membership-store.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { pathOf } from './config/settings.ts';
@@ -32,7 +32,7 @@ export interface MemberEngine {
 
 /** What the cluster needs of an engine that several members share. */
 export interface SharedEngine {
-  readonly store: MemberStore;
+  readonly store: MembershipStore;
   readonly work: ChangeWork;
   /** Whether changes have the copies that they are meant to have. */
   readonly isKeptSafe: () => boolean;

@@ -10,7 +10,7 @@ import type { SharedValues } from './cluster/shared-record.ts';
 import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
 import { pathOf } from './config/settings.ts';
-import type { KeptQueue, KeptQueues } from './engine/durable-queues.ts';
+import type { DurableQueue, DurableQueues } from './engine/durable-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from './http/response-delay.ts';
 import { PersistenceEvents } from './member-persistence-events.ts';
@@ -116,7 +116,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   }
 
   /** Recovers the engine, and the queues. Answers before that depend on no data, and are not delayed. */
-  async open(engine: StoredEngine, queues?: KeptQueues): Promise<void> {
+  async open(engine: StoredEngine, queues?: DurableQueues): Promise<void> {
     this.#engine = engine;
     const recovered = await this.#attempt(() => {
       engine.reset();
@@ -133,7 +133,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   }
 
   /** Empties a queue, durably. Rejects with the disk's error, and the queue is as before. */
-  async clearQueue(queue: KeptQueue): Promise<void> {
+  async clearQueue(queue: DurableQueue): Promise<void> {
     await this.#persistence.clearQueue(queue);
   }
 

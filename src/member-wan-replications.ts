@@ -24,7 +24,7 @@ interface ReplicationParts {
   /** First part of the member's own paths. */
   readonly segment: string;
   /** Whether the state of the cluster permits changes. */
-  readonly takesWrites: () => boolean;
+  readonly acceptsWrites: () => boolean;
   /** Whether no answer may leave before the next `release`. */
   readonly delaysAll: () => boolean;
   readonly dataSetId: Buffer;
@@ -52,14 +52,14 @@ export interface Replications
 }
 
 export function makeReplications(parts: ReplicationParts): Replications {
-  const { config, engine, clock, log, maps, segment, takesWrites, delaysAll, dataSetId } = parts;
+  const { config, engine, clock, log, maps, segment, acceptsWrites, delaysAll, dataSetId } = parts;
   const { isHeld, onProgress } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
     ...{ engine, clock, log, dataSetId, isHeld },
     ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
-    ...{ takesWrites, delaysAll },
+    ...{ acceptsWrites, delaysAll },
     queueBytesMax: config.wanQueueBytesMax,
     requestLimits: { ...config, segment },
     // A batch, or a single value that is longer.

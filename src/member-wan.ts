@@ -9,7 +9,7 @@ import { collectGarbage } from './base/garbage.ts';
 import { Span } from './base/span.ts';
 import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
-import type { KeptQueue, KeptQueues } from './engine/durable-queues.ts';
+import type { DurableQueue, DurableQueues } from './engine/durable-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { ResponseSender } from './http/response-delay.ts';
 import type { Session } from './http/session.ts';
@@ -45,7 +45,7 @@ export interface WanParts {
   /** First part of the member's own paths. */
   readonly segment: string;
   /** Whether the state of the cluster permits changes. */
-  readonly takesWrites: () => boolean;
+  readonly acceptsWrites: () => boolean;
   /** Whether no answer may leave before the next `release`. */
   readonly delaysAll: () => boolean;
   /**
@@ -54,14 +54,14 @@ export interface WanParts {
    */
   readonly keepQueues: (() => Promise<void>) | undefined;
   /** Empties the queue so that a crash does not bring it back, or rejects; undefined as keepQueues. */
-  readonly clearQueue: ((queue: KeptQueue) => Promise<void>) | undefined;
+  readonly clearQueue: ((queue: DurableQueue) => Promise<void>) | undefined;
   /** Adds publishers to the configuration, and then calls `extend` of the member. */
   addToConfig(text: string): ReturnType<WanCalls['add']>;
   /** The same, to remove one. */
   removeFromConfig(replication: string, publisherId: string): ReturnType<WanCalls['remove']>;
 }
 
-export class MemberWan implements WanCalls, ResponseSender, KeptQueues {
+export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   readonly senders = new WeakSet<Session>();
   readonly #parts: WanParts;
   #config: Config;
@@ -109,7 +109,7 @@ export class MemberWan implements WanCalls, ResponseSender, KeptQueues {
     this.#replications?.begin();
   }
 
-  queues(): readonly KeptQueue[] {
+  queues(): readonly DurableQueue[] {
     return this.#replications?.keptQueues() ?? [];
   }
 

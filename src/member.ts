@@ -11,7 +11,7 @@ import { TcpIpMembers } from './cluster/tcp-ip-members.ts';
 import type { Config } from './config/config.ts';
 import { configFault } from './config/config-fault.ts';
 import type { LoadedConfig } from './config/load.ts';
-import type { KeptQueue } from './engine/durable-queues.ts';
+import type { DurableQueue } from './engine/durable-queues.ts';
 import type { Engine } from './engine/engine.ts';
 import { describeCutOff } from './http/cut-off.ts';
 import type { ResponseDelay, ResponseSender } from './http/response-delay.ts';
@@ -65,7 +65,7 @@ export interface Member {
 /** The parts of a member for a program that embeds it. */
 interface InProcess {
   readonly engine: Engine;
-  readonly cluster: Pick<Cluster, 'takesWrites' | 'isCutOff'>;
+  readonly cluster: Pick<Cluster, 'acceptsWrites' | 'isCutOff'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
   /** Decides when answers may leave; undefined where all may leave at once. */
   readonly delay: (ResponseDelay & { addSender(sender: ResponseSender): void }) | undefined;
@@ -142,8 +142,8 @@ async function serve(
   const [name, key] = [new PathPart(config.targetBytesMax), new PathPart(config.targetBytesMax)];
   const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
   const segment = config.pathSegment ?? dialect.pathSegment;
-  const takesWrites = () => cluster.takesWrites;
-  const wan = makeWan(parts, store, { segment, takesWrites, ...wanChanges(reloader, extend) });
+  const acceptsWrites = () => cluster.acceptsWrites;
+  const wan = makeWan(parts, store, { segment, acceptsWrites, ...wanChanges(reloader, extend) });
   const services: RestServices = {
     dialect,
     data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, name, key },
@@ -236,11 +236,11 @@ function wanChanges(
 function makeWan(
   { config, clock, log }: ConfiguredParts,
   { stored: engine, wanMaps: maps, persistence }: MemberEngine,
-  others: Pick<WanParts, 'segment' | 'takesWrites' | 'addToConfig' | 'removeFromConfig'>,
+  others: Pick<WanParts, 'segment' | 'acceptsWrites' | 'addToConfig' | 'removeFromConfig'>,
 ): MemberWan | undefined {
   if (engine === undefined || maps === undefined) return undefined;
   const keepQueues = persistence && (() => persistence.keepQueues());
-  const clearQueue = persistence && ((queue: KeptQueue) => persistence.clearQueue(queue));
+  const clearQueue = persistence && ((queue: DurableQueue) => persistence.clearQueue(queue));
   const delaysAll = () => persistence?.delaysAll ?? false;
   const own = { config, clock, log, engine, maps, keepQueues, clearQueue, delaysAll };
   return new MemberWan({ ...own, ...others });

@@ -142,11 +142,11 @@ class Round {
       state: cluster.state,
       values: cluster.record.values,
       isReady: cluster.isReady,
-      takesWrites: cluster.takesWrites,
+      acceptsWrites: cluster.acceptsWrites,
     });
     for (const member of this.#present) {
-      const { members, state, isReady, takesWrites } = known(member);
-      assert.deepEqual([state, isReady, takesWrites], ['ACTIVE', true, true]);
+      const { members, state, isReady, acceptsWrites } = known(member);
+      assert.deepEqual([state, isReady, acceptsWrites], ['ACTIVE', true, true]);
       assert.deepEqual(known(member), known(first));
       assert.equal(members.length, this.#present.length);
       assert.equal(member.engine.change(), true);

@@ -14,13 +14,13 @@ import type {
   Incarnation,
   Join,
   Leave,
-  MemberStore,
+  MembershipStore,
   RecordChange,
   Refused,
 } from '../../src/cluster/membership-store.ts';
 import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { MemoryMemberStore } from './memory-membership-store.ts';
+import { MemoryMembershipStore } from './memory-membership-store.ts';
 
 export const LEASE_MS = 10_000;
 const STEP_MS = 20;
@@ -29,7 +29,7 @@ const WALL_MS = 1_700_000_000_000;
 
 export class ClusterWorld {
   readonly time = new FakeClock();
-  readonly store = new MemoryMemberStore(() => WALL_MS + this.skewMs + this.time.now());
+  readonly store = new MemoryMembershipStore(() => WALL_MS + this.skewMs + this.time.now());
   readonly members: TestMember[] = [];
   /** Offset of the store's clock, in ms. */
   skewMs = 0;
@@ -116,8 +116,8 @@ export class TestMember {
         onJoined: (joinNumber, count) => told.push(`joined ${joinNumber} of ${count}`),
         onWaiting: (reason) => told.push(`waiting: ${reason}`),
         onOut: () => told.push('out'),
-        onAway: () => told.push('away'),
-        onBack: () => told.push('back'),
+        onUnreachable: () => told.push('away'),
+        onReachable: () => told.push('back'),
       },
       isKeptSafe: () => this.isKeptSafe,
       onStop: (because) => this.stops.push(because),
@@ -209,7 +209,7 @@ class StoppableClock implements Clock {
 }
 
 /** The line from a member to the store. Half of its delay is before the step, half after it. */
-class StoreLine implements MemberStore {
+class StoreLine implements MembershipStore {
   delayMs = 2;
   isCut = false;
   /** Number of results that will be lost although their steps are made. */
@@ -261,7 +261,7 @@ class StoreLine implements MemberStore {
 
   /** `refused` is the result of a store that refuses the step, if it has one. */
   #step<Answer>(
-    make: (store: MemoryMemberStore) => Promise<Answer>,
+    make: (store: MemoryMembershipStore) => Promise<Answer>,
     refused?: Answer,
   ): Promise<Answer> {
     return this.#steps.run(async () => {
@@ -277,7 +277,7 @@ class StoreLine implements MemberStore {
   }
 
   #make<Answer>(
-    make: (store: MemoryMemberStore) => Promise<Answer>,
+    make: (store: MemoryMembershipStore) => Promise<Answer>,
     refused: Answer | undefined,
   ): Promise<Answer> {
     if (!this.#world.isStoreRefusing) return make(this.#world.store);
@@ -326,7 +326,7 @@ class TestEngine {
 
   /** Whether the change was admitted. Fails if one takes effect while the cluster is PASSIVE. */
   change(): boolean {
-    if (!this.#clock.isRunning || !this.#cluster().takesWrites) return false;
+    if (!this.#clock.isRunning || !this.#cluster().acceptsWrites) return false;
     const done = this.#send().finally(() => this.#underWay.delete(done));
     this.#underWay.add(done);
     return true;

@@ -1,5 +1,5 @@
 /**
- * The contract of a MemberStore, as a suite that every implementation runs. A subject provides a
+ * The contract of a MembershipStore, as a suite that every implementation runs. A subject provides a
  * store that was never used, and advances the time for it.
  */
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ import {
   type Incarnation,
   type Join,
   type Joined,
-  type MemberStore,
+  type MembershipStore,
   NO_LIMIT,
   type NotJoined,
   type Out,
@@ -25,7 +25,7 @@ import {
 } from '../../src/cluster/membership-store.ts';
 
 export interface StoreSubject {
-  readonly store: MemberStore;
+  readonly store: MembershipStore;
   /** Resolves once the store's clock has advanced this far. */
   pass(ms: number): Promise<void>;
   close(): Promise<void>;
@@ -48,7 +48,7 @@ function joinOf(number: number, more: Partial<Join> = {}): Join {
   };
 }
 
-async function joined(store: MemberStore, number: number, more?: Partial<Join>) {
+async function joined(store: MembershipStore, number: number, more?: Partial<Join>) {
   const answer = await store.join(joinOf(number, more));
   assert.ok('view' in answer, JSON.stringify(answer));
   const life = { uuid: `u${number}`, joinNumber: answer.joinNumber };
@@ -61,7 +61,7 @@ function obstacle(answer: Joined | NotJoined): string | undefined {
 
 /** A beat of a member that has the record, and confirms it. */
 async function beat(
-  store: MemberStore,
+  store: MembershipStore,
   life: Incarnation,
   known = 0,
   confirmed = known,
@@ -70,7 +70,7 @@ async function beat(
   return await store.beat({ ...life, stopsUpTo, leaseMs: LEASE_MS, known, confirmed });
 }
 
-async function leave(store: MemberStore, life: Incarnation, stopsUpTo = 0): Promise<void> {
+async function leave(store: MembershipStore, life: Incarnation, stopsUpTo = 0): Promise<void> {
   await store.leave({ ...life, stopsUpTo });
 }
 
@@ -84,7 +84,7 @@ function numbers({ members }: ClusterView): number[] {
 }
 
 async function change(
-  store: MemberStore,
+  store: MembershipStore,
   life: Incarnation,
   revision: number,
   more: Partial<RecordChange> = {},

@@ -12,7 +12,7 @@ import {
   type Joined,
   type JoinObstacle,
   type Leave,
-  type MemberStore,
+  type MembershipStore,
   type NotJoined,
   type Out,
   PLACES,
@@ -25,7 +25,7 @@ import {
 
 type Lease = StoredMember & { endMs: number; leaseMs: number; seenMs: number; place: number };
 
-export class MemoryMemberStore implements MemberStore {
+export class MemoryMembershipStore implements MembershipStore {
   /** The server's clock, in ms. */
   readonly #time: () => number;
   #revision = 0;
@@ -154,13 +154,13 @@ export class MemoryMemberStore implements MemberStore {
   }
 
   /** Returns the state of a replica that does not get the steps from now on. */
-  copy(): MemoryMemberStore {
-    const copy = new MemoryMemberStore(this.#time);
+  copy(): MemoryMembershipStore {
+    const copy = new MemoryMembershipStore(this.#time);
     copy.become(this);
     return copy;
   }
 
-  become(other: MemoryMemberStore): void {
+  become(other: MemoryMembershipStore): void {
     this.#revision = other.#revision;
     this.#version = other.#version;
     this.text = other.text;

@@ -54,9 +54,9 @@ describe('Members', () => {
     ];
     assert.deepEqual(first.cluster.members, told('uuid-1'));
     assert.deepEqual(lite.cluster.members, told('uuid-2'));
-    const { nodeState, isReady, isSafe, takesWrites, version, state } = lite.cluster;
+    const { nodeState, isReady, isSafe, acceptsWrites, version, state } = lite.cluster;
     assert.deepEqual(
-      [nodeState, isReady, isSafe, takesWrites, version, state],
+      [nodeState, isReady, isSafe, acceptsWrites, version, state],
       ['ACTIVE', true, true, true, '1.2', 'ACTIVE'],
     );
     assert.deepEqual(lite.told, ['joined 2 of 2']);
@@ -92,7 +92,7 @@ describe('Members', () => {
         [ALL[0], ALL[2]],
       ],
     );
-    assert.deepEqual([b.cluster.isReady, b.cluster.takesWrites], [false, false]);
+    assert.deepEqual([b.cluster.isReady, b.cluster.acceptsWrites], [false, false]);
     c.kill();
     await world.pass(LEASE_MS - 1100);
     assert.deepEqual(a.sees, [ALL[0], ALL[2]]);
@@ -174,7 +174,7 @@ describe('A member', () => {
     b.stop();
     await world.pass(LEASE_MS + 1500);
     assert.deepEqual(a.sees, [ALL[0], ALL[2]]);
-    assert.deepEqual([b.cluster.takesWrites, b.cluster.isCutOff], [false, true]);
+    assert.deepEqual([b.cluster.acceptsWrites, b.cluster.isCutOff], [false, true]);
     b.goOn();
     await world.pass(10);
     assert.equal(b.engine.change(), false);
@@ -218,12 +218,12 @@ describe('A member', () => {
     a.line.isCut = true;
     await world.pass(1100);
     const { cluster } = a;
-    assert.deepEqual([cluster.isReady, cluster.isSafe, cluster.takesWrites], [false, false, true]);
+    assert.deepEqual([cluster.isReady, cluster.isSafe, cluster.acceptsWrites], [false, false, true]);
     await world.pass(LEASE_MS);
-    assert.deepEqual([cluster.takesWrites, cluster.isCutOff], [false, true]);
+    assert.deepEqual([cluster.acceptsWrites, cluster.isCutOff], [false, true]);
     a.line.isCut = false;
     await world.pass(2100);
-    assert.deepEqual([cluster.isReady, cluster.isSafe, cluster.takesWrites], [true, true, true]);
+    assert.deepEqual([cluster.isReady, cluster.isSafe, cluster.acceptsWrites], [true, true, true]);
     assert.deepEqual(a.told, ['joined 1 of 1', 'away', 'out', 'joined 4 of 3']);
   });
 
@@ -252,7 +252,7 @@ it('Time in which the store is unreachable expires no member', async () => {
   world.isStoreAway = true;
   await world.pass(60_000);
   assert.deepEqual(
-    [a, b].map(({ cluster }) => [cluster.isReady, cluster.isSafe, cluster.takesWrites]),
+    [a, b].map(({ cluster }) => [cluster.isReady, cluster.isSafe, cluster.acceptsWrites]),
     [
       [false, false, false],
       [false, false, false],
@@ -260,7 +260,7 @@ it('Time in which the store is unreachable expires no member', async () => {
   );
   world.isStoreAway = false;
   await world.pass(2000);
-  assert.deepEqual([a.sees, b.sees, a.cluster.takesWrites], [ALL, ALL, true]);
+  assert.deepEqual([a.sees, b.sees, a.cluster.acceptsWrites], [ALL, ALL, true]);
   assert.deepEqual(a.told, ['joined 1 of 1', 'away', 'back']);
   await world.pass(5000);
   assert.deepEqual([a.sees, b.sees], [ALL.slice(0, 2), ALL.slice(0, 2)]);
@@ -332,7 +332,7 @@ describe('A change of the state', () => {
       const isPassive = state === 'PASSIVE';
       for (const { cluster, passiveCount } of members) {
         assert.deepEqual(
-          [cluster.takesWrites, cluster.nodeState, cluster.isReady, passiveCount],
+          [cluster.acceptsWrites, cluster.nodeState, cluster.isReady, passiveCount],
           [!isPassive, isPassive ? 'PASSIVE' : 'ACTIVE', true, isPassive ? 1 : 0],
         );
       }
@@ -340,7 +340,7 @@ describe('A change of the state', () => {
       const back = codeOf(c.cluster.changeState('ACTIVE'));
       await world.pass(1000);
       assert.equal(await back, undefined);
-      assert.ok(members.every(({ cluster }) => cluster.takesWrites));
+      assert.ok(members.every(({ cluster }) => cluster.acceptsWrites));
     });
   }
 
@@ -405,7 +405,7 @@ describe('A change of the state', () => {
     assert.deepEqual([error.code, error.message], ['STATE_NOT_REACHED', message]);
     assert.deepEqual([error.status, error.isOutcomeUnknown], [503, false]);
     assert.deepEqual(statesOf(members), Array(3).fill('ACTIVE'));
-    assert.ok(members.every(({ cluster }) => cluster.takesWrites));
+    assert.ok(members.every(({ cluster }) => cluster.acceptsWrites));
     const again = codeOf(b.cluster.changeState('FROZEN'));
     await world.pass(TRANSITION_MS);
     assert.equal(await again, undefined);
@@ -487,7 +487,7 @@ describe('A change of the state', () => {
     const next = world.add();
     void next.start();
     await world.pass(LEASE_MS + 3000);
-    assert.deepEqual([next.cluster.state, next.cluster.takesWrites], ['ACTIVE', true]);
+    assert.deepEqual([next.cluster.state, next.cluster.acceptsWrites], ['ACTIVE', true]);
   });
 
   it('is 503 if the store does not respond, or this member is out', async () => {
@@ -605,7 +605,7 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
     await world.pass(LEASE_MS + 3000);
     assert.deepEqual(stranger.sees, [stranger.address]);
     assert.deepEqual(
-      [stranger.cluster.state, stranger.cluster.takesWrites, stranger.passiveCount],
+      [stranger.cluster.state, stranger.cluster.acceptsWrites, stranger.passiveCount],
       ['PASSIVE', false, 1],
     );
     const code = codeOf(stranger.cluster.changeState('ACTIVE'));
@@ -767,7 +767,7 @@ describe('Leases', () => {
     world.isStoreRefusing = true;
     for (let seconds = 0; seconds < 60; seconds++) {
       await world.pass(1000);
-      for (const { cluster } of members) assert.ok(cluster.takesWrites && cluster.isReady);
+      for (const { cluster } of members) assert.ok(cluster.acceptsWrites && cluster.isReady);
     }
     assert.ok(b.told.every((line) => line !== 'away'));
     b.kill();
@@ -787,10 +787,10 @@ describe('Leases', () => {
     await world.pass(LEASE_MS);
     b.goOn();
     await world.pass(3000);
-    assert.deepEqual([a.cluster.takesWrites, b.cluster.takesWrites], [true, false]);
+    assert.deepEqual([a.cluster.acceptsWrites, b.cluster.acceptsWrites], [true, false]);
     world.isStoreRefusing = false;
     await world.pass(1100);
-    assert.ok(b.cluster.takesWrites);
+    assert.ok(b.cluster.acceptsWrites);
   });
 
   it('end with the move of the store to another server, until a beat succeeds there', async () => {
@@ -798,12 +798,12 @@ describe('Leases', () => {
     const [a, b] = members;
     b.line.isCut = true;
     world.store.move();
-    assert.deepEqual([a.cluster.takesWrites, b.cluster.takesWrites], [false, false]);
+    assert.deepEqual([a.cluster.acceptsWrites, b.cluster.acceptsWrites], [false, false]);
     await world.pass(100);
-    assert.deepEqual([a.cluster.takesWrites, b.cluster.takesWrites], [true, false]);
+    assert.deepEqual([a.cluster.acceptsWrites, b.cluster.acceptsWrites], [true, false]);
     b.line.isCut = false;
     await world.pass(1100);
-    assert.ok(b.cluster.takesWrites);
+    assert.ok(b.cluster.acceptsWrites);
   });
 
   it('end later at another server, which may lack the last beats', async () => {
@@ -829,14 +829,14 @@ describe('A member that is replaced', () => {
     void again.start();
     await world.pass(1100);
     assert.deepEqual(again.told, ['joined 4 of 3']);
-    assert.ok(b.cluster.takesWrites);
+    assert.ok(b.cluster.acceptsWrites);
     let isReached = false;
     void a.cluster.changeState('PASSIVE').then(() => {
       isReached = true;
     });
     for (let ms = 0; ms < LEASE_MS; ms += 100) {
       b.engine.change();
-      assert.ok(!isReached || !b.cluster.takesWrites);
+      assert.ok(!isReached || !b.cluster.acceptsWrites);
       await world.pass(100);
     }
     await world.pass(1100);

@@ -32,7 +32,7 @@ function onDisk() {
   };
   const answers = new LocalAnswers(delay);
   const data = new LocalData({
-    ...{ engine, answers, cluster: { takesWrites: true, isCutOff: false }, waiting: new Set() },
+    ...{ engine, answers, cluster: { acceptsWrites: true, isCutOff: false }, waiting: new Set() },
     lifetimes: { of: () => ({ timeToLiveMs: 0, maxIdleSeconds: 0 }) },
   });
   const name = new PlainBytes('name', 10).of('n');

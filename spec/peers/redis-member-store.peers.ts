@@ -183,10 +183,10 @@ describe('Members on one server', () => {
   it('change their state together', async () => {
     await second.cluster.changeState('PASSIVE');
     for (const { cluster } of [first, second]) {
-      assert.deepEqual([cluster.state, cluster.takesWrites], ['PASSIVE', false]);
+      assert.deepEqual([cluster.state, cluster.acceptsWrites], ['PASSIVE', false]);
     }
     await first.cluster.changeState('ACTIVE');
-    assert.ok(first.cluster.takesWrites && second.cluster.takesWrites);
+    assert.ok(first.cluster.acceptsWrites && second.cluster.acceptsWrites);
   });
 
   it('return the items of one that is out, which joins again later', async () => {
@@ -202,9 +202,9 @@ describe('Members on one server', () => {
     const keys = await serverCommand(server.port, 'EVAL', COUNT_KEYS, '0', marks);
     assert.equal(keys, '1', 'a member that is out has marks only where it held items');
     assert.equal((await first.asker.poll('q')).value, 'a');
-    assert.equal(second.cluster.takesWrites, false);
+    assert.equal(second.cluster.acceptsWrites, false);
     proxy.silence(false);
-    await until(() => second.cluster.takesWrites);
+    await until(() => second.cluster.acceptsWrites);
     assert.deepEqual(uuidsOf(second), ['a', 'b']);
     assert.deepEqual(second.told, ['joined 2', 'away', 'out', 'joined 3']);
     await first.asker.offer('q', 'b');

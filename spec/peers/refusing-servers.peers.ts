@@ -137,7 +137,7 @@ describe('A member that starts while its server', () => {
       await begin();
       for (let ms = 0; ms < 2 * LEASE_MS; ms += 500) {
         await sleep(500);
-        assert.ok(member.cluster.takesWrites && member.cluster.isReady, member.told.join());
+        assert.ok(member.cluster.acceptsWrites && member.cluster.isReady, member.told.join());
       }
       await end();
       await until(async () => (await member.asker.set('m', 'k', 'v')).outcome === APPLIED);

@@ -57,7 +57,7 @@ for (const least of [0, 1]) {
       assert.deepEqual(outcomes, [APPLIED]);
       if (least === 0) assert.deepEqual(await written(500, [own!], ['alone']), [APPLIED]);
       for (const { cluster, told } of members) {
-        assert.ok(cluster.isReady && cluster.takesWrites, told.join());
+        assert.ok(cluster.isReady && cluster.acceptsWrites, told.join());
       }
       await own!.replica.start();
       await until(async () => (await written(0, [own!], ['copied'])).join() === `${APPLIED}`);

@@ -95,7 +95,7 @@ describe('CLUSTER MIGRATESLOTS', () => {
     await Promise.all(working);
     assert.deepEqual([...outcomes], [APPLIED]);
     for (const { cluster, told } of members) {
-      assert.ok(cluster.isReady && cluster.takesWrites, told.join());
+      assert.ok(cluster.isReady && cluster.acceptsWrites, told.join());
     }
   });
 });

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import type { KeptQueue, KeptQueues } from '../../src/engine/durable-queues.ts';
+import type { DurableQueue, DurableQueues } from '../../src/engine/durable-queues.ts';
 import { DamagedData } from '../../src/persistence/damage.ts';
 import { MARKS, readMarks, writeMarks } from '../../src/persistence/marks-file.ts';
 import {
@@ -62,12 +62,12 @@ function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): 
           this.isDone = left.length === 0;
           return next === undefined ? at : at + to.write(next, at, 'latin1');
         },
-      } as ReturnType<KeptQueue['cut']> & { bytesNeeded: number; isDone: boolean };
+      } as ReturnType<DurableQueue['cut']> & { bytesNeeded: number; isDone: boolean };
     },
   };
 }
 
-function kept(...queues: readonly KeptQueue[]): KeptQueues {
+function kept(...queues: readonly DurableQueue[]): DurableQueues {
   return { queues: () => queues, watch() {}, onMarksLost() {}, onMarksFailed() {} };
 }
 
@@ -82,7 +82,7 @@ function subject() {
   return { memory, clock, go };
 }
 
-async function written(queues: KeptQueues, room = Number.POSITIVE_INFINITY) {
+async function written(queues: DurableQueues, room = Number.POSITIVE_INFINITY) {
   const { memory, clock, go } = subject();
   let calls = 0;
   const sequences = () => Float64Array.of(10 + calls, 20 + calls, 30 + calls++);

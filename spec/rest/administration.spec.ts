@@ -83,7 +83,7 @@ test('a member that is cut off refuses changes, which were not applied', async (
   const standalone = new StandaloneCluster('1.2.3', new LocalRecord('1.2'));
   standalone.start('127.0.0.1:5701');
   const cluster: Cluster = Object.create(standalone, {
-    ...{ takesWrites: { value: false }, isCutOff: { value: true } },
+    ...{ acceptsWrites: { value: false }, isCutOff: { value: true } },
     ...{ nodeState: { value: 'ACTIVE' } },
   });
   const { open, ask } = member({ cluster });

@@ -61,7 +61,7 @@ export class ComparedSide {
       engine: this.engine,
       dataSetId,
       clusterName: () => 'dev',
-      takesWrites: () => true,
+      acceptsWrites: () => true,
       clock: this.clock,
       log: new KeptLog(),
       payloadBytesMax: 2 ** 24,

@@ -85,7 +85,7 @@ export class KeptSource {
       ...{ engine: this.engine, clock, log: this.log, dataSetId: Buffer.alloc(16, 's') },
       clusterName: () => 'dev',
       treeOf: () => ({ isOn: true, depth: 10 }),
-      takesWrites: () => true,
+      acceptsWrites: () => true,
       delaysAll: () => this.persistence.log.delaysAll,
       payloadBytesMax: 2 ** 24,
       queueBytesMax: 2 ** 28,

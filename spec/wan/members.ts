@@ -270,7 +270,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       engine: this.engine,
       dataSetId: this.dataSetId,
       clusterName: () => 'dev',
-      takesWrites: () => !this.isPassive,
+      acceptsWrites: () => !this.isPassive,
       delaysAll: () => this.delaysAll,
       clock: this.#clock,
       log: this.log,

@@ -38,7 +38,7 @@ export interface Cluster {
    * Whether data may be changed: not while PASSIVE, nor during a change to PASSIVE, nor while cut
    * off.
    */
-  readonly takesWrites: boolean;
+  readonly acceptsWrites: boolean;
   /** Whether the member refuses changes because the other members may already have removed it. */
   readonly isCutOff: boolean;
   /** Registers a listener that is called whenever data may no longer be changed. */

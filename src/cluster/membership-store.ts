@@ -207,7 +207,7 @@ export interface ChangeAnswer {
   readonly view: ClusterView;
 }
 
-export interface MemberStore {
+export interface MembershipStore {
   /**
    * Joins the cluster. After the removals, a member with this uuid is also removed: it is the
    * caller's own, from a join whose result did not arrive. Then a member that the caller replaces

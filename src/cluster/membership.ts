@@ -21,7 +21,7 @@ import {
   type Join,
   type Joined,
   type JoinObstacle,
-  type MemberStore,
+  type MembershipStore,
   type NotJoined,
   type Out,
   PLACES,
@@ -29,9 +29,9 @@ import {
 } from './membership-store.ts';
 
 /** Interval between two reports of a reason why the member cannot join, in ms. */
-const TELL_AGAIN_MS = 10_000;
+const REPORT_INTERVAL_MS = 10_000;
 /** Age of the last successful beat above which the member is out of touch, in ms. */
-const TOUCH_MS = 3 * BEAT_MS;
+const IN_TOUCH_MS = 3 * BEAT_MS;
 
 /** The engine's changes of data. */
 export interface ChangeWork {
@@ -70,8 +70,8 @@ export interface MembershipEvents {
   /** The member was silent for too long and was removed. It rejoins. */
   onOut(): void;
   /** The store does not respond; called for the first failure in a row. */
-  onAway(error: unknown): void;
-  onBack(): void;
+  onUnreachable(error: unknown): void;
+  onReachable(): void;
 }
 
 /** Receives the results of the membership's steps. */
@@ -85,7 +85,7 @@ interface MembershipListener {
 }
 
 interface MembershipOptions {
-  readonly store: MemberStore;
+  readonly store: MembershipStore;
   readonly clock: Clock;
   readonly work: ChangeWork;
   readonly events: MembershipEvents;
@@ -114,10 +114,10 @@ export class Membership {
   #moveCount = 0;
   /** The highest `stopsUpTo` that the store has reported. */
   #stopsUpTo = 0;
-  #isAway = false;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #isUnreachable = false;
+  #reportedMs = Number.NEGATIVE_INFINITY;
   #isEnded = false;
-  #isStopTold = false;
+  #isStopReported = false;
   #timer: Timer | undefined;
   #isRunning = false;
   /** Settles with the steps under way. */
@@ -142,10 +142,10 @@ export class Membership {
     return this.#options.clock.now() < this.#leaseEndMs;
   }
 
-  /** Whether the last beat succeeded, at most TOUCH_MS ago. */
+  /** Whether the last beat succeeded, at most IN_TOUCH_MS ago. */
   get isInTouch(): boolean {
-    if (this.#isAway || this.#joinNumber === 0) return false;
-    return this.#options.clock.now() - this.#touchedMs <= TOUCH_MS;
+    if (this.#isUnreachable || this.#joinNumber === 0) return false;
+    return this.#options.clock.now() - this.#touchedMs <= IN_TOUCH_MS;
   }
 
   /**
@@ -177,11 +177,11 @@ export class Membership {
     if (joinNumber === 0) throw notIn();
     const answer = await this.#options.store.change({ ...change, uuid, joinNumber });
     if ('out' in answer) {
-      this.#goOut(joinNumber, answer);
+      this.#handleOut(joinNumber, answer);
       throw notIn();
     }
     const { isMade, view } = answer;
-    this.#take(joinNumber, view, isMade ? change.text : (view.text ?? undefined));
+    this.#applyView(joinNumber, view, isMade ? change.text : (view.text ?? undefined));
     return isMade;
   }
 
@@ -192,10 +192,10 @@ export class Membership {
     if (joinNumber === 0) throw notIn();
     const answer = await this.#options.store.stopAll({ uuid, joinNumber });
     if ('out' in answer) {
-      this.#goOut(joinNumber, answer);
+      this.#handleOut(joinNumber, answer);
       throw notIn();
     }
-    this.#take(joinNumber, answer, undefined);
+    this.#applyView(joinNumber, answer, undefined);
   }
 
   /**
@@ -265,14 +265,14 @@ export class Membership {
     try {
       const beat = { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed };
       const answer = await store.beat(beat);
-      if ('out' in answer) return this.#goOut(joinNumber, answer);
-      if (!('refused' in answer)) this.#take(joinNumber, answer, answer.text ?? undefined);
+      if ('out' in answer) return this.#handleOut(joinNumber, answer);
+      if (!('refused' in answer)) this.#applyView(joinNumber, answer, answer.text ?? undefined);
       if (this.#joinNumber !== joinNumber || this.#moveCount !== moveCount) return;
       if ('refused' in answer) this.#extend(sentMs);
       else this.#touch(sentMs, sentMs + leaseMs - GAP_MS);
     } catch (error) {
-      if (!this.#isAway) events.onAway(error);
-      this.#isAway = true;
+      if (!this.#isUnreachable) events.onUnreachable(error);
+      this.#isUnreachable = true;
     }
   }
 
@@ -290,13 +290,13 @@ export class Membership {
   #touch(sentMs: number, leaseEndMs: number): void {
     this.#leaseEndMs = leaseEndMs;
     this.#touchedMs = sentMs;
-    if (!this.#isAway) return;
-    this.#isAway = false;
-    this.#options.events.onBack();
+    if (!this.#isUnreachable) return;
+    this.#isUnreachable = false;
+    this.#options.events.onReachable();
   }
 
   async #join(): Promise<void> {
-    if (this.#isStopTold) return;
+    if (this.#isStopReported) return;
     const { clock, store, uuid, work } = this.#options;
     const self = this.#self as Join;
     try {
@@ -304,12 +304,12 @@ export class Membership {
       if (this.#isEnded) return;
       const sentMs = clock.now();
       const answer = await store.join({ ...self, uuid });
-      if ('obstacle' in answer) return this.#tellObstacle(answer);
+      if ('obstacle' in answer) return this.#handleObstacle(answer);
       this.#enter(answer, sentMs, self.leaseMs);
     } catch (error) {
       this.#joinNumber = 0;
       if (error instanceof GridError && this.#lastNumber === 0) this.#refuseStart(error);
-      else this.#tellWaiting(reasonOf(error));
+      else this.#reportWaiting(reasonOf(error));
     }
   }
 
@@ -318,16 +318,16 @@ export class Membership {
     this.#joinNumber = joinNumber;
     if (this.#isEnded) return;
     this.confirmed = view.revision;
-    this.#take(joinNumber, view, view.text ?? undefined);
+    this.#applyView(joinNumber, view, view.text ?? undefined);
     this.#lastNumber = joinNumber;
-    this.#isAway = false;
+    this.#isUnreachable = false;
     this.#touch(sentMs, sentMs + leaseMs - GAP_MS);
-    this.#toldMs = Number.NEGATIVE_INFINITY;
+    this.#reportedMs = Number.NEGATIVE_INFINITY;
     this.#options.events.onJoined(joinNumber, view.members.length);
     this.#onStarted?.();
   }
 
-  #take(joinNumber: number, view: ClusterView, text: string | undefined): void {
+  #applyView(joinNumber: number, view: ClusterView, text: string | undefined): void {
     // The result may belong to an earlier life.
     if (joinNumber !== this.#joinNumber || this.#isEnded) return;
     if (text === undefined && view.revision !== this.#known) return this.#run();
@@ -336,30 +336,30 @@ export class Membership {
     this.#options.listener.onView(view, text);
     this.#known = view.revision;
     this.#stopsUpTo = Math.max(this.#stopsUpTo, view.stopsUpTo);
-    if (view.stopsUpTo >= joinNumber) this.#tellStop();
+    if (view.stopsUpTo >= joinNumber) this.#reportStop();
   }
 
-  #goOut(joinNumber: number, { stopsUpTo }: Out): void {
+  #handleOut(joinNumber: number, { stopsUpTo }: Out): void {
     if (joinNumber !== this.#joinNumber || this.#isEnded) return;
     this.#joinNumber = this.#leaseEndMs = 0;
     this.#stopsUpTo = Math.max(this.#stopsUpTo, stopsUpTo);
-    if (stopsUpTo >= joinNumber) return this.#tellStop();
+    if (stopsUpTo >= joinNumber) return this.#reportStop();
     this.#options.events.onOut();
     this.#run();
   }
 
-  #tellStop(): void {
-    if (this.#isStopTold) return;
-    this.#isStopTold = true;
+  #reportStop(): void {
+    if (this.#isStopReported) return;
+    this.#isStopReported = true;
     this.#options.listener.onStop();
   }
 
-  #tellObstacle({ obstacle, version, stopsUpTo }: NotJoined): void {
-    if (this.#lastNumber !== 0 && stopsUpTo >= this.#lastNumber) return this.#tellStop();
+  #handleObstacle({ obstacle, version, stopsUpTo }: NotJoined): void {
+    if (this.#lastNumber !== 0 && stopsUpTo >= this.#lastNumber) return this.#reportStop();
     const { address, memberVersion } = this.#self as Join;
     if (obstacle === 'VERSION') {
       const error = new GridError('CLUSTER_VERSION', { version, memberVersion });
-      if (this.#lastNumber !== 0) return this.#tellWaiting(error.message);
+      if (this.#lastNumber !== 0) return this.#reportWaiting(error.message);
       return this.#refuseStart(error);
     }
     const reasons: Readonly<Record<Exclude<JoinObstacle, 'VERSION'>, string>> = {
@@ -368,7 +368,7 @@ export class Membership {
       STATE: `its state admits only members that left, and no member with the address ${address} did`,
       FULL: `it has ${PLACES} members, or the items of as many former members are not returned yet`,
     };
-    this.#tellWaiting(reasons[obstacle]);
+    this.#reportWaiting(reasons[obstacle]);
   }
 
   #refuseStart(error: GridError): void {
@@ -376,10 +376,10 @@ export class Membership {
     this.#onRefused?.(error);
   }
 
-  #tellWaiting(reason: string): void {
+  #reportWaiting(reason: string): void {
     const now = this.#options.clock.now();
-    if (now - this.#toldMs < TELL_AGAIN_MS) return;
-    this.#toldMs = now;
+    if (now - this.#reportedMs < REPORT_INTERVAL_MS) return;
+    this.#reportedMs = now;
     this.#options.events.onWaiting(reason);
   }
 }

@@ -23,12 +23,12 @@ import {
   Membership,
   type MembershipEvents,
 } from './membership.ts';
-import type { ClusterView, MemberStore } from './membership-store.ts';
+import type { ClusterView, MembershipStore } from './membership-store.ts';
 import { StateChanges } from './state-changes.ts';
 import { StoredRecord } from './stored-record.ts';
 
 interface SharedClusterOptions {
-  readonly store: MemberStore;
+  readonly store: MembershipStore;
   readonly clock: Clock;
   readonly work: ChangeWork;
   readonly events: MembershipEvents;
@@ -97,7 +97,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
     return this.#isStarted && !this.#isDraining && this.#membership.isInTouch;
   }
 
-  get takesWrites(): boolean {
+  get acceptsWrites(): boolean {
     return this.#isWritable && this.#membership.hasLease;
   }
 
@@ -133,7 +133,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   async leave(): Promise<void> {
     this.#isDraining = true;
     this.#changes.close();
-    await this.#membership.leave().catch(this.#options.events.onAway);
+    await this.#membership.leave().catch(this.#options.events.onUnreachable);
   }
 
   async stopAll(because: string): Promise<void> {
@@ -157,7 +157,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   #onView(view: ClusterView, text: string | undefined): void {
     const { record } = this;
     const { revision } = record;
-    record.take(view, text);
+    record.update(view, text);
     this.members = view.members.map(({ address, isLite, uuid, memberVersion }) => ({
       address,
       liteMember: isLite,
@@ -167,7 +167,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
     }));
     this.#setWritable(record.values.state !== 'PASSIVE' && record.transition?.to !== 'PASSIVE');
     this.#changes.follow(view);
-    if (record.revision !== revision) record.tell();
+    if (record.revision !== revision) record.notify();
   }
 
   #setWritable(isWritable: boolean): void {

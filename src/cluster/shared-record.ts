@@ -113,8 +113,8 @@ export class LocalRecord implements SharedRecord {
   }
 
   /** Sets the values that a store has persisted; called before the first change. */
-  restore(kept: Partial<SharedValues>): void {
-    this.#settle({ ...this.#values, ...kept });
+  restore(stored: Partial<SharedValues>): void {
+    this.#settle({ ...this.#values, ...stored });
   }
 
   onChange(listener: (values: SharedValues) => void): void {

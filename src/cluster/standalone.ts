@@ -22,7 +22,7 @@ export class StandaloneCluster implements OwnCluster {
   readonly isCutOff = false;
   members: readonly MemberInfo[] = [];
   isReady = false;
-  takesWrites = true;
+  acceptsWrites = true;
   readonly #memberVersion: string;
   readonly #record: SharedRecord;
   readonly #options: StandaloneOptions;
@@ -64,7 +64,7 @@ export class StandaloneCluster implements OwnCluster {
 
   get nodeState(): NodeState {
     if (!this.#isStarted) return 'STARTING';
-    return this.takesWrites ? 'ACTIVE' : 'PASSIVE';
+    return this.acceptsWrites ? 'ACTIVE' : 'PASSIVE';
   }
 
   onPassive(listener: () => void): void {
@@ -116,9 +116,9 @@ export class StandaloneCluster implements OwnCluster {
   }
 
   #settle(state: SettledState): void {
-    const tookWrites = this.takesWrites;
-    this.takesWrites = state !== 'PASSIVE';
-    if (this.takesWrites || !tookWrites) return;
+    const tookWrites = this.acceptsWrites;
+    this.acceptsWrites = state !== 'PASSIVE';
+    if (this.acceptsWrites || !tookWrites) return;
     for (const listener of this.#passiveListeners) listener();
   }
 }

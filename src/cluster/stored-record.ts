@@ -1,5 +1,5 @@
 /**
- * The shared record of a cluster of several members, which a MemberStore stores. In addition to the
+ * The shared record of a cluster of several members, which a MembershipStore stores. In addition to the
  * shared values it has the state change in progress, and the outcome of the last one. It is stored
  * as JSON; fields that this version does not know are preserved.
  */
@@ -105,7 +105,7 @@ export class StoredRecord implements SharedRecord {
    * Updates the record from a step's view; `text` is undefined if it is unchanged. Throws
    * SyntaxError or RangeError for a text that no member of this version writes.
    */
-  take({ revision, version }: ClusterView, text: string | undefined): void {
+  update({ revision, version }: ClusterView, text: string | undefined): void {
     if (text !== undefined) this.#text = parsed(text);
     if (revision === this.#revision) return;
     this.#revision = revision;
@@ -113,10 +113,10 @@ export class StoredRecord implements SharedRecord {
   }
 
   /**
-   * Calls the listeners; separate from `take`, so that the cluster has processed the whole view
+   * Calls the listeners; separate from `update`, so that the cluster has processed the whole view
    * before.
    */
-  tell(): void {
+  notify(): void {
     for (const listener of this.#listeners) listener(this.#values);
   }
 

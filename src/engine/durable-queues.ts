@@ -12,9 +12,9 @@
  */
 import type { Mutation } from './mutation.ts';
 
-export interface KeptQueues {
+export interface DurableQueues {
   /** Returns the current queues. */
-  queues(): readonly KeptQueue[];
+  queues(): readonly DurableQueue[];
   /**
    * Registers `onProgress`, which is called when a mark may have risen. It must not call the
    * engine.
@@ -29,7 +29,7 @@ export interface KeptQueues {
   onMarksFailed(error: Error): void;
 }
 
-export interface KeptQueue {
+export interface DurableQueue {
   /** The queue's unique name, which is the same after a restart. */
   readonly name: string;
   /** Size of the waiting changes, in bytes. */

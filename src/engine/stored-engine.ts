@@ -70,7 +70,7 @@ export interface Replay {
 }
 
 /** Facts about the data of a refill. */
-export interface KnownOfReplay {
+export interface ReplayFacts {
   /**
    * Whether the data fitted into the same memory before: then nothing is MEMORY_FULL, even if the
    * data needs more now.
@@ -215,7 +215,7 @@ export interface StoredEngine extends Engine {
   readonly tombstones: TombstoneFigures;
 
   /** Begins a refill; the engine is empty, or has the data of an earlier refill. */
-  replay(known?: KnownOfReplay): Replay;
+  replay(known?: ReplayFacts): Replay;
 
   /** Drops the data of refills. Called only before the first operation. */
   reset(): void;

@@ -21,7 +21,7 @@ export interface StoredValue {
 /** The engine, and the checks before each operation. @internal */
 interface LocalParts {
   readonly engine: Engine;
-  readonly cluster: Pick<Cluster, 'takesWrites' | 'isCutOff'>;
+  readonly cluster: Pick<Cluster, 'acceptsWrites' | 'isCutOff'>;
   /** Lifetimes of a map's entries where the program gives none. */
   readonly lifetimes: { of(map: Span): Lifetime };
   readonly answers: LocalAnswers;
@@ -61,7 +61,7 @@ export class LocalData {
   check(name: string, action?: string): void {
     if (this.#isClosed) throw new GridError('ENGINE_CLOSED', { name });
     const { cluster } = this.#parts;
-    if (action !== undefined && !cluster.takesWrites) {
+    if (action !== undefined && !cluster.acceptsWrites) {
       throw new GridError(cluster.isCutOff ? 'MEMBER_CUT_OFF' : 'CLUSTER_PASSIVE', {
         action: `${action} ${name}`,
       });

@@ -16,7 +16,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
-import type { KeptQueues } from '../engine/durable-queues.ts';
+import type { DurableQueues } from '../engine/durable-queues.ts';
 import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { collectGarbage } from '../base/garbage.ts';
-import type { KeptQueues } from '../engine/durable-queues.ts';
+import type { DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { QueueRestore } from './queue-restore.ts';
 import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
@@ -33,7 +33,7 @@ interface RecoveryObserver {
 export async function recoverEngine(
   { storage, clock, partitionCount, readBytesMax }: EngineRecoveryOptions,
   engine: StoredEngine,
-  queues: KeptQueues | undefined,
+  queues: DurableQueues | undefined,
   { onSlice, onProgress }: RecoveryObserver,
 ): Promise<Recovered> {
   let reportedMs = clock.now();

@@ -8,7 +8,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { OutcomeUnknown } from '../base/errors.ts';
 import type { InTurn } from '../base/in-turn.ts';
-import type { KeptQueues } from '../engine/durable-queues.ts';
+import type { DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { Compaction } from './compaction.ts';

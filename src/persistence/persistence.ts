@@ -24,7 +24,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, OutcomeUnknown } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
-import type { KeptQueue, KeptQueues } from '../engine/durable-queues.ts';
+import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { recoverEngine } from './engine-recovery.ts';
@@ -191,7 +191,7 @@ export class Persistence {
    * Fills the engine, which must be empty, and the queues, then starts to log. Queues that are
    * added later are persisted too. Rejects as Recovery.run does.
    */
-  open(engine: StoredEngine, queues?: KeptQueues): Promise<Opened> {
+  open(engine: StoredEngine, queues?: DurableQueues): Promise<Opened> {
     return this.#whileOpening(() => this.#openWith(engine, queues));
   }
 
@@ -202,7 +202,7 @@ export class Persistence {
     return await result;
   }
 
-  async #openWith(engine: StoredEngine, queues?: KeptQueues): Promise<Opened> {
+  async #openWith(engine: StoredEngine, queues?: DurableQueues): Promise<Opened> {
     const { storage, clock, keepsStaleData, readBytesMax } = this.#options;
     this.#engine = engine;
     const recovered = await this.#recover(queues);
@@ -253,7 +253,7 @@ export class Persistence {
     recovered: Recovered,
     supply: SegmentSupply,
     reserve: Reserve,
-    queues: KeptQueues | undefined,
+    queues: DurableQueues | undefined,
     { segmentBytes, totalBytes }: { readonly segmentBytes: number; readonly totalBytes: number },
   ): Housekeeping {
     const { storage, clock, snapshotBytesMin } = this.#options;
@@ -459,7 +459,7 @@ export class Persistence {
     });
   }
 
-  async #recover(queues: KeptQueues | undefined): Promise<Recovered> {
+  async #recover(queues: DurableQueues | undefined): Promise<Recovered> {
     const recovered = await recoverEngine(this.#options, this.#engine, queues, {
       onSlice: () => this.#checkNotClosing(),
       onProgress: (progress) => this.#observer.onProgress(progress),

@@ -2,7 +2,7 @@
  * Fills the persistent queues during recovery (../engine/kept-queues.ts): first with the queue file
  * of the snapshot, then with the records of the log.
  */
-import type { KeptQueue, KeptQueues } from '../engine/durable-queues.ts';
+import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { DamagedData } from './damage.ts';
 import type { Manifest } from './manifest.ts';
@@ -15,10 +15,10 @@ const NONE: Marks = new Map();
 export class QueueRestore {
   readonly #storage: Storage;
   readonly #partitionCount: number;
-  readonly #all: KeptQueues;
-  readonly #queues: readonly KeptQueue[];
+  readonly #all: DurableQueues;
+  readonly #queues: readonly DurableQueue[];
 
-  constructor(storage: Storage, partitionCount: number, queues: KeptQueues) {
+  constructor(storage: Storage, partitionCount: number, queues: DurableQueues) {
     this.#storage = storage;
     this.#partitionCount = partitionCount;
     this.#all = queues;

@@ -10,7 +10,7 @@
  * contains the waiting changes is removed once the snapshot is complete.
  */
 import type { Clock } from '../base/clock.ts';
-import type { KeptQueues } from '../engine/durable-queues.ts';
+import type { DurableQueues } from '../engine/durable-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import {
   type StoredEngine,
@@ -53,7 +53,7 @@ export class Snapshot {
    * Called before each part with the number of bytes written so far; false cancels the snapshot.
    */
   readonly #hasRoom: (bytes: number) => Promise<boolean>;
-  readonly #queues: KeptQueues | undefined;
+  readonly #queues: DurableQueues | undefined;
   readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
   readonly #usualPage = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
   #page = this.#usualPage;
@@ -71,7 +71,7 @@ export class Snapshot {
     number: number,
     partBytes: number,
     hasRoom: (bytes: number) => Promise<boolean>,
-    queues?: KeptQueues,
+    queues?: DurableQueues,
   ) {
     this.#storage = storage;
     this.#engine = engine;

@@ -22,7 +22,7 @@
  * The blocks of a queue are consecutive, its CUT last. An empty queue has no blocks.
  */
 import type { Clock } from '../base/clock.ts';
-import type { KeptQueue, KeptQueues } from '../engine/durable-queues.ts';
+import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import { checksum, SummedMemory } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';

@@ -89,7 +89,7 @@ export const receive: Action = (call) => {
     auditFailure(call, 409);
     return refuseElsewhere(call);
   }
-  if (!cluster.takesWrites) {
+  if (!cluster.acceptsWrites) {
     auditFailure(call, 503);
     const action = call.describe();
     return exchange.refuse('CLUSTER_PASSIVE', { action }, RETRY_LATER, 503);

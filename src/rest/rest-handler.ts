@@ -105,7 +105,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   work(grants: Grants | undefined): void {
     const endpoint = this.#admitted();
     if (grants !== undefined && !this.#isGranted(grants, endpoint)) this.#refuseUser();
-    else if (endpoint.changesData && !this.services.cluster.takesWrites) {
+    else if (endpoint.changesData && !this.services.cluster.acceptsWrites) {
       this.#refuseChange(this.describe());
     } else if (!this.#isCrowdedOut(endpoint)) endpoint.run(this);
   }

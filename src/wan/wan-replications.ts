@@ -38,7 +38,7 @@ interface WanReplicationsParts {
   readonly dataSetId: Buffer;
   readonly clusterName: () => string;
   /** Whether the state of the cluster permits changes. */
-  readonly takesWrites: () => boolean;
+  readonly acceptsWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
   /** Whether no event may leave before the next `release`: changes of this turn are still to be written. */

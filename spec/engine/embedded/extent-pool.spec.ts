@@ -14,26 +14,26 @@ function pool(bytesMax = Number.POSITIVE_INFINITY) {
 describe('ExtentPool', () => {
   it('allocates each extent to one owner at a time, the lowest free one first', () => {
     const { pool: extents } = pool();
-    const taken = Array.from({ length: 40 }, () => extents.takeExtent(false));
+    const taken = Array.from({ length: 40 }, () => extents.allocateExtent(false));
     assert.equal(new Set(taken).size, 40);
     assert.ok(taken.every((extent) => extent > 0));
     extents.freeExtent(taken[30]!);
     extents.freeExtent(taken[10]!);
     extents.freeExtent(taken[20]!);
-    assert.equal(extents.takeExtent(false), taken[10]);
-    assert.equal(extents.takeExtent(false), taken[20]);
-    assert.equal(extents.takeExtent(false), taken[30]);
+    assert.equal(extents.allocateExtent(false), taken[10]);
+    assert.equal(extents.allocateExtent(false), taken[20]);
+    assert.equal(extents.allocateExtent(false), taken[30]);
   });
 
   it('has its first slab at once if it has a stock, and otherwise when it needs it', () => {
     const { pool: extents, meter, clock } = pool();
     assert.equal(extents.slabCount, 0);
-    assert.equal(extents.takeExtent(false), 1);
+    assert.equal(extents.allocateExtent(false), 1);
     assert.equal(extents.slabCount, 1);
     for (const stockBytes of [1, 2 ** 30]) {
       const ready = new ExtentPool(meter, clock, stockBytes);
       assert.equal(ready.slabCount, 1);
-      assert.equal(ready.takeExtent(false), 1);
+      assert.equal(ready.allocateExtent(false), 1);
       assert.equal(ready.slabCount, 1);
       ready.close();
     }
@@ -41,7 +41,7 @@ describe('ExtentPool', () => {
 
   it('extents do not overlap, and an address refers to its own bytes', () => {
     const { pool: extents } = pool();
-    const taken = Array.from({ length: 9 }, () => extents.takeExtent(false));
+    const taken = Array.from({ length: 9 }, () => extents.allocateExtent(false));
     for (const extent of taken) {
       for (let offset = 0; offset < EXTENT_BYTES; offset += 8) {
         const address = extents.address(extent, offset);
@@ -61,7 +61,7 @@ describe('ExtentPool', () => {
 
   it('a long cell has a buffer of exactly its length, which is dropped when it is freed', () => {
     const { pool: extents, meter } = pool();
-    const address = extents.takeLong(200_008);
+    const address = extents.allocateLong(200_008);
     assert.equal(extents.extent(address), 0);
     assert.equal(extents.bytes(address).length, 200_008);
     assert.equal(extents.at(address), 0);
@@ -69,15 +69,15 @@ describe('ExtentPool', () => {
     extents.freeLong(address);
     assert.equal(meter.bytes, 0);
     assert.equal(extents.bytes(address).length, 0);
-    assert.equal(extents.takeLong(80), address);
+    assert.equal(extents.allocateLong(80), address);
   });
 
   it('a cell of 256 KiB to 16 MiB has consecutive extents, which are reused', () => {
     const { pool: extents, meter, clock } = pool();
-    const single = extents.takeExtent(false);
+    const single = extents.allocateExtent(false);
     const lengths = [262_144, 16_777_216, 262_152, 1_000_000, 16_000_000, 8_388_616];
-    const taken = lengths.map((length) => extents.takeLong(length));
-    const between = extents.takeExtent(false);
+    const taken = lengths.map((length) => extents.allocateLong(length));
+    const between = extents.allocateExtent(false);
     const count = lengths.reduce((sum, length) => sum + Math.ceil(length / EXTENT_BYTES), 2);
     assert.equal(meter.bytes, count * EXTENT_BYTES);
     taken.forEach((address, index) => {
@@ -108,7 +108,7 @@ describe('ExtentPool', () => {
 
   it('a pinned buffer remains, and is accounted for, until the last pin is released', () => {
     const { pool: extents, meter } = pool();
-    const address = extents.takeLong(80_000);
+    const address = extents.allocateLong(80_000);
     const bytes = extents.bytes(address);
     extents.pin(address);
     extents.pin(address);
@@ -123,41 +123,41 @@ describe('ExtentPool', () => {
 
   it('memory freed while freed memory is retained is not reused', () => {
     const { pool: extents } = pool();
-    const extent = extents.takeExtent(false);
-    const long = extents.takeLong(80_000);
-    extents.keepFreed();
-    extents.keepFreed();
+    const extent = extents.allocateExtent(false);
+    const long = extents.allocateLong(80_000);
+    extents.retainFreed();
+    extents.retainFreed();
     extents.freeExtent(extent);
     extents.freeLong(long);
     extents.reuseFreed();
-    assert.notEqual(extents.takeExtent(false), extent);
-    assert.notEqual(extents.takeLong(80_000), long);
+    assert.notEqual(extents.allocateExtent(false), extent);
+    assert.notEqual(extents.allocateLong(80_000), long);
     assert.equal(extents.bytes(long).length, 80_000);
     extents.reuseFreed();
-    assert.equal(extents.takeExtent(false), extent);
-    assert.equal(extents.takeLong(80_000), long);
+    assert.equal(extents.allocateExtent(false), extent);
+    assert.equal(extents.allocateLong(80_000), long);
   });
 
   it('allocates no more than the limit, and the last extent only from the reserve', () => {
     const { pool: extents, meter } = pool(3 * EXTENT_BYTES);
-    assert.notEqual(extents.takeExtent(false), 0);
-    assert.equal(extents.takeLong(EXTENT_BYTES + 8), 0);
-    const second = extents.takeExtent(false);
+    assert.notEqual(extents.allocateExtent(false), 0);
+    assert.equal(extents.allocateLong(EXTENT_BYTES + 8), 0);
+    const second = extents.allocateExtent(false);
     assert.notEqual(second, 0);
-    assert.equal(extents.takeExtent(false), 0);
-    assert.equal(extents.takeLong(8), 0);
-    const third = extents.takeExtent(true);
+    assert.equal(extents.allocateExtent(false), 0);
+    assert.equal(extents.allocateLong(8), 0);
+    const third = extents.allocateExtent(true);
     assert.notEqual(third, 0);
-    assert.equal(extents.takeExtent(true), 0);
+    assert.equal(extents.allocateExtent(true), 0);
     assert.equal(meter.bytes, 3 * EXTENT_BYTES);
     extents.freeExtent(third);
     extents.freeExtent(second);
-    assert.notEqual(extents.takeExtent(false), 0);
+    assert.notEqual(extents.allocateExtent(false), 0);
   });
 
   it('releases slabs that have been empty for a second, and allocates new ones when needed', () => {
     const { pool: extents, clock } = pool();
-    const taken = Array.from({ length: 2000 }, () => extents.takeExtent(false));
+    const taken = Array.from({ length: 2000 }, () => extents.allocateExtent(false));
     assert.equal(extents.slabCount, 4);
     const views = taken.map((extent) => extents.words(extents.address(extent, 0)));
     for (const extent of taken.slice(600)) extents.freeExtent(extent);
@@ -168,14 +168,14 @@ describe('ExtentPool', () => {
     assert.equal(views.at(-1)?.length, 0);
     assert.equal(clock.timerCount, 0);
     for (const extent of taken.slice(0, 600)) extents.freeExtent(extent);
-    const again = extents.takeExtent(false);
+    const again = extents.allocateExtent(false);
     clock.advance(10_000);
     assert.equal(extents.slabCount, 1);
     extents.freeExtent(again);
     clock.advance(10_000);
     assert.equal(extents.slabCount, 0);
     assert.deepEqual(
-      taken.map(() => extents.takeExtent(false)),
+      taken.map(() => extents.allocateExtent(false)),
       taken,
     );
     assert.equal(extents.slabCount, 4);
@@ -183,7 +183,7 @@ describe('ExtentPool', () => {
 
   it('releases the buffers of long cells, several at once or after a second', () => {
     const { pool: extents, clock } = pool();
-    const taken = Array.from({ length: 70 }, () => extents.takeLong(20_000));
+    const taken = Array.from({ length: 70 }, () => extents.allocateLong(20_000));
     const buffers = taken.map((address) => extents.bytes(address));
     for (const address of taken) extents.freeLong(address);
     assert.equal(buffers.filter(({ length }) => length > 0).length, 6);

@@ -17,14 +17,14 @@ function newIds() {
 describe('IdColumns', () => {
   it('allocates the lowest free id, from 1 on', () => {
     const { ids } = newIds();
-    const given = Array.from({ length: 5000 }, () => ids.take());
+    const given = Array.from({ length: 5000 }, () => ids.allocate());
     assert.deepEqual(
       given,
       given.map((_, index) => index + 1),
     );
     for (const id of [4000, 31, 32, 1024, 2047]) ids.free(id);
     assert.deepEqual(
-      Array.from({ length: 6 }, () => ids.take()),
+      Array.from({ length: 6 }, () => ids.allocate()),
       [31, 32, 1024, 2047, 4000, 5001],
     );
     assert.equal(ids.count, 5001);
@@ -38,7 +38,7 @@ describe('IdColumns', () => {
     for (let step = 0; step < 60_000; step++) {
       const grows = step % 20_000 < 10_000;
       if (given.length === 0 || random.below(10) < (grows ? 8 : 2)) {
-        const id = ids.take();
+        const id = ids.allocate();
         integers.set(id, -id);
         doubles.set(id, id * 2 ** 33);
         pairs.set(id, ~id, id + 7);

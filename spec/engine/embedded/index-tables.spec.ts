@@ -26,7 +26,7 @@ describe('IndexTables', () => {
           tables.free(place, words);
         };
         [{ bits: 12, frees: 40 }, ...steps].forEach(({ bits, frees }, index) => {
-          const place = tables.take(2 ** bits);
+          const place = tables.allocate(2 ** bits);
           const words = tables.words(place, 2 ** bits);
           assert.equal(words.byteLength, 2 ** bits);
           assert.ok(words.every((word) => word === 0));
@@ -45,55 +45,55 @@ describe('IndexTables', () => {
 
   it('the memory of a freed table is reused by the next one, or by cells', () => {
     const { slabs, tables } = newTables();
-    const pages = Array.from({ length: 16 }, () => tables.take(4096));
+    const pages = Array.from({ length: 16 }, () => tables.allocate(4096));
     assert.equal(new Set(pages.map((place) => place >> 4)).size, 1);
     const words = pages.map((place) => tables.words(place, 4096));
     tables.free(pages[4]!, words[4]!);
     tables.free(pages[6]!, words[6]!);
     tables.free(pages[7]!, words[7]!);
-    assert.equal(tables.take(8192), pages[6]);
-    assert.equal(tables.take(4096), pages[4]);
-    const extent = tables.take(EXTENT_BYTES);
+    assert.equal(tables.allocate(8192), pages[6]);
+    assert.equal(tables.allocate(4096), pages[4]);
+    const extent = tables.allocate(EXTENT_BYTES);
     tables.free(extent, tables.words(extent, EXTENT_BYTES));
-    assert.equal(slabs.take() << 4, extent);
+    assert.equal(slabs.allocate() << 4, extent);
   });
 
   it('tables below a page and above 16 MiB have buffers of their own', () => {
     const { tables } = newTables();
     for (const bytes of [128, 2048, 2 ** 25]) {
-      assert.equal(tables.take(bytes), 0);
+      assert.equal(tables.allocate(bytes), 0);
       const words = tables.words(0, bytes);
       assert.equal(words.buffer.byteLength, bytes);
       tables.free(0, words);
     }
-    assert.notEqual(tables.take(4096), 0);
-    assert.notEqual(tables.take(2 ** 24), 0);
+    assert.notEqual(tables.allocate(4096), 0);
+    assert.notEqual(tables.allocate(2 ** 24), 0);
   });
 
   it('without slabs a table has a buffer of its own', () => {
     const { slabs, tables } = newTables();
-    while (slabs.takeRow(256) !== 0);
-    while (slabs.take() !== 0);
-    assert.equal(tables.take(4096), 0);
-    assert.equal(tables.take(EXTENT_BYTES), 0);
+    while (slabs.allocateRow(256) !== 0);
+    while (slabs.allocate() !== 0);
+    assert.equal(tables.allocate(4096), 0);
+    assert.equal(tables.allocate(EXTENT_BYTES), 0);
   });
 
   it('no table is allocated in a slab that is to be emptied', () => {
     const { slabs, tables } = newTables();
     // Four slabs full of rows, and a table in the fifth.
-    const rows = [slabs.takeRow(256), slabs.takeRow(255)];
-    while (rows.length < 8) rows.push(slabs.takeRow(256));
-    const place = tables.take(EXTENT_BYTES);
+    const rows = [slabs.allocateRow(256), slabs.allocateRow(255)];
+    while (rows.length < 8) rows.push(slabs.allocateRow(256));
+    const place = tables.allocate(EXTENT_BYTES);
     assert.ok(!tables.isEvacuated(place));
     for (const row of rows.slice(2)) {
       for (let extent = row + 1; extent < row + 256; extent++) slabs.free(extent);
     }
     assert.ok(tables.isEvacuated(place));
     for (const bytes of [4096, EXTENT_BYTES]) {
-      const moved = tables.take(bytes);
+      const moved = tables.allocate(bytes);
       assert.notEqual(moved, 0);
       assert.ok(!tables.isEvacuated(moved));
     }
-    assert.equal(tables.take(2 ** 24), 0);
+    assert.equal(tables.allocate(2 ** 24), 0);
   });
 });

@@ -18,12 +18,12 @@ const FAULTS: Readonly<Record<string, (components: EngineComponents) => void>> =
     contentTypes.use(contentTypes.find(span('text/plain')));
   },
   'bytes that nobody has': ({ store }) => store.meter.charge(8),
-  'an extent that nobody has': ({ store }) => void store.pool.takeExtent(false),
-  'a long cell that nobody has': ({ store }) => void store.pool.takeLong(65_536),
+  'an extent that nobody has': ({ store }) => void store.pool.allocateExtent(false),
+  'a long cell that nobody has': ({ store }) => void store.pool.allocateLong(65_536),
   'a live cell without a reference': ({ store }) => {
     store.openPartition(0).log.allocate(cellBytes(0, 0, 0), false);
   },
-  'an id without a name': ({ queueNames }) => void queueNames.ids.take(),
+  'an id without a name': ({ queueNames }) => void queueNames.ids.allocate(),
   'a queue without items': ({ queues }) => void queues.open(span('another')),
   'an item that is gone from its place': ({ rings, queueNames }) => {
     const id = queueNames.find(span('queue'));

@@ -62,9 +62,9 @@ export class CellLog {
    * there is no memory, and then nothing has changed. `spare`: may also use the reserved memory.
    */
   allocate(length: number, spare: boolean): number {
-    if (length > CELL_SHARED_BYTES_MAX) return this.#pool.takeLong(length);
+    if (length > CELL_SHARED_BYTES_MAX) return this.#pool.allocateLong(length);
     if (this.#head === 0 || this.#headUsed + length > EXTENT_BYTES) {
-      const extent = this.#pool.takeExtent(spare);
+      const extent = this.#pool.allocateExtent(spare);
       if (extent === 0) return 0;
       if (this.#head !== 0) this.#seal();
       this.#head = extent;
@@ -109,7 +109,7 @@ export class CellLog {
   }
 
   /** Whether the live cells, packed without gaps, would fit into fewer extents. */
-  get isLoose(): boolean {
+  get canPack(): boolean {
     const count = this.#sealedCount + (this.#head === 0 ? 0 : 1);
     return this.liveBytes <= (count - 1) * EXTENT_BYTES;
   }

@@ -29,7 +29,7 @@ import type { SharedComponents } from './shared-components.ts';
 
 const MOVED_PER_WRITTEN = 4;
 /** Cost of reading a cell's header, in bytes moved. */
-const LOOK_BYTES = 64;
+const HEADER_COST_BYTES = 64;
 /** Maximum number of bytes moved in one call. */
 const STEP_BYTES_MAX = 262144;
 /** Live bytes below which a partition is cleaned at once, whatever is owed: little is moved. */
@@ -66,7 +66,7 @@ export class Cleaner {
   condense(partition: Partition): void {
     const { log } = partition;
     // Each extent is emptied at most once: its cells may not fit into fewer extents.
-    for (let rest = log.sealedCount; rest > 0 && log.isLoose; rest--) {
+    for (let rest = log.sealedCount; rest > 0 && log.canPack; rest--) {
       if (log.victim === 0 && !log.chooseEmptiest()) return;
       while (log.victim !== 0) if (this.#next(partition) === 0) return;
     }
@@ -98,14 +98,14 @@ export class Cleaner {
     const length = bytesAt(words, at);
     if (isDeadAt(words, at)) {
       log.victimDone += length;
-      return LOOK_BYTES;
+      return HEADER_COST_BYTES;
     }
     if (kindAt(words, at) === KIND_ENTRY && this.#maps.address(ownerAt(words, at)) === 0) {
       log.victimDone += length;
       const type = tagAt(words, at);
       partition.remove(this.#store.hashAt(words, at), address);
       if (type !== 0) this.#contentTypes.release(type);
-      return LOOK_BYTES;
+      return HEADER_COST_BYTES;
     }
     const to = log.allocate(length, true);
     if (to === 0) return 0;
@@ -113,7 +113,7 @@ export class Cleaner {
     pool.copy(address, to, length);
     this.#moved(partition, address, to);
     log.kill(address);
-    return LOOK_BYTES + length;
+    return HEADER_COST_BYTES + length;
   }
 
   /** Updates the references to a moved cell. */

@@ -7,7 +7,7 @@ import type { Span } from '../../base/span.ts';
 import { APPLIED, EVERY_PARTITION, type Outcome, REFUSED } from '../engine.ts';
 import { CLEAR, FROM_CLIENT, FROM_REPLAY, Mutation } from '../mutation.ts';
 import type { CellStore } from './cell-store.ts';
-import type { MapTraits } from './map-flags.ts';
+import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
 import type { Recorder } from './recorder.ts';
@@ -19,7 +19,7 @@ export class Clears {
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #lives: PagedVersions;
-  readonly #traits: MapTraits;
+  readonly #mapFlags: MapFlags;
   readonly #tombstones: Tombstones;
   readonly #sweeper: Sweeper;
   readonly #recorder: Recorder;
@@ -29,7 +29,7 @@ export class Clears {
     this.#store = shared.store;
     this.#names = shared.mapNames;
     this.#lives = shared.lives;
-    this.#traits = shared.traits;
+    this.#mapFlags = shared.mapFlags;
     this.#tombstones = shared.tombstones;
     this.#recorder = shared.recorder;
     this.#sweeper = sweeper;
@@ -49,7 +49,7 @@ export class Clears {
     draft.life.copyFrom(draft.version);
     draft.sequence = this.#store.nextOfAll();
     draft.path.clear();
-    if (this.#traits.keepsTombstones(id)) draft.tombstone.copyFrom(draft.version);
+    if (this.#mapFlags.keepsTombstones(id)) draft.tombstone.copyFrom(draft.version);
     else draft.tombstone.clear();
     return this.#make(id, map, true);
   }
@@ -90,10 +90,10 @@ export class Clears {
   /** Makes the draft's CLEAR. It ends the life of the map, or only what the tombstone covers. */
   #make(id: number, map: Span, endsLife: boolean): Outcome {
     const draft = this.#draft;
-    const traits = this.#traits;
+    const mapFlags = this.#mapFlags;
     draft.name.copyFrom(map);
     if (this.#recorder.isActiveFor(draft.origin)) {
-      const sinks = id === 0 ? traits.sinksOfName(map) : traits.sinksOf(id);
+      const sinks = id === 0 ? mapFlags.sinksOfName(map) : mapFlags.sinksOf(id);
       if (!this.#recorder.admits(draft, sinks)) return REFUSED;
     }
     // Replay has already recorded it.
@@ -103,7 +103,7 @@ export class Clears {
       this.#sweeper.add(id);
     }
     this.#store.raiseAll(draft.sequence);
-    this.#recorder.tell(draft);
+    this.#recorder.recordIfAdmitted(draft);
     return APPLIED;
   }
 }

@@ -3,19 +3,19 @@
  * every operation except a waiting take has its result during the call. This file implements the
  * contract with these components:
  *
- *     Maps, Queues           the operations; each kind of mutation in one place
- *     Deliveries, Waiters    takes, including waiting ones
- *     Returns                items that were not delivered
- *     Answers                results, and how long the bytes they refer to remain valid
- *     NameTable              names of maps, queues and content types as numbers
- *     CellStore              partitions, each an index and a log of cells, in one pool of extents
- *     Cleaner, Sweeper       reclaim the space of dead cells, and of cleared maps
- *     Expiry                 entries that expire
- *     Recorder               asks and notifies the sinks
- *     Merges                 changes of other data sets
- *     Tombstones             records of removals, for merges
- *     MapTraits              properties that only some maps have
- *     Visits, Refill         walk over all data in steps, and refill an engine with it
+ *     Maps, Queues             the operations; each kind of mutation in one place
+ *     ItemDeliveries, Waiters  takes, including waiting ones
+ *     ItemReturns              items that were not delivered
+ *     Results                  results, and how long the bytes they refer to remain valid
+ *     NameTable                names of maps, queues and content types as numbers
+ *     CellStore                partitions, each an index and a log of cells, in one pool of extents
+ *     Cleaner, Sweeper         reclaim the space of dead cells, and of cleared maps
+ *     Expiry                   entries that expire
+ *     Recorder                 asks and notifies the sinks
+ *     Merges                   changes of other data sets
+ *     Tombstones               records of removals, for merges
+ *     MapFlags                 properties that only some maps have
+ *     Visits, Refill           walk over all data in steps, and refill an engine with it
  *
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
@@ -42,7 +42,7 @@ import type { MergePolicy } from '../merge-policy.ts';
 import { type Mutation, OFFER, SET } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import type {
-  KnownOfReplay,
+  ReplayFacts,
   StoredEngine,
   StoredVisitor,
   TombstoneCursor,
@@ -54,7 +54,7 @@ import { type EmbeddedEngineOptions, EngineComponents } from './engine-component
 import { assertInvariants } from './engine-invariants.ts';
 import { NO_ITEM } from './queue-order.ts';
 import { Refill } from './refill.ts';
-import type { EmbeddedAnswer } from './results.ts';
+import type { EmbeddedResult } from './results.ts';
 
 /** Memory that a member requests from the system ahead of its use, in bytes. */
 export const STOCK_BYTES = 2 ** 30;
@@ -100,12 +100,12 @@ export class EmbeddedEngine implements StoredEngine {
 
   get(map: Span, key: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers, store, traits } = this.#components;
+    const { maps, answers, store, mapFlags } = this.#components;
     const readKey = maps.key(key);
     const address = maps.find(map, readKey);
     const { partition } = readKey;
     const sequence = store.sequences[partition]!;
-    if (traits.countsReads && address !== 0) maps.countRead(address);
+    if (mapFlags.countsReads && address !== 0) maps.countRead(address);
     if (address === 0) answers.blank.set(ABSENT, partition, sequence);
     else answers.blank.setEntry(address, partition, sequence);
     answers.send(receiver);
@@ -192,7 +192,7 @@ export class EmbeddedEngine implements StoredEngine {
     const id = timeoutMs > 0 ? queues.open(queue, true) : queues.find(queue);
     const owed = id === 0 ? 0 : waiters.count(id);
     const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
-    if (item !== NO_ITEM) deliveries.give(id, item, owed, receiver);
+    if (item !== NO_ITEM) deliveries.deliver(id, item, owed, receiver);
     else if (timeoutMs > 0 && id !== 0) return waiters.add(id, timeoutMs, receiver);
     else if (timeoutMs > 0) this.#answer(MEMORY_FULL, NO_PARTITION, receiver);
     else this.#answer(ABSENT, this.#partitionOf(id, queue), receiver);
@@ -250,7 +250,7 @@ export class EmbeddedEngine implements StoredEngine {
   }
 
   reviewMaps(): void {
-    this.#components.traits.review();
+    this.#components.mapFlags.review();
   }
 
   get tombstones(): TombstoneFigures {
@@ -270,18 +270,18 @@ export class EmbeddedEngine implements StoredEngine {
   }
 
   visitTombstones(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
-    const { tombstones, traits } = this.#components;
+    const { tombstones, mapFlags } = this.#components;
     if (tombstones.visit(cursor, budget, visitor)) return true;
-    return traits.visitMerged(cursor, budget, visitor);
+    return mapFlags.visitMerged(cursor, budget, visitor);
   }
 
   isStored(mutation: Mutation): boolean {
     const { maps, queues, tombstones } = this.#components;
     if (mutation.operation === SET) return maps.isStored(mutation);
-    return mutation.operation >= OFFER ? queues.isStored(mutation) : tombstones.remembers(mutation);
+    return mutation.operation >= OFFER ? queues.isStored(mutation) : tombstones.has(mutation);
   }
 
-  replay(known: KnownOfReplay = {}): Refill {
+  replay(known: ReplayFacts = {}): Refill {
     return new Refill(this.#components, known);
   }
 
@@ -314,7 +314,7 @@ export class EmbeddedEngine implements StoredEngine {
   #setSinks(sinks: readonly MutationSink[]): void {
     this.#options = { ...this.#options, sinks };
     this.#components.recorder.replace(sinks);
-    this.#components.traits.review();
+    this.#components.mapFlags.review();
   }
 
   #replaceComponents(options: EmbeddedEngineOptions): void {
@@ -343,7 +343,7 @@ export class EmbeddedEngine implements StoredEngine {
    * Fills the next result with only an outcome. An operation that was not done depends on no
    * partition.
    */
-  #fill(outcome: Outcome, partition: number): EmbeddedAnswer {
+  #fill(outcome: Outcome, partition: number): EmbeddedResult {
     const { answers, store, recorder } = this.#components;
     if (outcome === REFUSED) return answers.blank.setRefused(recorder.takeVeto());
     if (outcome === MEMORY_FULL) return answers.blank.set(outcome);

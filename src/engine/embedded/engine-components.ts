@@ -5,14 +5,14 @@ import type { MergeOptions } from '../stored-engine.ts';
 import type { CellStore, CellStoreOptions } from './cell-store.ts';
 import { Cleaner } from './cleaner.ts';
 import { Expiry } from './expiry.ts';
-import { Deliveries } from './item-deliveries.ts';
-import { Returns } from './item-returns.ts';
-import type { MapTraits } from './map-flags.ts';
+import { ItemDeliveries } from './item-deliveries.ts';
+import { ItemReturns } from './item-returns.ts';
+import type { MapFlags } from './map-flags.ts';
 import { Maps } from './maps.ts';
 import { Merges } from './merges.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
-import type { MapCuts } from './partial-clears.ts';
+import type { PartialClears } from './partial-clears.ts';
 import { type QueueOptions, Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
 import { Answers } from './results.ts';
@@ -39,16 +39,16 @@ export class EngineComponents {
   readonly contentTypes: NameTable;
   readonly rings: RingBuffers;
   readonly lives: PagedVersions;
-  readonly traits: MapTraits;
+  readonly mapFlags: MapFlags;
   readonly tombstones: Tombstones;
-  readonly cuts: MapCuts;
+  readonly partialClears: PartialClears;
   readonly visits: Visits;
   readonly maps: Maps;
   readonly merges: Merges;
   readonly queues: Queues;
   readonly waiters: Waiters;
-  readonly deliveries: Deliveries;
-  readonly returns: Returns;
+  readonly deliveries: ItemDeliveries;
+  readonly returns: ItemReturns;
   readonly answers: Answers;
   /** Maps that a replay keeps (refill.ts), by id: each has one use more than it has entries. */
   readonly keptMaps = new Set<number>();
@@ -63,9 +63,9 @@ export class EngineComponents {
     this.contentTypes = shared.contentTypes;
     this.rings = shared.rings;
     this.lives = shared.lives;
-    this.traits = shared.traits;
+    this.mapFlags = shared.mapFlags;
     this.tombstones = shared.tombstones;
-    this.cuts = shared.cuts;
+    this.partialClears = shared.partialClears;
     const cleaner = new Cleaner(shared);
     const expiry = new Expiry(shared, cleaner);
     const sweeper = new Sweeper(shared, cleaner, expiry);
@@ -79,12 +79,12 @@ export class EngineComponents {
     );
     const queues = new Queues(shared, { cleaner, sweeper, waiters }, options);
     const answers = new Answers(shared);
-    const returns = new Returns(store, queues, answers, (queue) => this.deliveries.schedule(queue));
+    const returns = new ItemReturns(store, queues, answers, (queue) => this.deliveries.schedule(queue));
     this.waiters = waiters;
     this.queues = queues;
     this.answers = answers;
     this.returns = returns;
     this.visits = new Visits(shared, queues);
-    this.deliveries = new Deliveries(shared, { queues, waiters, answers, returns });
+    this.deliveries = new ItemDeliveries(shared, { queues, waiters, answers, returns });
   }
 }

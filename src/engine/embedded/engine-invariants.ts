@@ -21,12 +21,12 @@ import { EXTENT_BYTES } from './slabs.ts';
 
 /** Asserts the invariants, which also hold during a replay. */
 export function assertInvariants(components: EngineComponents): void {
-  new Census(components).check();
+  new InvariantChecker(components).check();
 }
 
 const NONE: ReadonlySet<number> = new Set();
 
-class Census {
+class InvariantChecker {
   readonly #components: EngineComponents;
   /** Addresses of the live cells of each kind that no reference has been found to yet. */
   readonly #live = new Map<number, Set<number>>();
@@ -51,7 +51,7 @@ class Census {
     this.#components.tombstones.invariants();
     for (let number = 0; number < store.partitionCount; number++) {
       const partition = store.partition(number);
-      partition?.log.invariants(this.#extents, (address) => this.#meet(address));
+      partition?.log.invariants(this.#extents, (address) => this.#addLive(address));
     }
     for (let number = 0; number < store.partitionCount; number++) this.#checkIndex(number);
     const retired = sweeper.invariants();
@@ -66,7 +66,7 @@ class Census {
     this.#checkBytes();
   }
 
-  #meet(address: number): void {
+  #addLive(address: number): void {
     const { pool } = this.#components.store;
     this.#live.get(kindAt(pool.words(address), pool.at(address)))!.add(address);
   }
@@ -110,7 +110,7 @@ class Census {
     const type = tagAt(words, at);
     if (type !== 0) count(this.#typed, type);
     const map = ownerAt(words, at);
-    if (!mapNames.ids.isGiven(map)) assert.fail('the map of an entry');
+    if (!mapNames.ids.isUsed(map)) assert.fail('the map of an entry');
     if (mapNames.address(map) === 0) return;
     count(this.#entries, map);
     if (dueMsAt(words, at) < dueMs) assert.fail('an entry expires before its partition is visited');
@@ -119,7 +119,7 @@ class Census {
   #checkQueues(): void {
     const { store, queues, queueNames, waiters, rings } = this.#components;
     const { pool } = store;
-    const ids = [...queueNames.ids.given()];
+    const ids = [...queueNames.ids.used()];
     waiters.invariants(ids);
     queues.holds.invariants(ids);
     for (const id of ids) {

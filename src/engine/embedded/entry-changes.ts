@@ -31,10 +31,10 @@ import {
 } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
-import { KnownEntries } from './entry-comparison.ts';
+import { EntryComparison } from './entry-comparison.ts';
 import type { Expiry } from './expiry.ts';
-import type { ReadKey } from './hashed-key.ts';
-import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapTraits } from './map-flags.ts';
+import type { HashedKey } from './hashed-key.ts';
+import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
 import type { Partition } from './partition.ts';
@@ -60,26 +60,26 @@ export class EntryChanges {
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #lives: PagedVersions;
-  readonly #traits: MapTraits;
+  readonly #mapFlags: MapFlags;
   readonly #tombstones: Tombstones;
   readonly #cleaner: Cleaner;
   readonly #sweeper: Sweeper;
   readonly #expiry: Expiry;
   readonly #recorder: Recorder;
-  readonly #known: KnownEntries;
+  readonly #comparison: EntryComparison;
 
   constructor(shared: SharedComponents, { cleaner, sweeper, expiry }: MapComponents) {
     this.#store = shared.store;
     this.#names = shared.mapNames;
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
-    this.#traits = shared.traits;
+    this.#mapFlags = shared.mapFlags;
     this.#tombstones = shared.tombstones;
     this.#recorder = shared.recorder;
     this.#cleaner = cleaner;
     this.#sweeper = sweeper;
     this.#expiry = expiry;
-    this.#known = new KnownEntries(shared.store, shared.contentTypes);
+    this.#comparison = new EntryComparison(shared.store, shared.contentTypes);
   }
 
   /** Begins a caller's mutation of an entry of the partition, with the clock's current version. */
@@ -95,7 +95,7 @@ export class EntryChanges {
   }
 
   /** Returns the address of the cell of the key in the map with this id, or 0. */
-  look(id: number, key: ReadKey): number {
+  find(id: number, key: HashedKey): number {
     return this.#store.partition(key.partition)?.find(id, key.hash(id), key.words) ?? 0;
   }
 
@@ -113,34 +113,34 @@ export class EntryChanges {
   }
 
   /** Whether the draft is made again, and the stored entry shows that it has already been made. */
-  isKnown(address: number): boolean {
+  isRedundant(address: number): boolean {
     const change = this.repeated;
-    return change !== undefined && address !== 0 && this.#known.isKnown(change, address);
+    return change !== undefined && address !== 0 && this.#comparison.isRedundant(change, address);
   }
 
   /** Puts the entry into the map with this id; with 0, opens the map by its name. */
-  put(known: number, map: Span, key: ReadKey, value: Span, contentType: Span): Outcome {
+  put(knownId: number, map: Span, key: HashedKey, value: Span, contentType: Span): Outcome {
     if (key.span.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
-    let outcome = this.#tryPut(known, map, key, value, contentType);
+    let outcome = this.#tryPut(knownId, map, key, value, contentType);
     // Cleared or expired entries that are still stored may have the memory for the write.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.draft;
       if (origin !== FROM_REPLAY) this.draft.sequence = this.#store.next(key.partition);
-      outcome = this.#tryPut(known, map, key, value, contentType);
+      outcome = this.#tryPut(knownId, map, key, value, contentType);
     }
     return outcome;
   }
 
-  #tryPut(known: number, map: Span, key: ReadKey, value: Span, contentType: Span): Outcome {
-    const id = known === 0 ? this.#names.open(map) : known;
+  #tryPut(knownId: number, map: Span, key: HashedKey, value: Span, contentType: Span): Outcome {
+    const id = knownId === 0 ? this.#names.open(map) : knownId;
     if (id === 0) return MEMORY_FULL;
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     let outcome: Outcome = MEMORY_FULL;
     if (type !== 0 || contentType.length === 0) {
-      const old = this.look(id, key);
-      const isKnown = this.isKnown(old);
-      outcome = isKnown ? APPLIED : this.#write(id, type, old, map, key, value, contentType);
-      if (outcome === APPLIED && !isKnown) return APPLIED;
+      const old = this.find(id, key);
+      const isRedundant = this.isRedundant(old);
+      outcome = isRedundant ? APPLIED : this.#write(id, type, old, map, key, value, contentType);
+      if (outcome === APPLIED && !isRedundant) return APPLIED;
       if (type !== 0) this.#contentTypes.dropUnused(type);
     }
     this.#names.dropUnused(id);
@@ -154,7 +154,7 @@ export class EntryChanges {
     type: number,
     old: number,
     map: Span,
-    key: ReadKey,
+    key: HashedKey,
     value: Span,
     contentType: Span,
   ): Outcome {
@@ -164,7 +164,7 @@ export class EntryChanges {
     const recorder = this.#recorder;
     const sinks = this.#sinksOf(id);
     const isRecorded = sinks.length > 0;
-    const statistics = this.#traits.isActive ? this.#prepare(id, old) : 0;
+    const statistics = this.#mapFlags.isActive ? this.#prepare(id, old) : 0;
     const partition = store.openPartition(key.partition);
     const isNewMap = old === 0 && this.#names.uses(id) === 0;
     if (isRecorded) {
@@ -218,14 +218,14 @@ export class EntryChanges {
   }
 
   /** Removes the entry, whose existing cell was looked up, as described by the draft. */
-  remove(address: number, map: Span, key: ReadKey): Outcome {
+  remove(address: number, map: Span, key: HashedKey): Outcome {
     const store = this.#store;
     const partition = store.partition(key.partition)!;
     const words = store.pool.words(address);
     const at = store.pool.at(address);
     const id = ownerAt(words, at);
     const type = tagAt(words, at);
-    const keepsTombstone = this.#traits.isActive && this.#leavesTombstone(id);
+    const keepsTombstone = this.#mapFlags.isActive && this.#leavesTombstone(id);
     const sinks = this.#sinksOf(id);
     if (sinks.length > 0) {
       this.draft.value.clear();
@@ -241,9 +241,9 @@ export class EntryChanges {
   }
 
   /** Makes the draft's removal of an entry that does not exist: it only leaves a tombstone. */
-  removeNothing(id: number, map: Span, key: ReadKey): Outcome {
+  removeNothing(id: number, map: Span, key: HashedKey): Outcome {
     const { draft } = this;
-    const traits = this.#traits;
+    const mapFlags = this.#mapFlags;
     if (this.#recorder.isActiveFor(draft.origin)) {
       draft.name.copyFrom(map);
       draft.key.copyFrom(key.span);
@@ -252,12 +252,12 @@ export class EntryChanges {
       draft.replaced.clear();
       if (id === 0) draft.life.clear();
       else this.#lives.get(id, draft.life);
-      const sinks = id === 0 ? traits.sinksOfName(map) : traits.sinksOf(id);
+      const sinks = id === 0 ? mapFlags.sinksOfName(map) : mapFlags.sinksOf(id);
       if (!this.#recorder.admits(draft, sinks)) return REFUSED;
     }
     if (draft.origin !== FROM_REPLAY) this.#tombstones.addOf(map, key.span, draft);
     this.#store.raise(draft.partition, draft.sequence);
-    this.#recorder.tell(draft);
+    this.#recorder.recordIfAdmitted(draft);
     return APPLIED;
   }
 
@@ -268,14 +268,14 @@ export class EntryChanges {
   #prepare(id: number, old: number): number {
     const { draft } = this;
     const { pool } = this.#store;
-    const traits = this.#traits.of(id);
-    if ((traits & KEEPS_TOMBSTONES) !== 0) this.#traits.raise(id, draft.version);
+    const flags = this.#mapFlags.of(id);
+    if ((flags & KEEPS_TOMBSTONES) !== 0) this.#mapFlags.raise(id, draft.version);
     const isKept = draft.origin === FROM_CLIENT && old !== 0;
-    if (draft.origin === FROM_CLIENT || (traits & KEEPS_STATISTICS) === 0) {
+    if (draft.origin === FROM_CLIENT || (flags & KEEPS_STATISTICS) === 0) {
       draft.hits = isKept ? hitsAt(pool.words(old), pool.at(old)) : 0;
       draft.lastAccessSeconds = isKept ? lastAccessSecondsAt(pool.words(old), pool.at(old)) : 0;
     }
-    return (traits & KEEPS_STATISTICS) === 0 ? 0 : HAS_STATISTICS;
+    return (flags & KEEPS_STATISTICS) === 0 ? 0 : HAS_STATISTICS;
   }
 
   /**
@@ -286,7 +286,7 @@ export class EntryChanges {
     const { draft } = this;
     // Replay has already recorded it.
     if (draft.origin === FROM_REPLAY) return false;
-    const isKept = (this.#traits.of(id) & KEEPS_TOMBSTONES) !== 0;
+    const isKept = (this.#mapFlags.of(id) & KEEPS_TOMBSTONES) !== 0;
     if (!isKept) draft.tombstone.clear();
     else if (draft.origin === FROM_CLIENT) draft.tombstone.copyFrom(draft.version);
     return isKept;
@@ -298,7 +298,7 @@ export class EntryChanges {
    */
   #sinksOf(id: number): Sinks {
     if (!this.#recorder.isActiveFor(this.draft.origin)) return NO_SINKS;
-    return this.#traits.sinksOf(id);
+    return this.#mapFlags.sinksOf(id);
   }
 
   /** Whether the sinks consent to the change of the entry. */
@@ -308,7 +308,7 @@ export class EntryChanges {
     isNewMap: boolean,
     old: number,
     map: Span,
-    key: ReadKey,
+    key: HashedKey,
   ): boolean {
     const { draft } = this;
     draft.name.copyFrom(map);
@@ -322,7 +322,7 @@ export class EntryChanges {
   /** Completes a mutation that has been made. */
   #end(partition: Partition): void {
     this.#store.raise(partition.number, this.draft.sequence);
-    this.#recorder.tell(this.draft);
+    this.#recorder.recordIfAdmitted(this.draft);
     this.#cleaner.pay(partition);
     this.#sweeper.pay(partition);
   }

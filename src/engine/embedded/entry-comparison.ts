@@ -9,7 +9,7 @@ import { expiryMsAt, maxIdleSecondsAt, nameValue, tagAt } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
 
-export class KnownEntries {
+export class EntryComparison {
   readonly #store: CellStore;
   readonly #contentTypes: NameTable;
   readonly #version = new Version();
@@ -22,7 +22,7 @@ export class KnownEntries {
   }
 
   /** Whether the change need not be made. `address` is that of the cell of the change's entry. */
-  isKnown(change: Mutation, address: number): boolean {
+  isRedundant(change: Mutation, address: number): boolean {
     const stored = this.#store.readVersion(address, this.#version);
     if (change.version.isAfter(stored)) return false;
     // Changes rarely have equal versions: only then the cell is read.

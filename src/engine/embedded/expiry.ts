@@ -30,17 +30,17 @@ import {
 import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
-import type { MapTraits } from './map-flags.ts';
+import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
-import type { MapCuts } from './partial-clears.ts';
+import type { PartialClears } from './partial-clears.ts';
 import type { Partition } from './partition.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Tombstones } from './tombstones.ts';
 
 /** Places visited between two readings of the clock; well under 0.1 ms. */
-const PLACES_PER_LOOK = 128;
+const PLACES_PER_CLOCK_READ = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
 /**
@@ -61,9 +61,9 @@ export class Expiry implements Visitor {
   readonly #lives: PagedVersions;
   readonly #cleaner: Cleaner;
   readonly #recorder: Recorder;
-  readonly #traits: MapTraits;
+  readonly #mapFlags: MapFlags;
   readonly #tombstones: Tombstones;
-  readonly #cuts: MapCuts;
+  readonly #partialClears: PartialClears;
   readonly #draft = new Mutation();
   /**
    * The partition being walked over, the position, and the earliest due time of the entries that
@@ -94,9 +94,9 @@ export class Expiry implements Visitor {
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
     this.#recorder = shared.recorder;
-    this.#traits = shared.traits;
+    this.#mapFlags = shared.mapFlags;
     this.#tombstones = shared.tombstones;
-    this.#cuts = shared.cuts;
+    this.#partialClears = shared.partialClears;
     this.#cleaner = cleaner;
   }
 
@@ -115,9 +115,9 @@ export class Expiry implements Visitor {
     const { pool, clock } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);
-    if ((flagsAt(words, at) & EXPIRES) === 0 && !this.#cuts.isActive) return true;
+    if ((flagsAt(words, at) & EXPIRES) === 0 && !this.#partialClears.isActive) return true;
     this.#wallMs = clock.wall();
-    if (dueMsAt(words, at) > this.#wallMs && !this.#cuts.has(words, at)) {
+    if (dueMsAt(words, at) > this.#wallMs && !this.#partialClears.has(words, at)) {
       touchAt(words, at, this.#wallMs);
       return true;
     }
@@ -132,15 +132,16 @@ export class Expiry implements Visitor {
   }
 
   /** Whether the entry, of any partition, has expired and must not be visible. */
-  isOver(words: Int32Array, at: number): boolean {
+  hasExpired(words: Int32Array, at: number): boolean {
     if ((flagsAt(words, at) & EXPIRES) === 0) return false;
     return dueMsAt(words, at) <= this.#store.clock.wall();
   }
 
   /**
-   * Schedules a round over all partitions, to remove the entries that a cut (partial-clears.ts) covers.
+   * Schedules a round over all partitions, to remove the entries of a partial clear
+   * (partial-clears.ts).
    */
-  cut(): void {
+  beginPartialClear(): void {
     for (let number = 0; number < this.#store.partitionCount; number++) {
       const partition = this.#store.partition(number);
       if (partition !== undefined) partition.dueMs = 0;
@@ -186,12 +187,12 @@ export class Expiry implements Visitor {
     const words = pool.words(address);
     const at = pool.at(address);
     if (kindAt(words, at) !== KIND_ENTRY) return false;
-    const isCut = this.#cuts.has(words, at);
-    if (!isCut && (flagsAt(words, at) & EXPIRES) === 0) return false;
+    const isCleared = this.#partialClears.has(words, at);
+    if (!isCleared && (flagsAt(words, at) & EXPIRES) === 0) return false;
     const owner = ownerAt(words, at);
     // Entries of cleared maps are left to the sweeper.
     if (this.#names.address(owner) === 0) return false;
-    const dueMs = isCut ? 0 : dueMsAt(words, at);
+    const dueMs = isCleared ? 0 : dueMsAt(words, at);
     if (dueMs > this.#wallMs || !this.#ends(this.#partition!, address)) {
       this.#leftDueMs = Math.min(this.#leftDueMs, dueMs);
       return false;
@@ -208,7 +209,7 @@ export class Expiry implements Visitor {
     const store = this.#store;
     const sequence = store.next(partition.number);
     const owner = ownerAt(store.pool.words(address), store.pool.at(address));
-    const keepsTombstone = this.#traits.isActive && this.#traits.keepsTombstones(owner);
+    const keepsTombstone = this.#mapFlags.isActive && this.#mapFlags.keepsTombstones(owner);
     if (this.#recorder.isActive || keepsTombstone) {
       const bytes = store.pool.bytes(address);
       const words = store.pool.words(address);
@@ -226,12 +227,12 @@ export class Expiry implements Visitor {
       draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
       this.#lives.get(owner, draft.life);
       draft.tombstone.clear();
-      // The map's tombstone covers the entries of a cut. An expiry leaves a tombstone just below
+      // The map's tombstone covers a partial clear's entries. An expiry leaves a tombstone just below
       // the entry's version: a set of that version whose life ends later still wins.
-      if (this.#cuts.has(words, at)) this.#cuts.read(owner, draft.version);
+      if (this.#partialClears.has(words, at)) this.#partialClears.read(owner, draft.version);
       else if (keepsTombstone) draft.tombstone.copyFrom(draft.replaced).stepBack();
       if (!this.#admits(owner)) return false;
-      this.#recorder.tell(draft);
+      this.#recorder.recordIfAdmitted(draft);
       this.#tombstones.add(draft);
     }
     store.raise(partition.number, sequence);
@@ -240,8 +241,8 @@ export class Expiry implements Visitor {
 
   #admits(owner: number): boolean {
     if (!this.#recorder.isActive) return true;
-    if (!this.#traits.isActive) return this.#recorder.admits(this.#draft);
-    return this.#recorder.admits(this.#draft, this.#traits.sinksOf(owner));
+    if (!this.#mapFlags.isActive) return this.#recorder.admits(this.#draft);
+    return this.#recorder.admits(this.#draft, this.#mapFlags.sinksOf(owner));
   }
 
   /** Begins to walk over the partition, if an entry may be due in it. */
@@ -265,8 +266,8 @@ export class Expiry implements Visitor {
   /** Walks over up to `places` places of the current partition. */
   #walk(places: number): void {
     const partition = this.#partition!;
-    for (let rest = places; rest > 0 && this.#place < WALK_END; rest -= PLACES_PER_LOOK) {
-      this.#place = partition.walk(this.#place, PLACES_PER_LOOK, this);
+    for (let rest = places; rest > 0 && this.#place < WALK_END; rest -= PLACES_PER_CLOCK_READ) {
+      this.#place = partition.walk(this.#place, PLACES_PER_CLOCK_READ, this);
       while (this.#types.length > 0) this.#contentTypes.release(this.#types.pop()!);
       while (this.#owners.length > 0) this.#names.release(this.#owners.pop()!);
       partition.shrink();
@@ -293,7 +294,7 @@ export class Expiry implements Visitor {
     let isDone = false;
     while (!isDone && now < began + STEP_MS) {
       isDone = this.#partition === undefined && !this.#openNext(this.#next);
-      if (!isDone) this.#walk(PLACES_PER_LOOK);
+      if (!isDone) this.#walk(PLACES_PER_CLOCK_READ);
       now = clock.now();
     }
     this.#workMs += now - began;
@@ -311,7 +312,7 @@ export class Expiry implements Visitor {
     for (let number = 0; number < this.#store.partitionCount; number++) {
       dueMs = Math.min(dueMs, this.#store.partition(number)?.dueMs ?? NEVER);
     }
-    if (dueMs > 0) this.#cuts.endAll();
+    if (dueMs > 0) this.#partialClears.endAll();
     if (dueMs < NEVER) this.#arm(dueMs);
   }
 

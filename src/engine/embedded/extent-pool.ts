@@ -70,9 +70,9 @@ export class ExtentPool {
   /** 1: freed, but pinned or retained. */
   #longDead = new Uint8Array(16);
   readonly #longFree: number[] = [];
-  #keepers = 0;
+  #retainCount = 0;
   /** Freed and retained memory: extents, and long cells as negative numbers. */
-  readonly #kept: number[] = [];
+  readonly #retained: number[] = [];
 
   /** `stockBytes`: bytes requested from the system ahead of their use. */
   constructor(meter: MemoryMeter, clock: Clock, stockBytes = 0) {
@@ -150,17 +150,17 @@ export class ExtentPool {
    * pinned.
    */
   writable(address: number): boolean {
-    if (this.#keepers > 0) return false;
+    if (this.#retainCount > 0) return false;
     return address >>> 24 !== LONG_TAG || this.#longPins[address & LONG_MASK] === 0;
   }
 
   /** Allocates an extent; 0 if there is no memory. `spare`: may also use the reserved memory. */
-  takeExtent(spare: boolean): number {
-    const room = spare ? this.meter.takeSpare(EXTENT_BYTES) : this.meter.take(EXTENT_BYTES);
+  allocateExtent(spare: boolean): number {
+    const room = spare ? this.meter.allocateReserved(EXTENT_BYTES) : this.meter.allocate(EXTENT_BYTES);
     if (!room) return 0;
-    const extent = this.#slabs.take();
+    const extent = this.#slabs.allocate();
     if (extent === 0) {
-      this.meter.give(EXTENT_BYTES);
+      this.meter.free(EXTENT_BYTES);
       return 0;
     }
     this.live = grown(this.live, extent + 1);
@@ -173,21 +173,21 @@ export class ExtentPool {
   }
 
   freeExtent(extent: number): void {
-    this.meter.give(EXTENT_BYTES);
-    if (this.#keepers > 0) this.#kept.push(extent);
+    this.meter.free(EXTENT_BYTES);
+    if (this.#retainCount > 0) this.#retained.push(extent);
     else this.#slabs.free(extent);
   }
 
   /** Returns the address of `length` bytes (a multiple of 8) that no other cell shares, or 0. */
-  takeLong(length: number): number {
+  allocateLong(length: number): number {
     const reused = this.#longFree.length > 0;
     if (!reused && this.#longWords.length > LONG_MASK) return 0;
     const isRow = length >= ROW_BYTES_MIN && length <= ROW_BYTES_MAX;
     const taken = isRow ? extentsOf(length) * EXTENT_BYTES : length;
-    if (!this.meter.take(taken)) return 0;
-    const row = isRow ? this.#slabs.takeRow(extentsOf(length)) : 0;
+    if (!this.meter.allocate(taken)) return 0;
+    const row = isRow ? this.#slabs.allocateRow(extentsOf(length)) : 0;
     if (isRow && row === 0) {
-      this.meter.give(taken);
+      this.meter.free(taken);
       return 0;
     }
     const slab = Math.floor(row / EXTENTS_PER_SLAB);
@@ -225,14 +225,14 @@ export class ExtentPool {
   }
 
   /** Retains freed memory until reuseFreed has been called as often. */
-  keepFreed(): void {
-    this.#keepers++;
+  retainFreed(): void {
+    this.#retainCount++;
   }
 
   reuseFreed(): void {
-    if (this.#keepers === 0) assert.fail('freed memory is not retained');
-    this.#keepers--;
-    if (this.#keepers === 0 && this.#kept.length > 0) this.#reuseKept();
+    if (this.#retainCount === 0) assert.fail('freed memory is not retained');
+    this.#retainCount--;
+    if (this.#retainCount === 0 && this.#retained.length > 0) this.#reuseRetained();
   }
 
   /** Frees a buffer that is no longer used and is not accounted for in the pool. */
@@ -267,30 +267,30 @@ export class ExtentPool {
       assert.equal(isReferredTo, !isDead && !free.has(number), 'a reference to a long cell');
       if (isDead)
         assert.ok(
-          this.#longPins[number]! > 0 || this.#keepers > 0,
+          this.#longPins[number]! > 0 || this.#retainCount > 0,
           'a dead cell is pinned or retained',
         );
     }
-    if (this.#keepers === 0) assert.equal(this.#kept.length, 0, 'retained freed memory');
-    for (const entry of this.#kept) if (entry > 0) addOnce(extents, entry);
+    if (this.#retainCount === 0) assert.equal(this.#retained.length, 0, 'retained freed memory');
+    for (const entry of this.#retained) if (entry > 0) addOnce(extents, entry);
     const taken = this.#slabs.invariants();
     assert.equal(taken.size, extents.size, 'extents in use');
     for (const extent of extents) assert.ok(taken.has(extent), 'an extent that is not free');
     return bytes;
   }
 
-  #reuseKept(): void {
-    for (const entry of this.#kept) {
+  #reuseRetained(): void {
+    for (const entry of this.#retained) {
       if (entry > 0) this.#slabs.free(entry);
       else this.#reuseLong(-entry - 1);
     }
-    this.#kept.length = 0;
+    this.#retained.length = 0;
   }
 
   #reuseLong(number: number): void {
     if (this.#longDead[number] === 0 || this.#longPins[number]! > 0) return;
-    if (this.#keepers > 0) {
-      this.#kept.push(-number - 1);
+    if (this.#retainCount > 0) {
+      this.#retained.push(-number - 1);
       return;
     }
     const { buffer, byteLength } = this.#longWords[number]!;
@@ -300,12 +300,12 @@ export class ExtentPool {
     this.#longWords[number] = NO_WORDS;
     this.#longFree.push(number);
     if (row === 0) {
-      this.meter.give(byteLength);
+      this.meter.free(byteLength);
       this.#slabs.drop(buffer);
       return;
     }
     const count = extentsOf(byteLength);
-    this.meter.give(count * EXTENT_BYTES);
+    this.meter.free(count * EXTENT_BYTES);
     for (let extent = row; extent < row + count; extent++) this.#slabs.free(extent);
   }
 }

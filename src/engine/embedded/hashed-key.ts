@@ -6,7 +6,7 @@ import type { Span } from '../../base/span.ts';
 import { KeyWords } from '../key-words.ts';
 import type { CellStore } from './cell-store.ts';
 
-export class ReadKey {
+export class HashedKey {
   readonly words = new KeyWords();
   /** Partition number of the key. */
   partition = 0;

@@ -83,12 +83,12 @@ export class Holds {
     const items = this.#held.get(queue) ?? new Set();
     this.#held.set(queue, items.add(sequence));
     this.#count++;
-    return this.#table.ticket(this.#take(queue, sequence));
+    return this.#table.ticket(this.#allocate(queue, sequence));
   }
 
   /** Adds an item as if it had been held and returned. */
   addReturned(queue: number, sequence: number): void {
-    this.#insert(this.#take(queue, sequence), queue);
+    this.#insert(this.#allocate(queue, sequence), queue);
   }
 
   /** Returns the number of returned items before this one. */
@@ -179,7 +179,7 @@ export class Holds {
     return count;
   }
 
-  #take(queue: number, sequence: number): number {
+  #allocate(queue: number, sequence: number): number {
     const place = this.#table.take();
     const { capacity } = this.#table;
     this.#queues = grown(this.#queues, capacity);

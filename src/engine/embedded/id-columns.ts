@@ -25,7 +25,7 @@ export class IdColumns {
   readonly #pool: ExtentPool;
   readonly #columns: Pick<Pages, 'dropPage' | 'bytes'>[] = [];
   /** The ids in use, one bit each, and their count in each page. 0 is never used. */
-  #given = new Int32Array(WORDS_PER_PAGE);
+  #used = new Int32Array(WORDS_PER_PAGE);
   #counts = new Int32Array(4);
   /** No page below this one has a free id. */
   #lowest = 0;
@@ -36,7 +36,7 @@ export class IdColumns {
 
   constructor(pool: ExtentPool) {
     this.#pool = pool;
-    this.#given[0] = 1;
+    this.#used[0] = 1;
   }
 
   /** Adds a column of integers from -2^31 to 2^31-1. A value is not reset when its id is reused. */
@@ -62,16 +62,16 @@ export class IdColumns {
   }
 
   /** Allocates the lowest free id, 1 or more. */
-  take(): number {
+  allocate(): number {
     while (this.#counts[this.#lowest]! >= capacity(this.#lowest)) this.#lowest++;
     const page = this.#lowest;
     this.#counts = grown(this.#counts, page + 2);
-    this.#given = grown(this.#given, (page + 1) * WORDS_PER_PAGE);
+    this.#used = grown(this.#used, (page + 1) * WORDS_PER_PAGE);
     let word = page * WORDS_PER_PAGE;
-    while (this.#given[word] === -1) word++;
-    const free = ~this.#given[word]!;
+    while (this.#used[word] === -1) word++;
+    const free = ~this.#used[word]!;
     const bit = free & -free;
-    this.#given[word]! |= bit;
+    this.#used[word]! |= bit;
     this.#counts[page]!++;
     this.count++;
     if (page === this.#spare) this.#spare = NO_PAGE;
@@ -79,14 +79,14 @@ export class IdColumns {
   }
 
   /** Whether the id, 1 or more, is in use. */
-  isGiven(id: number): boolean {
-    return (this.#given[id >>> 5]! & (1 << (id & 31))) !== 0;
+  isUsed(id: number): boolean {
+    return (this.#used[id >>> 5]! & (1 << (id & 31))) !== 0;
   }
 
   /** Yields the ids in use, in order. O(all ids). */
-  *given(): Generator<number> {
-    for (let word = 0; word < this.#given.length; word++) {
-      for (let bits = this.#given[word]!; bits !== 0; bits &= bits - 1) {
+  *used(): Generator<number> {
+    for (let word = 0; word < this.#used.length; word++) {
+      for (let bits = this.#used[word]!; bits !== 0; bits &= bits - 1) {
         const id = word * 32 + 31 - Math.clz32(bits & -bits);
         if (id !== 0) yield id;
       }
@@ -102,7 +102,7 @@ export class IdColumns {
   invariants(): void {
     const counts = new Int32Array(this.#counts.length);
     let count = 0;
-    for (const id of this.given()) {
+    for (const id of this.used()) {
       counts[id >>> PAGE_BITS]!++;
       count++;
     }
@@ -117,8 +117,8 @@ export class IdColumns {
   /** Frees the id, which may then be reused. */
   free(id: number): void {
     const page = id >>> PAGE_BITS;
-    if (!this.isGiven(id)) assert.fail('the id is already free');
-    this.#given[id >>> 5]! &= ~(1 << (id & 31));
+    if (!this.isUsed(id)) assert.fail('the id is already free');
+    this.#used[id >>> 5]! &= ~(1 << (id & 31));
     this.count--;
     this.#lowest = Math.min(this.#lowest, page);
     this.#counts[page]!--;

@@ -27,11 +27,11 @@ export class IndexTables {
   }
 
   /** Allocates a table of `bytes`, a power of two. Returns its place; 0 for a buffer of its own. */
-  take(bytes: number): number {
+  allocate(bytes: number): number {
     if (bytes < PAGE_BYTES || bytes > ROW_BYTES_MAX) return 0;
-    if (bytes < EXTENT_BYTES) return this.#takePages(bytes / PAGE_BYTES);
+    if (bytes < EXTENT_BYTES) return this.#allocatePages(bytes / PAGE_BYTES);
     const { evacuateFrom } = this.#slabs;
-    return this.#slabs.takeRow(bytes / EXTENT_BYTES, evacuateFrom) * PAGES_PER_EXTENT;
+    return this.#slabs.allocateRow(bytes / EXTENT_BYTES, evacuateFrom) * PAGES_PER_EXTENT;
   }
 
   /** Returns the words of an allocated table, all 0. */
@@ -94,17 +94,17 @@ export class IndexTables {
   }
 
   /** Allocates 1, 2, 4 or 8 free pages, at a multiple of `count`. Returns the first. */
-  #takePages(count: number): number {
+  #allocatePages(count: number): number {
     const { evacuateFrom } = this.#slabs;
     for (let at = 0; at < this.#shared.length; at++) {
       const extent = this.#shared[at]!;
       const page = extent < evacuateFrom ? firstFree(this.#free[at]!, count) : -1;
       if (page < 0) continue;
       this.#free[at]! &= ~pagesOf(page, count);
-      if (this.#free[at] === 0) this.#forget(at);
+      if (this.#free[at] === 0) this.#removeShared(at);
       return extent * PAGES_PER_EXTENT + page;
     }
-    const extent = this.#slabs.takeRow(1, evacuateFrom);
+    const extent = this.#slabs.allocateRow(1, evacuateFrom);
     if (extent === 0) return 0;
     this.#shared.push(extent);
     this.#free.push(ALL_FREE & ~pagesOf(0, count));
@@ -119,11 +119,11 @@ export class IndexTables {
     }
     this.#free[at]! |= pagesOf(place % PAGES_PER_EXTENT, count);
     if (this.#free[at] !== ALL_FREE) return;
-    this.#forget(at);
+    this.#removeShared(at);
     this.#slabs.free(extent);
   }
 
-  #forget(at: number): void {
+  #removeShared(at: number): void {
     const extent = this.#shared.pop()!;
     const free = this.#free.pop()!;
     if (at === this.#shared.length) return;

@@ -7,34 +7,34 @@
 import type { Clock } from '../../base/clock.ts';
 import { ABSENT, NO_HOLD, NOBODY, type Receiver, UNKNOWN } from '../engine.ts';
 import type { CellStore } from './cell-store.ts';
-import type { Returns } from './item-returns.ts';
+import type { ItemReturns } from './item-returns.ts';
 import type { Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
 import type { Answers } from './results.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Waiters } from './waiters.ts';
 
-interface DeliveryComponents {
+interface ItemDeliveryComponents {
   readonly queues: Queues;
   readonly waiters: Waiters;
   readonly answers: Answers;
-  readonly returns: Returns;
+  readonly returns: ItemReturns;
 }
 
-export class Deliveries {
+export class ItemDeliveries {
   readonly #clock: Clock;
   readonly #store: CellStore;
   readonly #queues: Queues;
   readonly #waiters: Waiters;
   readonly #answers: Answers;
   readonly #recorder: Recorder;
-  readonly #returns: Returns;
+  readonly #returns: ItemReturns;
   /** Queues that may have items for their waiters; a second occurrence of a queue has no effect. */
   #due: number[] = [];
   #scheduled = false;
   readonly #run = () => this.#turnOnEnd();
 
-  constructor({ store, recorder }: SharedComponents, components: DeliveryComponents) {
+  constructor({ store, recorder }: SharedComponents, components: ItemDeliveryComponents) {
     this.#clock = store.clock;
     this.#store = store;
     this.#recorder = recorder;
@@ -48,7 +48,7 @@ export class Deliveries {
    * Removes the queue's item that `choose` has chosen after `skip` others, and delivers it to the
    * receiver. FOUND; or REFUSED, and the item remains.
    */
-  give(queue: number, item: number, skip: number, receiver: Receiver): void {
+  deliver(queue: number, item: number, skip: number, receiver: Receiver): void {
     const queues = this.#queues;
     const answers = this.#answers;
     const { pool, sequences } = this.#store;
@@ -60,7 +60,7 @@ export class Deliveries {
     }
     const partition = queues.partitionOf(queue);
     // The cell may be freed before the result is read; its bytes must remain until then.
-    pool.keepFreed();
+    pool.retainFreed();
     try {
       answer.setFound(queues.address(queue, item), partition, 0);
       answer.hold = queues.remove(queue, item, skip);
@@ -80,7 +80,7 @@ export class Deliveries {
   schedule(queue: number): void {
     if (this.#waiters.count(queue) === 0 || this.#due.at(-1) === queue) return;
     this.#due.push(queue);
-    this.#ask();
+    this.#scheduleRun();
   }
 
   /**
@@ -88,7 +88,7 @@ export class Deliveries {
    */
   expire(ticket: number): void {
     const queue = this.#waiters.queue(ticket);
-    if (this.#queues.available(queue) > 0) this.#deliver(queue);
+    if (this.#queues.available(queue) > 0) this.#deliverAll(queue);
     if (this.#waiters.queue(ticket) !== 0) this.dismiss(ticket);
   }
 
@@ -109,7 +109,7 @@ export class Deliveries {
     }
   }
 
-  #ask(): void {
+  #scheduleRun(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     this.#clock.endOfTurn(this.#run);
@@ -121,17 +121,17 @@ export class Deliveries {
     this.#due = [];
     let done = 0;
     try {
-      for (; done < due.length; done++) this.#deliver(due[done]!);
+      for (; done < due.length; done++) this.#deliverAll(due[done]!);
     } finally {
       // Entries remain only if a receiver has thrown: they are scheduled again.
       for (; done < due.length; done++) this.schedule(due[done]!);
     }
   }
 
-  #deliver(queue: number): void {
+  #deliverAll(queue: number): void {
     while (this.#waiters.count(queue) > 0 && this.#queues.available(queue) > 0) {
       const receiver = this.#waiters.remove(this.#waiters.first(queue));
-      this.give(queue, this.#queues.choose(queue, 0), 0, receiver);
+      this.deliver(queue, this.#queues.choose(queue, 0), 0, receiver);
     }
   }
 }

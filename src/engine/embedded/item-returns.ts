@@ -11,7 +11,7 @@ import type { Answers } from './results.ts';
 /** Pause before a return that a sink has refused is tried again, in ms. */
 const RETRY_MS = 1000;
 
-export class Returns {
+export class ItemReturns {
   readonly #clock: Clock;
   readonly #store: CellStore;
   readonly #queues: Queues;

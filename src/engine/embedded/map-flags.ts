@@ -24,7 +24,7 @@ const REVIEW_MAX = 2 ** 28;
 const MERGED_BYTES_MAX = 1_048_576;
 const NAME_BYTES = 64;
 
-export class MapTraits {
+export class MapFlags {
   isActive = false;
   /** Whether reads may have to be counted. */
   countsReads = false;
@@ -33,10 +33,10 @@ export class MapTraits {
   readonly #options: MergeOptions;
   readonly #names: NameTable;
   /**
-   * By map: its traits, with the number of the review they are from; the number of its set of
+   * By map: its flags, with the number of the review they are from; the number of its set of
    * sinks.
    */
-  readonly #traits: PagedPairs;
+  readonly #flags: PagedPairs;
   /** By map that keeps tombstones: no entry has a later version than this one. */
   readonly #latest: PagedVersions;
   /** By map: merged clears have ended everything not later than this version; 0 for none. */
@@ -58,14 +58,14 @@ export class MapTraits {
     this.#names = names;
     this.#recorder = recorder;
     this.#options = options;
-    this.#traits = ids.pairs();
+    this.#flags = ids.pairs();
     this.#latest = ids.versions();
     this.#ended = ids.versions();
     this.review();
   }
 
   /**
-   * Discards the cached traits, so that the options and the sinks are called again for each map.
+   * Discards the cached flags, so that the options and the sinks are called again for each map.
    */
   review(): void {
     this.#review = (this.#review % REVIEW_MAX) + 1;
@@ -78,18 +78,18 @@ export class MapTraits {
     this.isActive ||= this.countsReads || keepsTombstones !== undefined;
   }
 
-  /** Resets the traits of an id that was assigned to a map without entries. */
+  /** Resets the flags of an id that was assigned to a map without entries. */
   opened(map: number): void {
     if (!this.isActive) return;
-    this.#traits.set(map, NEW, 0);
+    this.#flags.set(map, NEW, 0);
     if (this.#ended.first(map) !== 0 || this.#ended.second(map) !== 0) this.#ended.set(map, 0, 0);
   }
 
   /** Returns KEEPS_TOMBSTONES and KEEPS_STATISTICS of the map, as bits. */
   of(map: number): number {
-    const known = this.#traits.first(map);
+    const known = this.#flags.first(map);
     if (known >>> REVIEW_SHIFT === this.#review) return known;
-    return this.#ask(map, known);
+    return this.#determine(map, known);
   }
 
   keepsTombstones(map: number): boolean {
@@ -100,7 +100,7 @@ export class MapTraits {
   sinksOf(map: number): Sinks {
     if (!this.#recorder.isSelective) return this.#recorder.sinks;
     this.of(map);
-    return this.#sets[this.#traits.second(map)]!;
+    return this.#sets[this.#flags.second(map)]!;
   }
 
   /** Returns the sinks that want the mutations of a map that does not exist. */
@@ -158,32 +158,32 @@ export class MapTraits {
    */
   visitMerged(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
     if (this.#merged === undefined) {
-      visitor.onStored(givenMap(Buffer.alloc(0)));
+      visitor.onStored(mergedMap(Buffer.alloc(0)));
       return false;
     }
     const names = [...this.#merged];
     const end = Math.min(cursor.mapCount + budget, names.length);
     for (; cursor.mapCount < end; cursor.mapCount++) {
-      visitor.onStored(givenMap(Buffer.from(names[cursor.mapCount]!, 'latin1')));
+      visitor.onStored(mergedMap(Buffer.from(names[cursor.mapCount]!, 'latin1')));
     }
     return end < names.length;
   }
 
-  #ask(map: number, before: number): number {
+  #determine(map: number, before: number): number {
     const name = this.#name;
     this.#names.name(map, name);
     const { keepsTombstones, keepsStatistics } = this.#options;
     const isMerged = this.#merged === undefined || this.#merged.has(textOf(name));
-    let traits = this.#review << REVIEW_SHIFT;
-    if (isMerged || keepsTombstones?.(name.toBuffer()) === true) traits |= KEEPS_TOMBSTONES;
-    if (keepsStatistics?.(name.toBuffer()) === true) traits |= KEEPS_STATISTICS;
+    let flags = this.#review << REVIEW_SHIFT;
+    if (isMerged || keepsTombstones?.(name.toBuffer()) === true) flags |= KEEPS_TOMBSTONES;
+    if (keepsStatistics?.(name.toBuffer()) === true) flags |= KEEPS_STATISTICS;
     if ((before & KEEPS_TOMBSTONES) === 0) {
       const isNew = (before & NEW) !== 0;
       const { versions } = this.#store;
       this.#latest.set(map, isNew ? 0 : versions.low, isNew ? 0 : versions.high);
     }
-    this.#traits.set(map, traits, this.#recorder.isSelective ? this.#setOf(name) : 0);
-    return traits;
+    this.#flags.set(map, flags, this.#recorder.isSelective ? this.#setOf(name) : 0);
+    return flags;
   }
 
   #chosen(name: Span): MutationSink[] {
@@ -207,10 +207,10 @@ function textOf(name: Span): string {
 }
 
 /** Returns the message for a map that changes were merged into: its tombstone ends nothing. */
-function givenMap(name: Buffer): Mutation {
-  const given = new Mutation();
-  given.operation = CLEAR;
-  given.name.set(name, 0, name.length);
-  given.tombstone.set(1, 0);
-  return given;
+function mergedMap(name: Buffer): Mutation {
+  const message = new Mutation();
+  message.operation = CLEAR;
+  message.name.set(name, 0, name.length);
+  message.tombstone.set(1, 0);
+  return message;
 }

@@ -21,10 +21,10 @@ import type { CellStore } from './cell-store.ts';
 import { Clears } from './clears.ts';
 import { EntryChanges, type MapComponents } from './entry-changes.ts';
 import type { Expiry } from './expiry.ts';
-import { ReadKey } from './hashed-key.ts';
-import type { MapTraits } from './map-flags.ts';
+import { HashedKey } from './hashed-key.ts';
+import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
-import type { MapCuts } from './partial-clears.ts';
+import type { PartialClears } from './partial-clears.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 
@@ -33,11 +33,11 @@ export class Maps {
   readonly clears: Clears;
   readonly #store: CellStore;
   readonly #names: NameTable;
-  readonly #traits: MapTraits;
+  readonly #mapFlags: MapFlags;
   readonly #expiry: Expiry;
   readonly #recorder: Recorder;
-  readonly #cuts: MapCuts;
-  readonly #key: ReadKey;
+  readonly #partialClears: PartialClears;
+  readonly #key: HashedKey;
   /** Receives the version if the caller passes none. */
   readonly #unasked = new Version();
   /** A version that is only compared. */
@@ -48,22 +48,22 @@ export class Maps {
     this.clears = new Clears(shared, components.sweeper);
     this.#store = shared.store;
     this.#names = shared.mapNames;
-    this.#traits = shared.traits;
+    this.#mapFlags = shared.mapFlags;
     this.#recorder = shared.recorder;
-    this.#cuts = shared.cuts;
+    this.#partialClears = shared.partialClears;
     this.#expiry = components.expiry;
-    this.#key = new ReadKey(shared.store);
+    this.#key = new HashedKey(shared.store);
   }
 
   /** Loads the key for one of the operations below: its words and its partition. */
-  key(span: Span): ReadKey {
+  key(span: Span): HashedKey {
     return this.#key.load(span);
   }
 
   /** Returns the address of the entry's cell, or 0. An expired entry is removed. */
-  find(map: Span, key: ReadKey): number {
+  find(map: Span, key: HashedKey): number {
     const id = this.#names.find(map);
-    const address = id === 0 ? 0 : this.changes.look(id, key);
+    const address = id === 0 ? 0 : this.changes.find(id, key);
     if (address === 0) return 0;
     const partition = this.#store.partition(key.partition)!;
     if (partition.dueMs === Number.POSITIVE_INFINITY) return address;
@@ -74,13 +74,13 @@ export class Maps {
    * Returns the address of the entry's cell, or 0, for a merge: this does not count as a read of
    * the entry.
    */
-  findUnread(map: Span, key: ReadKey): number {
+  findUnread(map: Span, key: HashedKey): number {
     const { pool } = this.#store;
     const id = this.#names.find(map);
-    const address = id === 0 ? 0 : this.changes.look(id, key);
+    const address = id === 0 ? 0 : this.changes.find(id, key);
     if (address === 0) return 0;
-    const isOver = this.#expiry.isOver(pool.words(address), pool.at(address));
-    return isOver ? this.find(map, key) : address;
+    const hasExpired = this.#expiry.hasExpired(pool.words(address), pool.at(address));
+    return hasExpired ? this.find(map, key) : address;
   }
 
   /**
@@ -89,7 +89,7 @@ export class Maps {
    */
   set(
     map: Span,
-    key: ReadKey,
+    key: HashedKey,
     value: Span,
     contentType: Span,
     lifetime: Lifetime = FOREVER,
@@ -116,7 +116,7 @@ export class Maps {
    */
   delete(
     map: Span,
-    key: ReadKey,
+    key: HashedKey,
     condition: Condition = undefined,
     version = this.#unasked,
   ): Outcome {
@@ -125,7 +125,7 @@ export class Maps {
       return CONDITION_FAILED;
     }
     if (address === 0) return APPLIED;
-    if (this.#recorder.isActive || this.#traits.isActive) this.#store.versions.tick();
+    if (this.#recorder.isActive || this.#mapFlags.isActive) this.#store.versions.tick();
     const draft = this.changes.begin(DELETE, key.partition);
     draft.expiryMs = 0;
     draft.maxIdleSeconds = 0;
@@ -157,15 +157,15 @@ export class Maps {
   isStored({ name, key, version }: Mutation): boolean {
     const store = this.#store;
     const id = this.#names.find(name);
-    const address = id === 0 ? 0 : this.changes.look(id, this.key(key));
+    const address = id === 0 ? 0 : this.changes.find(id, this.key(key));
     if (address === 0 || !store.readVersion(address, this.#seen).is(version)) return false;
-    return !this.#cuts.has(store.pool.words(address), store.pool.at(address));
+    return !this.#partialClears.has(store.pool.words(address), store.pool.at(address));
   }
 
   /**
    * Makes a recorded SET, DELETE or EXPIRE of the key again, in the map with this id; 0 for no map.
    */
-  restore(mutation: Mutation, id: number, key: ReadKey): Outcome {
+  restore(mutation: Mutation, id: number, key: HashedKey): Outcome {
     const { name, value, contentType } = mutation;
     const { changes } = this;
     const { draft } = changes;
@@ -185,7 +185,7 @@ export class Maps {
     const outcome =
       draft.operation === SET
         ? changes.put(id, name, key, value, contentType)
-        : this.#removeAgain(this.changes.look(id, key), name, key);
+        : this.#removeAgain(this.changes.find(id, key), name, key);
     changes.repeated = undefined;
     changes.endMade();
     return outcome;
@@ -196,8 +196,8 @@ export class Maps {
     return this.clears.restore(mutation, id);
   }
 
-  #removeAgain(old: number, map: Span, key: ReadKey): Outcome {
-    if (old !== 0) return this.changes.isKnown(old) ? APPLIED : this.changes.remove(old, map, key);
+  #removeAgain(old: number, map: Span, key: HashedKey): Outcome {
+    if (old !== 0) return this.changes.isRedundant(old) ? APPLIED : this.changes.remove(old, map, key);
     if (this.changes.draft.tombstone.isNone) return APPLIED;
     return this.changes.removeNothing(this.#names.find(map), map, key);
   }

@@ -27,13 +27,13 @@ export class MemoryMeter {
   readonly #writeLimit: number;
   #bytes = 0;
   #limit: number;
-  /** The limit for takeSpare, in bytes. */
+  /** The limit for allocateReserved, in bytes. */
   #spareLimit: number;
   #overdraft = NONE;
   /** Whether an engine is being filled. */
   isFilling = false;
 
-  /** Of `bytesMax`, `spareBytes` are only for takeSpare, and `marginBytes` for the next start. */
+  /** Of `bytesMax`, `spareBytes` are only for allocateReserved, and `marginBytes` for the next start. */
   constructor(bytesMax: number, spareBytes: number, marginBytes = 0) {
     this.bytesMax = bytesMax;
     this.#spareBytes = spareBytes;
@@ -53,12 +53,12 @@ export class MemoryMeter {
   }
 
   /** Whether more is allocated than clients' writes may allocate. */
-  get isOver(): boolean {
+  get exceedsWriteLimit(): boolean {
     return this.#bytes > this.#writeLimit;
   }
 
   /** Allocates the bytes. Returns false, and allocates nothing, if they would exceed the limit. */
-  take(bytes: number): boolean {
+  allocate(bytes: number): boolean {
     if (this.#bytes + bytes > this.#limit) return false;
     this.#bytes += bytes;
     return true;
@@ -68,7 +68,7 @@ export class MemoryMeter {
    * Allocates the bytes, also from the reserved memory. If small allocations have used that up, it
    * may exceed the limit once.
    */
-  takeSpare(bytes: number): boolean {
+  allocateReserved(bytes: number): boolean {
     if (this.#bytes + bytes > this.#spareLimit) {
       if (this.#overdraft !== ALLOWED) return false;
       this.#overdraft = USED;
@@ -83,7 +83,7 @@ export class MemoryMeter {
     if (this.#overdraft === NONE && this.#bytes > this.#writeLimit) this.#overdraft = ALLOWED;
   }
 
-  give(bytes: number): void {
+  free(bytes: number): void {
     if (bytes > this.#bytes) assert.fail('more bytes are freed than are allocated');
     this.#bytes -= bytes;
     if (this.#overdraft === USED && bytes >= this.#spareBytes) this.#overdraft = ALLOWED;

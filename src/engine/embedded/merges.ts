@@ -21,13 +21,13 @@ import { expiryMsAt, HITS_MAX, hitsAt, lastAccessSecondsAt, makerAt } from './ce
 import type { CellStore } from './cell-store.ts';
 import type { Clears } from './clears.ts';
 import type { EntryChanges } from './entry-changes.ts';
-import { KnownEntries } from './entry-comparison.ts';
+import { EntryComparison } from './entry-comparison.ts';
 import type { Expiry } from './expiry.ts';
-import type { ReadKey } from './hashed-key.ts';
-import type { MapTraits } from './map-flags.ts';
+import type { HashedKey } from './hashed-key.ts';
+import type { MapFlags } from './map-flags.ts';
 import type { Maps } from './maps.ts';
 import type { NameTable } from './name-table.ts';
-import type { MapCuts } from './partial-clears.ts';
+import type { PartialClears } from './partial-clears.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Tombstones } from './tombstones.ts';
 
@@ -39,14 +39,14 @@ export class Merges {
   readonly version = new Version();
   readonly #store: CellStore;
   readonly #names: NameTable;
-  readonly #traits: MapTraits;
+  readonly #mapFlags: MapFlags;
   readonly #tombstones: Tombstones;
-  readonly #cuts: MapCuts;
+  readonly #partialClears: PartialClears;
   readonly #expiry: Expiry;
   readonly #maps: Maps;
   readonly #changes: EntryChanges;
   readonly #clears: Clears;
-  readonly #known: KnownEntries;
+  readonly #comparison: EntryComparison;
   readonly #stored = new Version();
   readonly #ofKey = new Version();
   readonly #ofMap = new Version();
@@ -58,20 +58,20 @@ export class Merges {
   constructor(shared: SharedComponents, maps: Maps, expiry: Expiry) {
     this.#store = shared.store;
     this.#names = shared.mapNames;
-    this.#traits = shared.traits;
+    this.#mapFlags = shared.mapFlags;
     this.#tombstones = shared.tombstones;
-    this.#cuts = shared.cuts;
+    this.#partialClears = shared.partialClears;
     this.#expiry = expiry;
     this.#maps = maps;
     this.#changes = maps.changes;
     this.#clears = maps.clears;
-    this.#known = new KnownEntries(shared.store, shared.contentTypes);
+    this.#comparison = new EntryComparison(shared.store, shared.contentTypes);
   }
 
   merge(change: Mutation, policy: MergePolicy, syncBegan: Version = NONE): Outcome {
     this.version.clear();
     this.#store.versions.restore(change.version);
-    this.#traits.merge(change.name);
+    this.#mapFlags.merge(change.name);
     if (change.operation === CLEAR) return this.#clear(change);
     const key = this.#maps.key(change.key);
     this.partition = key.partition;
@@ -94,7 +94,7 @@ export class Merges {
 
   #set(
     change: Mutation,
-    key: ReadKey,
+    key: HashedKey,
     address: number,
     policy: MergePolicy,
     syncBegan: Version,
@@ -106,11 +106,11 @@ export class Merges {
     this.#store.readVersion(address, this.#stored);
     const id = this.#names.find(name);
     // The tombstone of a clear may have been dropped: the clear would end the set nevertheless.
-    let isLater = !isRemoved && (id === 0 || !this.#traits.hasEnded(id, version));
+    let isLater = !isRemoved && (id === 0 || !this.#mapFlags.hasEnded(id, version));
     // An entry that a clear has ended counts as removed, even if the step that removes it is still
     // due.
     if (address !== 0 && this.#stored.isAfter(this.#ofMap)) {
-      const order = this.#known.compare(change, address);
+      const order = this.#comparison.compare(change, address);
       if (order === 0) {
         this.version.copyFrom(version);
         return KNOWN;
@@ -123,7 +123,7 @@ export class Merges {
     }
     this.#tick();
     const draft = this.#begin(change, key);
-    if (!isLater) this.#renew(draft, id, replaced);
+    if (!isLater) this.#assignVersion(draft, id, replaced);
     draft.expiryMs = change.expiryMs;
     draft.maxIdleSeconds = change.maxIdleSeconds;
     draft.hits = Math.min(change.hits, HITS_MAX);
@@ -147,10 +147,10 @@ export class Merges {
    * Assigns the draft this data set's version right after `replaced`; the clock's next one if a
    * clear ends that.
    */
-  #renew(draft: Mutation, id: number, replaced: Version): void {
+  #assignVersion(draft: Mutation, id: number, replaced: Version): void {
     draft.maker = 0;
     draft.version.copyFrom(replaced).stepForward();
-    if (id !== 0 && this.#traits.hasEnded(id, draft.version)) draft.version.copyFrom(this.#next);
+    if (id !== 0 && this.#mapFlags.hasEnded(id, draft.version)) draft.version.copyFrom(this.#next);
     this.#store.versions.restore(draft.version);
   }
 
@@ -177,7 +177,7 @@ export class Merges {
     }
   }
 
-  #delete(change: Mutation, key: ReadKey, address: number, policy: MergePolicy): Outcome {
+  #delete(change: Mutation, key: HashedKey, address: number, policy: MergePolicy): Outcome {
     const { name, version } = change;
     if (version.is(this.#ofKey)) return KNOWN;
     if (!version.isAfter(this.#removed)) return OUTDATED;
@@ -189,7 +189,7 @@ export class Merges {
     draft.expiryMs = 0;
     draft.maxIdleSeconds = 0;
     draft.tombstone.copyFrom(version);
-    if (isEarlier) this.#renew(draft, 0, this.#stored);
+    if (isEarlier) this.#assignVersion(draft, 0, this.#stored);
     const outcome =
       address === 0
         ? changes.removeNothing(this.#names.find(name), name, key)
@@ -209,16 +209,16 @@ export class Merges {
     const isWhole = id === 0 || this.#endsAll(id, version);
     const outcome = this.#clears.merge(change, id, isWhole);
     if (isWhole || outcome !== APPLIED) return outcome;
-    this.#traits.end(id, version);
-    this.#cuts.add(id, version);
-    this.#expiry.cut();
+    this.#mapFlags.end(id, version);
+    this.#partialClears.add(id, version);
+    this.#expiry.beginPartialClear();
     return outcome;
   }
 
   /** Whether no entry of the map is later than the version. */
   #endsAll(id: number, version: Version): boolean {
-    if (!this.#traits.keepsTombstones(id)) return false;
-    this.#traits.latest(id, this.#stored);
+    if (!this.#mapFlags.keepsTombstones(id)) return false;
+    this.#mapFlags.latest(id, this.#stored);
     return !this.#stored.isAfter(version);
   }
 
@@ -228,7 +228,7 @@ export class Merges {
     this.#next.set(versions.low, versions.high);
   }
 
-  #begin(change: Mutation, key: ReadKey): Mutation {
+  #begin(change: Mutation, key: HashedKey): Mutation {
     const draft = this.#changes.begin(change.operation === SET ? SET : DELETE, key.partition);
     draft.origin = change.origin;
     draft.version.copyFrom(change.version);

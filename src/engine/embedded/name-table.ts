@@ -42,7 +42,7 @@ export class NameTable {
   /** The ids, from 1, with columns of other data by id. */
   readonly ids: IdColumns;
   /** The name of the current call, and the last name that was found, with its id (0: none). */
-  #asked = new KeyWords();
+  #current = new KeyWords();
   #last = new KeyWords();
   #lastId = 0;
   readonly #onOpened: (id: number) => void;
@@ -65,20 +65,20 @@ export class NameTable {
   /** Returns the name's id, or 0. */
   find(name: Span): number {
     if (this.#lastId !== 0 && this.#last.is(name)) return this.#lastId;
-    const asked = this.#asked.load(name);
+    const current = this.#current.load(name);
     const store = this.#store;
-    const partition = store.partition(store.partitionOf(asked));
+    const partition = store.partition(store.partitionOf(current));
     if (partition === undefined) return 0;
-    const address = partition.find(this.owner, store.hash(this.owner, asked), asked);
+    const address = partition.find(this.owner, store.hash(this.owner, current), current);
     if (address === 0) return 0;
     const id = tagAt(store.pool.words(address), store.pool.at(address));
-    this.#remember(id);
+    this.#cacheLast(id);
     return id;
   }
 
   /** Returns the partition number of the name, which need not have an id. */
   partitionOf(name: Span): number {
-    return this.#store.partitionOf(this.#asked.load(name));
+    return this.#store.partitionOf(this.#current.load(name));
   }
 
   /**
@@ -89,26 +89,26 @@ export class NameTable {
     const found = this.find(name);
     if (found !== 0) return found;
     const store = this.#store;
-    const asked = this.#asked;
-    if (asked.length > KEY_BYTES_MAX) return 0;
-    const partition = store.openPartition(store.partitionOf(asked));
-    const length = cellBytes(KIND_NAME, asked.length, 0);
+    const current = this.#current;
+    if (current.length > KEY_BYTES_MAX) return 0;
+    const partition = store.openPartition(store.partitionOf(current));
+    const length = cellBytes(KIND_NAME, current.length, 0);
     let address = partition.makeRoom() ? partition.log.allocate(length, false) : 0;
     if (address === 0 && lentBytes > 0) address = this.#borrow(partition, length, lentBytes);
     if (address === 0) {
       partition.shrink();
       return 0;
     }
-    const id = this.ids.take();
+    const id = this.ids.allocate();
     const words = store.pool.words(address);
     const at = store.pool.at(address);
-    writeHead(words, at, KIND_NAME, this.owner, id, asked, 0);
+    writeHead(words, at, KIND_NAME, this.owner, id, current, 0);
     writeVersion(words, at, 0, 0);
-    partition.insert(store.hash(this.owner, asked), address);
+    partition.insert(store.hash(this.owner, current), address);
     this.#addresses.set(id, address);
     this.#uses.set(id, 0);
     store.debtors.push(partition);
-    this.#remember(id);
+    this.#cacheLast(id);
     this.#onOpened(id);
     return id;
   }
@@ -117,7 +117,7 @@ export class NameTable {
   #borrow(partition: Partition, length: number, lentBytes: number): number {
     const { meter, pool } = this.#store;
     meter.lend(lentBytes);
-    const address = partition.makeRoom() ? pool.takeLong(length) : 0;
+    const address = partition.makeRoom() ? pool.allocateLong(length) : 0;
     meter.lend(0);
     return address;
   }
@@ -194,7 +194,7 @@ export class NameTable {
   invariants(retired: ReadonlySet<number>, usesOf: (id: number) => number): void {
     const { pool } = this.#store;
     this.ids.invariants();
-    for (const id of this.ids.given()) {
+    for (const id of this.ids.used()) {
       const address = this.#addresses.get(id);
       assert.equal(address === 0, retired.has(id), `id ${id} is retired`);
       if (address === 0) continue;
@@ -218,10 +218,10 @@ export class NameTable {
     return this.#store.partitionOfKeyAt(pool.words(address), pool.at(address));
   }
 
-  #remember(id: number): void {
-    const asked = this.#asked;
-    this.#asked = this.#last;
-    this.#last = asked;
+  #cacheLast(id: number): void {
+    const current = this.#current;
+    this.#current = this.#last;
+    this.#last = current;
     this.#lastId = id;
   }
 }

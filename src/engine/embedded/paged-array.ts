@@ -31,7 +31,7 @@ export class Pages<Kind extends Page = Page> {
   dropPage(number: number): void {
     const page = this.pages[number];
     if (page === undefined) return;
-    this.#pool.meter.give(page.byteLength);
+    this.#pool.meter.free(page.byteLength);
     this.pages[number] = undefined;
     this.#pool.drop(page.buffer as ArrayBuffer);
   }

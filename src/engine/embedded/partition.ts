@@ -62,14 +62,14 @@ export class Partition {
     const index = this.#index;
     if (index === undefined) {
       const first = new HashIndex();
-      if (!this.#meter.take(first.bytes)) return false;
+      if (!this.#meter.allocate(first.bytes)) return false;
       this.#index = first;
       return true;
     }
     const bits = index.bitsToInsert;
     if (bits === index.bits) return true;
     const more = HashIndex.bytes(bits) - index.bytes;
-    if (bits > INDEX_BITS_MAX || !this.#meter.take(more)) return false;
+    if (bits > INDEX_BITS_MAX || !this.#meter.allocate(more)) return false;
     this.#resize(index, bits);
     return true;
   }
@@ -125,14 +125,14 @@ export class Partition {
 
   #shrinkTo(index: HashIndex, bits: number): void {
     if (bits === index.bits) return;
-    this.#meter.give(index.bytes - HashIndex.bytes(bits));
+    this.#meter.free(index.bytes - HashIndex.bytes(bits));
     this.#resize(index, bits);
   }
 
   #resize(index: HashIndex, bits: number): void {
     const { tables } = this.#pool;
     const bytes = HashIndex.bytes(bits);
-    const place = tables.take(bytes);
+    const place = tables.allocate(bytes);
     const old = index.resize(bits, tables.words(place, bytes));
     tables.free(this.#place, old);
     this.#place = place;

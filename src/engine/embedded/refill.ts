@@ -15,12 +15,12 @@
 import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
-import type { KnownOfReplay, Replay } from '../stored-engine.ts';
+import type { ReplayFacts, Replay } from '../stored-engine.ts';
 import { isAfter, Version } from '../version.ts';
 import type { EngineComponents } from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
 import { RecentRemovals } from './recent-removals.ts';
-import { isGiven, isGivenMap } from './tombstones.ts';
+import { isFromVisit, isMergedMap } from './tombstones.ts';
 
 /** Result of `#open` for a map whose life, as in the message, is over. */
 const OVER = -1;
@@ -32,7 +32,7 @@ const EXCESS_BYTES_MAX = 2 ** 31;
 export class Refill implements Replay {
   readonly #components: EngineComponents;
   /** By id of a map whose life continues: the version up to which clears have ended its entries. */
-  readonly #cut = new Map<number, Version>();
+  readonly #partialClears = new Map<number, Version>();
   /** Life of the map with the id `#last`: nearly every message has the map of the previous one. */
   readonly #life = new Version();
   #last = 0;
@@ -41,7 +41,7 @@ export class Refill implements Replay {
   /** Whether maps without entries may be discarded. */
   #isInOrder = false;
 
-  constructor(components: EngineComponents, { mayExceed = false, lastReadMs }: KnownOfReplay) {
+  constructor(components: EngineComponents, { mayExceed = false, lastReadMs }: ReplayFacts) {
     this.#components = components;
     this.#mayExceed = mayExceed;
     components.store.lastReadMs = lastReadMs;
@@ -51,7 +51,7 @@ export class Refill implements Replay {
   apply(mutation: Mutation): Outcome {
     const { store } = this.#components;
     let outcome = this.#make(mutation);
-    if (outcome === MEMORY_FULL) outcome = this.#makeInFull(mutation);
+    if (outcome === MEMORY_FULL) outcome = this.#makeWhenFull(mutation);
     if (outcome !== APPLIED) return outcome;
     store.versions.restore(mutation.version);
     if (mutation.operation === CLEAR) store.raiseAll(mutation.sequence);
@@ -70,9 +70,9 @@ export class Refill implements Replay {
   end(): boolean {
     const { store } = this.#components;
     const { meter } = store;
-    this.#forget();
-    this.#endCut();
-    if (meter.isOver) this.#condense();
+    this.#discardEmptyMaps();
+    this.#beginPartialClears();
+    if (meter.exceedsWriteLimit) this.#condense();
     store.pool.isFilling = false;
     store.lastReadMs = undefined;
     if (HAS_DEAR_CHECKS) assertInvariants(this.#components);
@@ -86,9 +86,9 @@ export class Refill implements Replay {
   }
 
   /** Applies a message for which there was no memory. */
-  #makeInFull(mutation: Mutation): Outcome {
+  #makeWhenFull(mutation: Mutation): Outcome {
     const { meter } = this.#components.store;
-    if (this.#isInOrder) this.#forget();
+    if (this.#isInOrder) this.#discardEmptyMaps();
     this.#condense();
     if (!this.#fits()) return MEMORY_FULL;
     const pace = Math.min(meter.bytesMax * PACE_SHARE, EXCESS_BYTES_MAX);
@@ -102,7 +102,7 @@ export class Refill implements Replay {
   }
 
   /** Discards the maps without entries; a map with entries retains its life by itself. */
-  #forget(): void {
+  #discardEmptyMaps(): void {
     const { keptMaps, mapNames, cleaner } = this.#components;
     for (const id of keptMaps) mapNames.release(id);
     cleaner.payForNames();
@@ -111,15 +111,15 @@ export class Refill implements Replay {
   }
 
   /** Starts the removal of the entries that clears were to end and that are still stored. */
-  #endCut(): void {
-    const { mapNames, traits, cuts, expiry } = this.#components;
-    for (const [id, version] of this.#cut) {
+  #beginPartialClears(): void {
+    const { mapNames, mapFlags, partialClears, expiry } = this.#components;
+    for (const [id, version] of this.#partialClears) {
       if (mapNames.address(id) === 0) continue;
-      traits.end(id, version);
-      cuts.add(id, version);
+      mapFlags.end(id, version);
+      partialClears.add(id, version);
     }
-    this.#cut.clear();
-    if (cuts.isActive) expiry.cut();
+    this.#partialClears.clear();
+    if (partialClears.isActive) expiry.beginPartialClear();
   }
 
   /** Packs all cells. */
@@ -135,19 +135,19 @@ export class Refill implements Replay {
   }
 
   #make(mutation: Mutation): Outcome {
-    const { maps, queues, mapNames, tombstones, traits } = this.#components;
+    const { maps, queues, mapNames, tombstones, mapFlags } = this.#components;
     const { operation } = mutation;
     if (operation >= OFFER) return queues.restore(mutation);
     if (!mutation.tombstone.isNone) {
-      if (isGiven(mutation)) {
-        if (!isGivenMap(mutation)) tombstones.restore(mutation);
-        else if (mutation.name.length > 0) traits.merge(mutation.name);
-        else traits.mergeAll();
+      if (isFromVisit(mutation)) {
+        if (!isMergedMap(mutation)) tombstones.restore(mutation);
+        else if (mutation.name.length > 0) mapFlags.merge(mutation.name);
+        else mapFlags.mergeAll();
         return APPLIED;
       }
       if (operation !== SET) tombstones.addAgain(mutation);
     }
-    if (mutation.path.length > 0 || !mutation.tombstone.isNone) traits.merge(mutation.name);
+    if (mutation.path.length > 0 || !mutation.tombstone.isNone) mapFlags.merge(mutation.name);
     if (operation === CLEAR) return this.#clear(mutation);
     const isOfNoMap = operation !== SET && mutation.life.isNone && !mutation.tombstone.isNone;
     if (isOfNoMap && mapNames.find(mutation.name) === 0) {
@@ -174,24 +174,24 @@ export class Refill implements Replay {
     if (known !== 0) {
       lives.get(known, this.#life);
       if (!mutation.life.isAfter(this.#life)) {
-        this.#addCut(known, mutation.tombstone);
+        this.#addPartialClear(known, mutation.tombstone);
         return APPLIED;
       }
     }
     const outcome = maps.restoreClear(mutation, known);
     if (outcome !== APPLIED) return outcome;
     keptMaps.delete(known);
-    this.#cut.delete(known);
-    return this.#keep(mutation) === 0 ? MEMORY_FULL : APPLIED;
+    this.#partialClears.delete(known);
+    return this.#retain(mutation) === 0 ? MEMORY_FULL : APPLIED;
   }
 
   /**
    * Records that the clear ends what is not later than its tombstone, but not the life of the map.
    */
-  #addCut(map: number, { low, high }: Version): void {
-    const cut = this.#cut.get(map) ?? new Version();
-    if (!isAfter(low, high, cut.low, cut.high)) return;
-    this.#cut.set(map, cut.set(low, high));
+  #addPartialClear(map: number, { low, high }: Version): void {
+    const clear = this.#partialClears.get(map) ?? new Version();
+    if (!isAfter(low, high, clear.low, clear.high)) return;
+    this.#partialClears.set(map, clear.set(low, high));
   }
 
   /** Returns the id of the map in the life of the message; OVER; or 0 if there is no memory. */
@@ -202,15 +202,15 @@ export class Refill implements Replay {
     const isSame = life.low === this.#life.low && life.high === this.#life.high;
     if (isSame && known !== 0 && known === this.#last) return known;
     this.#last = 0;
-    if (known === 0) return this.#keep(mutation);
+    if (known === 0) return this.#retain(mutation);
     lives.get(known, this.#life);
     if (this.#life.isAfter(life)) return OVER;
     if (life.isAfter(this.#life)) {
       mapNames.retire(known);
       sweeper.add(known);
       keptMaps.delete(known);
-      this.#cut.delete(known);
-      return this.#keep(mutation);
+      this.#partialClears.delete(known);
+      return this.#retain(mutation);
     }
     if (!keptMaps.has(known)) {
       mapNames.use(known);
@@ -221,11 +221,11 @@ export class Refill implements Replay {
   }
 
   /** Opens the map, which must not exist, with the message's life. */
-  #keep({ name, life }: Mutation): number {
+  #retain({ name, life }: Mutation): number {
     const { keptMaps, mapNames, lives, cleaner, store } = this.#components;
     const id = mapNames.open(name);
     if (id === 0) return 0;
-    this.#cut.delete(id);
+    this.#partialClears.delete(id);
     lives.set(id, life.low, life.high);
     store.versions.restore(life);
     mapNames.use(id);

@@ -10,7 +10,7 @@
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
-export class Handback {
+export class MemoryRelease {
   #port: MessagePort | undefined;
 
   /** Frees the buffers; views of them are empty from now on. */

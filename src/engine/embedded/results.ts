@@ -30,7 +30,7 @@ import type { NameTable } from './name-table.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 
-export class EmbeddedAnswer implements Answer {
+export class EmbeddedResult implements Answer {
   outcome: Outcome = APPLIED;
   partition = NO_PARTITION;
   sequence = 0;
@@ -130,7 +130,7 @@ export class Answers {
   readonly #sequences: Float64Array;
   readonly #contentTypes: NameTable;
   readonly #recorder: Recorder;
-  readonly #byDepth: EmbeddedAnswer[];
+  readonly #byDepth: EmbeddedResult[];
   #depth = 0;
 
   constructor({ store: { pool, sequences }, contentTypes, recorder }: SharedComponents) {
@@ -138,20 +138,20 @@ export class Answers {
     this.#sequences = sequences;
     this.#contentTypes = contentTypes;
     this.#recorder = recorder;
-    this.#byDepth = [new EmbeddedAnswer(pool, contentTypes)];
+    this.#byDepth = [new EmbeddedResult(pool, contentTypes)];
   }
 
   /** The object to fill and send next. */
-  get blank(): EmbeddedAnswer {
+  get blank(): EmbeddedResult {
     const answer = this.#byDepth[this.#depth];
     if (answer !== undefined) return answer;
-    const deeper = new EmbeddedAnswer(this.#pool, this.#contentTypes);
+    const deeper = new EmbeddedResult(this.#pool, this.#contentTypes);
     this.#byDepth.push(deeper);
     return deeper;
   }
 
   /** Whether the result has data that a failed sink may lose. */
-  isDoubtful({ partition, sequence }: EmbeddedAnswer): boolean {
+  isDoubtful({ partition, sequence }: EmbeddedResult): boolean {
     const recorder = this.#recorder;
     if (partition === NO_PARTITION) return false;
     if (partition !== EVERY_PARTITION) return recorder.mayLose(partition, sequence);
@@ -163,7 +163,7 @@ export class Answers {
     const answer = this.#byDepth[this.#depth]!;
     if (this.#recorder.hasFailed && this.isDoubtful(answer)) answer.set(UNKNOWN);
     this.#depth++;
-    this.#pool.keepFreed();
+    this.#pool.retainFreed();
     try {
       receiver.onAnswer(answer);
     } finally {

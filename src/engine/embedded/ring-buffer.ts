@@ -220,13 +220,13 @@ export class RingBuffers {
     const first = this.first(queue);
     const end = this.end(queue);
     const list = new Int32Array(LIST_LENGTH_MIN);
-    if (!this.#store.meter.take(list.byteLength)) return false;
+    if (!this.#store.meter.allocate(list.byteLength)) return false;
     for (let number = partNumber(first); number <= partNumber(end); number++) {
       const part = this.#allocate(queue, log, number, PART_LENGTH);
       list[number & (LIST_LENGTH_MIN - 1)] = part;
       if (part !== 0) continue;
       for (const address of list) if (address !== 0) log.kill(address);
-      this.#store.meter.give(list.byteLength);
+      this.#store.meter.free(list.byteLength);
       return false;
     }
     const { pool } = this.#store;
@@ -260,7 +260,7 @@ export class RingBuffers {
     const last = partNumber(this.end(queue));
     let list = this.#lists[root]!;
     if (last - Math.min(first, number) >= list.length) {
-      if (!this.#store.meter.take(list.byteLength)) return false;
+      if (!this.#store.meter.allocate(list.byteLength)) return false;
       list = relisted(list, first);
       this.#lists[root] = list;
     }
@@ -286,7 +286,7 @@ export class RingBuffers {
     }
     const list = this.#lists[root]!;
     for (const address of list) if (address !== 0) log.kill(address);
-    this.#store.meter.give(list.byteLength);
+    this.#store.meter.free(list.byteLength);
     this.#lists[root] = NO_LIST;
     this.#freeLists.push(root);
   }

@@ -5,10 +5,10 @@
 import type { MutationSink } from '../mutation-sink.ts';
 import type { MergeOptions } from '../stored-engine.ts';
 import { CellStore, type CellStoreOptions } from './cell-store.ts';
-import { MapTraits } from './map-flags.ts';
+import { MapFlags } from './map-flags.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable, QUEUE_NAMES } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
-import { MapCuts } from './partial-clears.ts';
+import { PartialClears } from './partial-clears.ts';
 import { Recorder } from './recorder.ts';
 import { RingBuffers } from './ring-buffer.ts';
 import { Tombstones } from './tombstones.ts';
@@ -22,24 +22,24 @@ export class SharedComponents {
   readonly lives: PagedVersions;
   readonly rings: RingBuffers;
   readonly recorder: Recorder;
-  readonly traits: MapTraits;
+  readonly mapFlags: MapFlags;
   readonly tombstones: Tombstones;
-  readonly cuts: MapCuts;
+  readonly partialClears: PartialClears;
 
   constructor(options: CellStoreOptions & MergeOptions, sinks: readonly MutationSink[]) {
     const store = new CellStore(options);
     this.store = store;
     this.mapNames = new NameTable(store, MAP_NAMES, (id) => {
-      this.traits.opened(id);
-      this.cuts.end(id);
+      this.mapFlags.opened(id);
+      this.partialClears.end(id);
     });
     this.queueNames = new NameTable(store, QUEUE_NAMES);
     this.contentTypes = new NameTable(store, CONTENT_TYPES);
     this.lives = this.mapNames.ids.versions();
     this.rings = new RingBuffers(store, this.queueNames.ids);
     this.recorder = new Recorder(sinks);
-    this.traits = new MapTraits(store, this.mapNames, this.recorder, options);
+    this.mapFlags = new MapFlags(store, this.mapNames, this.recorder, options);
     this.tombstones = new Tombstones(store, options);
-    this.cuts = new MapCuts();
+    this.partialClears = new PartialClears();
   }
 }

@@ -14,7 +14,7 @@
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
-import { Handback } from './release-memory.ts';
+import { MemoryRelease } from './release-memory.ts';
 import { SlabStock } from './slab-stock.ts';
 
 export const EXTENT_BYTES = 65536;
@@ -48,7 +48,7 @@ const NONE = Number.POSITIVE_INFINITY;
 export class Slabs {
   readonly #clock: Clock;
   readonly #countMax: number;
-  readonly #handback = new Handback();
+  readonly #release = new MemoryRelease();
   readonly #stock: SlabStock;
   readonly #mayTouch: boolean;
   /** Words and bytes of each slab; empty for a slab that was released. */
@@ -77,7 +77,7 @@ export class Slabs {
     this.#countMax = countMax;
     this.#mayTouch = stockCount >= TOUCHING_COUNT_MIN;
     this.#stock = new SlabStock(clock, SLAB_BYTES, stockCount, (slab) => {
-      this.#handback.free([slab]);
+      this.#release.free([slab]);
     });
     // Allocated now so that V8's collection for a first large buffer does not delay a request. An
     // engine without a stock, for example one that is closing, may need no slab at all.
@@ -95,7 +95,7 @@ export class Slabs {
   }
 
   /** Allocates the lowest free extent; 0 if there is none. Extent 0 itself is never allocated. */
-  take(): number {
+  allocate(): number {
     const free = this.#free;
     while (this.#lowestFree < free.length && free[this.#lowestFree] === 0) this.#lowestFree++;
     if (this.#lowestFree === free.length && !this.#add()) return 0;
@@ -112,19 +112,19 @@ export class Slabs {
    * first; 0 if there are none. `below`: only in slabs below this extent; with Infinity, also in a
    * new slab.
    */
-  takeRow(count: number, below = NONE): number {
+  allocateRow(count: number, below = NONE): number {
     for (let slab = 0; slab < this.words.length; slab++) {
       if (slab * EXTENTS_PER_SLAB >= below) return 0;
       if (this.words[slab] === NO_WORDS) continue;
       if (this.#used[slab]! + count <= EXTENTS_PER_SLAB) {
-        const row = this.#takeRowOf(slab, count);
+        const row = this.#allocateRowOf(slab, count);
         if (row !== 0) return row;
       }
     }
-    return this.#add() ? this.takeRow(count) : 0;
+    return this.#add() ? this.allocateRow(count) : 0;
   }
 
-  #takeRowOf(slab: number, count: number): number {
+  #allocateRowOf(slab: number, count: number): number {
     const end = (slab + 1) * EXTENTS_PER_SLAB;
     let length = 0;
     for (let extent = end - EXTENTS_PER_SLAB; extent < end; extent++) {
@@ -219,7 +219,7 @@ export class Slabs {
   }
 
   #freeDropped(): void {
-    this.#handback.free(this.#dropped);
+    this.#release.free(this.#dropped);
     this.#dropped = [];
     this.#droppedBytes = 0;
   }
@@ -251,7 +251,7 @@ export class Slabs {
     this.words[slab] = NO_WORDS;
     this.bytes[slab] = NOTHING;
     this.#free.fill(0, slab * WORDS_PER_SLAB, (slab + 1) * WORDS_PER_SLAB);
-    this.#handback.free([buffer]);
+    this.#release.free([buffer]);
   }
 
   /** Allocates the lowest slab that does not exist. */

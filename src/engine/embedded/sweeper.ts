@@ -20,7 +20,7 @@ import type { SharedComponents } from './shared-components.ts';
 /** Places of the index visited for each write: a partition is finished after count/8 writes. */
 const PLACES_PER_WRITE = 16;
 /** Places visited between two readings of the clock; well under 0.1 ms. */
-const PLACES_PER_LOOK = 128;
+const PLACES_PER_CLOCK_READ = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
 /** Places that a write without memory visits; about 1 ms. */
@@ -73,10 +73,10 @@ export class Sweeper implements Visitor {
   /** Tries to reclaim memory for a write. Returns whether some may have been reclaimed. */
   help(): boolean {
     if (!this.busy) return this.#expiry.help(PLACES_WHEN_FULL);
-    for (let places = 0; places < PLACES_WHEN_FULL; places += PLACES_PER_LOOK) {
+    for (let places = 0; places < PLACES_WHEN_FULL; places += PLACES_PER_CLOCK_READ) {
       const partition = this.#lowestLeft();
       if (partition === undefined) break;
-      this.#sweep(partition, PLACES_PER_LOOK);
+      this.#sweep(partition, PLACES_PER_CLOCK_READ);
     }
     return true;
   }
@@ -164,7 +164,7 @@ export class Sweeper implements Visitor {
     do {
       const partition = this.#lowestLeft();
       if (partition === undefined) return;
-      this.#sweep(partition, PLACES_PER_LOOK);
+      this.#sweep(partition, PLACES_PER_CLOCK_READ);
     } while (this.#clock.now() < until);
     if (this.busy) this.#timer ??= this.#clock.after(PAUSE_MS, this.#step);
   }

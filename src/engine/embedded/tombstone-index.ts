@@ -97,7 +97,7 @@ export class TombstoneIndex {
     const { meter } = this.#store;
     const longer = new Int32Array(Math.max(this.#buckets.length * 2, BUCKETS_MIN));
     longer.set(this.#buckets);
-    meter.give(this.#buckets.byteLength);
+    meter.free(this.#buckets.byteLength);
     meter.charge(longer.byteLength);
     this.#buckets = longer;
   }

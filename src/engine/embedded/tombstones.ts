@@ -35,7 +35,7 @@ const STEP_PAUSE_MS = 2;
 /** The wall clock may be set; a change is noticed within this time, in ms. */
 const TIMER_MS_MAX = 60_000;
 /** Minimum interval between two reports of tombstones that were dropped early, in ms. */
-const TOLD_EVERY_MS = 60_000;
+const REPORT_INTERVAL_MS = 60_000;
 
 export class Tombstones implements TombstoneFigures {
   readonly #store: CellStore;
@@ -60,10 +60,10 @@ export class Tombstones implements TombstoneFigures {
   /** Number of tombstones of maps. */
   #mapCount = 0;
   droppedCount = 0;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #reportedMs = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
   readonly #step = () => this.#timerOnDue();
-  readonly #given = new Mutation();
+  readonly #message = new Mutation();
 
   constructor(store: CellStore, options: MergeOptions) {
     this.#store = store;
@@ -146,11 +146,11 @@ export class Tombstones implements TombstoneFigures {
   }
 
   /** Whether the tombstone of the removal, or of a message of `visit`, is the recorded one. */
-  remembers(removal: Mutation): boolean {
+  has(removal: Mutation): boolean {
     if (removal.tombstone.isNone) return false;
-    if (isGiven(removal) && isGivenMap(removal)) return true;
+    if (isFromVisit(removal) && isMergedMap(removal)) return true;
     if (this.#ids.count === 0) return false;
-    if (isGiven(removal)) {
+    if (isFromVisit(removal)) {
       removal.key.bytes.copy(this.#hash.bytes, 0, removal.key.start);
     } else this.#load(removal);
     const id = this.#find();
@@ -161,11 +161,11 @@ export class Tombstones implements TombstoneFigures {
   /** Visits the tombstones; see StoredEngine.visitTombstones. */
   visit(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
     if (cursor.endSerial === 0) cursor.endSerial = this.#serial;
-    let id = this.#behind(cursor);
+    let id = this.#firstAfter(cursor);
     for (let rest = budget; this.#isBefore(id, cursor) && rest > 0; rest--) {
       cursor.id = id;
       cursor.serial = this.#serials.get(id);
-      this.#give(id, visitor);
+      this.#pass(id, visitor);
       id = this.#newers.get(id);
     }
     return this.#isBefore(id, cursor);
@@ -223,7 +223,7 @@ export class Tombstones implements TombstoneFigures {
       this.#unlist(id);
     } else {
       this.#makeRoom();
-      id = this.#ids.take();
+      id = this.#ids.allocate();
       this.#index.add(id, this.#hash.words, this.#ids.count);
       this.#partitions.set(id, partition);
       if (partition === EVERY_PARTITION) this.#mapCount++;
@@ -237,17 +237,17 @@ export class Tombstones implements TombstoneFigures {
   #makeRoom(): void {
     const { meter } = this.#store;
     const { count } = this.#ids;
-    if (count >= this.#countMax || (count > 0 && meter.isOver && !meter.isFilling)) {
-      if (!this.#isTooOld(this.#oldest)) this.#tellDropped();
+    if (count >= this.#countMax || (count > 0 && meter.exceedsWriteLimit && !meter.isFilling)) {
+      if (!this.#isTooOld(this.#oldest)) this.#reportDropped();
       this.#drop(this.#oldest);
     }
   }
 
-  #tellDropped(): void {
+  #reportDropped(): void {
     this.droppedCount++;
     const nowMs = this.#clock.now();
-    if (nowMs < this.#toldMs + TOLD_EVERY_MS) return;
-    this.#toldMs = nowMs;
+    if (nowMs < this.#reportedMs + REPORT_INTERVAL_MS) return;
+    this.#reportedMs = nowMs;
     this.#onDropped(this.droppedCount);
   }
 
@@ -278,12 +278,12 @@ export class Tombstones implements TombstoneFigures {
   }
 
   /** Returns the first tombstone after the cursor. */
-  #behind({ id, serial }: TombstoneCursor): number {
-    const isThere = id !== 0 && this.#ids.isGiven(id) && this.#serials.get(id) === serial;
+  #firstAfter({ id, serial }: TombstoneCursor): number {
+    const isThere = id !== 0 && this.#ids.isUsed(id) && this.#serials.get(id) === serial;
     if (isThere) return this.#newers.get(id);
-    let behind = this.#oldest;
-    while (behind !== 0 && this.#serials.get(behind) <= serial) behind = this.#newers.get(behind);
-    return behind;
+    let next = this.#oldest;
+    while (next !== 0 && this.#serials.get(next) <= serial) next = this.#newers.get(next);
+    return next;
   }
 
   /** Whether the tombstone exists and dates from before the first step of the visit. */
@@ -291,18 +291,18 @@ export class Tombstones implements TombstoneFigures {
     return id !== 0 && this.#serials.get(id) <= endSerial;
   }
 
-  #give(id: number, visitor: StoredVisitor): void {
-    const given = this.#given;
+  #pass(id: number, visitor: StoredVisitor): void {
+    const message = this.#message;
     const { words, bytes } = this.#hash;
     this.#index.read(id, words);
     const partition = this.#partitions.get(id);
-    given.operation = partition === EVERY_PARTITION ? CLEAR : DELETE;
-    given.partition = partition;
-    given.key.set(bytes, 0, HASH_BYTES);
+    message.operation = partition === EVERY_PARTITION ? CLEAR : DELETE;
+    message.partition = partition;
+    message.key.set(bytes, 0, HASH_BYTES);
     const ms = this.#secondsOf(id) * 1000;
-    given.version.set((ms % 2 ** 16) << 16, Math.floor(ms / 2 ** 16));
-    this.#versions.get(id, given.tombstone);
-    visitor.onStored(given);
+    message.version.set((ms % 2 ** 16) << 16, Math.floor(ms / 2 ** 16));
+    this.#versions.get(id, message.tombstone);
+    visitor.onStored(message);
   }
 
   /** Returns the seconds as unsigned: the column has 32 bits, which are enough until 2106. */
@@ -338,11 +338,11 @@ function msOf(low: number, high: number): number {
 }
 
 /** Whether the message is from StoredEngine.visitTombstones: it has no sequence. */
-export function isGiven({ sequence, tombstone }: Mutation): boolean {
+export function isFromVisit({ sequence, tombstone }: Mutation): boolean {
   return sequence === 0 && !tombstone.isNone;
 }
 
 /** Whether the message is for a map that changes were merged into: it has no hash for its key. */
-export function isGivenMap({ operation, key }: Mutation): boolean {
+export function isMergedMap({ operation, key }: Mutation): boolean {
   return operation === CLEAR && key.length === 0;
 }

@@ -28,7 +28,7 @@ import type { CellStore } from './cell-store.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedVersions } from './paged-array.ts';
-import type { MapCuts } from './partial-clears.ts';
+import type { PartialClears } from './partial-clears.ts';
 import type { Queues } from './queues.ts';
 import type { SharedComponents } from './shared-components.ts';
 
@@ -39,8 +39,8 @@ export class Visits {
   readonly #contentTypes: NameTable;
   readonly #lives: PagedVersions;
   readonly #queues: Queues;
-  readonly #cuts: MapCuts;
-  readonly #walker: Visitor = { visit: (address) => this.#meet(address) };
+  readonly #partialClears: PartialClears;
+  readonly #walker: Visitor = { visit: (address) => this.#visitCell(address) };
   readonly #stored = new Mutation();
   /** The cursor of the current step. */
   #cursor: VisitCursor | undefined;
@@ -54,7 +54,7 @@ export class Visits {
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
     this.#queues = queues;
-    this.#cuts = shared.cuts;
+    this.#partialClears = shared.partialClears;
   }
 
   visit(number: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
@@ -78,7 +78,7 @@ export class Visits {
   }
 
   /** Handles a cell of the walk, and leaves it in place. */
-  #meet(address: number): false {
+  #visitCell(address: number): false {
     const { pool } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);
@@ -88,13 +88,13 @@ export class Visits {
       this.#cursor!.queues.push(tagAt(words, at));
       this.#cursor!.item = 0;
     } else if (kind === KIND_ENTRY && this.#maps.address(owner) !== 0) {
-      const isThere = dueMsAt(words, at) > this.#wallMs && !this.#cuts.has(words, at);
-      if (isThere) this.#giveEntry(address, owner);
+      const isThere = dueMsAt(words, at) > this.#wallMs && !this.#partialClears.has(words, at);
+      if (isThere) this.#passEntry(address, owner);
     }
     return false;
   }
 
-  #giveEntry(address: number, map: number): void {
+  #passEntry(address: number, map: number): void {
     const { pool } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);
@@ -111,7 +111,7 @@ export class Visits {
     stored.hits = hitsAt(words, at);
     stored.lastAccessSeconds = lastAccessSecondsAt(words, at);
     stored.maker = makerAt(words, at);
-    this.#give(address);
+    this.#pass(address);
   }
 
   /** Passes items of the last queue found to the visitor; returns the rest of the budget. */
@@ -123,7 +123,7 @@ export class Visits {
       const end = queues.end(queue);
       let item = Math.max(cursor.item, queues.first(queue));
       for (; item < end && rest > 0; item++, rest--) {
-        if (queues.isThere(queue, item)) this.#giveItem(queues.address(queue, item), queue, item);
+        if (queues.isThere(queue, item)) this.#passItem(queues.address(queue, item), queue, item);
       }
       cursor.item = item;
       if (item < end) return 0;
@@ -133,7 +133,7 @@ export class Visits {
     return rest;
   }
 
-  #giveItem(address: number, queue: number, item: number): void {
+  #passItem(address: number, queue: number, item: number): void {
     const stored = this.#stored;
     stored.operation = OFFER;
     this.#queueNames.name(queue, stored.name);
@@ -145,10 +145,10 @@ export class Visits {
     stored.hits = 0;
     stored.lastAccessSeconds = 0;
     stored.maker = 0;
-    this.#give(address);
+    this.#pass(address);
   }
 
-  #give(address: number): void {
+  #pass(address: number): void {
     const { pool } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);

@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { Span } from '../../base/span.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
-import { type MemberStore, PLACES } from '../../cluster/membership-store.ts';
+import { type MembershipStore, PLACES } from '../../cluster/membership-store.ts';
 import {
   ANSWERED,
   CLOSED,
@@ -75,7 +75,7 @@ type Life = Pick<MemberLife, 'hasLease'> & Partial<Pick<MemberLife, 'uuid'>>;
 export class RedisEngine implements Engine, ChangeWork {
   readonly isOrdered = false;
   /** Of the members that share the servers' data. */
-  readonly memberStore: MemberStore;
+  readonly memberStore: MembershipStore;
   readonly #options: RedisEngineOptions;
   readonly #clock: Clock;
   readonly #servers: Servers;

@@ -17,7 +17,7 @@ import type {
   Joined,
   JoinObstacle,
   Leave,
-  MemberStore,
+  MembershipStore,
   NotJoined,
   Out,
   RecordChange,
@@ -90,7 +90,7 @@ interface ToldView {
   readonly goneCount: number;
 }
 
-export class RedisMemberStore implements MemberStore {
+export class RedisMemberStore implements MembershipStore {
   readonly #options: RedisMemberStoreOptions;
   readonly #record: Buffer;
   readonly #channel: Buffer;
