@@ -9,7 +9,7 @@
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
 import { EmbeddedEngine, STOCK_BYTES } from '../src/engine/embedded/embedded-engine.ts';
-import { type Answer, APPLIED, FOREVER, type Lifetime } from '../src/engine/engine.ts';
+import { APPLIED, FOREVER, type Lifetime, type OperationResult } from '../src/engine/engine.ts';
 import { type Bench, type Harness, Random } from './harness.ts';
 import { apart } from './load/apart.ts';
 
@@ -82,7 +82,7 @@ class Load {
     }
   }
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     this.#outcome = answer.outcome;
   }
 

@@ -240,7 +240,7 @@ async function backUp(port: number): Promise<void> {
 const value = spanOf(Buffer.alloc(VALUE_BYTES, 'v'));
 const none = spanOf('');
 const key = spanOf('');
-const receiver = { onAnswer: () => {} };
+const receiver = { onResult: () => {} };
 let changeCount = 0;
 
 /** Adds the entry or item with that number. */

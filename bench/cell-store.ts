@@ -12,7 +12,13 @@ import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
 import { EmbeddedEngine, STOCK_BYTES } from '../src/engine/embedded/embedded-engine.ts';
 import { HashIndex } from '../src/engine/embedded/hash-index.ts';
-import { type Answer, APPLIED, FOREVER, FOUND, type Receiver } from '../src/engine/engine.ts';
+import {
+  APPLIED,
+  FOREVER,
+  FOUND,
+  type OperationResult,
+  type Receiver,
+} from '../src/engine/engine.ts';
 import { type Bench, count, type Harness, median, Random } from './harness.ts';
 import { apart } from './load/apart.ts';
 
@@ -93,7 +99,7 @@ class Store implements Receiver {
     });
   }
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     this.#outcome = answer.outcome;
     if (answer.outcome === FOUND) this.sum += answer.value.bytes[answer.value.start] ?? 0;
   }

@@ -42,7 +42,7 @@ async function read({ reads, isDetached }: Work): Promise<number> {
     clock: new SystemClock(),
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
-  const receiver = { onAnswer: () => {} };
+  const receiver = { onResult: () => {} };
   const map = spanOf('map');
   const none = new Span();
   const keys = Array.from({ length: KEYS }, (_, number) => spanOf(`key ${number}`));

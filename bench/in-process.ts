@@ -55,7 +55,7 @@ function engineSides(keys: readonly string[], value: Buffer) {
   const [map, none] = [spanOf('bench'), spanOf('')];
   const spans = new Map(keys.map((key) => [key, spanOf(key)]));
   const bytes = new Span().set(value, 0, value.length);
-  const receiver = { onAnswer() {} };
+  const receiver = { onResult() {} };
   const get = (key: string) => engine.get(map, spans.get(key)!, receiver);
   const set = (key: string) =>
     engine.set(map, spans.get(key)!, bytes, none, FOREVER, undefined, receiver);

@@ -22,7 +22,7 @@ import { join } from 'node:path';
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
 import { EmbeddedEngine, STOCK_BYTES } from '../src/engine/embedded/embedded-engine.ts';
-import { type Answer, APPLIED, FOREVER } from '../src/engine/engine.ts';
+import { APPLIED, FOREVER, type OperationResult } from '../src/engine/engine.ts';
 import { FileStorage } from '../src/persistence/file-storage.ts';
 import { readManifest } from '../src/persistence/manifest.ts';
 import { Persistence } from '../src/persistence/persistence.ts';
@@ -294,7 +294,7 @@ class Subject {
     });
   }
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     this.#outcome = answer.outcome;
   }
 

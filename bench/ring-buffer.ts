@@ -9,7 +9,7 @@ import { CellStore } from '../src/engine/embedded/cell-store.ts';
 import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
 import { IdColumns } from '../src/engine/embedded/id-columns.ts';
 import { RingBuffers } from '../src/engine/embedded/ring-buffer.ts';
-import { type Answer, APPLIED, FOUND, type Receiver } from '../src/engine/engine.ts';
+import { APPLIED, FOUND, type OperationResult, type Receiver } from '../src/engine/engine.ts';
 import type { Bench, Harness } from './harness.ts';
 
 const PARTITIONS = 271;
@@ -78,7 +78,7 @@ class Queue implements Receiver {
   #outcome = 0;
   #length = 0;
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     this.#outcome = answer.outcome;
   }
 

@@ -1,6 +1,6 @@
 /**
- * The contract of a MembershipStore, as a suite that every implementation runs. A subject provides a
- * store that was never used, and advances the time for it.
+ * The contract of a MembershipStore, as a suite that every implementation runs. A subject provides
+ * a store that was never used, and advances the time for it.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

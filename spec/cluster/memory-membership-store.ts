@@ -3,7 +3,7 @@ import {
   ADMITS_ALL,
   BEAT_MS,
   type Beat,
-  type ChangeAnswer,
+  type ChangeResult,
   type ClusterView,
   FORMER_MAX,
   GAP_MS,
@@ -119,7 +119,7 @@ export class MemoryMembershipStore implements MembershipStore {
     this.#remove((each) => each === member);
   }
 
-  async change(change: RecordChange): Promise<ChangeAnswer | Out> {
+  async change(change: RecordChange): Promise<ChangeResult | Out> {
     if (this.#find(change) === undefined) return this.#out();
     const isMade = change.revision === this.#revision;
     if (isMade) {

@@ -218,7 +218,10 @@ describe('A member', () => {
     a.line.isCut = true;
     await world.pass(1100);
     const { cluster } = a;
-    assert.deepEqual([cluster.isReady, cluster.isSafe, cluster.acceptsWrites], [false, false, true]);
+    assert.deepEqual(
+      [cluster.isReady, cluster.isSafe, cluster.acceptsWrites],
+      [false, false, true],
+    );
     await world.pass(LEASE_MS);
     assert.deepEqual([cluster.acceptsWrites, cluster.isCutOff], [false, true]);
     a.line.isCut = false;

@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { ERRORS, type ErrorCode } from '../../src/base/errors.ts';
 import {
   ABSENT,
-  type Answer,
   APPLIED,
   CLOSED,
   CONDITION_FAILED,
@@ -13,6 +12,7 @@ import {
   FOUND,
   LOST,
   MEMORY_FULL,
+  type OperationResult,
   QUEUE_FULL,
   REFUSED,
   UNKNOWN,
@@ -44,7 +44,7 @@ import {
 } from '../../src/engine/redis/failure.ts';
 
 function codeOf(outcome: number, veto = 0, reason = 0) {
-  return failureCode({ outcome, veto, reason } as unknown as Answer);
+  return failureCode({ outcome, veto, reason } as unknown as OperationResult);
 }
 
 test('every unexpected outcome has a code with status 503', () => {

@@ -130,7 +130,7 @@ export function holdSuite(name: string, open: OpenSubject): void {
 
     for (const isDelivered of [true, false]) {
       it(
-        `acknowledge, ${isDelivered}, may be called inside onAnswer, and the value stays as long`,
+        `acknowledge, ${isDelivered}, may be called inside onResult, and the value stays as long`,
         withSubject(open, async (asker, { engine, quiet }) => {
           const values: string[] = [];
           const ended = new Keeper();

@@ -20,8 +20,6 @@ import { Span } from '../../src/base/span.ts';
 import { TicketTable } from '../../src/base/ticket-table.ts';
 import {
   ABSENT,
-  ANSWERED,
-  type Answer,
   APPLIED,
   CLOSED,
   type Condition,
@@ -29,7 +27,9 @@ import {
   type Engine,
   type Lifetime,
   NO_HOLD,
+  NO_TICKET,
   NOBODY,
+  type OperationResult,
   type Reason,
   type Receiver,
   UNKNOWN,
@@ -183,7 +183,7 @@ export class LateEngine implements Engine {
     const name = copyOf(queue);
     const lane = this.#laneOf(queue);
     const place = this.#tickets.take();
-    const take = { receiver, lane, place, isOver: false, ticket: ANSWERED, hold: NO_HOLD };
+    const take = { receiver, lane, place, isOver: false, ticket: NO_TICKET, hold: NO_HOLD };
     this.#takes[place] = take;
     const fate = this.#begin();
     this.#lanes.call(lane, () => this.#take(fate, take, name, timeoutMs));
@@ -263,8 +263,9 @@ export class LateEngine implements Engine {
       if (fate === 'unknown, made') work(NOBODY);
       answer.set(UNKNOWN);
     } else {
-      const onAnswer = (inner: Answer) => this.#answer(lane, receiver, answer.copyFrom(inner));
-      return work({ onAnswer });
+      const onResult = (inner: OperationResult) =>
+        this.#answer(lane, receiver, answer.copyFrom(inner));
+      return work({ onResult });
     }
     this.#answer(lane, receiver, answer);
   }
@@ -275,8 +276,8 @@ export class LateEngine implements Engine {
     if (unreachability !== 0) fault.set(UNREACHABLE, unreachability);
     else if (fate === 'unknown, not made') fault.set(UNKNOWN);
     else {
-      const onAnswer = (answer: Answer) => this.#taken(take, answer, fate);
-      take.ticket = this.#inside.take(queue, timeoutMs, { onAnswer });
+      const onResult = (answer: OperationResult) => this.#taken(take, answer, fate);
+      take.ticket = this.#inside.take(queue, timeoutMs, { onResult });
       if (fate === 'done') return;
       this.#abandon(take);
       fault.set(UNKNOWN);
@@ -288,8 +289,8 @@ export class LateEngine implements Engine {
    * Handles the wrapped engine's result of a take, which may be cancelled by now or get another
    * fate.
    */
-  #taken(take: Take, inner: Answer, fate: Fate): void {
-    take.ticket = ANSWERED;
+  #taken(take: Take, inner: OperationResult, fate: Fate): void {
+    take.ticket = NO_TICKET;
     take.hold = inner.hold;
     if (take.hold !== NO_HOLD) this.#holds.set(take.hold, take.lane);
     if (fate !== 'done') return;
@@ -305,7 +306,7 @@ export class LateEngine implements Engine {
 
   /** Returns the item of a take that gets no result, or not the result with its item. */
   #abandon(take: Take): void {
-    if (take.ticket !== ANSWERED) this.#inside.cancel(take.ticket);
+    if (take.ticket !== NO_TICKET) this.#inside.cancel(take.ticket);
     else if (take.hold !== NO_HOLD) this.#acknowledge(take.hold, false, NOBODY);
   }
 
@@ -318,11 +319,11 @@ export class LateEngine implements Engine {
   }
 
   #acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
-    const onAnswer = (answer: Answer) => {
+    const onResult = (answer: OperationResult) => {
       if (answer.outcome === APPLIED || answer.outcome === UNKNOWN) this.#holds.delete(hold);
-      receiver.onAnswer(answer);
+      receiver.onResult(answer);
     };
-    this.#inside.acknowledge(hold, isDelivered, { onAnswer });
+    this.#inside.acknowledge(hold, isDelivered, { onResult });
   }
 
   #answer(lane: Lane, receiver: Receiver, answer: LateAnswer): void {

@@ -90,23 +90,23 @@ class Round {
   }
 
   #set(map: string, key: string, value: string): void {
-    const onAnswer = this.#change([map + key], value);
+    const onResult = this.#change([map + key], value);
     const name = span(map);
     const at = span(key);
     const bytes = span(value);
     const none = span('');
-    this.#engine.set(name, at, bytes, none, FOREVER, undefined, { onAnswer });
+    this.#engine.set(name, at, bytes, none, FOREVER, undefined, { onResult });
     for (const each of [name, at, bytes]) each.bytes.fill('?');
   }
 
   #delete(map: string, key: string): void {
-    const onAnswer = this.#change([map + key], undefined);
-    this.#engine.delete(span(map), span(key), undefined, { onAnswer });
+    const onResult = this.#change([map + key], undefined);
+    this.#engine.delete(span(map), span(key), undefined, { onResult });
   }
 
   #clear(map: string): void {
     const entries = KEYS.map((key) => map + key);
-    this.#engine.clear(span(map), { onAnswer: this.#change(entries, undefined) });
+    this.#engine.clear(span(map), { onResult: this.#change(entries, undefined) });
   }
 
   #change(entries: string[], value: string | undefined): (answer: { outcome: number }) => void {
@@ -127,7 +127,7 @@ class Round {
     const called = values.length;
     this.#openCount++;
     this.#engine.get(span(map), span(key), {
-      onAnswer: ({ outcome, value }) => {
+      onResult: ({ outcome, value }) => {
         this.#openCount--;
         const seen = outcome === FOUND ? value.toBuffer().toString() : undefined;
         assert.equal(outcome, seen === undefined ? ABSENT : FOUND);
@@ -147,7 +147,7 @@ class Round {
     );
     this.#openCount++;
     this.#engine.size(span(map), {
-      onAnswer: ({ count }) => {
+      onResult: ({ count }) => {
         this.#openCount--;
         if (this.#isOrdered) assert.equal(count, present.length);
         else assert.ok(count <= KEYS.length);

@@ -9,11 +9,11 @@ import { Random } from '../../bench/harness.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import {
   ABSENT,
-  type Answer,
   APPLIED,
   CLOSED,
   FOUND,
   LOST,
+  type OperationResult,
   QUEUE_FULL,
   REFUSED,
   UNKNOWN,
@@ -202,30 +202,30 @@ class Round {
     const isLong = this.#random.below(500) === 0;
     const value = isLong ? text.padEnd(VALUE_COPY_BYTES_MAX + 1, 'x') : text;
     this.#expected++;
-    const onAnswer = ({ outcome, reason }: Answer) => {
+    const onResult = ({ outcome, reason }: OperationResult) => {
       this.#expected--;
       if (outcome === APPLIED) this.#offered.add(text);
       else if (outcome === UNKNOWN) this.#perhaps.add(text);
       else if (outcome === UNREACHABLE) this.#checkReason(reason);
       else assert.ok(outcome === QUEUE_FULL || outcome === REFUSED);
     };
-    this.#engine.offer(span(queue), span(value), span('a/type'), { onAnswer });
+    this.#engine.offer(span(queue), span(value), span('a/type'), { onResult });
   }
 
   #take(queue: string, timeoutMs: number): void {
     const waiting = { ticket: 0, isAnswered: false };
     this.#expected++;
-    const onAnswer = (answer: Answer) => {
+    const onResult = (answer: OperationResult) => {
       assert.equal(waiting.isAnswered, false);
       waiting.isAnswered = true;
       this.#expected--;
       this.#onTaken(answer);
     };
-    waiting.ticket = this.#engine.take(span(queue), timeoutMs, { onAnswer });
+    waiting.ticket = this.#engine.take(span(queue), timeoutMs, { onResult });
     this.#waiting.push(waiting);
   }
 
-  #onTaken(answer: Answer): void {
+  #onTaken(answer: OperationResult): void {
     const { outcome, value, hold, reason } = answer;
     if (outcome === REFUSED) this.report.refused++;
     if (outcome === UNKNOWN) this.report.unknown++;
@@ -276,7 +276,7 @@ class Round {
     const count = this.#random.below(20) === 0 ? 2 : 1;
     for (let call = 0; call < count; call++) {
       this.#expected++;
-      const onAnswer = ({ outcome, reason }: Answer) => {
+      const onResult = ({ outcome, reason }: OperationResult) => {
         this.#expected--;
         if (isClosed) {
           assert.equal(outcome, UNREACHABLE);
@@ -290,7 +290,7 @@ class Round {
         if (call === 0 && outcome === APPLIED)
           this.report[isDelivered ? 'delivered' : 'returned']++;
       };
-      this.#engine.acknowledge(hold, isDelivered, { onAnswer });
+      this.#engine.acknowledge(hold, isDelivered, { onResult });
     }
   }
 

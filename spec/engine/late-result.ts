@@ -7,10 +7,10 @@ import assert from 'node:assert/strict';
 import { Span } from '../../src/base/span.ts';
 import {
   ABSENT,
-  type Answer,
   FOUND,
   NO_HOLD,
   NO_PARTITION,
+  type OperationResult,
   type Outcome,
   type Pin,
   type Reason,
@@ -31,7 +31,7 @@ export interface PinCount {
   pinCount: number;
 }
 
-export class LateAnswer implements Answer {
+export class LateAnswer implements OperationResult {
   outcome: Outcome = ABSENT;
   partition = NO_PARTITION;
   sequence = 0;
@@ -58,7 +58,7 @@ export class LateAnswer implements Answer {
     return this;
   }
 
-  copyFrom(answer: Answer): this {
+  copyFrom(answer: OperationResult): this {
     const { value, contentType } = answer;
     const valueStart = GAP_BYTES;
     const typeStart = valueStart + value.length + GAP_BYTES;
@@ -80,7 +80,7 @@ export class LateAnswer implements Answer {
 
   give(receiver: Receiver): void {
     try {
-      receiver.onAnswer(this);
+      receiver.onResult(this);
     } finally {
       this.#isRead = true;
       this.#spoil();
@@ -88,7 +88,7 @@ export class LateAnswer implements Answer {
   }
 
   pin(): Pin {
-    assert(!this.#isRead, 'An answer is read only during onAnswer');
+    assert(!this.#isRead, 'An answer is read only during onResult');
     assert(this.outcome === FOUND && this.value.length > VALUE_COPY_BYTES_MAX);
     let isReleased = false;
     this.#pins++;

@@ -167,7 +167,7 @@ class DataSet {
     const before = this.records.length;
     let outcome = 0;
     this.engine.merge(change, LATEST_UPDATE, {
-      onAnswer: (answer) => {
+      onResult: (answer) => {
         outcome = answer.outcome;
       },
     });

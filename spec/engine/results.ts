@@ -4,12 +4,12 @@
  */
 import { Span } from '../../src/base/span.ts';
 import {
-  type Answer,
   type Condition,
   type Engine,
   FOREVER,
   type Lifetime,
   NO_HOLD,
+  type OperationResult,
   type Outcome,
   type Receiver,
 } from '../../src/engine/engine.ts';
@@ -35,10 +35,10 @@ export class Keeper implements Receiver {
   seen: Seen | undefined;
   readonly answered: Promise<Seen>;
   #resolve: (seen: Seen) => void = () => {};
-  readonly #also: ((answer: Answer) => void) | undefined;
+  readonly #also: ((answer: OperationResult) => void) | undefined;
 
-  /** `also` is called inside onAnswer, after the copy. */
-  constructor(also?: (answer: Answer) => void) {
+  /** `also` is called inside onResult, after the copy. */
+  constructor(also?: (answer: OperationResult) => void) {
     this.#also = also;
     this.answered = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -49,7 +49,7 @@ export class Keeper implements Receiver {
     return this.seen !== undefined;
   }
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     if (this.seen !== undefined) throw new Error('Answered twice');
     this.seen = copied(answer);
     this.#resolve(this.seen);
@@ -57,7 +57,7 @@ export class Keeper implements Receiver {
   }
 }
 
-export function copied(answer: Answer): Seen {
+export function copied(answer: OperationResult): Seen {
   return {
     outcome: answer.outcome,
     partition: answer.partition,
@@ -158,7 +158,7 @@ export class Asker {
   }
 
   /** A take that may wait: returns its receiver and its ticket. */
-  wait(queue: Bytes, timeoutMs: number, also?: (answer: Answer) => void): Waiting {
+  wait(queue: Bytes, timeoutMs: number, also?: (answer: OperationResult) => void): Waiting {
     const keeper = new Keeper(also);
     return { keeper, ticket: this.engine.take(span(queue), timeoutMs, keeper) };
   }

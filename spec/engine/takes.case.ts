@@ -1,7 +1,7 @@
 /** The contract's guarantees about takes. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ABSENT, ANSWERED, FOUND } from '../../src/engine/engine.ts';
+import { ABSENT, FOUND, NO_TICKET } from '../../src/engine/engine.ts';
 import { span } from './results.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
@@ -23,7 +23,7 @@ export function takeCases(name: string, open: OpenSubject): void {
         const { keeper, ticket } = asker.wait('q', 1000);
         await quiet();
         assert.equal(keeper.isAnswered, false);
-        assert.notEqual(ticket, ANSWERED);
+        assert.notEqual(ticket, NO_TICKET);
         await asker.offer('q', 'a', 't');
         await quiet();
         assert.equal(keeper.seen?.outcome, FOUND);
@@ -89,7 +89,7 @@ export function takeCases(name: string, open: OpenSubject): void {
         await quiet();
         const second = asker.wait('q', 1000);
         engine.cancel(first.ticket);
-        engine.cancel(ANSWERED);
+        engine.cancel(NO_TICKET);
         await asker.offer('q', 'b');
         await quiet();
         assert.equal(second.keeper.seen?.value, 'b');
@@ -152,7 +152,7 @@ export function takeCases(name: string, open: OpenSubject): void {
       withSubject(open, async (asker, { engine, quiet }) => {
         await asker.offer('q', 'a');
         const { keeper, ticket } = asker.wait('q', 0);
-        const isAnswered = ticket === ANSWERED;
+        const isAnswered = ticket === NO_TICKET;
         assert.equal(keeper.isAnswered, isAnswered);
         engine.cancel(ticket);
         await quiet();
@@ -178,7 +178,7 @@ export function takeCases(name: string, open: OpenSubject): void {
         const waiting = Array.from({ length: many }, (_, index) =>
           asker.wait(`q${index % 200}`, 1000),
         );
-        const ignored = { onAnswer: () => {} };
+        const ignored = { onResult: () => {} };
         for (let index = 0; index < many; index++) {
           engine.offer(span(`q${index % 200}`), span(`${index}`), span(''), ignored);
           if (index % 500 === 0) await quiet();

@@ -7,7 +7,7 @@ import { client, get, poll } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
 const SPLIT = 'text/html\r\nSet-Cookie: a=b\r\n\r\n<script>';
-const none = { onAnswer() {} };
+const none = { onResult() {} };
 
 /** A server whose engine stores this type, as a log or a program may cause. */
 function served(type: string, length = 5) {

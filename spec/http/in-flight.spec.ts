@@ -362,8 +362,8 @@ class UncountedPins {
 
   #uncounted(receiver: Receiver): Receiver {
     return {
-      onAnswer: (answer) =>
-        receiver.onAnswer(
+      onResult: (answer) =>
+        receiver.onResult(
           new Proxy(answer, {
             get: (target, name) =>
               name === 'pin'
@@ -379,5 +379,5 @@ class UncountedPins {
 }
 
 function isReceiver(word: unknown): word is Receiver {
-  return typeof word === 'object' && word !== null && 'onAnswer' in word;
+  return typeof word === 'object' && word !== null && 'onResult' in word;
 }

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { Span } from '../../src/base/span.ts';
-import { type Answer, FOUND, NOBODY } from '../../src/engine/engine.ts';
+import { FOUND, NOBODY, type OperationResult } from '../../src/engine/engine.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { type LateServer, lateServer } from './late-server.ts';
 import { readResponses } from './response-reader.ts';
@@ -170,13 +170,13 @@ class Round {
     const name = new Span().set(bytes, 0, bytes.length);
     const items: string[] = [];
     let isFound = true;
-    const onAnswer = (answer: Answer): void => {
+    const onResult = (answer: OperationResult): void => {
       isFound = answer.outcome === FOUND;
       if (!isFound) return;
       items.push(answer.value.toBuffer().toString());
       engine.acknowledge(answer.hold, true, NOBODY);
     };
-    while (isFound) engine.take(name, 0, { onAnswer });
+    while (isFound) engine.take(name, 0, { onResult });
     return items;
   }
 }

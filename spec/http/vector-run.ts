@@ -1,7 +1,13 @@
 /** Runs a vector on a server, whose responses may follow in later turns. */
 import assert from 'node:assert/strict';
 import { Span } from '../../src/base/span.ts';
-import { type Answer, FOUND, NO_HOLD, NOBODY, type Outcome } from '../../src/engine/engine.ts';
+import {
+  FOUND,
+  NO_HOLD,
+  NOBODY,
+  type OperationResult,
+  type Outcome,
+} from '../../src/engine/engine.ts';
 import { FakeSocket } from './fake-socket.ts';
 import type { TestServer } from './test-server.ts';
 import type { Vector } from './vector.ts';
@@ -46,12 +52,12 @@ function empty({ served: engine, clock }: TestServer, queue: string): void {
   const bytes = Buffer.from(queue, 'latin1');
   const name = new Span().set(bytes, 0, bytes.length);
   let outcome: Outcome = FOUND;
-  const onAnswer = (answer: Answer): void => {
+  const onResult = (answer: OperationResult): void => {
     outcome = answer.outcome;
     if (answer.hold !== NO_HOLD) engine.acknowledge(answer.hold, true, NOBODY);
   };
   while (outcome === FOUND) {
-    engine.take(name, 0, { onAnswer });
+    engine.take(name, 0, { onResult });
     clock.settle();
   }
 }

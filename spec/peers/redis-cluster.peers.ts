@@ -248,7 +248,7 @@ class Writes {
     for (const [key, outcome] of this.#answers) {
       const found = await new Promise<Outcome>((resolve) => {
         this.#engine.get(this.#map, spanOf(key), {
-          onAnswer: (answer) => resolve(answer.outcome),
+          onResult: (answer) => resolve(answer.outcome),
         });
       });
       if (outcome === APPLIED && found !== FOUND) missing.push(key);
@@ -264,7 +264,7 @@ class Writes {
       const value = spanOf(key);
       const outcome = await new Promise<Outcome>((resolve) => {
         this.#engine.set(this.#map, spanOf(key), value, NOTHING, FOREVER, undefined, {
-          onAnswer: (answer) => {
+          onResult: (answer) => {
             this.#isEnding ||= answer.reason === CLOSED;
             resolve(answer.outcome);
           },
@@ -297,7 +297,7 @@ async function untilWritten(engine: RedisEngine, writes: Writes, from: number): 
             NOTHING,
             FOREVER,
             undefined,
-            { onAnswer: (answer) => resolve(answer.outcome) },
+            { onResult: (answer) => resolve(answer.outcome) },
           );
         });
       }),
@@ -454,7 +454,7 @@ class Offers {
   #offerOne(number: number): Promise<Outcome> {
     return new Promise((resolve) => {
       this.#engine.offer(this.#queue, spanOf(`${number}`), NOTHING, {
-        onAnswer: ({ outcome, reason }) => {
+        onResult: ({ outcome, reason }) => {
           this.#isEnding ||= reason === CLOSED;
           resolve(outcome);
         },
@@ -465,7 +465,7 @@ class Offers {
   #poll(): Promise<number | undefined> {
     return new Promise((resolve) => {
       this.#engine.take(this.#queue, 0, {
-        onAnswer: ({ outcome, value, hold }) => {
+        onResult: ({ outcome, value, hold }) => {
           const item = outcome === FOUND ? Number(value.toBuffer()) : undefined;
           if (hold !== NO_HOLD) this.#engine.acknowledge(hold, true, NOBODY);
           resolve(item);

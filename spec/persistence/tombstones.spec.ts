@@ -42,7 +42,7 @@ function merge(
   change.path.set(PATH, 0, PATH.length);
   let outcome: Outcome = OUTDATED;
   engine.merge(change, LATEST_UPDATE, {
-    onAnswer: (answer) => {
+    onResult: (answer) => {
       outcome = answer.outcome;
     },
   });

@@ -45,7 +45,7 @@ export class ComparedSide {
   tree: MapTree;
   #outcome = 0;
   readonly #noted: Receiver = {
-    onAnswer: ({ outcome }) => {
+    onResult: ({ outcome }) => {
       this.#outcome = outcome;
     },
   };

@@ -49,7 +49,7 @@ export class EmbeddedModel implements SimulatedEngine {
   change(operation: Operation, map: string, key: string, value = '', timeToLiveMs = 0): boolean {
     let result = 0;
     const receiver: Receiver = {
-      onAnswer({ outcome }) {
+      onResult({ outcome }) {
         result = outcome;
       },
     };

@@ -5,10 +5,10 @@
  */
 import { Span } from '../../src/base/span.ts';
 import {
-  type Answer,
   APPLIED,
   EVERY_PARTITION,
   KNOWN,
+  type OperationResult,
   OUTDATED,
   type Outcome,
   REFUSED,
@@ -56,7 +56,7 @@ export class ModelEngine implements SimulatedEngine {
   /** Every change that was made, in order; those from `durableCount` on are lost in a restart. */
   readonly log: Mutation[] = [];
   durableCount = 0;
-  /** Answer of the next merges; undefined: they are made. */
+  /** OperationResult of the next merges; undefined: they are made. */
   refusal: Outcome | undefined;
   /** Changes made by merging. */
   mergedCount = 0;
@@ -113,7 +113,7 @@ export class ModelEngine implements SimulatedEngine {
     if (isMade) this.mergedCount++;
     const result = outcome === APPLIED && !isMade ? REFUSED : outcome;
     const partition = change.operation === CLEAR ? EVERY_PARTITION : partitionOf(change);
-    receiver.onAnswer({ outcome: result, partition, sequence: this.#sequence } as Answer);
+    receiver.onResult({ outcome: result, partition, sequence: this.#sequence } as OperationResult);
   }
 
   delays(_partition: number, sequence: number): boolean {

@@ -105,7 +105,7 @@ describe('a queue of WanReplications', () => {
     merged.key.copyFrom(spanOf('merged'));
     merged.path.copyFrom(spanOf('xxxxxxxxxxxxxxxx'));
     merged.version.set(1, 1);
-    a.engine.merge(merged, 2, { onAnswer: ({ outcome }) => assert.equal(outcome, APPLIED) });
+    a.engine.merge(merged, 2, { onResult: ({ outcome }) => assert.equal(outcome, APPLIED) });
     assert.equal(a.status.eventsDropped, 1);
     a.control.stop();
     assert.equal(set(a, 1, 2000), 1);
@@ -586,7 +586,7 @@ describe('the endpoints of a publisher', () => {
     merged.path.copyFrom(spanOf(other.dataSetId.toString()));
     a.engine.now(merged.version);
     merged.version.set(merged.version.low + 1, merged.version.high);
-    a.engine.merge(merged, 2, { onAnswer: ({ outcome }) => assert.equal(outcome, APPLIED) });
+    a.engine.merge(merged, 2, { onResult: ({ outcome }) => assert.equal(outcome, APPLIED) });
     change('3');
     await network.settle();
     // The batch is applied; its answer is lost.
@@ -744,7 +744,7 @@ describe('what is republished', () => {
       merged.key.copyFrom(spanOf(key));
       merged.path.copyFrom(spanOf(path));
       merged.version.set(1, 1);
-      a.engine.merge(merged, 2, { onAnswer() {} });
+      a.engine.merge(merged, 2, { onResult() {} });
     }
     await network.pass(500);
     assert.deepEqual(keysOf(b), ['map/key0', 'map/near']);

@@ -200,7 +200,7 @@ export interface RecordChange extends Incarnation {
   readonly limitMs: number;
 }
 
-export interface ChangeAnswer {
+export interface ChangeResult {
   /** Whether the record had the revision: otherwise nothing was changed. */
   readonly isMade: boolean;
   /** The view after the change; `text` is null if the change was made. */
@@ -244,7 +244,7 @@ export interface MembershipStore {
    * the given revision. If it admits all afterwards, the addresses that left are discarded. The
    * view has the text if the record had another revision.
    */
-  change(change: RecordChange): Promise<ChangeAnswer | Out>;
+  change(change: RecordChange): Promise<ChangeResult | Out>;
   /** Sets `stopsUpTo` to the number of the last join. The view has no text. */
   stopAll(member: Incarnation): Promise<ClusterView | Out>;
   /**

@@ -175,12 +175,12 @@ export class Membership {
     const { uuid } = this.#options;
     const joinNumber = this.#joinNumber;
     if (joinNumber === 0) throw notIn();
-    const answer = await this.#options.store.change({ ...change, uuid, joinNumber });
-    if ('out' in answer) {
-      this.#handleOut(joinNumber, answer);
+    const result = await this.#options.store.change({ ...change, uuid, joinNumber });
+    if ('out' in result) {
+      this.#handleOut(joinNumber, result);
       throw notIn();
     }
-    const { isMade, view } = answer;
+    const { isMade, view } = result;
     this.#applyView(joinNumber, view, isMade ? change.text : (view.text ?? undefined));
     return isMade;
   }
@@ -190,12 +190,12 @@ export class Membership {
     const { uuid } = this.#options;
     const joinNumber = this.#joinNumber;
     if (joinNumber === 0) throw notIn();
-    const answer = await this.#options.store.stopAll({ uuid, joinNumber });
-    if ('out' in answer) {
-      this.#handleOut(joinNumber, answer);
+    const result = await this.#options.store.stopAll({ uuid, joinNumber });
+    if ('out' in result) {
+      this.#handleOut(joinNumber, result);
       throw notIn();
     }
-    this.#applyView(joinNumber, answer, undefined);
+    this.#applyView(joinNumber, result, undefined);
   }
 
   /**
@@ -264,11 +264,11 @@ export class Membership {
     const { confirmed } = this;
     try {
       const beat = { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed };
-      const answer = await store.beat(beat);
-      if ('out' in answer) return this.#handleOut(joinNumber, answer);
-      if (!('refused' in answer)) this.#applyView(joinNumber, answer, answer.text ?? undefined);
+      const result = await store.beat(beat);
+      if ('out' in result) return this.#handleOut(joinNumber, result);
+      if (!('refused' in result)) this.#applyView(joinNumber, result, result.text ?? undefined);
       if (this.#joinNumber !== joinNumber || this.#moveCount !== moveCount) return;
-      if ('refused' in answer) this.#extend(sentMs);
+      if ('refused' in result) this.#extend(sentMs);
       else this.#touch(sentMs, sentMs + leaseMs - GAP_MS);
     } catch (error) {
       if (!this.#isUnreachable) events.onUnreachable(error);
@@ -303,9 +303,9 @@ export class Membership {
       if (this.#lastNumber !== 0) await work.changesAnswered();
       if (this.#isEnded) return;
       const sentMs = clock.now();
-      const answer = await store.join({ ...self, uuid });
-      if ('obstacle' in answer) return this.#handleObstacle(answer);
-      this.#enter(answer, sentMs, self.leaseMs);
+      const result = await store.join({ ...self, uuid });
+      if ('obstacle' in result) return this.#handleObstacle(result);
+      this.#enter(result, sentMs, self.leaseMs);
     } catch (error) {
       this.#joinNumber = 0;
       if (error instanceof GridError && this.#lastNumber === 0) this.#refuseStart(error);
@@ -313,8 +313,8 @@ export class Membership {
     }
   }
 
-  #enter(answer: Joined, sentMs: number, leaseMs: number): void {
-    const { joinNumber, view } = answer;
+  #enter(result: Joined, sentMs: number, leaseMs: number): void {
+    const { joinNumber, view } = result;
     this.#joinNumber = joinNumber;
     if (this.#isEnded) return;
     this.confirmed = view.revision;

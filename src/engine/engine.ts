@@ -9,7 +9,7 @@
  * receiver does not throw.
  *
  * Bytes. An argument passed as a Span is valid only during the call: an engine that finishes later
- * copies it first. The bytes that an Answer refers to are valid only during onAnswer.
+ * copies it first. The bytes that an OperationResult refers to are valid only during onResult.
  *
  * Order. Within a partition, queue operations and changes of entries take effect in the order of
  * the calls. There is one exception: unless the engine is ordered, takes that do not wait may take
@@ -93,12 +93,12 @@ export const EVERY_PARTITION = -1;
 export const NO_PARTITION = -2;
 
 /** `ticket` of an operation whose result arrived during the call. */
-export const ANSWERED = 0;
+export const NO_TICKET = 0;
 /** `hold` of an item without a hold: no acknowledge follows. */
 export const NO_HOLD = 0;
 
 /** The result of an operation. Owned by the engine and reused for the next one. */
-export interface Answer {
+export interface OperationResult {
   readonly outcome: Outcome;
   /**
    * The partition that the result depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. The
@@ -167,7 +167,7 @@ export type Condition = Version | undefined;
 
 /** Receives an operation's result. */
 export interface Receiver {
-  onAnswer(answer: Answer): void;
+  onResult(result: OperationResult): void;
 }
 
 export interface Engine {
@@ -220,7 +220,7 @@ export interface Engine {
    * first served. FOUND: the item's removal is made, and recorded like any change; its `hold` is
    * open until acknowledge, unless it is NO_HOLD. ABSENT: no item arrived in time. REFUSED: the
    * item remains in the queue. UNKNOWN has no hold: if an item was removed, the engine returns it
-   * by itself. MEMORY_FULL: there is no memory for the wait. Returns ANSWERED, or a ticket for
+   * by itself. MEMORY_FULL: there is no memory for the wait. Returns NO_TICKET, or a ticket for
    * cancel if the result arrives later.
    *
    * Between FOUND and the end of the hold the item counts neither in the queue's size nor against
@@ -237,7 +237,7 @@ export interface Engine {
    * Ends a hold: APPLIED. With `isDelivered` the item is removed for good. Otherwise it returns to
    * its old place, before later items, even into a queue of `max-size` items; while a sink refuses
    * the return, the engine retries, and the result arrives when the item is back. The bytes of the
-   * take's result remain valid until its onAnswer returns, also when acknowledge is called inside
+   * take's result remain valid until its onResult returns, also when acknowledge is called inside
    * it. LOST: the hold had already ended, or its end was in progress. UNREACHABLE after close, also
    * for an item that was to be returned: the close of the engine has lost it. Never UNREACHABLE
    * with DISCONNECTED: an engine that cannot reach its store reports the end later, or the result
@@ -261,4 +261,4 @@ export interface Engine {
 export type QueueCapacity = (queue: Buffer) => number;
 
 /** The receiver of an operation whose result is ignored. */
-export const NOBODY: Receiver = { onAnswer() {} };
+export const NOBODY: Receiver = { onResult() {} };

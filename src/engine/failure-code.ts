@@ -1,7 +1,6 @@
 /** The error code for an operation that an engine did not do. */
 import type { ErrorCode } from '../base/errors.ts';
 import {
-  type Answer,
   CLOSED,
   DATA_LAYOUT,
   DISCONNECTED,
@@ -10,6 +9,7 @@ import {
   MEMORY_FULL,
   NO_LEASE,
   NOT_PERMITTED,
+  type OperationResult,
   OVERLOADED,
   REFUSED,
   type Reason,
@@ -52,7 +52,7 @@ const UNREACHABLE_CODES = {
  * Returns the error code of a MEMORY_FULL, REFUSED, UNREACHABLE, LOST or UNKNOWN result, otherwise
  * undefined. The code's message has a placeholder only for the name.
  */
-export function failureCode({ outcome, veto, reason }: Answer) {
+export function failureCode({ outcome, veto, reason }: OperationResult) {
   switch (outcome) {
     case MEMORY_FULL:
       return reason === SERVERS ? 'SERVERS_FULL' : 'MEMORY_FULL';

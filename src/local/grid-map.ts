@@ -2,7 +2,7 @@
 import assert from 'node:assert';
 import type { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
-import type { Answer, Lifetime, Receiver } from '../engine/engine.ts';
+import type { Lifetime, OperationResult, Receiver } from '../engine/engine.ts';
 import type { LocalData, StoredValue } from './local-data.ts';
 import { LocalName } from './local-name.ts';
 import type { BytesOrText } from './plain-bytes.ts';
@@ -141,7 +141,7 @@ class SyncReceiver implements Receiver {
     return this;
   }
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     const data = this.#data as LocalData;
     this.#isAnswered = true;
     this.#fault = data.faultOf(answer, this.#name);

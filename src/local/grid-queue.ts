@@ -1,7 +1,7 @@
 /** A queue of the member, for a program that embeds the member. */
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
-import { ANSWERED, type Answer, NO_HOLD, NOBODY, QUEUE_FULL } from '../engine/engine.ts';
+import { NO_HOLD, NO_TICKET, NOBODY, type OperationResult, QUEUE_FULL } from '../engine/engine.ts';
 import type { LocalData, LocalWait, StoredValue } from './local-data.ts';
 import { LocalName } from './local-name.ts';
 import type { BytesOrText } from './plain-bytes.ts';
@@ -94,7 +94,7 @@ class Poll implements LocalWait {
   readonly #reject: (reason: unknown) => void;
   readonly #signal: GivingUp | undefined;
   readonly #onAbort = () => this.#abort();
-  #ticket = ANSWERED;
+  #ticket = NO_TICKET;
   #isGivenUp = false;
 
   constructor(
@@ -113,9 +113,9 @@ class Poll implements LocalWait {
   }
 
   begin(queue: Span, timeoutMs: number): void {
-    const receiver = { onAnswer: (answer: Answer) => this.#onTaken(answer) };
+    const receiver = { onResult: (answer: OperationResult) => this.#onTaken(answer) };
     this.#ticket = this.#data.engine.take(queue, timeoutMs, receiver);
-    if (this.#ticket !== ANSWERED) this.#data.enter(this);
+    if (this.#ticket !== NO_TICKET) this.#data.enter(this);
   }
 
   endWait(): void {
@@ -129,7 +129,7 @@ class Poll implements LocalWait {
   }
 
   /** The item, if there is one, is the caller's when the answer of its removal may leave. */
-  #onTaken(answer: Answer): void {
+  #onTaken(answer: OperationResult): void {
     const data = this.#data;
     const { partition, sequence, hold } = answer;
     this.#leave();
@@ -159,14 +159,14 @@ class Poll implements LocalWait {
   }
 
   #cancel(): void {
-    if (this.#ticket === ANSWERED) return;
+    if (this.#ticket === NO_TICKET) return;
     this.#data.engine.cancel(this.#ticket);
     this.#leave();
   }
 
   #leave(): void {
-    if (this.#ticket === ANSWERED) return;
-    this.#ticket = ANSWERED;
+    if (this.#ticket === NO_TICKET) return;
+    this.#ticket = NO_TICKET;
     this.#data.leave(this);
   }
 

@@ -5,7 +5,13 @@
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
-import { type Answer, type Engine, FOUND, type Lifetime, type Receiver } from '../engine/engine.ts';
+import {
+  type Engine,
+  FOUND,
+  type Lifetime,
+  type OperationResult,
+  type Receiver,
+} from '../engine/engine.ts';
 import { failureCode } from '../engine/failure-code.ts';
 import type { LocalAnswers } from './local-answers.ts';
 import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plain-bytes.ts';
@@ -80,13 +86,13 @@ export class LocalData {
   }
 
   /** The error of an answer without a result; `name` is that of the map or queue in messages. */
-  faultOf(answer: Answer, name: string): GridError | undefined {
+  faultOf(answer: OperationResult, name: string): GridError | undefined {
     const code = failureCode(answer);
     return code === undefined ? undefined : new GridError(code, { name });
   }
 
   /** A copy of the value of FOUND; undefined of any other outcome. */
-  found({ outcome, value, contentType }: Answer): StoredValue | undefined {
+  found({ outcome, value, contentType }: OperationResult): StoredValue | undefined {
     if (outcome !== FOUND) return undefined;
     const { bytes, start, end } = value;
     const copy = Buffer.allocUnsafe(end - start);
@@ -95,19 +101,19 @@ export class LocalData {
   }
 
   /**
-   * Asks the engine. `read` gets the answer during onAnswer; the promise resolves with its result when
+   * Asks the engine. `read` gets the answer during onResult; the promise resolves with its result when
    * the answer may leave. Rejects with GridError; `action` names an operation that changes data.
    */
   ask<Result>(
     name: string,
     action: string | undefined,
     begin: (receiver: Receiver) => void,
-    read: (answer: Answer) => Result,
+    read: (answer: OperationResult) => Result,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.check(name, action);
       begin({
-        onAnswer: (answer) => {
+        onResult: (answer) => {
           const fault = this.faultOf(answer, name);
           if (fault !== undefined) return reject(fault);
           const result = read(answer);

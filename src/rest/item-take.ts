@@ -2,7 +2,14 @@
 import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
 import type { Waiter } from '../cluster/cluster.ts';
-import { ANSWERED, type Answer, type Engine, FOUND, NO_HOLD, NOBODY } from '../engine/engine.ts';
+import {
+  type Engine,
+  FOUND,
+  NO_HOLD,
+  NO_TICKET,
+  NOBODY,
+  type OperationResult,
+} from '../engine/engine.ts';
 import { INDEPENDENT, type ItemHold } from '../http/response-delay.ts';
 import { RETRY_LATER } from './outcome.ts';
 import type { Call } from './route.ts';
@@ -12,7 +19,7 @@ export class ItemTake implements Waiter {
   readonly #call: Call;
   readonly #data: DataServices;
   readonly #refuse: () => void;
-  #ticket = ANSWERED;
+  #ticket = NO_TICKET;
 
   /** `refuse` answers a request that no item may be taken for any more. */
   constructor(call: Call, refuse: () => void) {
@@ -23,17 +30,17 @@ export class ItemTake implements Waiter {
 
   /** Takes an item, and waits for one up to `timeoutMs`; the call is answered now or later. */
   begin(queue: Span, timeoutMs: number): void {
-    if (this.#ticket !== ANSWERED) assert.fail('a call takes one item at a time');
+    if (this.#ticket !== NO_TICKET) assert.fail('a call takes one item at a time');
     const ticket = this.#data.engine.take(queue, timeoutMs, this.#call);
-    if (ticket === ANSWERED) return;
+    if (ticket === NO_TICKET) return;
     this.#ticket = ticket;
     this.#data.waiting.add(this);
     if (timeoutMs > 0 && !this.#call.exchange.awaitItem()) this.#refuseToWait();
   }
 
   /** The engine has answered. Returns the hold of its item, if it has one. */
-  onAnswer(answer: Answer): ItemHold | undefined {
-    if (this.#ticket !== ANSWERED) this.#leave();
+  onResult(answer: OperationResult): ItemHold | undefined {
+    if (this.#ticket !== NO_TICKET) this.#leave();
     if (answer.hold === NO_HOLD) return undefined;
     if (answer.outcome !== FOUND) assert.fail('only an item that was found is held');
     return new EngineHold(this.#data.engine, answer.hold);
@@ -41,7 +48,7 @@ export class ItemTake implements Waiter {
 
   /** The client sends no more, or has gone: it gets no item. */
   hurry(): void {
-    if (this.#ticket === ANSWERED) return;
+    if (this.#ticket === NO_TICKET) return;
     this.#cancel();
     this.#call.exchange.respondEmpty(204, INDEPENDENT, 0);
   }
@@ -58,13 +65,13 @@ export class ItemTake implements Waiter {
   }
 
   #cancel(): void {
-    if (this.#ticket === ANSWERED) assert.fail('a take that is not answered');
+    if (this.#ticket === NO_TICKET) assert.fail('a take that is not answered');
     this.#data.engine.cancel(this.#ticket);
     this.#leave();
   }
 
   #leave(): void {
-    this.#ticket = ANSWERED;
+    this.#ticket = NO_TICKET;
     this.#data.waiting.delete(this);
   }
 }

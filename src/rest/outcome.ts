@@ -4,12 +4,12 @@ import { REFUSALS } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
 import {
   ABSENT,
-  type Answer,
   APPLIED,
   CLOSED,
   COUNTED,
   FOUND,
   LOST,
+  type OperationResult,
   QUEUE_FULL,
   SERVERS,
   UNKNOWN,
@@ -30,7 +30,7 @@ interface Subject {
 /** Answers the request. `item`: the hold of the item found, if any. */
 export function respondOutcome(
   exchange: Exchange,
-  answer: Answer,
+  answer: OperationResult,
   item: ItemHold | undefined,
   subject: Subject,
 ): void {
@@ -52,20 +52,24 @@ export function respondOutcome(
   }
 }
 
-function respondValue(exchange: Exchange, answer: Answer, item: ItemHold | undefined): void {
+function respondValue(
+  exchange: Exchange,
+  answer: OperationResult,
+  item: ItemHold | undefined,
+): void {
   const { value, contentType, partition, sequence } = answer;
   if (value.length <= VALUE_COPY_BYTES_MAX) {
     exchange.respondBytes(contentType, value, partition, sequence, item);
   } else exchange.respondPinned(contentType, value, answer.pin(), partition, sequence, item);
 }
 
-function respondCount(exchange: Exchange, { count, partition, sequence }: Answer): void {
+function respondCount(exchange: Exchange, { count, partition, sequence }: OperationResult): void {
   const digits = Buffer.from(String(count));
   exchange.respondBytes(TEXT_PLAIN, DIGITS.set(digits, 0, digits.length), partition, sequence);
 }
 
 /** Answers with the reason why the engine has not done the operation, or does not know. */
-function respondFailure(exchange: Exchange, answer: Answer, name: Span): void {
+function respondFailure(exchange: Exchange, answer: OperationResult, name: Span): void {
   const { outcome, reason } = answer;
   const code = failureCode(answer);
   if (code === undefined) assert.fail(`outcome ${outcome}`);

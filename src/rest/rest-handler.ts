@@ -7,7 +7,7 @@ import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { pathOf } from '../config/settings.ts';
-import type { Answer } from '../engine/engine.ts';
+import type { OperationResult } from '../engine/engine.ts';
 import type { RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import {
@@ -135,11 +135,11 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.#take?.hurry();
   }
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     const { exchange } = this;
     const { number } = exchange;
     try {
-      respondOutcome(exchange, answer, this.#take?.onAnswer(answer), this);
+      respondOutcome(exchange, answer, this.#take?.onResult(answer), this);
     } catch (error) {
       exchange.fail(error, number);
     }

@@ -12,12 +12,12 @@ import { SharedSlices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import {
-  type Answer,
   APPLIED,
   EVERY_PARTITION,
   KNOWN,
   MEMORY_FULL,
   NO_PARTITION,
+  type OperationResult,
   OUTDATED,
   REFUSED,
   type Receiver,
@@ -167,7 +167,7 @@ export class WanReceiver implements Receiver {
     return kind === HANDSHAKE ? this.#greet(opened) : await this.#take(opened);
   }
 
-  onAnswer({ outcome, partition, sequence }: Answer): void {
+  onResult({ outcome, partition, sequence }: OperationResult): void {
     this.#isKnown = outcome === KNOWN;
     this.#isOutdated = outcome === OUTDATED;
     if (outcome === APPLIED || outcome === OUTDATED) this.#reason = ALL_APPLIED;

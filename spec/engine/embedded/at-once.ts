@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import { Span } from '../../../src/base/span.ts';
 import {
-  type Answer,
   type Condition,
   type Engine,
   FOREVER,
   NO_HOLD,
+  type OperationResult,
   type Receiver,
 } from '../../../src/engine/engine.ts';
 import { copied, type Seen, span } from '../results.ts';
@@ -96,7 +96,7 @@ export class AtOnce {
 class Copier implements Receiver {
   seen: Seen | undefined;
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     assert.ok(this.seen === undefined, 'Answered twice');
     this.seen = copied(answer);
   }

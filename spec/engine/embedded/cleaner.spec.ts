@@ -87,7 +87,7 @@ describe('Cleaner', () => {
     const moved = places().filter((address, index) => address !== before[index]).length;
     assert.ok(moved > names.length / 2);
     for (const name of names) {
-      const { blank } = components.answers;
+      const { blank } = components.results;
       blank.setFound(findEntry(components, span(`map ${name}`), span('k')), 0, 0);
       assert.equal(blank.value.toBuffer().toString(), name);
       assert.equal(blank.contentType.toBuffer().toString(), `type ${name}`);
@@ -131,8 +131,8 @@ describe('Cleaner', () => {
       if (index % 1000 >= 100) continue;
       const address = findEntry(components, span('stay'), span(`${index}`));
       assert.notEqual(address, 0);
-      components.answers.blank.setFound(address, 0, 0);
-      assert.ok(components.answers.blank.value.toBuffer().equals(Buffer.alloc(1000, index % 251)));
+      components.results.blank.setFound(address, 0, 0);
+      assert.ok(components.results.blank.value.toBuffer().equals(Buffer.alloc(1000, index % 251)));
     }
   });
 
@@ -164,8 +164,8 @@ describe('Cleaner', () => {
     for (let index = 0; index < 60_000; index++) {
       const address = findEntry(components, span('stay'), span(`${index}`));
       assert.notEqual(address, 0);
-      components.answers.blank.setFound(address, 0, 0);
-      assert.ok(components.answers.blank.value.toBuffer().equals(Buffer.alloc(8, index % 251)));
+      components.results.blank.setFound(address, 0, 0);
+      assert.ok(components.results.blank.value.toBuffer().equals(Buffer.alloc(8, index % 251)));
     }
   });
 

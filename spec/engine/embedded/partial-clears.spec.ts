@@ -78,7 +78,7 @@ function merge(engine: EmbeddedEngine, operation: Operation, key: string, low: n
   change.version.set(low, 1);
   let outcome: Outcome = OUTDATED;
   engine.merge(change, LATEST_UPDATE, {
-    onAnswer: (answer) => {
+    onResult: (answer) => {
       outcome = answer.outcome;
     },
   });

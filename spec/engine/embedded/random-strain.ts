@@ -6,10 +6,10 @@
 import { Random } from '../../../bench/harness.ts';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import {
-  type Answer,
   FOREVER,
   FOUND,
   NO_HOLD,
+  type OperationResult,
   type Pin,
   type Receiver,
   VALUE_COPY_BYTES_MAX,
@@ -100,7 +100,7 @@ export class RandomStrain implements Receiver {
     copy.invariants();
   }
 
-  onAnswer(answer: Answer): void {
+  onResult(answer: OperationResult): void {
     const random = this.#random;
     this.#version.copyFrom(answer.version);
     if (answer.hold !== NO_HOLD) this.#holds.push(answer.hold);

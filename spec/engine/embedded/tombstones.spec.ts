@@ -72,7 +72,7 @@ function merge(
 ): Outcome {
   let outcome: Outcome = OUTDATED;
   engine.merge(change, policy, {
-    onAnswer: (answer) => {
+    onResult: (answer) => {
       outcome = answer.outcome;
     },
   });

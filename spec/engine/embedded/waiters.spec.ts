@@ -28,7 +28,7 @@ function newWaiters() {
 }
 
 function receivers(count: number): Receiver[] {
-  return Array.from({ length: count }, () => ({ onAnswer: () => {} }));
+  return Array.from({ length: count }, () => ({ onResult: () => {} }));
 }
 
 describe('Waiters', () => {
@@ -129,14 +129,14 @@ describe('a receiver that throws', () => {
     const engine = new EmbeddedEngine({ partitionCount: 3, clock, queueCapacity: () => 9 });
     const asker = new Asker(engine);
     asker.wait('q', 1000, () => {
-      throw new Error('from onAnswer');
+      throw new Error('from onResult');
     });
     const second = asker.wait('q', 1000);
     const other = asker.wait('r', 1000);
     await asker.offer('q', 'a');
     await asker.offer('q', 'b');
     await asker.offer('r', 'c');
-    assert.throws(() => clock.endTurn(), /from onAnswer/);
+    assert.throws(() => clock.endTurn(), /from onResult/);
     clock.settle();
     assert.equal(second.keeper.seen?.value, 'b');
     assert.equal(other.keeper.seen?.value, 'c');

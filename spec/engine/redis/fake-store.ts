@@ -87,7 +87,7 @@ export function offer(engine: RedisEngine, queue: string, value: string): Promis
 }
 
 export function answered(call: (receiver: Receiver) => void): Promise<Outcome> {
-  return new Promise((resolve) => call({ onAnswer: ({ outcome }) => resolve(outcome) }));
+  return new Promise((resolve) => call({ onResult: ({ outcome }) => resolve(outcome) }));
 }
 
 export function spanOf(text: string): Span {

@@ -191,7 +191,7 @@ test('a take that was cancelled before it was sent is none', async () => {
     return isCall(words, TAKE) ? array([':0\r\n', bulk(ITEM)]) : undefined;
   };
   await withStore(server.url, {}, async ({ engine }) => {
-    const ticket = engine.take(spanOf('queue'), 0, { onAnswer: () => assert.fail('answered') });
+    const ticket = engine.take(spanOf('queue'), 0, { onResult: () => assert.fail('answered') });
     engine.cancel(ticket);
     assert.equal(await take(engine, 'queue'), FOUND);
     assert.equal(calls(TAKE).length, 1);

@@ -204,7 +204,7 @@ for (const [name, refused, error] of [
       async function answeredReason(): Promise<unknown> {
         return await new Promise((resolve) => {
           engine.get(spanOf('map'), spanOf('key'), {
-            onAnswer: (answer) => resolve(answer.reason),
+            onResult: (answer) => resolve(answer.reason),
           });
         });
       }

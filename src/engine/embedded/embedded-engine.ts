@@ -23,7 +23,6 @@ import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
 import type { Span } from '../../base/span.ts';
 import {
   ABSENT,
-  ANSWERED,
   APPLIED,
   CLOSED,
   CONDITION_FAILED,
@@ -34,6 +33,7 @@ import {
   LOST,
   MEMORY_FULL,
   NO_PARTITION,
+  NO_TICKET,
   type Outcome,
   REFUSED,
   type Receiver,
@@ -100,15 +100,15 @@ export class EmbeddedEngine implements StoredEngine {
 
   get(map: Span, key: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers, store, mapFlags } = this.#components;
-    const readKey = maps.key(key);
-    const address = maps.find(map, readKey);
-    const { partition } = readKey;
+    const { maps, results, store, mapFlags } = this.#components;
+    const hashedKey = maps.key(key);
+    const address = maps.find(map, hashedKey);
+    const { partition } = hashedKey;
     const sequence = store.sequences[partition]!;
     if (mapFlags.countsReads && address !== 0) maps.countRead(address);
-    if (address === 0) answers.blank.set(ABSENT, partition, sequence);
-    else answers.blank.setEntry(address, partition, sequence);
-    answers.send(receiver);
+    if (address === 0) results.blank.set(ABSENT, partition, sequence);
+    else results.blank.setEntry(address, partition, sequence);
+    results.send(receiver);
   }
 
   set(
@@ -121,82 +121,82 @@ export class EmbeddedEngine implements StoredEngine {
     receiver: Receiver,
   ): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers } = this.#components;
-    const readKey = maps.key(key);
-    const { partition } = readKey;
+    const { maps, results } = this.#components;
+    const hashedKey = maps.key(key);
+    const { partition } = hashedKey;
     const version = this.#version;
-    const outcome = maps.set(map, readKey, value, contentType, lifetime, condition, version);
-    const answer = this.#fill(outcome, partition);
-    if (outcome === APPLIED || outcome === CONDITION_FAILED) answer.version.copyFrom(version);
-    answers.send(receiver);
+    const outcome = maps.set(map, hashedKey, value, contentType, lifetime, condition, version);
+    const result = this.#fill(outcome, partition);
+    if (outcome === APPLIED || outcome === CONDITION_FAILED) result.version.copyFrom(version);
+    results.send(receiver);
   }
 
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers } = this.#components;
-    const readKey = maps.key(key);
-    const outcome = maps.delete(map, readKey, condition, this.#version);
-    const answer = this.#fill(outcome, readKey.partition);
-    if (outcome === CONDITION_FAILED) answer.version.copyFrom(this.#version);
-    answers.send(receiver);
+    const { maps, results } = this.#components;
+    const hashedKey = maps.key(key);
+    const outcome = maps.delete(map, hashedKey, condition, this.#version);
+    const result = this.#fill(outcome, hashedKey.partition);
+    if (outcome === CONDITION_FAILED) result.version.copyFrom(this.#version);
+    results.send(receiver);
   }
 
   clear(map: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    this.#answer(this.#components.maps.clear(map), EVERY_PARTITION, receiver);
+    this.#sendOutcome(this.#components.maps.clear(map), EVERY_PARTITION, receiver);
   }
 
   size(map: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers } = this.#components;
-    answers.blank.setCount(maps.size(map), EVERY_PARTITION, 0);
-    answers.send(receiver);
+    const { maps, results } = this.#components;
+    results.blank.setCount(maps.size(map), EVERY_PARTITION, 0);
+    results.send(receiver);
   }
 
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
     const { queues, deliveries } = this.#components;
     const id = queues.open(queue);
-    if (id === 0) return this.#answer(MEMORY_FULL, NO_PARTITION, receiver);
+    if (id === 0) return this.#sendOutcome(MEMORY_FULL, NO_PARTITION, receiver);
     const partition = queues.partitionOf(id);
     const outcome = queues.offer(id, queue, value, contentType);
     if (outcome === APPLIED) deliveries.schedule(id);
-    this.#answer(outcome, partition, receiver);
+    this.#sendOutcome(outcome, partition, receiver);
   }
 
   peek(queue: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, waiters, answers, store } = this.#components;
+    const { queues, waiters, results, store } = this.#components;
     const id = queues.find(queue);
     const partition = this.#partitionOf(id, queue);
     const item = id === 0 ? NO_ITEM : queues.choose(id, waiters.count(id));
     const sequence = store.sequences[partition]!;
-    if (item === NO_ITEM) answers.blank.set(ABSENT, partition, sequence);
-    else answers.blank.setFound(queues.address(id, item), partition, sequence);
-    answers.send(receiver);
+    if (item === NO_ITEM) results.blank.set(ABSENT, partition, sequence);
+    else results.blank.setFound(queues.address(id, item), partition, sequence);
+    results.send(receiver);
   }
 
   queueSize(queue: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, answers, store } = this.#components;
+    const { queues, results, store } = this.#components;
     const id = queues.find(queue);
     const partition = this.#partitionOf(id, queue);
     const sequence = store.sequences[partition]!;
-    answers.blank.setCount(id === 0 ? 0 : queues.available(id), partition, sequence);
-    answers.send(receiver);
+    results.blank.setCount(id === 0 ? 0 : queues.available(id), partition, sequence);
+    results.send(receiver);
   }
 
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
-    if (this.#refused(receiver)) return ANSWERED;
+    if (this.#refused(receiver)) return NO_TICKET;
     const { queues, waiters, deliveries } = this.#components;
     const id = timeoutMs > 0 ? queues.open(queue, true) : queues.find(queue);
     const owed = id === 0 ? 0 : waiters.count(id);
     const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
     if (item !== NO_ITEM) deliveries.deliver(id, item, owed, receiver);
     else if (timeoutMs > 0 && id !== 0) return waiters.add(id, timeoutMs, receiver);
-    else if (timeoutMs > 0) this.#answer(MEMORY_FULL, NO_PARTITION, receiver);
-    else this.#answer(ABSENT, this.#partitionOf(id, queue), receiver);
-    return ANSWERED;
+    else if (timeoutMs > 0) this.#sendOutcome(MEMORY_FULL, NO_PARTITION, receiver);
+    else this.#sendOutcome(ABSENT, this.#partitionOf(id, queue), receiver);
+    return NO_TICKET;
   }
 
   cancel(ticket: number): void {
@@ -211,20 +211,20 @@ export class EmbeddedEngine implements StoredEngine {
     if (this.#refused(receiver)) return;
     const { queues, returns } = this.#components;
     if (queues.queueOfHold(hold) === 0 || returns.awaits(hold)) {
-      this.#answer(LOST, NO_PARTITION, receiver);
+      this.#sendOutcome(LOST, NO_PARTITION, receiver);
     } else if (isDelivered) {
       queues.acknowledge(hold);
-      this.#answer(APPLIED, NO_PARTITION, receiver);
+      this.#sendOutcome(APPLIED, NO_PARTITION, receiver);
     } else returns.begin(hold, receiver);
   }
 
   merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void {
     if (this.#refused(receiver)) return;
-    const { merges, answers } = this.#components;
+    const { merges, results } = this.#components;
     const outcome = merges.merge(change, policy, syncBegan);
-    const answer = this.#fill(outcome, merges.partition);
-    if (outcome === APPLIED || outcome === KNOWN) answer.version.copyFrom(merges.version);
-    answers.send(receiver);
+    const result = this.#fill(outcome, merges.partition);
+    if (outcome === APPLIED || outcome === KNOWN) result.version.copyFrom(merges.version);
+    results.send(receiver);
   }
 
   observe(version: Version): void {
@@ -334,9 +334,9 @@ export class EmbeddedEngine implements StoredEngine {
     return id === 0 ? queues.partitionOfName(queue) : queues.partitionOf(id);
   }
 
-  #answer(outcome: Outcome, partition: number, receiver: Receiver): void {
+  #sendOutcome(outcome: Outcome, partition: number, receiver: Receiver): void {
     this.#fill(outcome, partition);
-    this.#components.answers.send(receiver);
+    this.#components.results.send(receiver);
   }
 
   /**
@@ -344,18 +344,18 @@ export class EmbeddedEngine implements StoredEngine {
    * partition.
    */
   #fill(outcome: Outcome, partition: number): EmbeddedResult {
-    const { answers, store, recorder } = this.#components;
-    if (outcome === REFUSED) return answers.blank.setRefused(recorder.takeVeto());
-    if (outcome === MEMORY_FULL) return answers.blank.set(outcome);
-    return answers.blank.set(outcome, partition, store.sequences[partition] ?? 0);
+    const { results, store, recorder } = this.#components;
+    if (outcome === REFUSED) return results.blank.setRefused(recorder.takeVeto());
+    if (outcome === MEMORY_FULL) return results.blank.set(outcome);
+    return results.blank.set(outcome, partition, store.sequences[partition] ?? 0);
   }
 
   /** Whether the engine is closed; if so, sends the result to the receiver. */
   #refused(receiver: Receiver): boolean {
     if (!this.#closed) return false;
-    const { answers } = this.#components;
-    answers.blank.setUnreachable(CLOSED);
-    answers.send(receiver);
+    const { results } = this.#components;
+    results.blank.setUnreachable(CLOSED);
+    results.send(receiver);
     return true;
   }
 }

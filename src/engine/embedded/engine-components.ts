@@ -15,7 +15,7 @@ import type { PagedVersions } from './paged-array.ts';
 import type { PartialClears } from './partial-clears.ts';
 import { type QueueOptions, Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
-import { Answers } from './results.ts';
+import { Results } from './results.ts';
 import type { RingBuffers } from './ring-buffer.ts';
 import { SharedComponents } from './shared-components.ts';
 import { Sweeper } from './sweeper.ts';
@@ -49,9 +49,9 @@ export class EngineComponents {
   readonly waiters: Waiters;
   readonly deliveries: ItemDeliveries;
   readonly returns: ItemReturns;
-  readonly answers: Answers;
-  /** Maps that a replay keeps (refill.ts), by id: each has one use more than it has entries. */
-  readonly keptMaps = new Set<number>();
+  readonly results: Results;
+  /** Ids of the maps that a replay retains (refill.ts): each has one use more than it has entries. */
+  readonly retainedMaps = new Set<number>();
 
   constructor(options: EmbeddedEngineOptions) {
     const shared = new SharedComponents(options, options.sinks ?? []);
@@ -78,13 +78,15 @@ export class EngineComponents {
       this.deliveries.expire(ticket),
     );
     const queues = new Queues(shared, { cleaner, sweeper, waiters }, options);
-    const answers = new Answers(shared);
-    const returns = new ItemReturns(store, queues, answers, (queue) => this.deliveries.schedule(queue));
+    const results = new Results(shared);
+    const returns = new ItemReturns(store, queues, results, (queue) =>
+      this.deliveries.schedule(queue),
+    );
     this.waiters = waiters;
     this.queues = queues;
-    this.answers = answers;
+    this.results = results;
     this.returns = returns;
     this.visits = new Visits(shared, queues);
-    this.deliveries = new ItemDeliveries(shared, { queues, waiters, answers, returns });
+    this.deliveries = new ItemDeliveries(shared, { queues, waiters, results, returns });
   }
 }

@@ -46,7 +46,7 @@ class InvariantChecker {
 
   check(): void {
     const { store, mapNames, queueNames, contentTypes, sweeper, recorder } = this.#components;
-    const { keptMaps } = this.#components;
+    const { retainedMaps } = this.#components;
     recorder.invariants();
     this.#components.tombstones.invariants();
     for (let number = 0; number < store.partitionCount; number++) {
@@ -56,7 +56,7 @@ class InvariantChecker {
     for (let number = 0; number < store.partitionCount; number++) this.#checkIndex(number);
     const retired = sweeper.invariants();
     this.#checkQueues();
-    const usesOf = (map: number) => (this.#entries.get(map) ?? 0) + (keptMaps.has(map) ? 1 : 0);
+    const usesOf = (map: number) => (this.#entries.get(map) ?? 0) + (retainedMaps.has(map) ? 1 : 0);
     mapNames.invariants(retired, usesOf);
     queueNames.invariants(NONE, () => 1);
     contentTypes.invariants(NONE, (type) => this.#typed.get(type) ?? 0);

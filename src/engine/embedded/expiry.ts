@@ -227,8 +227,8 @@ export class Expiry implements Visitor {
       draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
       this.#lives.get(owner, draft.life);
       draft.tombstone.clear();
-      // The map's tombstone covers a partial clear's entries. An expiry leaves a tombstone just below
-      // the entry's version: a set of that version whose life ends later still wins.
+      // The map's tombstone covers a partial clear's entries. An expiry leaves a tombstone just
+      // below the entry's version: a set of that version whose life ends later still wins.
       if (this.#partialClears.has(words, at)) this.#partialClears.read(owner, draft.version);
       else if (keepsTombstone) draft.tombstone.copyFrom(draft.replaced).stepBack();
       if (!this.#admits(owner)) return false;

@@ -156,7 +156,9 @@ export class ExtentPool {
 
   /** Allocates an extent; 0 if there is no memory. `spare`: may also use the reserved memory. */
   allocateExtent(spare: boolean): number {
-    const room = spare ? this.meter.allocateReserved(EXTENT_BYTES) : this.meter.allocate(EXTENT_BYTES);
+    const room = spare
+      ? this.meter.allocateReserved(EXTENT_BYTES)
+      : this.meter.allocate(EXTENT_BYTES);
     if (!room) return 0;
     const extent = this.#slabs.allocate();
     if (extent === 0) {

@@ -10,14 +10,14 @@ import type { CellStore } from './cell-store.ts';
 import type { ItemReturns } from './item-returns.ts';
 import type { Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
-import type { Answers } from './results.ts';
+import type { Results } from './results.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Waiters } from './waiters.ts';
 
 interface ItemDeliveryComponents {
   readonly queues: Queues;
   readonly waiters: Waiters;
-  readonly answers: Answers;
+  readonly results: Results;
   readonly returns: ItemReturns;
 }
 
@@ -26,7 +26,7 @@ export class ItemDeliveries {
   readonly #store: CellStore;
   readonly #queues: Queues;
   readonly #waiters: Waiters;
-  readonly #answers: Answers;
+  readonly #results: Results;
   readonly #recorder: Recorder;
   readonly #returns: ItemReturns;
   /** Queues that may have items for their waiters; a second occurrence of a queue has no effect. */
@@ -40,7 +40,7 @@ export class ItemDeliveries {
     this.#recorder = recorder;
     this.#queues = components.queues;
     this.#waiters = components.waiters;
-    this.#answers = components.answers;
+    this.#results = components.results;
     this.#returns = components.returns;
   }
 
@@ -50,27 +50,27 @@ export class ItemDeliveries {
    */
   deliver(queue: number, item: number, skip: number, receiver: Receiver): void {
     const queues = this.#queues;
-    const answers = this.#answers;
+    const results = this.#results;
     const { pool, sequences } = this.#store;
-    const answer = answers.blank;
+    const result = results.blank;
     if (!queues.consents(queue, item)) {
-      answer.setRefused(this.#recorder.takeVeto());
-      answers.send(receiver);
+      result.setRefused(this.#recorder.takeVeto());
+      results.send(receiver);
       return;
     }
     const partition = queues.partitionOf(queue);
     // The cell may be freed before the result is read; its bytes must remain until then.
     pool.retainFreed();
     try {
-      answer.setFound(queues.address(queue, item), partition, 0);
-      answer.hold = queues.remove(queue, item, skip);
-      answer.sequence = sequences[partition]!;
+      result.setFound(queues.address(queue, item), partition, 0);
+      result.hold = queues.remove(queue, item, skip);
+      result.sequence = sequences[partition]!;
       // The receiver does not get the item, so no acknowledge follows.
-      if (answer.hold !== NO_HOLD && answers.isDoubtful(answer)) {
-        this.#returns.begin(answer.hold, NOBODY);
-        answer.set(UNKNOWN);
+      if (result.hold !== NO_HOLD && results.isDoubtful(result)) {
+        this.#returns.begin(result.hold, NOBODY);
+        result.set(UNKNOWN);
       }
-      answers.send(receiver);
+      results.send(receiver);
     } finally {
       pool.reuseFreed();
     }
@@ -98,8 +98,8 @@ export class ItemDeliveries {
     const partition = this.#queues.partitionOf(queue);
     const receiver = this.#waiters.remove(ticket);
     this.#queues.dropUnused(queue);
-    this.#answers.blank.set(ABSENT, partition, this.#store.sequences[partition]!);
-    this.#answers.send(receiver);
+    this.#results.blank.set(ABSENT, partition, this.#store.sequences[partition]!);
+    this.#results.send(receiver);
   }
 
   /** Ends all current waits with ABSENT, but none that begins meanwhile. */

@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import { APPLIED, CLOSED, type Receiver } from '../engine.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Queues } from './queues.ts';
-import type { Answers } from './results.ts';
+import type { Results } from './results.ts';
 
 /** Pause before a return that a sink has refused is tried again, in ms. */
 const RETRY_MS = 1000;
@@ -15,7 +15,7 @@ export class ItemReturns {
   readonly #clock: Clock;
   readonly #store: CellStore;
   readonly #queues: Queues;
-  readonly #answers: Answers;
+  readonly #results: Results;
   readonly #onReturned: (queue: number) => void;
   /** Receivers by hold: items that have not returned yet, in the order of the calls. */
   readonly #waiting = new Map<number, Receiver>();
@@ -26,13 +26,13 @@ export class ItemReturns {
   constructor(
     store: CellStore,
     queues: Queues,
-    answers: Answers,
+    results: Results,
     onReturned: (queue: number) => void,
   ) {
     this.#clock = store.clock;
     this.#store = store;
     this.#queues = queues;
-    this.#answers = answers;
+    this.#results = results;
     this.#onReturned = onReturned;
   }
 
@@ -53,8 +53,8 @@ export class ItemReturns {
     this.#timer?.cancel();
     for (const [hold, receiver] of this.#waiting) {
       this.#waiting.delete(hold);
-      this.#answers.blank.setUnreachable(CLOSED);
-      this.#answers.send(receiver);
+      this.#results.blank.setUnreachable(CLOSED);
+      this.#results.send(receiver);
     }
   }
 
@@ -65,8 +65,8 @@ export class ItemReturns {
     if (!queues.return(hold)) return false;
     this.#waiting.delete(hold);
     this.#onReturned(queue);
-    this.#answers.blank.set(APPLIED, partition, this.#store.sequences[partition]!);
-    this.#answers.send(receiver);
+    this.#results.blank.set(APPLIED, partition, this.#store.sequences[partition]!);
+    this.#results.send(receiver);
     return true;
   }
 

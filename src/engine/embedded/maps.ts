@@ -197,7 +197,8 @@ export class Maps {
   }
 
   #removeAgain(old: number, map: Span, key: HashedKey): Outcome {
-    if (old !== 0) return this.changes.isRedundant(old) ? APPLIED : this.changes.remove(old, map, key);
+    if (old !== 0)
+      return this.changes.isRedundant(old) ? APPLIED : this.changes.remove(old, map, key);
     if (this.changes.draft.tombstone.isNone) return APPLIED;
     return this.changes.removeNothing(this.#names.find(map), map, key);
   }

@@ -33,7 +33,10 @@ export class MemoryMeter {
   /** Whether an engine is being filled. */
   isFilling = false;
 
-  /** Of `bytesMax`, `spareBytes` are only for allocateReserved, and `marginBytes` for the next start. */
+  /**
+   * Of `bytesMax`, `spareBytes` are only for allocateReserved, and `marginBytes` for the next
+   * start.
+   */
   constructor(bytesMax: number, spareBytes: number, marginBytes = 0) {
     this.bytesMax = bytesMax;
     this.#spareBytes = spareBytes;

@@ -1,7 +1,7 @@
 /**
  * Clears that were merged although the map has later entries. The entries that are not later than
- * the clear are removed in steps (expiry.ts). A partial clear is recorded by the map's id until all of them
- * are removed.
+ * the clear are removed in steps (expiry.ts). A partial clear is recorded by the map's id until all
+ * of them are removed.
  */
 import { isAfter, Version } from '../version.ts';
 import { ownerAt, versionHighAt, versionLowAt } from './cell.ts';

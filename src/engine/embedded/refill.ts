@@ -2,10 +2,10 @@
  * Fills an engine from messages (see Replay in ../stored-engine.ts). Whether a message applies
  * depends on its own fields and on the stored data: the version of an entry, the number of an item,
  * the life of a map. Of two changes of an entry with one version, compareChanges (../mutation.ts)
- * selects one: see entry-comparison.ts and recent-removals.ts. When a map has become empty, its life
- * must remain recorded, because another partition's messages may be of an earlier one. So every
- * named map is retained: to the end, or, once messages arrive in the order recorded, until memory
- * runs short.
+ * selects one: see entry-comparison.ts and recent-removals.ts. When a map has become empty, its
+ * life must remain recorded, because another partition's messages may be of an earlier one. So
+ * every named map is retained: to the end, or, once messages arrive in the order recorded, until
+ * memory runs short.
  *
  * When memory is used up, all cells are packed, and ended lives are discarded. That takes long, so
  * it is repeated only after a further sixteenth of the memory has been allocated, which may exceed
@@ -15,7 +15,7 @@
 import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
-import type { ReplayFacts, Replay } from '../stored-engine.ts';
+import type { Replay, ReplayFacts } from '../stored-engine.ts';
 import { isAfter, Version } from '../version.ts';
 import type { EngineComponents } from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
@@ -103,10 +103,10 @@ export class Refill implements Replay {
 
   /** Discards the maps without entries; a map with entries retains its life by itself. */
   #discardEmptyMaps(): void {
-    const { keptMaps, mapNames, cleaner } = this.#components;
-    for (const id of keptMaps) mapNames.release(id);
+    const { retainedMaps, mapNames, cleaner } = this.#components;
+    for (const id of retainedMaps) mapNames.release(id);
     cleaner.payForNames();
-    keptMaps.clear();
+    retainedMaps.clear();
     this.#last = 0;
   }
 
@@ -168,7 +168,7 @@ export class Refill implements Replay {
 
   /** Ends every earlier life of the map, and retains the new one. */
   #clear(mutation: Mutation): Outcome {
-    const { keptMaps, mapNames, maps, lives } = this.#components;
+    const { retainedMaps, mapNames, maps, lives } = this.#components;
     const known = mapNames.find(mutation.name);
     this.#last = 0;
     if (known !== 0) {
@@ -180,7 +180,7 @@ export class Refill implements Replay {
     }
     const outcome = maps.restoreClear(mutation, known);
     if (outcome !== APPLIED) return outcome;
-    keptMaps.delete(known);
+    retainedMaps.delete(known);
     this.#partialClears.delete(known);
     return this.#retain(mutation) === 0 ? MEMORY_FULL : APPLIED;
   }
@@ -196,7 +196,7 @@ export class Refill implements Replay {
 
   /** Returns the id of the map in the life of the message; OVER; or 0 if there is no memory. */
   #open(mutation: Mutation): number {
-    const { keptMaps, mapNames, lives, sweeper } = this.#components;
+    const { retainedMaps, mapNames, lives, sweeper } = this.#components;
     const { life } = mutation;
     const known = mapNames.find(mutation.name);
     const isSame = life.low === this.#life.low && life.high === this.#life.high;
@@ -208,13 +208,13 @@ export class Refill implements Replay {
     if (life.isAfter(this.#life)) {
       mapNames.retire(known);
       sweeper.add(known);
-      keptMaps.delete(known);
+      retainedMaps.delete(known);
       this.#partialClears.delete(known);
       return this.#retain(mutation);
     }
-    if (!keptMaps.has(known)) {
+    if (!retainedMaps.has(known)) {
       mapNames.use(known);
-      keptMaps.add(known);
+      retainedMaps.add(known);
     }
     this.#last = known;
     return known;
@@ -222,14 +222,14 @@ export class Refill implements Replay {
 
   /** Opens the map, which must not exist, with the message's life. */
   #retain({ name, life }: Mutation): number {
-    const { keptMaps, mapNames, lives, cleaner, store } = this.#components;
+    const { retainedMaps, mapNames, lives, cleaner, store } = this.#components;
     const id = mapNames.open(name);
     if (id === 0) return 0;
     this.#partialClears.delete(id);
     lives.set(id, life.low, life.high);
     store.versions.restore(life);
     mapNames.use(id);
-    keptMaps.add(id);
+    retainedMaps.add(id);
     cleaner.payForNames();
     return id;
   }

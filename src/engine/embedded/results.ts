@@ -7,13 +7,13 @@
 import assert from 'node:assert/strict';
 import { Span } from '../../base/span.ts';
 import {
-  type Answer,
   APPLIED,
   COUNTED,
   EVERY_PARTITION,
   FOUND,
   NO_HOLD,
   NO_PARTITION,
+  type OperationResult,
   type Outcome,
   type Pin,
   REFUSED,
@@ -30,7 +30,7 @@ import type { NameTable } from './name-table.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 
-export class EmbeddedResult implements Answer {
+export class EmbeddedResult implements OperationResult {
   outcome: Outcome = APPLIED;
   partition = NO_PARTITION;
   sequence = 0;
@@ -125,7 +125,7 @@ export class EmbeddedResult implements Answer {
   }
 }
 
-export class Answers {
+export class Results {
   readonly #pool: ExtentPool;
   readonly #sequences: Float64Array;
   readonly #contentTypes: NameTable;
@@ -143,8 +143,8 @@ export class Answers {
 
   /** The object to fill and send next. */
   get blank(): EmbeddedResult {
-    const answer = this.#byDepth[this.#depth];
-    if (answer !== undefined) return answer;
+    const result = this.#byDepth[this.#depth];
+    if (result !== undefined) return result;
     const deeper = new EmbeddedResult(this.#pool, this.#contentTypes);
     this.#byDepth.push(deeper);
     return deeper;
@@ -160,12 +160,12 @@ export class Answers {
 
   /** Sends `blank` to the receiver. */
   send(receiver: Receiver): void {
-    const answer = this.#byDepth[this.#depth]!;
-    if (this.#recorder.hasFailed && this.isDoubtful(answer)) answer.set(UNKNOWN);
+    const result = this.#byDepth[this.#depth]!;
+    if (this.#recorder.hasFailed && this.isDoubtful(result)) result.set(UNKNOWN);
     this.#depth++;
     this.#pool.retainFreed();
     try {
-      receiver.onAnswer(answer);
+      receiver.onResult(result);
     } finally {
       this.#depth--;
       this.#pool.reuseFreed();

@@ -4,12 +4,12 @@
  * free in total, the highest one in use is to be emptied: `evacuateFrom` reports that to the logs,
  * whose cleaner then moves its cells (cell-log.ts).
  *
- * A slab that has been empty for a second is released to the system (release-memory.ts), one at a time.
- * Other buffers, of long cells and columns, are also released, several at once. Slabs have this
- * size because glibc raises the size from which it maps memory, up to 32 MiB, whenever it frees a
- * mapped block. Slabs of 256 KiB or 1 MiB were released once; from the second time on they went to
- * glibc's heap and remained resident (of 0.5 GiB freed, 10 MiB were released). The system fills a
- * mapping page by page, as it is written, so a slab uses only its written pages.
+ * A slab that has been empty for a second is released to the system (release-memory.ts), one at a
+ * time. Other buffers, of long cells and columns, are also released, several at once. Slabs have
+ * this size because glibc raises the size from which it maps memory, up to 32 MiB, whenever it
+ * frees a mapped block. Slabs of 256 KiB or 1 MiB were released once; from the second time on they
+ * went to glibc's heap and remained resident (of 0.5 GiB freed, 10 MiB were released). The system
+ * fills a mapping page by page, as it is written, so a slab uses only its written pages.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';

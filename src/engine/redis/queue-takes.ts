@@ -11,7 +11,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import { TimerWheel } from '../../base/timer-wheel.ts';
-import { ABSENT, ANSWERED, APPLIED, FOUND, LOST, type Outcome, type Receiver } from '../engine.ts';
+import { ABSENT, APPLIED, FOUND, LOST, NO_TICKET, type Outcome, type Receiver } from '../engine.ts';
 import { type Failure, UNANSWERED, UNCONFIRMED } from './failure.ts';
 import {
   LEAVING,
@@ -81,12 +81,12 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const isUnasked = queue.firstUnasked !== undefined;
     if (isUnasked && this.#context.dispatcher.isAway(queue)) {
       this.#context.fail(receiver, this.#context.dispatcher.whyAway(queue));
-      return ANSWERED;
+      return NO_TICKET;
     }
     // What comes next belongs to the takes that wait.
     if (timeoutMs === 0 && isUnasked) {
       this.#tell(receiver, ABSENT);
-      return ANSWERED;
+      return NO_TICKET;
     }
     const take = this.#add(queue, receiver);
     const ticket = this.#table.ticket(take.place);
@@ -105,7 +105,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     queue.remove(take);
     this.#end(take);
     this.#context.fail(receiver, failure);
-    return ANSWERED;
+    return NO_TICKET;
   }
 
   cancel(ticket: number): void {

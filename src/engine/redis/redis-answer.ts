@@ -1,10 +1,10 @@
 /** The engine's answers: one object for each depth of calls that receivers make while they read theirs. */
 import { Span } from '../../base/span.ts';
 import {
-  type Answer,
   APPLIED,
   NO_HOLD,
   NO_PARTITION,
+  type OperationResult,
   type Outcome,
   type Pin,
   type Reason,
@@ -18,7 +18,7 @@ interface Source {
   keepBytes(): void;
 }
 
-class RedisAnswer implements Answer {
+class RedisAnswer implements OperationResult {
   outcome: Outcome = APPLIED;
   readonly partition = NO_PARTITION;
   readonly sequence = 0;
@@ -69,7 +69,7 @@ export class Answers {
   tell(receiver: Receiver, answer: RedisAnswer): void {
     this.#depth++;
     try {
-      receiver.onAnswer(answer);
+      receiver.onResult(answer);
     } finally {
       this.#depth--;
     }

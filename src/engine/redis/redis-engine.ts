@@ -9,11 +9,11 @@ import type { Span } from '../../base/span.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
 import { type MembershipStore, PLACES } from '../../cluster/membership-store.ts';
 import {
-  ANSWERED,
   CLOSED,
   type Condition,
   type Engine,
   type Lifetime,
+  NO_TICKET,
   type Receiver,
 } from '../engine.ts';
 import { HybridClock } from '../hybrid-clock.ts';
@@ -257,7 +257,7 @@ export class RedisEngine implements Engine, ChangeWork {
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
     if (!this.#isStopped) return this.#queues.take(queue, timeoutMs, receiver);
     this.#refuse(receiver);
-    return ANSWERED;
+    return NO_TICKET;
   }
 
   cancel(ticket: number): void {

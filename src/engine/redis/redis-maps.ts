@@ -166,7 +166,7 @@ export class RedisMaps {
 }
 
 const FOR_EVER: Life = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
-const NOBODY: Receiver = { onAnswer() {} };
+const NOBODY: Receiver = { onResult() {} };
 
 /** Gets. */
 class Reading implements Work<Receiver> {

@@ -10,7 +10,7 @@ import { InTurn } from '../../base/in-turn.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type {
   Beat,
-  ChangeAnswer,
+  ChangeResult,
   ClusterView,
   Incarnation,
   Join,
@@ -164,7 +164,7 @@ export class RedisMemberStore implements MembershipStore {
     await this.#step(LEAVE, [uuid, joinNumber, stopsUpTo], NOTHING);
   }
 
-  async change(change: RecordChange): Promise<ChangeAnswer | Out> {
+  async change(change: RecordChange): Promise<ChangeResult | Out> {
     const { uuid, joinNumber, revision, text, admits, limitMs } = change;
     const words = [uuid, joinNumber, revision, text, admits, limitMs];
     const answer = await this.#step(CHANGE, words, VIEW_OR_OUT, this.#options.replicaCount());
