@@ -22,7 +22,7 @@ export class LocalAnswers implements ResponseSender {
     return this.#delayed.length;
   }
 
-  /** Sends the answer, at once where it is not delayed; `partition` and `sequence` as in an OperationResult. */
+  /** Sends the answer, at once unless it is delayed; see OperationResult for the two numbers. */
   send(partition: number, sequence: number, leave: Leave): void {
     const delay = this.#delay;
     if (delay === undefined) return leave(true);

@@ -303,7 +303,7 @@ export class EmbeddedEngine implements StoredEngine {
     const { deliveries, returns } = this.#components;
     const sequences = this.#sequences;
     this.#closed = true;
-    // From now on empty components respond, and the old data can be collected.
+    // Empty components handle the next calls, and the old data can be collected.
     this.#replaceComponents({ ...this.#options, stockBytes: 0 });
     this.#sequences = sequences;
     deliveries.dismissAll();

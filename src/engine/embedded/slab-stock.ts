@@ -10,7 +10,7 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { touchPages } from './touched-pages.ts';
 
-/** Delay before the first slab, in ms, so that a starting member begins to serve before. */
+/** Delay before the first slab, in ms: a starting member begins to serve first. */
 const START_MS = 500;
 /** Pause between two slabs, in ms. */
 const PAUSE_MS = 20;

@@ -1,6 +1,6 @@
 /**
- * The scripts of the cluster's own store: one for each step of a MembershipStore, which says what a step does.
- * All of it is one hash, in the slot of partition 0: a server that gives the slot away, or takes it, refuses
+ * The scripts of the cluster's own store: one for each step of a MembershipStore, which says what a step
+ * does. All of it is one hash, in the slot of partition 0: a server that gives the slot away, or takes it, refuses
  * a script of several keys where it has only some of them. The fields:
  *
  *     revision, version, text, admits
