@@ -1,11 +1,12 @@
 /**
- * A publisher's queue as one that outlives the process (../engine/durable-queues.ts). A recovery queues what was
- * kept with the snapshot, then what the log has behind the marks, each as the publisher would queue it now.
- * Of sets of one key the latest alone is queued.
+ * A publisher's queue as one that outlives the process (../engine/durable-queues.ts). A recovery
+ * queues what was kept with the snapshot, then what the log has behind the marks, each as the
+ * publisher would queue it now. Of sets of one key the latest alone is queued.
  *
- * What was acknowledged after the marks were written comes again, and so does what was dropped while other
- * changes waited. So the queue may have more events than its capacity afterwards, up to its bytes and some
- * more: what waited in the earlier process is the last to come, and may not be dropped for the others.
+ * What was acknowledged after the marks were written comes again, and so does what was dropped
+ * while other changes waited. So the queue may have more events than its capacity afterwards, up to
+ * its bytes and some more: what waited in the earlier process is the last to come, and may not be
+ * dropped for the others.
  */
 
 import type { Clock } from '../base/clock.ts';
@@ -38,7 +39,10 @@ export class KeptPublisherQueue {
   readonly #parts: KeptPublisherQueueParts;
   readonly #queue: PublisherQueue;
   readonly #change = new Mutation();
-  /** Up to which sequence of each partition nothing of the log is queued; undefined to queue nothing. */
+  /**
+   * Up to which sequence of each partition nothing of the log is queued; undefined to queue
+   * nothing.
+   */
   #floor: Float64Array | undefined;
 
   constructor(parts: KeptPublisherQueueParts) {
@@ -137,7 +141,9 @@ export class KeptPublisherQueue {
     return false;
   }
 
-  /** When the change was recorded, by its version: in an earlier process, maybe on another member. */
+  /**
+   * When the change was recorded, by its version: in an earlier process, maybe on another member.
+   */
   #recordedMs({ version }: Mutation): number {
     const { clock } = this.#parts;
     return clock.now() - Math.max(0, clock.wall() - msOf(version));

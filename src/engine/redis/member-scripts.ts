@@ -1,7 +1,7 @@
 /**
- * The scripts of the cluster's own store: one for each step of a MembershipStore, which says what a step
- * does. All of it is one hash, in the slot of partition 0: a server that gives the slot away, or takes it, refuses
- * a script of several keys where it has only some of them. The fields:
+ * The scripts of the cluster's own store: one for each step of a MembershipStore, which says what a
+ * step does. All of it is one hash, in the slot of partition 0: a server that gives the slot away,
+ * or takes it, refuses a script of several keys where it has only some of them. The fields:
  *
  *     revision, version, text, admits
  *     begun, limitEnd   while a limit runs
@@ -15,9 +15,9 @@
  *     left              JSON: the addresses that left
  *     gone              JSON: UUID:NUMBER of former members whose held items are to go back
  *
- * Times are in ms, by the server that runs the script. Numbers are decimal digits, as the server's JSON
- * rounds numbers. A step needs little memory, and the cluster is to live where there is none left, so all
- * are allowed then. The first argument is the channel of hints.
+ * Times are in ms, by the server that runs the script. Numbers are decimal digits, as the server's
+ * JSON rounds numbers. A step needs little memory, and the cluster is to live where there is none
+ * left, so all are allowed then. The first argument is the channel of hints.
  */
 import {
   BEAT_MS,
@@ -167,10 +167,10 @@ function step(source: string, argumentCount: number): Script {
 }
 
 /**
- * Arguments: layout of the data, uuid, address, version of the member, '1' for a lite one or '', version of
- * the cluster, duration of the lease. Returns a view with the number of the join first, and the place in
- * front of all; or why the member cannot join: LAYOUT and that of the data, or the obstacle, the cluster's
- * version and `stopsUpTo`.
+ * Arguments: layout of the data, uuid, address, version of the member, '1' for a lite one or '',
+ * version of the cluster, duration of the lease. Returns a view with the number of the join first,
+ * and the place in front of all; or why the member cannot join: LAYOUT and that of the data, or the
+ * obstacle, the cluster's version and `stopsUpTo`.
  */
 export const JOIN = step(
   `
@@ -236,8 +236,8 @@ return reply`,
 );
 
 /**
- * Arguments: uuid, number of the join, `stopsUpTo`, duration of the lease, revision that is known, the one
- * that is confirmed. Returns a view with the number of the join first, or OUT.
+ * Arguments: uuid, number of the join, `stopsUpTo`, duration of the lease, revision that is known,
+ * the one that is confirmed. Returns a view with the number of the join first, or OUT.
  */
 export const BEAT = step(
   `
@@ -273,9 +273,9 @@ return 0`,
 );
 
 /**
- * Arguments: uuid, number of the join, revision, text, admission, duration of the limit, or one of the
- * values below 1 that a RecordChange may have. Returns a view with 1 first where the change is made and
- * otherwise 0, or OUT.
+ * Arguments: uuid, number of the join, revision, text, admission, duration of the limit, or one of
+ * the values below 1 that a RecordChange may have. Returns a view with 1 first where the change is
+ * made and otherwise 0, or OUT.
  */
 export const CHANGE = step(
   `
@@ -299,7 +299,9 @@ return view(not isMade, isMade and 1 or 0)`,
   6,
 );
 
-/** Arguments: uuid, number of the join. Returns a view with the number of the join first, or OUT. */
+/**
+ * Arguments: uuid, number of the join. Returns a view with the number of the join first, or OUT.
+ */
 export const STOP_ALL = step(
   `
 if not find(ARGV[2], ARGV[3]) then return out() end
