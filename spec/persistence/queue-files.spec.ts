@@ -27,7 +27,7 @@ const MARKS_OF = new Map([
 ]);
 
 /** Lanes of strings, each a piece. `steps`: number of calls that copy nothing. */
-function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): KeptQueue {
+function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): DurableQueue {
   const fails = () => assert.fail('nobody asks for it');
   return {
     ...{

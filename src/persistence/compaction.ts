@@ -8,7 +8,7 @@
  * A removal is retained while an earlier segment or the snapshot may have a record that it removes.
  * Other removals are dropped as well: by then, every dead record from before the pass has been
  * dropped or is listed (dead-record-hashes.ts). A removal whose tombstone is stored is retained. So
- * is a change that may be waiting in a persistent queue (../engine/kept-queues.ts), except a value
+ * is a change that may be waiting in a persistent queue (../engine/durable-queues.ts), except a value
  * without a lifetime, because a later change of its key is also waiting.
  *
  * Each step rewrites one group into the blocks of the reserve file, then refills the reserve before
@@ -61,7 +61,7 @@ interface CompactionOptions {
   readonly segmentBytes: number;
   readonly reserve: Reserve;
   readonly space: InTurn;
-  readonly queues: KeptQueues | undefined;
+  readonly queues: DurableQueues | undefined;
   /** Makes everything recorded so far durable. */
   syncLog(): Promise<void>;
 }

@@ -44,7 +44,7 @@ interface HousekeepingOptions {
   readonly space: InTurn;
   readonly reserve: Reserve;
   /** The persistent queues; undefined if there can be none. */
-  readonly queues: KeptQueues | undefined;
+  readonly queues: DurableQueues | undefined;
   readonly segmentBytes: number;
   readonly snapshotBytesMin: number;
   /** Number of the next snapshot. */

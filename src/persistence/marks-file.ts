@@ -1,5 +1,5 @@
 /**
- * The file `wan-marks` contains the marks of all persistent queues (../engine/kept-queues.ts). It
+ * The file `wan-marks` contains the marks of all persistent queues (../engine/durable-queues.ts). It
  * is written as a whole, and is valid if the manifest says so. The file `wan-marks-unsynced` has
  * the same format. It is written more often but not synced, which is enough to survive the end of
  * the process: if it is complete, the higher mark of both files counts for each partition of a

@@ -1,5 +1,5 @@
 /**
- * Stores the marks of persistent queues (../engine/kept-queues.ts). While they change they are
+ * Stores the marks of persistent queues (../engine/durable-queues.ts). While they change they are
  * written durably at most once a second, and also on request. In between they are written, at most
  * every 50 ms, to a file that is not synced, so that little is lost if the process ends.
  *
@@ -10,7 +10,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { InTurn } from '../base/in-turn.ts';
-import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
+import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import { writeMarks, writeUnsyncedMarks } from './marks-file.ts';
 import type { Storage } from './storage.ts';
 
@@ -22,7 +22,7 @@ const UNSYNCED_PERIOD_MS = 50;
 interface MarksWriterParts {
   readonly storage: Storage;
   readonly clock: Clock;
-  readonly queues: KeptQueues;
+  readonly queues: DurableQueues;
   /** Returns the current last sequence of each partition. */
   sequences(): Float64Array;
   /** Makes the log durable, if its sync mode promises durability. */
@@ -61,7 +61,7 @@ export class MarksWriter {
    * Writes the current marks, if there are queues. The queue `cleared` is emptied, unless writing
    * fails. Rejects as writeAtomically does.
    */
-  async write(cleared?: KeptQueue): Promise<void> {
+  async write(cleared?: DurableQueue): Promise<void> {
     const { storage, queues, sequences, syncLog } = this.#parts;
     await this.#writes.run(async () => {
       const all = queues.queues();
@@ -97,7 +97,7 @@ export class MarksWriter {
   }
 
   /** Empties the queue. If it rejects, as writeAtomically does, the queue is unchanged. */
-  async clear(queue: KeptQueue): Promise<void> {
+  async clear(queue: DurableQueue): Promise<void> {
     // This makes a start use the marks, and shows that the next write will most likely succeed.
     await this.store();
     await this.write(queue);

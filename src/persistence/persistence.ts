@@ -17,7 +17,7 @@
  * minimum. Then the log is synced, the manifest is updated to name both, and older files are
  * removed.
  *
- * The queues of WAN publishers are persistent too (../engine/kept-queues.ts): their marks are
+ * The queues of WAN publishers are persistent too (../engine/durable-queues.ts): their marks are
  * written before the log continues, as a crash may have lost changes that were already sent; then
  * whenever they change, and at the end.
  */
@@ -436,11 +436,11 @@ export class Persistence {
   }
 
   /** Empties a queue durably. If it rejects, as writeAtomically does, the queue is unchanged. */
-  async clearQueue(queue: KeptQueue): Promise<void> {
+  async clearQueue(queue: DurableQueue): Promise<void> {
     await this.#marks?.clear(queue);
   }
 
-  #makeMarksWriter(queues: KeptQueues): MarksWriter {
+  #makeMarksWriter(queues: DurableQueues): MarksWriter {
     const { storage, clock, sync } = this.#options;
     return new MarksWriter({
       storage,

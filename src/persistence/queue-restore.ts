@@ -1,5 +1,5 @@
 /**
- * Fills the persistent queues during recovery (../engine/kept-queues.ts): first with the queue file
+ * Fills the persistent queues during recovery (../engine/durable-queues.ts): first with the queue file
  * of the snapshot, then with the records of the log.
  */
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
@@ -40,7 +40,7 @@ export class QueueRestore {
     const { number, hasWaiting } = manifest?.snapshot ?? {};
     // Without marks, the file cannot be used.
     if (number === undefined || hasWaiting !== true || !hasMarks) return;
-    let queue: KeptQueue | undefined;
+    let queue: DurableQueue | undefined;
     await readQueueFile(this.#storage, number, this.#partitionCount, {
       onQueue: (name) => {
         queue = this.#queues.find((each) => each.name === name);

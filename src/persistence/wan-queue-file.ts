@@ -1,6 +1,6 @@
 /**
  * The WAN queue file `wan-<n>` contains the changes that were waiting in persistent queues
- * (../engine/kept-queues.ts) when snapshot n was written, because the snapshot replaces the log
+ * (../engine/durable-queues.ts) when snapshot n was written, because the snapshot replaces the log
  * that contained them. The manifest records whether the file exists. It is a sequence of blocks,
  * each a multiple of 8 bytes. Numbers are little-endian.
  *
@@ -72,7 +72,7 @@ export async function queueFileIn(storage: Storage, name: string): Promise<numbe
 interface WriterParts {
   readonly storage: Storage;
   readonly clock: Clock;
-  readonly queues: KeptQueues;
+  readonly queues: DurableQueues;
   /** Returns the current last sequence of each partition. */
   sequences(): Float64Array;
   /** Whether the file may have this length; if not, writing stops and the file is removed. */
@@ -122,7 +122,7 @@ class QueueFileWriter {
   }
 
   /** Resolves with false if the file would exceed the permitted length. */
-  async write(queues: readonly KeptQueue[]): Promise<boolean> {
+  async write(queues: readonly DurableQueue[]): Promise<boolean> {
     await this.#writeHeader();
     for (const queue of queues) if (!(await this.#writeQueue(queue))) return false;
     await this.#writeBlock(this.#usualPage, BLOCK_HEAD_BYTES, END);
@@ -140,7 +140,7 @@ class QueueFileWriter {
   }
 
   /** Resolves with false if the file would exceed the permitted length. */
-  async #writeQueue(queue: KeptQueue): Promise<boolean> {
+  async #writeQueue(queue: DurableQueue): Promise<boolean> {
     const name = Buffer.from(queue.name);
     const named = pageFor(this.#usualPage, name.length);
     name.copy(named.bytes, BLOCK_HEAD_BYTES);
@@ -159,7 +159,7 @@ class QueueFileWriter {
    * Writes the waiting changes of the lane, and sets the sequences of its partitions in `upTo`.
    * Resolves with false if the file would exceed the permitted length.
    */
-  async #writeLane(queue: KeptQueue, lane: number, upTo: Float64Array): Promise<boolean> {
+  async #writeLane(queue: DurableQueue, lane: number, upTo: Float64Array): Promise<boolean> {
     const { sequences, mayWrite, clock } = this.#parts;
     const content = queue.cut(lane);
     const now = sequences();
