@@ -1,6 +1,6 @@
 /**
- * Calls once by a time. It is set to sooner times and not put off, as that costs a timer each time: who is
- * called looks whether it is time, and sets it again.
+ * One-shot timer. Setting an earlier time moves it; setting a later one does not, as replacing the
+ * timer on every call would be expensive. The callback checks the clock and re-arms the timer.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 
@@ -19,7 +19,7 @@ export class Alarm {
     return this.#timer !== undefined;
   }
 
-  /** The time is one of the clock's `now`. Infinity for no time: what was set is cancelled. */
+  /** Arms the timer for a time on the clock's `now` scale. Infinity cancels it. */
   set(dueMs: number): void {
     if (dueMs >= this.#dueMs && dueMs !== Number.POSITIVE_INFINITY) return;
     this.cancel();

@@ -1,12 +1,12 @@
-/** Keeps events back whose changes' answers may not leave yet: their changes may still be lost. */
+/** Holds back events whose changes are not durable yet: until then a crash may undo the change. */
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { WanEngine } from './wan-engine.ts';
 
 export class AnswerGate {
   readonly #engine: Pick<WanEngine, 'partitionCount' | 'delays'>;
-  /** Whether an event was kept back since this was last set to false. */
+  /** Whether an event was held back since this was last set to false. */
   hasDelayed = false;
-  /** Every partition is durable up to this sequence of a clear. */
+  /** Every partition is durable up to the clear with this sequence. */
   #durableClear = 0;
 
   constructor(engine: Pick<WanEngine, 'partitionCount' | 'delays'>) {
@@ -22,7 +22,7 @@ export class AnswerGate {
     return isDelayed;
   }
 
-  /** Each lane has a record of the clear, so what was found is remembered. */
+  /** Remembers the result, because every lane has a record of the clear. */
   #delaysClear(sequence: number): boolean {
     if (sequence <= this.#durableClear) return false;
     for (let partition = 0; partition < this.#engine.partitionCount; partition++) {

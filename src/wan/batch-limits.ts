@@ -1,10 +1,12 @@
-/** Limits of batches that no setting has. */
+/** Limits of batches that cannot be configured. */
 
-/** Bytes of the events of a batch; a longer event goes alone. */
+/** Limit of a batch's events, in bytes. A longer event is sent in a batch of its own. */
 export const BATCH_BYTES_MAX = 4_194_304;
 const BATCHES_PER_ENDPOINT = 4;
 
-/** Batches under way to an endpoint: as many as the settings say, where that is 2 or more. */
+/**
+ * Returns the configured limit of batches in flight per endpoint, or the default if it is below 2.
+ */
 export function batchesPerEndpoint(maxConcurrentInvocations: number): number {
   return maxConcurrentInvocations < 2 ? BATCHES_PER_ENDPOINT : maxConcurrentInvocations;
 }

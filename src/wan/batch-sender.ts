@@ -1,15 +1,16 @@
 /**
- * Sends the events of a publisher's queue. A batch takes events of several lanes; a lane has one batch under
- * way, so that its order holds. The lanes are spread over the endpoints that are usable, by their numbers, so
- * a lane keeps its endpoint as long as these stay the same.
+ * Sends the events of a publisher's queue. A batch has events of several lanes; a lane has at most
+ * one batch in flight, which keeps its order. Lanes are assigned to the usable endpoints by number,
+ * so a lane keeps its endpoint until the set of usable endpoints changes.
  *
- *     recorded, answered, released, timer → dispatch → handshakes where nothing failed lately
- *                                                    → batches where a lane may and has to leave
+ *     recorded, acknowledged, released, timer → dispatch → handshakes with endpoints that are due
+ *                                                        → batches of lanes that are due
  *
- * The events of a batch stay in the queue until the target has answered. What failed is sent again, with the
- * same numbers, to whichever endpoint is usable. The entries of a synchronisation leave in batches of their
- * own, lanes of the same numbers (sync-lanes.ts), in every state of the publisher; of the queue only events
- * that were in a batch before leave with them, as those may have arrived.
+ * The events of a batch stay in the queue until the target responds. A failed batch is sent again,
+ * with the same numbers, to any usable endpoint. The entries of a synchronisation are sent in
+ * batches of their own, from lanes with the same numbers (sync-lanes.ts), in every state of the
+ * publisher. During a synchronisation a paused publisher also sends the queued events that were in
+ * a batch before, because they may have arrived.
  */
 import type { Clock } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
@@ -35,7 +36,7 @@ import type { TargetEndpoint } from './target-endpoint.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { TransportAnswer, WanTransport } from './wan-transport.ts';
 
-/** Reasons of a batch's answer, from 1 on (message-format.ts). */
+/** Texts for the reason of a response to a batch, from 1 up (message-format.ts). */
 const REASONS = [
   '',
   'its memory is used up',
@@ -52,11 +53,11 @@ export interface SenderParts {
   readonly engine: WanEngine;
   readonly sender: Sender;
   readonly transport: WanTransport;
-  /** Whether no event may leave before the next `release`. */
+  /** Whether no event may be sent before the next `release`. */
   readonly delaysAll: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
-  /** From 0 to 1, for the jitter. */
+  /** Random number from 0 to 1, for the jitter. */
   readonly random: () => number;
 }
 
@@ -72,21 +73,21 @@ export class BatchSender {
   #onNewDataSet: (() => void) | undefined;
   sentCount = 0;
   rejectedCount = 0;
-  /** By lane, what the target has counted in this epoch as not taken and as rejected. */
+  /** By lane, the target's counts in this epoch: entries not taken, and events rejected. */
   readonly #notTaken = new Float64Array(LANES_MAX);
   readonly #rejected = new Float64Array(LANES_MAX);
   #isSending = false;
   #isDraining = false;
   #isClosed = false;
   #isScheduled = false;
-  /** Whether a batch could be sent now, if there were one. */
+  /** Whether an endpoint can accept a batch now. */
   #canSend = true;
-  /** Records that are not under way. */
+  /** Number of records that are not in flight. */
   #waitingCount = 0;
-  /** The lanes with which the next batches begin. */
+  /** Numbers of the lanes at which the next batches begin. */
   #nextLane = 0;
   #nextSyncLane = 0;
-  /** Whether the next batch is one of a synchronisation, if there is one. */
+  /** Whether the next batch is preferably one of a synchronisation. */
   #isSyncNext = false;
 
   constructor(parts: SenderParts) {
@@ -111,7 +112,7 @@ export class BatchSender {
     this.#sync = new SyncLanes(engine, queue, batchSize, () => clock.now());
   }
 
-  /** Whether batches are sent; those under way go on. */
+  /** Starts or stops the sending of batches. Batches in flight are not affected. */
   setSending(isSending: boolean): void {
     this.#isSending = isSending;
     if (this.#isActive()) this.#schedule();
@@ -119,8 +120,8 @@ export class BatchSender {
   }
 
   /**
-   * Sends the entries of a synchronisation until `endSync`, in every state. `onNewDataSet`: the target has
-   * another data set than it had; the entries are dropped.
+   * Sends the entries of a synchronisation until `endSync`, in every state. `onNewDataSet` is
+   * called if the target's data set has changed; the entries are then dropped.
    */
   beginSync(reading: SyncReading, onNewDataSet: () => void): void {
     this.#sync.begin(reading);
@@ -133,25 +134,25 @@ export class BatchSender {
     this.#onNewDataSet = undefined;
   }
 
-  /** Resolves with an endpoint of the target that has answered just now; rejects where there is none. */
+  /** Resolves with an endpoint that has just responded to a handshake. Rejects if there is none. */
   async meet(): Promise<TargetEndpoint> {
     const meeting = this.target.meet();
     this.#schedule();
     return await meeting;
   }
 
-  /** A number greater than those of all events that were sent. */
+  /** Returns a number greater than those of all sent events. */
   get nextNumber(): number {
     const lanes = [...this.#parts.queue.lanes, ...this.#sync.lanes];
     return Math.max(...lanes.map(({ firstNumber, numberedCount }) => firstNumber + numberedCount));
   }
 
-  /** What waited in the queue was dropped. */
+  /** Called after the events of the queue were dropped. */
   onCleared(): void {
     this.#sync.clearLeft();
   }
 
-  /** A record has been queued. */
+  /** Called after a record was queued. */
   onQueued(): void {
     this.#waitingCount++;
     if (!this.#isSending) return;
@@ -159,7 +160,9 @@ export class BatchSender {
     if (this.#canSend && this.#waitingCount >= this.#batchSize) this.#schedule();
   }
 
-  /** More answers may leave. At the end of the turn there may be new changes that are not written. */
+  /**
+   * Called when more changes are durable. At the end of the turn new ones may not be written yet.
+   */
   release(): void {
     if (this.#gate.hasDelayed) this.#dispatch();
   }
@@ -180,7 +183,7 @@ export class BatchSender {
     return this.#isSending || this.#sync.isReading || this.target.isWanted;
   }
 
-  /** Whether anything is to be sent, or a target to be met. */
+  /** Whether there is anything to send or an endpoint to connect to. */
   #hasWork(): boolean {
     if (this.#sync.isReading || this.target.isWanted) return true;
     if (!this.#isSending) return false;
@@ -205,7 +208,7 @@ export class BatchSender {
     this.#parts.clock.endOfTurn(() => this.#dispatch());
   }
 
-  /** Dispatches when an event that has just been queued has waited long enough. */
+  /** Arms the timer for the time at which an event queued now has waited long enough. */
   #wakeSoon(): void {
     const { clock, options } = this.#parts;
     if (!this.#isClosed) this.#alarm.set(clock.now() + options.batchMaxDelayMs);
@@ -237,7 +240,7 @@ export class BatchSender {
     this.#alarm.set(this.#nextDueMs(nowMs));
   }
 
-  /** When something is due by the time alone; Infinity for nothing. */
+  /** Returns the time of the next action that only the clock triggers; Infinity for none. */
   #nextDueMs(nowMs: number): number {
     const { queue, options } = this.#parts;
     if (!this.#hasWork()) return Number.POSITIVE_INFINITY;
@@ -251,7 +254,9 @@ export class BatchSender {
     return dueMs;
   }
 
-  /** Sends a batch of these lanes, if one has to leave: of the queue and of a synchronisation in turn. */
+  /**
+   * Sends a batch of these lanes if one is due, alternately from the queue and a synchronisation.
+   */
   #sendFrom(endpoint: TargetEndpoint, lanes: readonly Lane[], nowMs: number): boolean {
     const isSync = this.#isSyncNext;
     this.#isSyncNext = !isSync;
@@ -259,7 +264,7 @@ export class BatchSender {
     return this.#sendQueued(endpoint, lanes, nowMs) || this.#sendSync(endpoint, lanes);
   }
 
-  /** Sends a batch of entries of a synchronisation: one section. */
+  /** Sends one section with entries of a synchronisation as a batch. */
   #sendSync(endpoint: TargetEndpoint, lanes: readonly Lane[]): boolean {
     if (!this.#sync.isReading && !(this.#isSending && this.#sync.hasEntries)) return false;
     const start = lanes.findIndex(({ number }) => number >= this.#nextSyncLane);
@@ -274,14 +279,14 @@ export class BatchSender {
     return false;
   }
 
-  /** Sends a batch of events of the queue. */
+  /** Sends a batch of queued events. */
   #sendQueued(endpoint: TargetEndpoint, lanes: readonly Lane[], nowMs: number): boolean {
     const { batchSize } = this.#parts.options;
     const free = lanes.filter(
       ({ number, isUnderWay, count }) => !isUnderWay && count > 0 && !this.#sync.blocks(number),
     );
     if (!this.#isSending) {
-      // Those that may have arrived make room for the entries of a synchronisation.
+      // Events that may have arrived are sent first; the synchronisation's entries wait for that.
       const lane = this.#sync.isReading && free.find(({ numberedCount }) => numberedCount > 0);
       if (!lane) return false;
       const room = { events: lane.numberedCount, bytes: endpoint.bytesMax };
@@ -293,7 +298,7 @@ export class BatchSender {
     return this.#sendLanes(endpoint, inTurn, { events: batchSize, bytes: endpoint.bytesMax });
   }
 
-  /** Sends a batch of what there is room for and may leave; returns whether there is anything. */
+  /** Sends the events that fit into a batch and may be sent. Returns whether there are any. */
   #sendLanes(endpoint: TargetEndpoint, lanes: readonly Lane[], room: BatchRoom): boolean {
     const rule = { gate: this.#gate, target: endpoint.dataSet! };
     const sections: Section[] = [];
@@ -317,7 +322,7 @@ export class BatchSender {
     return true;
   }
 
-  /** A lane of the queue is next: its new numbers go on from those of a synchronisation. */
+  /** Called before a queue lane is sent: its new numbers follow those of a synchronisation. */
   #startNumbers(lane: Lane): void {
     this.#nextLane = lane.number + 1;
     if (lane.numberedCount > 0) return;
@@ -329,7 +334,7 @@ export class BatchSender {
     return this.#sync.lanes[lane.number] === lane;
   }
 
-  /** A lane of the queue is under way with what has its number. */
+  /** Marks the queue lanes with the sections' numbers as in flight or not. */
   #setUnderWay(sections: readonly Section[], isUnderWay: boolean): void {
     for (const { lane } of sections) {
       this.#parts.queue.lanes[lane.number]!.isUnderWay = isUnderWay;
@@ -352,10 +357,10 @@ export class BatchSender {
   async #send(endpoint: TargetEndpoint, batch: UnsealedBatch): Promise<void> {
     const { sections } = batch;
     const { options, sender } = this.#parts;
-    // Of entries of a synchronisation the answer says how many were not taken.
+    // The response to a synchronisation's entries reports how many were not taken.
     const isOfSync = sections.some(({ lane }) => this.#isOfSync(lane));
     const isOnReceipt = options.acknowledgeType === 'ACK_ON_RECEIPT' && !isOfSync;
-    // Until an answer has said more.
+    // Urgent until a response reports that all events are done.
     for (const { lane } of sections) lane.isUrgent = true;
     try {
       const head = batchHead(sender, isOnReceipt);
@@ -382,7 +387,8 @@ export class BatchSender {
     { body }: TransportAnswer,
   ): Promise<void> {
     const answer = await readBatchAnswer(body, message, sections);
-    // It has the message's checksum: all of the message has come, and nothing reads the memory any more.
+    // The response has the message's checksum, so the whole message has arrived and its memory is
+    // free.
     this.#parts.queue.pool.give(memory);
     if (!this.target.accepts(endpoint, answer)) return;
     for (const [index, { lane, generation, count }] of sections.entries()) {
@@ -407,7 +413,7 @@ export class BatchSender {
     else this.target.fail(endpoint, REASONS[answer.reason] ?? `reason ${answer.reason}`);
   }
 
-  /** 413: the next batch is half as long; a single event is skipped. */
+  /** Handles status 413: halves the size of the next batch, or skips a single event. */
   #onTooLong(endpoint: TargetEndpoint, { sections, eventBytes }: UnsealedBatch): void {
     const { lane, generation, count } = sections[0]!;
     if (sections.length > 1 || count > 1) {
@@ -422,7 +428,7 @@ export class BatchSender {
   }
 }
 
-/** How many were counted in the lane since the last answer, by the count of the target so far. */
+/** Returns how many were added to the lane's count since the previous response. */
 function countedNow(counts: Float64Array, lane: number, count: number): number {
   const before = counts[lane]!;
   counts[lane] = count;

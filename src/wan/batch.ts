@@ -1,4 +1,4 @@
-/** Makes the messages of a publisher, and reads their answers. */
+/** Builds a publisher's messages and reads the responses. */
 import { Version } from '../engine/version.ts';
 import type { ChunkPool } from './chunk-pool.ts';
 import type { Lane } from './lane.ts';
@@ -22,22 +22,22 @@ import {
 } from './message-format.ts';
 import { ANSWER_BYTES_MAX } from './wan-transport.ts';
 
-/** What a member says of itself in every message. */
+/** The sender's fields in every message. */
 export interface Sender {
   readonly dataSetId: Buffer;
-  /** Of its last start; may be raised. */
+  /** Epoch of the sender's last start; may be raised. */
   epoch: number;
   now(version: Version): void;
 }
 
-/** The records of a lane that are in a batch. */
+/** A lane's records in a batch. */
 export interface Section {
   readonly lane: Lane;
   readonly generation: number;
   readonly count: number;
 }
 
-/** The texts by which a message names its publisher and target. */
+/** The texts with which a message identifies its publisher and target, encoded. */
 export class MessageTexts {
   readonly bytes: Buffer;
 
@@ -58,17 +58,17 @@ export function handshakeMessage(sender: Sender, texts: MessageTexts): Buffer {
   return sealPlain(bytes, headOf(sender, HANDSHAKE));
 }
 
-/** A batch without its head. */
+/** A batch before its head is written. */
 export interface UnsealedBatch {
   readonly sections: readonly Section[];
-  /** Bytes of the events. */
+  /** Length of the events, in bytes. */
   readonly eventBytes: number;
-  /** The memory of the message, and the message in it. */
+  /** The chunk that holds the message, and the message in it. */
   readonly memory: LaneChunk;
   readonly bytes: Buffer;
 }
 
-/** A batch of sections whose events have these lengths; the records get numbers. */
+/** Builds a batch of sections whose events have these lengths in bytes, and numbers the records. */
 export function unsealedBatch(
   sender: Sender,
   texts: MessageTexts,
@@ -97,11 +97,11 @@ export function batchHead(sender: Sender, isOnReceipt: boolean): MessageHead {
 }
 
 interface HandshakeAnswer extends OpenedMessage {
-  /** The latest epoch that the target knows of the sender; 0 for none. */
+  /** The latest epoch of the sender that the target has recorded; 0 for none. */
   readonly epoch: number;
 }
 
-/** Rejects with GridError WAN_MESSAGE_INVALID. */
+/** Reads the response to a handshake. Rejects with GridError WAN_MESSAGE_INVALID. */
 export async function readHandshakeAnswer(
   body: Uint8Array,
   message: Buffer,
@@ -111,21 +111,21 @@ export async function readHandshakeAnswer(
 }
 
 interface BatchAnswer extends OpenedMessage {
-  /** 0, or why not all events were applied (message-format.ts). */
+  /** 0, or the reason why not all events were applied (message-format.ts). */
   readonly reason: number;
-  /** By section. */
+  /** One element per section of the batch. */
   readonly sections: readonly SectionAnswer[];
 }
 
 interface SectionAnswer {
-  /** How many records need not be sent again. */
+  /** Number of records that need not be sent again. */
   readonly done: number;
-  /** Of the lane in this epoch: entries of synchronisations that were not taken, and events rejected. */
+  /** Totals of the lane in this epoch: synchronisation entries not taken, and events rejected. */
   readonly notTaken: number;
   readonly rejected: number;
 }
 
-/** Rejects with GridError WAN_MESSAGE_INVALID. */
+/** Reads the response to a batch. Rejects with GridError WAN_MESSAGE_INVALID. */
 export async function readBatchAnswer(
   body: Uint8Array,
   message: Buffer,
@@ -142,7 +142,7 @@ export async function readBatchAnswer(
   return { ...opened, reason, sections: answers };
 }
 
-/** Opens the answer to a message. Rejects with GridError WAN_MESSAGE_INVALID. */
+/** Opens the response to a message. Rejects with GridError WAN_MESSAGE_INVALID. */
 export async function readAnswer(body: Uint8Array, message: Buffer, kind: 3 | 4 | 6) {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const opened = await openMessage(bytes, ANSWER_BYTES_MAX);

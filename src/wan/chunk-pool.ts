@@ -1,22 +1,24 @@
 /**
- * The chunks in which lanes keep their records, and batches lie until they are answered, given again and
- * again: fresh memory for each costs page faults, and collections of the whole heap, as it lies outside of
- * that.
+ * Pool of the chunks that store the records of lanes and the batches in flight. Allocating a new
+ * chunk each time would cost page faults, and full garbage collections, as the memory is outside
+ * the heap.
  */
 import { LaneChunk } from './lane-chunk.ts';
 
-/** Lengths of chunks are powers of two between these; a longer record has a chunk of its own length. */
+/**
+ * Lengths of pooled chunks, in bytes: powers of two. A longer record gets a chunk of its length.
+ */
 const CHUNK_BYTES_MIN = 2048;
 export const CHUNK_BYTES_MAX = 262_144;
-/** Bytes of free chunks that are kept. */
+/** Limit of the free chunks, in bytes. */
 const FREE_BYTES_MAX = 4_194_304;
 
 export class ChunkPool {
-  /** By length. */
+  /** Free chunks by length. */
   readonly #free = new Map<number, LaneChunk[]>();
   #freeBytes = 0;
 
-  /** An empty chunk of these bytes or more, which begins at this position. */
+  /** Returns an empty chunk of at least this many bytes that begins at position `start`. */
   take(bytes: number, start: number): LaneChunk {
     const length = lengthFor(bytes);
     let chunk = this.#free.get(length)?.pop();
@@ -28,7 +30,7 @@ export class ChunkPool {
     return chunk;
   }
 
-  /** The lane does not use the chunk any more. */
+  /** Returns a chunk that is no longer used to the pool. */
   give(chunk: LaneChunk): void {
     const { length } = chunk.bytes;
     if (chunk.isShared || length > CHUNK_BYTES_MAX) return;

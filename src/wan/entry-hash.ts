@@ -1,16 +1,18 @@
 /**
- * What hash trees know of an entry: 64 bits of its content, and the leaf that it belongs to.
+ * The two hashes of an entry that hash trees use: 64 bits of its content, and the leaf that it
+ * belongs to.
  *
- * The content's hash is HalfSipHash-1-3 with 64 bits of output (Aumasson and Bernstein) of these 32-bit
- * words, little-endian. Its key is chosen for each comparison, so that no two entries can be made for which
- * the sums of a tree hide a difference:
+ * The content hash is HalfSipHash-1-3 with 64 bits of output (Aumasson and Bernstein) of these
+ * 32-bit words, little-endian. Each comparison chooses a new key, so that nobody can craft entries
+ * whose differences cancel out in the sums of a tree:
  *
  *     0  length in bytes of the key, of the value, of the content type
  *     3  expiry in ms since 1970, low and high word, 0 for none; max idle in seconds, 0 for none
  *     6  key, then value, then content type, each padded with zero bytes to whole words
  *
- * The leaf is the upper bits of MurmurHash3 (x86, 32 bits, seed 0x9747b28c) of the key. The hash that chooses
- * the key's partition has another seed, so the entries of a partition are spread over all of its leaves.
+ * The leaf is the upper bits of MurmurHash3 (x86, 32 bits, seed 0x9747b28c) of the key. The hash
+ * that selects the key's partition has another seed, so the entries of a partition spread over all
+ * its leaves.
  */
 import type { Span } from '../base/span.ts';
 import { murmurHash3 } from '../engine/hash.ts';
@@ -21,9 +23,9 @@ export const HASH_KEY_BYTES = 8;
 
 const LEAF_SEED = 0x9747b28c;
 const HEAD_WORDS = 6;
-/** Bytes of a call for long values: code that is new is compiled between two calls. */
+/** Bytes hashed per call for long values: V8 can switch to compiled code between two calls. */
 const PIECE_BYTES = 16_384;
-/** Of the last word in the finish: its rounds are 1 for that word, and 3 for each half of the output. */
+/** Rounds of the finish: 1 for the word with the length, then 3 for each half of the output. */
 const LENGTH_ROUND = -1;
 const HALF_ROUND = 3;
 const ROUNDS_END = 6;
@@ -40,7 +42,7 @@ export class EntryHash {
   #v1 = 0;
   #v2 = 0;
   #v3 = 0;
-  /** Words so far. */
+  /** Number of words hashed so far. */
   #count = 0;
 
   constructor(key: Uint8Array) {
@@ -83,7 +85,7 @@ export class EntryHash {
     this.#take(words, at, rest);
   }
 
-  /** Takes `length` bytes from words[at]; what the last word has behind them does not count. */
+  /** Hashes `length` bytes from words[at]; bytes of the last word beyond them are ignored. */
   #take(words: Int32Array, at: number, length: number): void {
     const end = at + ((length + 3) >>> 2);
     const mask = (length & 3) === 0 ? -1 : (1 << ((length & 3) * 8)) - 1;
@@ -113,7 +115,7 @@ export class EntryHash {
     this.#count += end - at;
   }
 
-  /** The word of the length, and then the output. */
+  /** Hashes the word with the length and computes the output. */
   #finish(): void {
     const length = this.#count << 26;
     let v0 = this.#v0;
@@ -143,11 +145,11 @@ export class EntryHash {
   }
 }
 
-/** Chooses the leaf of an entry. */
+/** Selects the leaf of an entry. */
 export class LeafOf {
   readonly #words = new KeyWords();
 
-  /** The entry's leaf among 2^bits. */
+  /** Returns the index of the key's leaf among 2^bits leaves. */
   leaf(key: Span, bits: number): number {
     if (bits === 0) return 0;
     const { words, length } = this.#words.load(key);

@@ -1,21 +1,22 @@
 /**
- * The events of a batch: one change of a map each. All numbers are little-endian.
+ * The format of events in a batch. An event is one change of a map. All numbers are little-endian.
  *
  *     0  operation, one byte: SET, DELETE or CLEAR (../engine/mutation.ts)
  *     1  merge policy that the target applies, one byte: 0 to 5 (../engine/merge-policy.ts)
- *     2  fields that follow, one byte: 1 expiry, 2 max idle, 4 statistics, all of a SET only; 8 maker, of a
- *        SET or DELETE
- *     3  data sets of the path, one byte: 0 to 15
+ *     2  flags of the optional fields, one byte: 1 expiry, 2 max idle, 4 statistics (only in a SET);
+ *        8 maker (in a SET or DELETE)
+ *     3  number of data sets in the path, one byte: 0 to 15
  *     4  length of the map's name in bytes, 1 or more, at 8 of the key, at 12 of the content type,
- *        at 16 of the value; a DELETE has no content type and no value, a CLEAR no key either
- *    20  version: low word, at 24 high word; not none
- *    28  with an expiry only: its time in ms since 1970, a double, more than 0
- *        with a max idle only: its seconds, four bytes, 1 to 2^31-1
- *        with statistics only: reads of the entry, four bytes, and the last one, in s since 1970, four bytes
- *        with a maker: the first four bytes of the id of the data set that gave the version; without, the
- *        sender gave it
- *        then the path: 16 bytes for each data set, that in which the change was made and those by which
- *        it came, without the sender
+ *        at 16 of the value; a DELETE has no content type and no value, a CLEAR also has no key
+ * 20 version: low word, at 24 high word; not none 28 with an expiry: its time in ms since 1970, a
+ * double, more than 0
+ *        with a max idle: its seconds, four bytes, 1 to 2^31-1
+ *        with statistics: reads of the entry, four bytes, and the last one, in s since 1970, four
+ *        bytes
+ *        with a maker: the first four bytes of the id of the data set that assigned the version;
+ *        without one, the sender assigned it
+ *        then the path: 16 bytes for each data set, first the one in which the change was made, then
+ *        those that forwarded it, without the sender
  *        then name, key, content type, value
  */
 import { copySpan, type Viewed } from '../base/short-copies.ts';
@@ -36,15 +37,15 @@ const HAS_STATISTICS = 4;
 const HAS_MAKER = 8;
 const KNOWN_FIELDS = HAS_EXPIRY | HAS_MAX_IDLE | HAS_STATISTICS | HAS_MAKER;
 const POLICY_MAX = 5;
-/** The sender is one more. */
+/** Data sets in the path of an event: the sender is not in it. */
 const SENT_PATH_LENGTH_MAX = PATH_LENGTH_MAX - 1;
-/** What an engine can store. */
+/** Limits of what an engine can store. */
 const KEY_BYTES_MAX = 2 ** 24 - 1;
 const VALUE_BYTES_MAX = 2 ** 30;
 const MAX_IDLE_SECONDS_MAX = 2 ** 31 - 1;
 const COUNT_MAX = 2 ** 32 - 1;
 
-/** Length of the change's event in bytes. */
+/** Returns the length of the change's event in bytes. */
 export function eventBytes(change: Mutation): number {
   const { name, key, contentType, value, path } = change;
   const named = name.length + key.length + path.length;
@@ -56,13 +57,13 @@ export function eventBytes(change: Mutation): number {
   return fixed + named + contentType.length + value.length;
 }
 
-/** Writes the event at `at`, where its eventBytes have room. */
+/** Writes the event at `at`, where eventBytes(change) bytes are free. */
 export function writeEvent(to: Viewed, at: number, change: Mutation, policy: number): void {
   const { bytes, view } = to;
   const { operation, name, key, contentType, value, path, version } = change;
   const isSet = operation === SET;
   const fields = fieldsOf(change);
-  // With a condition among its arguments, a `set` of a view is a call that V8 does not compile in.
+  // V8 does not inline a view's `set` call that has a condition among its arguments.
   const typeLength = isSet ? contentType.length : 0;
   const valueLength = isSet ? value.length : 0;
   bytes[at] = operation;
@@ -85,9 +86,9 @@ export function writeEvent(to: Viewed, at: number, change: Mutation, policy: num
 }
 
 /**
- * Reads the event at `at` into the change, whose spans point into the bytes; its path lacks the sender, and
- * `maker` is 0 where that is the sender. Returns the offset behind it, or -1 for bytes that are no event, or
- * do not end by `end`.
+ * Reads the event at `at` into the change, whose spans point into the bytes. The path does not
+ * include the sender, and `maker` is 0 if that is the sender. Returns the offset after the event,
+ * or -1 if the event is invalid or does not end by `end`.
  */
 export function readEvent(
   { bytes, view }: Viewed,
@@ -129,12 +130,12 @@ export function readEvent(
   return behind;
 }
 
-/** The merge policy of the event at `at`. */
+/** Returns the merge policy of the event at `at`. */
 export function policyAt(bytes: Buffer, at: number): number {
   return bytes[at + 1]!;
 }
 
-/** Whether the path of the event at `at` names the data set. */
+/** Returns whether the path of the event at `at` contains the data set. */
 export function isOnPath(bytes: Buffer, at: number, dataSet: Uint8Array): boolean {
   const count = bytes[at + 3]!;
   if (count === 0) return false;
@@ -142,14 +143,14 @@ export function isOnPath(bytes: Buffer, at: number, dataSet: Uint8Array): boolea
   return names(bytes, start, start + count * DATA_SET_ID_BYTES, dataSet);
 }
 
-/** Whether the path names the data set. */
+/** Returns whether the path contains the data set. */
 export function hasDataSet(path: Span, dataSet: Uint8Array): boolean {
   return path.length > 0 && names(path.bytes, path.start, path.end, dataSet);
 }
 
 function names(bytes: Buffer, start: number, end: number, dataSet: Uint8Array): boolean {
   for (let at = start; at < end; at += DATA_SET_ID_BYTES) {
-    // Few others begin with the same byte.
+    // Few other data sets begin with the same byte.
     if (bytes[at] !== dataSet[0]) continue;
     if (bytes.compare(dataSet, 0, DATA_SET_ID_BYTES, at, at + DATA_SET_ID_BYTES) === 0) return true;
   }
@@ -175,7 +176,7 @@ function fieldBytes(fields: number): number {
   return expiry + maxIdle + statistics + ((fields & HAS_MAKER) === 0 ? 0 : 4);
 }
 
-/** Returns the offset behind the fields. */
+/** Writes the optional fields. Returns the offset after them. */
 function writeFields(view: DataView, at: number, fields: number, change: Mutation): number {
   let next = at;
   if ((fields & HAS_EXPIRY) !== 0) {
@@ -198,7 +199,7 @@ function writeFields(view: DataView, at: number, fields: number, change: Mutatio
   return next;
 }
 
-/** Whether the fields have values that are allowed. */
+/** Reads the optional fields. Returns whether their values are valid. */
 function readFields(view: DataView, at: number, fields: number, change: Mutation): boolean {
   let next = at;
   change.expiryMs = 0;
@@ -225,7 +226,7 @@ function readFields(view: DataView, at: number, fields: number, change: Mutation
   return true;
 }
 
-/** Returns the offset behind the copy. */
+/** Copies the span. Returns the offset after it. */
 function copy(span: Span, to: Viewed, at: number): number {
   copySpan(to, at, span);
   return at + span.length;

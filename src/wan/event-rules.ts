@@ -1,19 +1,20 @@
 /**
- * The rules of a client's requests, for the changes of other members: a content type that is no field's
- * value, or an empty key, could not be written by a client, and would break responses or be out of reach.
+ * Applies the limits of clients' requests to changes of other members. A client could not write an
+ * entry with an empty key, an over-long value, or a content type that is not a valid field value:
+ * such an entry could not be read, or would break responses.
  */
 import { isFieldValue } from '../base/field-value.ts';
 import type { Span } from '../base/span.ts';
 import { CLEAR, type Mutation } from '../engine/mutation.ts';
 
-/** Bytes of a field line besides the content type: its name, the colon and the line end. */
+/** Bytes of the field line apart from the content type: field name, colon and line end. */
 const TYPE_LINE_BYTES = 'Content-Type:\r\n'.length;
 const PERCENT = 0x25;
 const SLASH = 0x2f;
 
-/** The limits of a client's requests, in bytes. */
+/** The limits of clients' requests, in bytes. */
 export interface RequestLimits {
-  /** First part of the paths. */
+  /** First segment of the paths. */
   readonly segment: string;
   readonly headerBytesMax: number;
   readonly targetBytesMax: number;
@@ -30,7 +31,7 @@ export class EventRules {
     this.#pathBytes = `/${limits.segment}/rest/maps/`.length;
   }
 
-  /** Why no client could have made the change, as the end of a sentence; undefined where one could. */
+  /** Returns why no client could have made the change, as the end of a sentence, or undefined. */
   faultOf({ operation, name, key, contentType, value }: Mutation): string | undefined {
     const { headerBytesMax, bodyBytesMax, targetBytesMax } = this.#limits;
     if (operation !== CLEAR && key.length === 0) return 'its key is empty';
@@ -43,7 +44,7 @@ export class EventRules {
       return `its value has ${value.length} bytes, more than body-bytes-max permits`;
     }
     const plain = this.#pathBytes + name.length + 1 + key.length;
-    // With escapes of three bytes, short names need not be read.
+    // Even with every byte escaped as three, short names fit: they need not be read.
     if (this.#pathBytes + 1 + (name.length + key.length) * 3 <= targetBytesMax) return undefined;
     const escapes = escapedBytes(name, true) + escapedBytes(key, false);
     if (plain + escapes * 2 <= targetBytesMax) return undefined;
@@ -51,7 +52,7 @@ export class EventRules {
   }
 }
 
-/** Bytes that a path must have as escapes. */
+/** Counts the bytes that must be percent-escaped in a path. */
 function escapedBytes({ bytes, start, end }: Span, isName: boolean): number {
   let count = 0;
   for (let at = start; at < end; at++) {
@@ -62,7 +63,7 @@ function escapedBytes({ bytes, start, end }: Span, isName: boolean): number {
   return count;
 }
 
-/** `#`, `?` and `%`. */
+/** Returns whether the byte is `#`, `?` or `%`. */
 function isDelimiter(byte: number): boolean {
   return byte === 0x23 || byte === 0x3f || byte === PERCENT;
 }

@@ -1,4 +1,6 @@
-/** Messages over HTTP: POST to the endpoint's `rest/wan/receive`, on connections that are kept. */
+/**
+ * Sends messages over HTTP: POST to the endpoint's `rest/wan/receive`, on persistent connections.
+ */
 import { connect, isIP, type Socket } from 'node:net';
 import type { SecureContextOptions, connect as TlsConnect } from 'node:tls';
 import { domainToASCII } from 'node:url';
@@ -9,20 +11,20 @@ import { type OnRead, TargetConnection } from './target-connection.ts';
 import type { TransportAnswer, WanTransport } from './wan-transport.ts';
 
 interface HttpTransportOptions {
-  /** First part of the paths of endpoints that name none. */
+  /** First path segment for endpoints that specify none. */
   readonly segment: string;
-  /** Both or neither. */
+  /** Credentials: both or neither are set. */
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** For endpoints with TLS. */
+  /** TLS options for endpoints that use TLS. */
   readonly tls: SecureContextOptions;
-  /** Where there are endpoints with TLS: `connect` of node:tls, which takes 10 ms to load. */
+  /** `connect` of node:tls, set if an endpoint uses TLS: the module takes 10 ms to load. */
   readonly connectTls: typeof TlsConnect | undefined;
 }
 
 /** The connections to one address. */
 interface Connections {
-  /** Those that have nothing under way; the one used last is at the end. */
+  /** Connections without a message in flight; the last one was used most recently. */
   idle: TargetConnection[];
   readonly all: Set<TargetConnection>;
 }
@@ -30,13 +32,13 @@ interface Connections {
 export class HttpTransport implements WanTransport {
   readonly #options: HttpTransportOptions;
   #tls: SecureContextOptions;
-  /** By address. */
+  /** Connections by address. */
   #connections = new Map<string, Connections>();
-  /** Those that get no further message. */
+  /** Connections that get no further message. */
   readonly #ending = new Set<TargetConnection>();
   #isClosed = false;
   readonly #authorization: string;
-  /** The beginnings of requests. */
+  /** Request heads by endpoint, without Content-Length. */
   readonly #heads = new WeakMap<WanEndpoint, string>();
 
   constructor(options: HttpTransportOptions) {
@@ -56,9 +58,7 @@ export class HttpTransport implements WanTransport {
     }
   }
 
-  /**
-   * Connections that begin from now on use these files. Those that are there get no further message.
-   */
+  /** Replaces the TLS files for new connections. Existing connections get no further message. */
   renewTls(tls: SecureContextOptions): void {
     this.#tls = tls;
     for (const { idle, all } of this.#connections.values()) {
@@ -68,7 +68,7 @@ export class HttpTransport implements WanTransport {
     this.#connections = new Map();
   }
 
-  /** Open connections, in use or not. */
+  /** Number of open connections, in use or idle. */
   get connectionCount(): number {
     let count = this.#ending.size;
     for (const { all } of this.#connections.values()) count += all.size;
@@ -82,7 +82,7 @@ export class HttpTransport implements WanTransport {
     for (const { all } of this.#connections.values()) for (const each of all) each.destroy(closed);
   }
 
-  /** One that has nothing under way. */
+  /** Returns an idle connection, or opens one. */
   #connectionTo(endpoint: WanEndpoint): TargetConnection {
     if (this.#isClosed) throw new Error('the publisher is closed');
     const { host, port, tls } = endpoint;
@@ -124,7 +124,7 @@ export class HttpTransport implements WanTransport {
     return `${head}Content-Length: ${length}\r\n\r\n`;
   }
 
-  /** A socket that connects to the endpoint. */
+  /** Opens a socket to the endpoint. */
   #connected(endpoint: WanEndpoint, onRead: OnRead): Socket {
     const { host, port } = endpoint;
     if (endpoint.tls) {
@@ -142,7 +142,7 @@ export class HttpTransport implements WanTransport {
   }
 }
 
-/** A name of other letters in the form that DNS and requests have for it. */
+/** Converts an internationalised host name to the ASCII form used in DNS and requests. */
 function asciiOf(host: string): string {
   return isIP(host) === 0 ? domainToASCII(host) || host : host;
 }

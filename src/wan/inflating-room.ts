@@ -1,18 +1,21 @@
 /**
- * Bounds what the messages under way inflate to: a short message may say that it becomes as long as a
- * batch may be, and any number of them may come at once. A message enters with the length that it says; one
- * for which there is no room waits its turn, so that its sender is answered later. One always has room.
+ * Limits the memory for inflated messages: a short message may inflate to the size of the largest
+ * batch, and any number of them may arrive at once. A message is admitted with the inflated length
+ * from its head. If there is no room it waits, in order of arrival, so its response is delayed. One
+ * message is always admitted.
  */
 
-/** Four of the longest by default. */
+/** Limit of all admitted messages, in bytes: four of the longest with the default settings. */
 const INFLATED_BYTES_MAX = 67_108_864;
 
 export class InflatingRoom {
   readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
-  /** Bytes of the messages that have entered. */
+  /** Inflated bytes of the admitted messages. */
   usedBytes = 0;
 
-  /** Resolves when there is room, which `leave` gives back; undefined where there is now. */
+  /**
+   * Reserves the bytes until `leave`. Undefined if there is room now, otherwise resolves with it.
+   */
   enter(bytes: number): Promise<void> | undefined {
     if (this.#waiting.length === 0 && this.#has(bytes)) {
       this.usedBytes += bytes;

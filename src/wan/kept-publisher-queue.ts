@@ -1,12 +1,12 @@
 /**
- * A publisher's queue as one that outlives the process (../engine/durable-queues.ts). A recovery
- * queues what was kept with the snapshot, then what the log has behind the marks, each as the
- * publisher would queue it now. Of sets of one key the latest alone is queued.
+ * Persists a publisher's queue across restarts (../engine/kept-queues.ts). A recovery queues the
+ * events stored with the snapshot, then the changes of the log after the marks, each as the
+ * publisher would queue it now. For several sets of one key only the latest is queued.
  *
- * What was acknowledged after the marks were written comes again, and so does what was dropped
- * while other changes waited. So the queue may have more events than its capacity afterwards, up to
- * its bytes and some more: what waited in the earlier process is the last to come, and may not be
- * dropped for the others.
+ * Events acknowledged after the marks were written are queued again, and so are changes that were
+ * dropped because the queue was full. After a recovery the queue may therefore exceed its capacity,
+ * up to its limit in bytes plus `bytesFurther`: the events that waited before the restart are
+ * recovered last and must not be dropped.
  */
 
 import type { Clock } from '../base/clock.ts';
@@ -24,24 +24,23 @@ interface KeptPublisherQueueParts {
   readonly name: string;
   readonly queue: PublisherQueue;
   readonly clock: Clock;
-  /** The reference of the change's map, where the change is published. */
+  /** Returns the WAN reference of the change's map if the change is published. */
   readonly published: (change: Mutation) => WanMapRef | undefined;
-  /** A change that comes again has no room. */
+  /** Called when a recovered change is dropped because the queue is full. */
   readonly onDropped: () => void;
-  /** The queue was cleared. */
+  /** Called after the queue was cleared. */
   readonly onCleared: () => void;
 }
 
 export class KeptPublisherQueue {
   readonly name: string;
-  /** Bytes by which a recovery may exceed the limit of the queue. */
+  /** Number of bytes by which a recovery may exceed the queue's limit. */
   bytesFurther = 0;
   readonly #parts: KeptPublisherQueueParts;
   readonly #queue: PublisherQueue;
   readonly #change = new Mutation();
   /**
-   * Up to which sequence of each partition nothing of the log is queued; undefined to queue
-   * nothing.
+   * By partition, the sequence up to which the log's changes are skipped; undefined to skip all.
    */
   #floor: Float64Array | undefined;
 
@@ -118,7 +117,7 @@ export class KeptPublisherQueue {
     if (this.#hasRoom(change)) this.#queue.add(change, ref.policy, this.#recordedMs(change));
   }
 
-  /** Queues the change that was read, where its mark is lower. */
+  /** Queues the change that was read if its sequence is above the floor. */
   #restore(lane: number, policy: number, isCopy: boolean, floor: Float64Array): void {
     const change = this.#change;
     const { partition, sequence } = change;
@@ -142,7 +141,7 @@ export class KeptPublisherQueue {
   }
 
   /**
-   * When the change was recorded, by its version: in an earlier process, maybe on another member.
+   * Returns the recording time from the change's version: in an earlier process or another member.
    */
   #recordedMs({ version }: Mutation): number {
     const { clock } = this.#parts;
@@ -150,7 +149,7 @@ export class KeptPublisherQueue {
   }
 }
 
-/** Whether the change is behind the floor of its partition; EVERY_PARTITION: of any. */
+/** Returns whether the change is after its partition's floor; EVERY_PARTITION: after any floor. */
 function isBehind(floor: Float64Array, { partition, sequence }: Mutation): boolean {
   if (partition !== EVERY_PARTITION) return sequence > floor[partition]!;
   return floor.some((each) => sequence > each);

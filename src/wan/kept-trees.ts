@@ -1,7 +1,7 @@
 /**
- * The trees that comparisons under way have asked a member for: at most TREE_BYTES_MAX in all, the ones used
- * last, and each for KEPT_MS after its last use. A comparison asks level by level; a tree that has gone is
- * made again.
+ * Cache of the hash trees that comparisons in progress have requested from this member. It has at
+ * most TREE_BYTES_MAX bytes, evicts the least recently used tree, and drops a tree KEPT_MS after
+ * its last use. A comparison requests level after level; an evicted tree is built again.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { type PartitionTree, TREE_BYTES_MAX, treeBytes } from './partition-tree.ts';
@@ -15,10 +15,10 @@ interface KeptTree {
 
 export class KeptTrees {
   readonly #clock: Clock;
-  /** By name, the one used last at the end. */
+  /** Trees by name, least recently used first. */
   readonly #trees = new Map<string, KeptTree>();
   #timer: Timer | undefined;
-  /** Of the trees, about. */
+  /** Approximate size of the trees. */
   bytes = 0;
 
   constructor(clock: Clock) {
@@ -34,7 +34,7 @@ export class KeptTrees {
     return kept.tree;
   }
 
-  /** The name has no tree. Those that were used longest ago make room. */
+  /** Adds a tree under a new name. Evicts the least recently used trees to make room. */
   put(name: string, tree: PartitionTree): void {
     const bytes = treeBytes(tree.bits);
     for (const oldest of this.#trees.keys()) {

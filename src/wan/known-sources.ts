@@ -1,31 +1,31 @@
 /**
- * What a member remembers of the data sets that send to it: the latest epoch of each, and by publisher and
- * lane the number of the last event applied, and counts. So nothing is applied twice, whatever is sent again
- * or comes late. It lives as long as the process: after a restart merging alone tells what is known. The
- * number of data sets is limited, and so is that of the publishers of one; the one that has been silent
- * longest is forgotten.
+ * State of the data sets that send to this member: the latest epoch of each, and per publisher and
+ * lane the number of the last event applied and two counts. It ensures that no event is applied
+ * twice, even if it is sent again or arrives late. It is not persisted: after a restart only the
+ * merge detects duplicates. The numbers of data sets and of publishers per data set are limited;
+ * the one that has been silent longest is dropped.
  */
 import { LANES_MAX } from './message-format.ts';
 
 const SOURCES_MAX = 256;
 const PUBLISHERS_MAX = 64;
 
-/** One publisher of a data set. */
+/** State of one publisher of a data set. */
 export class KnownPublisher {
   /** By lane, the number of the last event applied. */
   readonly lastNumbers = new Float64Array(LANES_MAX);
   /** By lane, the number of the first event of the latest batch. */
   readonly firstNumbers = new Float64Array(LANES_MAX);
-  /** By lane, entries of synchronisations that were not taken, and events that were rejected. */
+  /** By lane, the number of synchronisation entries not taken, and of events rejected. */
   readonly notTaken = new Float64Array(LANES_MAX);
   readonly rejected = new Float64Array(LANES_MAX);
-  /** By lane, the end of the work under way. */
+  /** By lane, a promise for the end of the work in progress. */
   readonly work: (Promise<void> | undefined)[] = Array.from({ length: LANES_MAX });
 }
 
 export class KnownSource {
   epoch = 0;
-  /** When a clock that is ahead was last logged. */
+  /** Time of the last log line about a clock that is ahead. */
   warnedMs = Number.NEGATIVE_INFINITY;
   readonly publishers = new Map<string, KnownPublisher>();
 
@@ -33,7 +33,7 @@ export class KnownSource {
     return found(this.publishers, name, PUBLISHERS_MAX, () => new KnownPublisher());
   }
 
-  /** From now on events have numbers of this epoch, from 1 on. */
+  /** Begins an epoch: its events are numbered from 1. */
   begin(epoch: number): void {
     this.epoch = epoch;
     for (const { lastNumbers, firstNumbers, notTaken, rejected } of this.publishers.values()) {
@@ -53,7 +53,7 @@ export class KnownSources {
   }
 }
 
-/** The value of the key, made where there is none; it becomes the one that was used last. */
+/** Returns the key's value, created if necessary, and marks it as the most recently used. */
 function found<Value>(
   values: Map<string, Value>,
   key: string,

@@ -1,20 +1,21 @@
 /**
- * A chunk of a lane's memory: events from the front on, one behind the other, so that those of a batch are
- * copied at once, and the heads of their records from the end on downward (lane-record.ts).
+ * A chunk of a lane's memory. Events are stored contiguously from the front, so that those of a
+ * batch are copied in one call; the heads of their records are stored from the end downwards
+ * (lane-record.ts).
  */
 import type { Viewed } from '../base/short-copies.ts';
 import { offsetAt, RECORD_HEAD_BYTES } from './lane-record.ts';
 
-/** A class, so that V8 has one shape for all of them: each head is read several times. */
+/** A class, so that all chunks have one hidden class: each head is read several times. */
 export class LaneChunk implements Viewed {
   readonly bytes: Buffer;
   readonly view: DataView;
-  /** Position of its first record, and the number of its records. */
+  /** Position of the first record, and number of records. */
   start = 0;
   count = 0;
   /** Bytes of the events. */
   used = 0;
-  /** Whether it is read elsewhere, too, so that its bytes must stay. */
+  /** Whether a LaneContent also reads the chunk, so that its memory must not be reused. */
   isShared = false;
 
   constructor(length: number) {
@@ -22,12 +23,12 @@ export class LaneChunk implements Viewed {
     this.view = new DataView(this.bytes.buffer);
   }
 
-  /** Whether there is room for one more record. */
+  /** Returns whether one more record fits. */
   hasRoom(eventBytes: number): boolean {
     return this.used + eventBytes + (this.count + 1) * RECORD_HEAD_BYTES <= this.bytes.length;
   }
 
-  /** Adds a record, for which there is room. Returns where its event is to be written. */
+  /** Adds a record, which must fit. Returns the offset at which its event is to be written. */
   add(eventBytes: number, mark: number, sequence: number, recordedMs: number): number {
     const { view, used } = this;
     const at = this.headAt(this.count++);
@@ -40,12 +41,12 @@ export class LaneChunk implements Viewed {
     return used;
   }
 
-  /** Offset of the head of the record with that index. */
+  /** Returns the offset of the head of the record with that index. */
   headAt(index: number): number {
     return this.bytes.length - (index + 1) * RECORD_HEAD_BYTES;
   }
 
-  /** Copies the events of the records from index `from` up to `behind`. Returns their bytes. */
+  /** Copies the events of the records from index `from` to before `behind`. Returns their bytes. */
   copyEvents(from: number, behind: number, to: Buffer, at: number): number {
     const { view, bytes, count, used } = this;
     const start = offsetAt(view, this.headAt(from));

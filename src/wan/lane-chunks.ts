@@ -1,4 +1,4 @@
-/** The chunks of a lane, one behind the other. */
+/** The list of a lane's chunks, oldest first. */
 import { CHUNK_BYTES_MAX, type ChunkPool } from './chunk-pool.ts';
 import type { LaneChunk } from './lane-chunk.ts';
 import { recordBytes } from './lane-record.ts';
@@ -11,18 +11,18 @@ export class LaneChunks {
     this.#pool = pool;
   }
 
-  /** The last chunk, with room for the record of an event: the one at `tail`. */
+  /** Returns the last chunk if the event's record fits, or adds a chunk that begins at `tail`. */
   withRoom(eventBytes: number, tail: number): LaneChunk {
     const last = this.list.at(-1);
     if (last?.hasRoom(eventBytes)) return last;
-    // Each chunk is twice as long as the one before, up to the longest.
+    // Each chunk is twice as long as the previous one, up to CHUNK_BYTES_MAX.
     const doubled = last === undefined ? 0 : Math.min(CHUNK_BYTES_MAX, last.bytes.length * 2);
     const chunk = this.#pool.take(Math.max(recordBytes(eventBytes), doubled), tail);
     this.list.push(chunk);
     return chunk;
   }
 
-  /** The chunk of the record at that position. */
+  /** Returns the chunk of the record at that position. */
   at(position: number): LaneChunk {
     let low = 0;
     let high = this.list.length - 1;
@@ -34,13 +34,15 @@ export class LaneChunks {
     return this.list[low]!;
   }
 
-  /** Drops the first chunks, of whose records none is left. */
+  /** Drops the first chunks, which have no live record. */
   drop(count: number): void {
     if (count === 0) return;
     for (const chunk of this.list.splice(0, count)) this.#pool.give(chunk);
   }
 
-  /** Visits the records from a position on, with the offsets of their heads, until `visit` returns false. */
+  /**
+   * Visits the records from position `from` on, with their heads' offsets, until `visit` is false.
+   */
   walk(from: number, visit: (chunk: LaneChunk, head: number, position: number) => boolean): void {
     for (const chunk of this.list) {
       for (let index = Math.max(0, from - chunk.start); index < chunk.count; index++) {

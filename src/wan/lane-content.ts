@@ -1,23 +1,23 @@
 /**
- * What waits in a lane at one moment, to be copied piece by piece. It has the lane's chunks as they were:
- * their bytes stay where they are, whatever becomes of the lane. Records that die meanwhile are left out, but
- * not those that the lane has moved elsewhere before they died.
+ * A snapshot of the events waiting in a lane, to be copied in steps. It references the lane's
+ * chunks at that moment, whose bytes stay in place whatever happens to the lane. Records that die
+ * meanwhile are left out, except those that the lane's compaction moved before they died.
  */
 import type { LaneChunk } from './lane-chunk.ts';
 import { FILE_HEAD_BYTES, fileRecordBytes, isDeadAt, offsetAt } from './lane-record.ts';
 
-/** Records of one step. */
+/** Records examined per step. */
 const RECORDS_PER_STEP = 4096;
 
 export class LaneContent {
   readonly partitions: readonly number[];
-  /** Bytes that the next step needs, where the last one had no room; otherwise 0. */
+  /** Bytes that the next step needs if the last one had no room; otherwise 0. */
   bytesNeeded = 0;
   isDone: boolean;
-  /** Those that are not copied; the first one from `#position` on. */
+  /** Chunks that are not copied yet; the first one has the record at `#position`. */
   readonly #chunks: LaneChunk[];
   #position: number;
-  /** Position behind the last record. */
+  /** Position after the last record. */
   readonly #end: number;
 
   constructor(
@@ -34,8 +34,8 @@ export class LaneContent {
   }
 
   /**
-   * Copies the next records that are live to `at`, as those of a file, as far as they end by `end`. Returns
-   * the offset behind.
+   * Copies the next live records to `at` in the file format, as far as they fit before `end`.
+   * Returns the offset after them.
    */
   copy(to: Buffer, at: number, end: number): number {
     let next = at;
@@ -58,7 +58,7 @@ export class LaneContent {
     return next;
   }
 
-  /** The chunk of the next record; undefined at the end. */
+  /** Returns the chunk of the next record; undefined at the end. */
   #chunk(): LaneChunk | undefined {
     const chunks = this.#chunks;
     if (this.#position >= this.#end) {

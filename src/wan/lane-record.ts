@@ -1,57 +1,58 @@
 /**
- * The record of an event in a lane. In the memory of a lane the events of a chunk lie one behind the other,
- * so that those of a batch are copied at once, and their heads apart from them (lane-chunk.ts). In a file of
- * what waits a record is its head, its event and zero bytes up to a multiple of 8. All numbers of a head are
- * little-endian:
+ * The record of an event in a lane. In memory the events of a chunk are contiguous, so that those
+ * of a batch are copied in one call, and the heads are stored apart from them (lane-chunk.ts). In a
+ * file of waiting events a record is its head, its event and zero bytes up to a multiple of 8. All
+ * numbers of a head are little-endian:
  *
- *     0  length of the event in bytes; at 4 the partition (EVERY for all), with the flags above it
- *     8  sequence of the change in its partition, a double; at 16 the time of its recording, a double
- *    24  in memory alone: offset of the event in its chunk; at 28 nothing
+ *     0  length of the event in bytes; at 4 the partition (EVERY for all) and the flags above it
+ *     8  sequence of the change in its partition, a double; at 16 its recording time, a double
+ * 24 only in memory: offset of the event in its chunk; at 28 unused
  */
 import type { Viewed } from '../base/short-copies.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { readEvent } from './event-codec.ts';
 
-/** Bytes of the head in a file, and in memory. */
+/** Bytes of the head in a file and in memory. */
 export const FILE_HEAD_BYTES = 24;
 export const RECORD_HEAD_BYTES = 32;
 export const EVERY = 0xff_ffff;
-/** From here on the number at 4 is that of a dead record. */
+/** Flag of a dead record. It is the highest, so a number at 4 of IS_DEAD or more means dead. */
 export const IS_DEAD = 2 ** 31;
-/** One of several records of one event that counts as none. */
+/** Flag of a duplicate: several lanes have a record of the event, and this one is not counted. */
 export const IS_COPY = 2 ** 30;
-/** Of a dead record: it died as a later one took its place. */
+/** Flag of a dead record that a later one replaced. */
 export const IS_REPLACED = 2 ** 29;
-/** The event names data sets that it came by. */
+/** Flag of an event whose path has data sets. */
 export const HAS_PATH = 2 ** 28;
 
-/** Bytes of a record in memory, whose event has that length. */
+/** Returns the bytes in memory of a record whose event has that length. */
 export function recordBytes(eventBytes: number): number {
   return RECORD_HEAD_BYTES + eventBytes;
 }
 
-/** Bytes of a record in a file, whose event has that length. */
+/** Returns the bytes in a file of a record whose event has that length. */
 export function fileRecordBytes(eventBytes: number): number {
   return (FILE_HEAD_BYTES + eventBytes + 7) & ~7;
 }
 
-/** The partition in the head at `at`, or EVERY_PARTITION. */
+/** Returns the partition of the head at `at`, or EVERY_PARTITION. */
 export function partitionAt(view: DataView, at: number): number {
   const partition = view.getUint32(at + 4, true) & EVERY;
   return partition === EVERY ? EVERY_PARTITION : partition;
 }
 
 /**
- * Up to which sequence its partition has passed with the dead record whose head is at `at`. One that was
- * replaced does not count itself: what came in its place may have the same sequence.
+ * Returns the sequence up to which its partition has passed with the dead record whose head is at
+ * `at`. A replaced record itself does not count: the record that replaced it may have the same
+ * sequence.
  */
 export function passedAt(view: DataView, at: number): number {
   const sequence = view.getFloat64(at + 8, true);
   return (view.getUint32(at + 4, true) & IS_REPLACED) === 0 ? sequence : sequence - 1;
 }
 
-/** Offset of the event of the record whose head is at `at` in memory. */
+/** Returns the offset of the event of the record whose head is at `at` in memory. */
 export function offsetAt(view: DataView, at: number): number {
   return view.getUint32(at + 24, true);
 }
@@ -65,8 +66,8 @@ export function isCopyAt(view: DataView, at: number): boolean {
 }
 
 /**
- * Reads the live record at `at` of a file into the change, whose spans point into the bytes. Returns the
- * offset behind it, or -1 for bytes that are no such record, or do not end by `end`.
+ * Reads the live record at `at` of a file into the change, whose spans point into the bytes.
+ * Returns the offset after it, or -1 if the record is invalid or does not end by `end`.
  */
 export function readRecord(from: Viewed, at: number, end: number, change: Mutation): number {
   const { view } = from;

@@ -1,12 +1,12 @@
 /**
  * The events of one lane of a publisher, first in, first out, from their recording to their
- * acknowledgement. They lie as bytes in chunks (lane-chunk.ts), outside the JavaScript heap, in the form that
- * a batch has them in, each with the head of its record (lane-record.ts).
+ * acknowledgement. They are stored as bytes in chunks (lane-chunk.ts), outside the JavaScript heap
+ * and in the format of a batch, each with the head of its record (lane-record.ts).
  *
- * A position counts the records of the lane since its beginning, without gaps from the head to the tail. A
- * record may be dead: nothing is sent of it. The first live ones may be numbered: they have been in a batch,
- * so that their numbers belong to them, and a later batch begins with them. The head is at a live record, or
- * at the tail.
+ * A position counts the lane's records since its creation, without gaps from the head to the tail.
+ * A record may be dead: its event is not sent. The first live records may be numbered: they were in
+ * a batch, so they keep their numbers, and a later batch begins with them. The head is at a live
+ * record or at the tail.
  */
 
 import assert from 'node:assert';
@@ -33,28 +33,28 @@ import {
 } from './lane-record.ts';
 import type { WaitingSequences } from './waiting-sequences.ts';
 
-/** Dead bytes below this are not worth a compaction. */
+/** Dead bytes below which a compaction does not pay. */
 const DEAD_BYTES_MIN = 65_536;
 
-/** What the lanes of a queue have in all. */
+/** Totals over all lanes of a queue. */
 export interface QueueTotals {
-  /** Events that are not acknowledged: several records of one event count as one. */
+  /** Number of unacknowledged events: several records of one event count as one. */
   events: number;
   /** Bytes of their records. */
   bytes: number;
 }
 
-/** What a batch may take. */
+/** The room left in a batch. */
 export interface BatchRoom {
   events: number;
   bytes: number;
 }
 
-/** Decides which events may leave. */
+/** Decides which events may be sent. */
 interface LeaveRule {
   /** The data set that the batch is for. */
   readonly target: Uint8Array;
-  /** Whether the answer to the change may not leave yet; EVERY_PARTITION: in any partition. */
+  /** Whether the change is not durable yet; EVERY_PARTITION: in any partition. */
   readonly gate: { delays(partition: number, sequence: number): boolean };
 }
 
@@ -63,23 +63,23 @@ export class Lane {
   readonly #totals: QueueTotals;
   readonly #pool: ChunkPool;
   readonly #sequences: WaitingSequences | undefined;
-  /** The lane's part of the events of all lanes. */
+  /** The lane's share of `events` in the totals. */
   #eventCount = 0;
-  /** Records that are live, and their bytes. */
+  /** Number of live records, and their bytes. */
   count = 0;
   bytes = 0;
-  /** Number of the first live record, where it has one; else the next number. */
+  /** Number of the first live record if it is numbered; otherwise the next number. */
   firstNumber = 1;
-  /** Live records that have numbers. */
+  /** Count of live records that are numbered. */
   numberedCount = 0;
-  /** Whether a batch with events of the lane is under way; and whether it does not wait for others. */
+  /** Whether a batch of the lane is in flight, and whether its events are sent without delay. */
   isUnderWay = false;
   isUrgent = false;
-  /** The version at which the synchronisation began that the records are of; none for those of a queue. */
+  /** The version at which the records' synchronisation began; none in a lane of the queue. */
   readonly syncBegan = new Version();
-  /** Rises when what a batch under way has taken is dropped. */
+  /** Incremented when records of a batch in flight are dropped. */
   generation = 0;
-  /** Position behind the last numbered record. */
+  /** Position after the last numbered record. */
   waitingFrom = 0;
   #chunks: LaneChunks;
   #head = 0;
@@ -87,7 +87,7 @@ export class Lane {
   /** Bytes of the dead records from the head on. */
   #deadBytes = 0;
 
-  /** `sequences` is told what the head passes. */
+  /** `sequences` is notified of the records that the head passes. */
   constructor(number: number, totals: QueueTotals, pool: ChunkPool, sequences?: WaitingSequences) {
     this.number = number;
     this.#totals = totals;
@@ -96,14 +96,14 @@ export class Lane {
     this.#sequences = sequences;
   }
 
-  /** When the first live record was recorded; Infinity where there is none. */
+  /** Time at which the first live record was recorded; Infinity if there is none. */
   get oldestMs(): number {
     if (this.count === 0) return Number.POSITIVE_INFINITY;
     const [first] = this.#chunks.list;
     return first!.view.getFloat64(first!.headAt(this.#head - first!.start) + 16, true);
   }
 
-  /** Bytes of the change's record. */
+  /** Returns the bytes of the change's record. */
   static recordBytes(change: Mutation): number {
     return recordBytes(eventBytes(change));
   }
@@ -127,9 +127,9 @@ export class Lane {
   }
 
   /**
-   * Chooses the live records from the head on that may leave and have room, which it lowers; the first one
-   * has room always where `isFirst`. Those whose path names the target die. Returns their number, and adds
-   * the bytes of their events to `chosen`.
+   * Selects the live records from the head on that may be sent and fit into `room`, which it
+   * reduces; if `isFirst`, the first record always fits. Records whose path contains the target
+   * die. Returns the number selected, and adds the bytes of their events to `chosen`.
    */
   choose(room: BatchRoom, isFirst: boolean, rule: LeaveRule, chosen: { bytes: number }): number {
     const count = this.#choose(room, isFirst, rule, chosen);
@@ -137,14 +137,16 @@ export class Lane {
     return count;
   }
 
-  /** Copies the events of the first `count` live records, which get numbers. Returns the offset behind. */
+  /**
+   * Copies and numbers the events of the first `count` live records. Returns the offset after them.
+   */
   copyTo(to: Buffer, at: number, count: number): number {
     let next = at;
     let left = count;
     for (const chunk of this.#chunks.list) {
       let index = Math.max(0, this.#head - chunk.start);
       while (left > 0 && index < chunk.count) {
-        // Live records in a row, whose events are one range of bytes.
+        // Consecutive live records: their events are one range of bytes.
         const from = index;
         while (left > 0 && index < chunk.count && !isDeadAt(chunk.view, chunk.headAt(index))) {
           index++;
@@ -161,7 +163,7 @@ export class Lane {
     return next;
   }
 
-  /** The first `count` live records need not be sent (again). Returns how many events they were. */
+  /** Removes the first `count` live records, which are done. Returns the number of their events. */
   remove(count: number): number {
     const before = this.#eventCount;
     this.firstNumber += count;
@@ -170,14 +172,14 @@ export class Lane {
     return before - this.#eventCount;
   }
 
-  /** The positions of the live records from a position on, until `visit` returns false. */
+  /** Visits the positions of the live records from `position` on, until `visit` returns false. */
   eachFrom(position: number, visit: (position: number) => boolean): void {
     this.#chunks.walk(Math.max(position, this.#head), ({ view }, at, each) => {
       return isDeadAt(view, at) || visit(each);
     });
   }
 
-  /** Drops the records that have no numbers. */
+  /** Drops the records that are not numbered. */
   dropWaiting(): void {
     this.#chunks.walk(this.waitingFrom, (chunk, at) => {
       if (!isDeadAt(chunk.view, at)) this.#kill(chunk, at);
@@ -186,7 +188,7 @@ export class Lane {
     this.#pass(0);
   }
 
-  /** Drops every record. Numbers that were used are not used again. */
+  /** Drops every record. Used numbers are not used again. */
   clear(): void {
     this.renumber();
     this.isUrgent = false;
@@ -221,25 +223,26 @@ export class Lane {
     this.#pass(0);
   }
 
-  /** Position of the first record that is left. */
+  /** Position of the first remaining record. */
   get head(): number {
     return this.#head;
   }
 
-  /** Position behind the last record. */
+  /** Position after the last record. */
   get tail(): number {
     return this.#tail;
   }
 
-  /** What waits now, of these partitions, to be copied later on. */
+  /** Returns a snapshot of the waiting records for a later copy. `partitions` are the lane's. */
   cut(partitions: readonly number[]): LaneContent {
     for (const chunk of this.#chunks.list) chunk.isShared = true;
     return new LaneContent(partitions, this.#chunks.list, this.#head, this.#tail);
   }
 
   /**
-   * Records get new numbers when they are next sent: another target may know the old ones, and some records
-   * may die as it has them. The answer to a batch under way says nothing of them any more.
+   * Lets records get new numbers when they are next sent: another target may have recorded the old
+   * ones, and some records may die because it has them. The response to a batch in flight no longer
+   * applies to them.
    */
   renumber(): void {
     this.generation++;
@@ -248,41 +251,41 @@ export class Lane {
     this.waitingFrom = this.#head;
   }
 
-  /** The live record at this position dies, as a later one replaces it. */
+  /** Kills the live record at this position because a later one replaces it. */
   replaceAt(position: number): void {
     this.#killAt(position, IS_DEAD + IS_REPLACED);
   }
 
-  /** The live record at this position dies, as the target has what is later. */
+  /** Kills the live record at this position because the target has a later change. */
   skipAt(position: number): void {
     this.#killAt(position, IS_DEAD);
   }
 
-  /** Whether the record at this position is live and waits, so that it may be replaced. */
+  /** Returns whether the record at this position is live and not numbered: it may be replaced. */
   isWaiting(position: number): boolean {
     if (position < this.waitingFrom || position < this.#head) return false;
     const chunk = this.#chunks.at(position);
     return !isDeadAt(chunk.view, chunk.headAt(position - chunk.start));
   }
 
-  /** Bytes of the record at this position, from the head on. */
+  /** Returns the bytes of the record at this position, which is at or after the head. */
   recordBytesAt(position: number): number {
     const chunk = this.#chunks.at(position);
     return recordBytesAt(chunk.view, chunk.headAt(position - chunk.start));
   }
 
-  /** The event of the record at this position, from the head on: the bytes and its offset there. */
+  /** Returns the chunk and offset of the event at this position, which is at or after the head. */
   eventAt(position: number): { readonly chunk: Viewed; readonly at: number } {
     const chunk = this.#chunks.at(position);
     return { chunk, at: offsetAt(chunk.view, chunk.headAt(position - chunk.start)) };
   }
 
-  /** Whether more of the lane is dead than live, so that it is worth a compaction. */
+  /** Whether the lane has more dead than live bytes, so that a compaction pays. */
   get isSparse(): boolean {
     return this.#deadBytes > DEAD_BYTES_MIN && this.#deadBytes > this.bytes;
   }
 
-  /** Moves the live records together. Positions change; `onMoved` gets those of records that wait. */
+  /** Moves the live records together. `onMoved` gets the new positions of unnumbered records. */
   compact(onMoved: (position: number) => void): void {
     const old = this.#chunks;
     const from = this.#head;
@@ -343,7 +346,7 @@ export class Lane {
     this.#pass(0);
   }
 
-  /** The record whose head is at `at` dies. */
+  /** Marks the record whose head is at `at` as dead. */
   #kill({ view }: LaneChunk, at: number, flags = IS_DEAD): void {
     const mark = view.getUint32(at + 4, true);
     view.setUint32(at + 4, mark + flags, true);
@@ -358,8 +361,8 @@ export class Lane {
   }
 
   /**
-   * The first `count` live records die. Moves the head to the first live one that is left, and drops the
-   * chunks before it.
+   * Kills the first `count` live records. Moves the head to the first remaining live one and drops
+   * the chunks before it.
    */
   #pass(count: number): void {
     const before = this.#head;

@@ -1,7 +1,8 @@
 /**
- * Makes the hash trees of a map's partitions. A pass over a partition goes over the entries of all maps in
- * steps, in slices of the event loop, and hashes those of the map asked for. A long value is hashed in a step
- * of its own. An entry that changes meanwhile counts in its old or its new form.
+ * Builds the hash trees of a map's partitions. A pass over a partition visits the entries of all
+ * maps, in steps and in slices of the event loop, and hashes those of the requested map. Each long
+ * value is hashed in a step of its own. An entry that changes during the pass counts in its old or
+ * new form.
  */
 import { Slices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
@@ -10,38 +11,38 @@ import { type StoredEngine, type StoredVisitor, VisitCursor } from '../engine/st
 import { EntryHash, LeafOf } from './entry-hash.ts';
 import { PartitionTree } from './partition-tree.ts';
 
-/** Budget of a step: few entries, as each may have a value of almost LONG_BYTES. */
+/** Entries per step. Small, as each may have a value of almost LONG_BYTES. */
 const STEP_BUDGET = 16;
-/** From here on a value has a step of its own. */
+/** Length from which a value is hashed in a step of its own, in bytes. */
 const LONG_BYTES = 262_144;
 /** `longIndex` of the steps that skip long values. */
 const NO_LONG = -1;
-/** So many bytes are as much work as one entry. */
+/** Binary logarithm of the bytes whose hashing counts as much work as visiting one entry. */
 const WORK_BYTES_SHIFT = 8;
 
 export class MapHashing implements StoredVisitor {
-  /** What has been done: entries of all maps, and 1 for each 256 bytes that were hashed. */
+  /** Work done: 1 for each entry of any map, and 1 for each 256 bytes hashed. */
   work = 0;
   readonly #engine: Pick<StoredEngine, 'visit'>;
   readonly #map: Buffer;
   readonly #hash: EntryHash;
   readonly #leafOf = new LeafOf();
-  /** One after the other for all trees: each may be made in less than a slice. */
+  /** Shared by all trees in sequence, as each may take less than a slice. */
   readonly #slices = new Slices();
   #tree = new PartitionTree(0, false);
-  /** The long value that the present step hashes, of those that it meets. */
+  /** Index of the long value that the current step hashes, among those that it visits. */
   #longIndex = NO_LONG;
-  /** Long values that the present step has met. */
+  /** Number of long values that the current step has visited. */
   #longCount = 0;
 
-  /** `key`: of the hashes, HASH_KEY_BYTES. */
+  /** `key`: the hash key of HASH_KEY_BYTES bytes. */
   constructor(engine: Pick<StoredEngine, 'visit'>, map: Buffer, key: Uint8Array) {
     this.#engine = engine;
     this.#map = map;
     this.#hash = new EntryHash(key);
   }
 
-  /** The tree of a partition, with 2^bits leaves. One is made at a time. */
+  /** Builds the tree of a partition, with 2^bits leaves. Calls must not overlap. */
   async tree(partition: number, bits: number, hasCounts: boolean): Promise<PartitionTree> {
     const tree = new PartitionTree(bits, hasCounts);
     const slices = this.#slices;
@@ -62,7 +63,7 @@ export class MapHashing implements StoredVisitor {
     return tree;
   }
 
-  /** The promise to wait for before the next work; undefined where that can be done at once. */
+  /** Returns the promise to wait for before more work; undefined if work may continue at once. */
   pause(): Promise<void> | undefined {
     return this.#slices.pause();
   }
@@ -81,7 +82,7 @@ export class MapHashing implements StoredVisitor {
     tree.add(this.#leafOf.leaf(stored.key, tree.bits), hash.low, hash.high);
   }
 
-  /** Returns whether more is left behind the step. */
+  /** Visits the entries of one step. Returns whether more remain. */
   #step(tree: PartitionTree, partition: number, cursor: VisitCursor, longIndex: number): boolean {
     this.#tree = tree;
     this.#longIndex = longIndex;

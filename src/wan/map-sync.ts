@@ -1,7 +1,8 @@
 /**
- * One synchronisation: sends the entries of maps to a publisher's target, all of them or, of maps that could
- * be compared, those that differ. It ends when the target has acknowledged every partition, and fails when
- * nothing was acknowledged for the response timeout, or the target has another data set than it had.
+ * One synchronisation. It sends the entries of maps to a publisher's target: all of them, or only
+ * those that differ for maps that could be compared. It ends when the target has acknowledged every
+ * partition. It fails if nothing is acknowledged for the response timeout, or if the target's data
+ * set changes.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Span } from '../base/span.ts';
@@ -15,30 +16,30 @@ interface SyncParts {
   readonly publisher: WanPublisher;
   readonly clock: Clock;
   readonly partitionCount: number;
-  /** The only map that is sent; undefined: every map that refers to the replication. */
+  /** The only map to send; undefined for every map that refers to the replication. */
   readonly map: Buffer | undefined;
-  /** By map, a character a byte: what differs; of other maps everything is sent. */
+  /** Differences by map name (latin1). For other maps everything is sent. */
   readonly differences: ReadonlyMap<string, Differences>;
-  /** The data set of the target, which must stay. */
+  /** The target's data set, which must not change. */
   readonly dataSet: Uint8Array | undefined;
-  /** The version at which it began. */
+  /** The version at which the synchronisation began. */
   readonly began: Version;
-  /** So many entries were not taken. */
+  /** Called with the number of further entries that the target did not take. */
   readonly onNotTaken: (count: number) => void;
-  /** Something was acknowledged. */
+  /** Called when the target has acknowledged something. */
   readonly onAcknowledged: () => void;
-  /** So many partitions are done. */
+  /** Called with the number of partitions completed so far. */
   readonly onPartitions: (doneCount: number) => void;
 }
 
 export class MapSync implements SyncReading {
   readonly #parts: SyncParts;
   #doneCount = 0;
-  /** When something was acknowledged, or nothing waited for it. */
+  /** Time of the last acknowledgement, or at which none was outstanding. */
   #progressMs = 0;
   #timer: Timer | undefined;
   #end: (failure: string | undefined) => void = () => {};
-  /** The map of the last entry, and what differs in it. */
+  /** The map of the last entry, and its differences. */
   #lastMap: Buffer = Buffer.alloc(0);
   #lastDifferences: Differences | undefined;
 
@@ -50,7 +51,7 @@ export class MapSync implements SyncReading {
     return this.#parts.began;
   }
 
-  /** Rejects with an Error that says why it failed. */
+  /** Runs the synchronisation. Rejects with an Error whose message is the reason of the failure. */
   async run(): Promise<void> {
     const { publisher, clock, dataSet } = this.#parts;
     const failure = await new Promise<string | undefined>((resolve) => {

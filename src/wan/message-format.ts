@@ -1,59 +1,62 @@
 /**
- * The messages between a publisher and the members of other clusters. A request has one message, and so has
- * the answer. All numbers are little-endian. A message begins with a head:
+ * The messages between a publisher and the members of other clusters. A request has one message as
+ * its body, and so has the response. All numbers are little-endian. A message begins with a head:
  *
  *     0  "GWAN"
  *     4  version of the format, one byte: 2
- *     5  kind, one byte: 1 handshake, 2 batch, 3 answer to a handshake, 4 answer to a batch, 5 request for
- *        hash trees, 6 answer to that (tree-messages.ts has the payloads of both)
- *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 the batch is answered on receipt
+ *     5  kind, one byte: 1 handshake, 2 batch, 3 response to a handshake, 4 response to a batch, 5 request
+ *        for hash trees, 6 response to that (tree-messages.ts describes the payloads of both)
+ *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 the batch is acknowledged on receipt
  *     7  zero
- *     8  CRC-32 (zlib's) of all the rest of the message: the bytes 0 to 7, then those from 12 on
- *    12  length of the payload in bytes, as it is here: it ends the message
- *    16  length of the payload when it is inflated; the same where it is not deflated
- *    20  the sender's clock, a version: low word, at 24 high word
- *    28  id of the sender's data set, 16 bytes
- *    44  of an answer the CRC-32 of the message that it answers, so that a stray answer is not taken for one;
- *        of others zero
- *    48  payload
+ *     8  CRC-32 (zlib's) of the rest of the message: bytes 0 to 7, then those from 12 on
+ * 12 length of the payload in the message, in bytes; the message ends with it 16 length of the
+ * inflated payload, in bytes; equal to the length at 12 if it is not deflated 20 the sender's
+ * clock, a version: low word, at 24 high word 28 id of the sender's data set, 16 bytes 44 in a
+ * response the CRC-32 of the message that it responds to, so that a stray response is detected;
+ *        otherwise zero
+ * 48 payload
  *
  * A text is two bytes of length and that many bytes of UTF-8. The payload of a handshake:
  *
  *     0  epoch of the sender, a double: microseconds since 1970 of its start, or later
- *     8  text: name of the cluster that the target must have; then texts: name of the replication, and id of
- *        the publisher
+ *     8  text: required name of the target cluster; then texts: name of the replication, and id of the
+ *        publisher
  *
- * Of its answer:
+ * The payload of the response to a handshake:
  *
- *     0  the latest epoch known of the sender's data set, a double; 0 for none
+ *     0  the latest recorded epoch of the sender's data set, a double; 0 for none
  *
- * Of a batch:
+ * The payload of a batch:
  *
  *     0  epoch, a double; at 8 the id of the data set that the batch is for, 16 bytes
- *    24  the three texts of a handshake
+ * 24 the three texts of a handshake
  *        then two bytes: number of sections, 1 to 32; then the sections
  *
- * A section has the events of one lane. The partitions of the sender are spread over its lanes. Per publisher
- * and lane each event has a number; numbers rise, with gaps between sections. So no event is applied twice. A
- * section that begins before the latest one of its lane is refused with 409, and the sender begins a later
- * epoch. So a forged batch, however great its numbers, hides at most as many later events as it has:
+ * A section has the events of one lane. The partitions of the sender are spread over its lanes.
+ * Each event has a number per publisher and lane; numbers rise, with gaps between sections. They
+ * ensure that no event is applied twice. A section that begins before the latest one of its lane is
+ * refused with 409, and the sender begins a later epoch. A forged batch, whatever its numbers,
+ * therefore hides at most as many later events as it has. A section:
  *
  *     0  lane, two bytes: 0 to 31, each once; at 2 zero, two bytes
  *     4  number of events, 1 or more; at 8 their length in bytes
- *    12  number of the first event, a double: 1 or more
- *    20  of entries of a synchronisation the version at which it began: low word, at 24 high word; none for
+ * 12 number of the first event, a double: 1 or more 20 for entries of a synchronisation the version
+ * at which it began: low word, at 24 high word; none for
  *        events of the queue
- *    28  events (event-codec.ts), with numbers that rise by 1
+ * 28 events (event-codec.ts), with numbers that rise by 1
  *
- * Of its answer:
+ * The payload of the response to a batch:
  *
- *     0  why not all events were applied, one byte: 0 they were, 1 no memory, 2 disk, 3 the batch is for
- *        another data set than the answer's, 4 the engine is closed, 5 the cluster is PASSIVE; at 1 zero
+ *     0  reason why not all events were applied, one byte: 0 all were applied, 1 no memory, 2 disk, 3 the
+ *        data set at 28 is not the one that the batch is for, 4 the engine is closed, 5 the cluster is
+ *        PASSIVE; at 1 zero
  *     2  number of sections, two bytes; at 4 for each 20 bytes:
  *
  *     0  how many of its events, from the first on, need not be sent again
- *     4  entries of synchronisations that the target did not take, of this lane in this epoch, a double
- *    12  events that no client could have written and that were skipped, the same
+ *     4  total of synchronisation entries of this lane in this epoch that the target did not take, a double
+ * 12 total of events of this lane in this epoch that were skipped because no client could have
+ * written
+ *        them, a double
  */
 
 import { promisify } from 'node:util';
@@ -72,16 +75,16 @@ export const TREES_ANSWER = 6;
 
 type Kind = 1 | 2 | 3 | 4 | 5 | 6;
 
-/** Bytes of a message's head. */
+/** Length of a message's head, in bytes. */
 export const HEAD_BYTES = 48;
-/** The partitions of a sender are spread over at most this many lanes. */
+/** Limit of the lanes of a publisher. */
 export const LANES_MAX = 32;
-/** Bytes of a section before its events. */
+/** Length of a section before its events, in bytes. */
 export const SECTION_BYTES = 28;
-/** Bytes of a section in the answer to a batch. */
+/** Length of a section in the response to a batch, in bytes. */
 export const SECTION_ANSWER_BYTES = 20;
 
-/** Epochs of a millisecond: a member that starts twice in one, as its clock was set back, has two. */
+/** Epochs per millisecond: two starts in one millisecond (after a clock change) get two epochs. */
 export const EPOCHS_A_MS = 1000;
 
 const MAGIC = 0x4e41_5747;
@@ -92,26 +95,26 @@ const KNOWN_FLAGS = IS_DEFLATED | IS_ON_RECEIPT;
 const CRC_AT = 8;
 const CRC_END = 12;
 const TEXT_BYTES_MAX = 65_535;
-/** Deflated, most of what is to be won, in the least time. */
+/** The fastest level, which achieves most of the compression. */
 const DEFLATE_LEVEL = 1;
 
 const deflate = promisify<Buffer, object, Buffer>(deflateRaw);
 const inflate = promisify<Buffer, object, Buffer>(inflateRaw);
 
-/** What every message says of itself and its sender. */
+/** The fields of a message's head that describe the message and its sender. */
 export interface MessageHead {
   readonly kind: Kind;
   readonly isOnReceipt: boolean;
   readonly clock: Version;
-  /** Of the sender. */
+  /** Id of the sender's data set. */
   readonly dataSet: Buffer;
-  /** CRC-32 of the message that this one answers; 0. */
+  /** CRC-32 of the message that this one responds to, or 0. */
   readonly answered: number;
 }
 
-/** A message that was checked by its head. */
+/** A message whose head was checked. */
 export interface OpenedMessage extends MessageHead {
-  /** Inflated. */
+  /** The inflated payload. */
   readonly payload: Buffer;
   readonly checksum: number;
 }
@@ -120,15 +123,16 @@ export function malformed(reason: string): GridError {
   return new GridError('WAN_MESSAGE_INVALID', { reason });
 }
 
-/** What the payload inflates to by the head, in bytes; 0 where it is not deflated, or no head is there. */
+/** Returns the head's inflated length in bytes; 0 if not deflated, or if the head is incomplete. */
 export function inflatedBytes(bytes: Buffer): number {
   if (bytes.length < HEAD_BYTES || (bytes[6]! & IS_DEFLATED) === 0) return 0;
   return bytes.readUInt32LE(16);
 }
 
 /**
- * Checks the head and the CRC-32, and inflates. Rejects with GridError WAN_MESSAGE_INVALID, and
- * WAN_MESSAGE_TOO_LONG for a payload of more than `inflatedMax` bytes.
+ * Checks the head and the CRC-32, and inflates the payload. Rejects with GridError
+ * WAN_MESSAGE_INVALID, or WAN_MESSAGE_TOO_LONG for an inflated payload of more than `inflatedMax`
+ * bytes.
  */
 export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<OpenedMessage> {
   if (bytes.length < HEAD_BYTES) throw malformed('it is shorter than its head');
@@ -163,7 +167,7 @@ export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<O
   };
 }
 
-/** Never makes more than `length` bytes. */
+/** Inflates the payload. Never produces more than `length` bytes. */
 async function inflated(body: Buffer, length: number): Promise<Buffer> {
   let payload: Buffer | undefined;
   try {
@@ -175,7 +179,7 @@ async function inflated(body: Buffer, length: number): Promise<Buffer> {
   return payload;
 }
 
-/** As sealPlain, deflated where that makes it shorter. */
+/** Seals a message like sealPlain, with the payload deflated if that makes it shorter. */
 export async function sealDeflated(bytes: Buffer, head: MessageHead): Promise<Buffer> {
   const inflatedLength = bytes.length - HEAD_BYTES;
   const payload = await deflate(bytes.subarray(HEAD_BYTES), { level: DEFLATE_LEVEL });
@@ -184,12 +188,12 @@ export async function sealDeflated(bytes: Buffer, head: MessageHead): Promise<Bu
   return writeHead(message, head, inflatedLength, IS_DEFLATED);
 }
 
-/** Makes a message of bytes whose first HEAD_BYTES are free for the head and whose rest is the payload. */
+/** Writes the head into the first HEAD_BYTES; the rest is the payload. Returns the message. */
 export function sealPlain(bytes: Buffer, head: MessageHead): Buffer {
   return writeHead(bytes, head, bytes.length - HEAD_BYTES, 0);
 }
 
-/** The CRC-32 that the head of a sealed message has. */
+/** Returns the CRC-32 in the head of a sealed message. */
 export function sealedChecksum(message: Buffer): number {
   return message.readUInt32LE(CRC_AT);
 }
@@ -220,7 +224,7 @@ function checksumOf(bytes: Buffer): number {
   return crc32(bytes.subarray(CRC_END), crc32(bytes.subarray(0, CRC_AT)));
 }
 
-/** Reads a payload from its first byte on; throws GridError WAN_MESSAGE_INVALID where it is too short. */
+/** Reads a payload from its start. Throws GridError WAN_MESSAGE_INVALID if it is too short. */
 export class PayloadReader {
   readonly #bytes: Buffer;
   at = 0;
@@ -246,7 +250,7 @@ export class PayloadReader {
     return this.#bytes.readUInt32LE(this.#pass(4));
   }
 
-  /** A whole number of `least` or more. */
+  /** Reads a whole number of at least `least`. */
   count(least: number): number {
     const number = this.#bytes.readDoubleLE(this.#pass(8));
     if (!Number.isSafeInteger(number) || number < least) throw malformed(`${number} is in it`);
@@ -262,7 +266,7 @@ export class PayloadReader {
     return this.#bytes.subarray(start, start + length);
   }
 
-  /** A text's bytes. */
+  /** Reads the bytes of a text. */
   text(): Buffer {
     return this.bytes(this.short());
   }
@@ -275,7 +279,7 @@ export class PayloadReader {
   }
 }
 
-/** Writes a payload behind the room for a head; the buffer has the room. */
+/** Writes a payload after the room for a head. The buffer must be long enough. */
 export class PayloadWriter {
   readonly bytes: Buffer;
   at: number;
@@ -316,12 +320,12 @@ export class PayloadWriter {
   }
 }
 
-/** Milliseconds since 1970 of an epoch's beginning. */
+/** Returns the beginning of an epoch in ms since 1970. */
 export function epochMs(epoch: number): number {
   return epoch / EPOCHS_A_MS;
 }
 
-/** A text of a payload, or what stands as one; one that is too long for it is a RangeError. */
+/** Encodes a text of a payload. Throws RangeError if it is too long. */
 export function textBytes(text: string | Buffer): Buffer {
   const bytes = Buffer.from(text);
   const { length } = bytes;
