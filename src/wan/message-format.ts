@@ -4,23 +4,22 @@
  *
  *     0  "GWAN"
  *     4  version of the format, one byte: 2
- *     5  kind, one byte: 1 handshake, 2 batch, 3 response to a handshake, 4 response to a batch, 5 request
- *        for hash trees, 6 response to that (tree-messages.ts describes the payloads of both)
- *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 the batch is acknowledged on receipt
+ *     5  kind, one byte: 1 handshake, 2 batch, 3 response to a handshake, 4 response to a batch,
+ *        5 request for hash trees, 6 response to that (tree-messages.ts describes both payloads)
+ *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 acknowledge the batch on receipt
  *     7  zero
  *     8  CRC-32 (zlib's) of the rest of the message: bytes 0 to 7, then those from 12 on
  * 12 length of the payload in the message, in bytes; the message ends with it 16 length of the
  * inflated payload, in bytes; equal to the length at 12 if it is not deflated 20 the sender's
  * clock, a version: low word, at 24 high word 28 id of the sender's data set, 16 bytes 44 in a
- * response the CRC-32 of the message that it responds to, so that a stray response is detected;
+ * response the CRC-32 of the message that it responds to, to detect a stray response;
  *        otherwise zero
  * 48 payload
  *
  * A text is two bytes of length and that many bytes of UTF-8. The payload of a handshake:
  *
  *     0  epoch of the sender, a double: microseconds since 1970 of its start, or later
- *     8  text: required name of the target cluster; then texts: name of the replication, and id of the
- *        publisher
+ *     8  three texts: required name of the target's cluster, name of the replication, publisher id
  *
  * The payload of the response to a handshake:
  *
@@ -41,22 +40,19 @@
  *     0  lane, two bytes: 0 to 31, each once; at 2 zero, two bytes
  *     4  number of events, 1 or more; at 8 their length in bytes
  * 12 number of the first event, a double: 1 or more 20 for entries of a synchronisation the version
- * at which it began: low word, at 24 high word; none for
- *        events of the queue
+ * at which it began: low word, at 24 high word;
+ *        none for events of the queue
  * 28 events (event-codec.ts), with numbers that rise by 1
  *
  * The payload of the response to a batch:
  *
- *     0  reason why not all events were applied, one byte: 0 all were applied, 1 no memory, 2 disk, 3 the
- *        data set at 28 is not the one that the batch is for, 4 the engine is closed, 5 the cluster is
- *        PASSIVE; at 1 zero
+ *     0  reason why not all events were applied, one byte: 0 all were, 1 no memory, 2 disk, 3 the
+ *        target's data set is another one, 4 the engine is closed, 5 the cluster is PASSIVE; at 1 zero
  *     2  number of sections, two bytes; at 4 for each 20 bytes:
  *
  *     0  how many of its events, from the first on, need not be sent again
- *     4  total of synchronisation entries of this lane in this epoch that the target did not take, a double
- * 12 total of events of this lane in this epoch that were skipped because no client could have
- * written
- *        them, a double
+ *     4  synchronisation entries that the target did not take, of this lane in this epoch, a double
+ * 12 events skipped because no client could have written them, of this lane in this epoch, a double
  */
 
 import { promisify } from 'node:util';

@@ -1,20 +1,20 @@
 /**
- * The hash tree of a map's entries in one partition. A leaf is the sum of the hashes of its entries, modulo
- * 2^64, so their order does not matter; a node is the sum of the leaves below it, so only the leaves are
- * kept. A tree of a single leaf is a root alone.
+ * The hash tree of a map's entries in one partition. A leaf is the sum of its entries' hashes
+ * modulo 2^64, so their order does not matter. A node is the sum of the leaves below it, so only
+ * the leaves are stored. A tree with a single leaf is only a root.
  */
 
-/** Levels of a tree at most; more would take 512 KiB and more a partition. */
+/** Limit of a tree's levels; more would take 512 KiB and more per partition. */
 export const TREE_DEPTH_MAX = 16;
-/** The trees that one side keeps at a time, in bytes. */
+/** Limit of the trees that one side stores at a time, in bytes. */
 export const TREE_BYTES_MAX = 8_388_608;
-/** Bytes of a sum. */
+/** Length of a sum, in bytes. */
 export const SUM_BYTES = 8;
 
-/** What a tree takes beside its leaves, about. */
+/** Approximate memory of a tree beside its leaves, in bytes. */
 const FURTHER_BYTES = 512;
 
-/** How many trees of 2^bits leaves are kept at a time. */
+/** Returns how many trees of 2^bits leaves fit into TREE_BYTES_MAX. */
 export function treesMax(bits: number): number {
   return Math.floor(TREE_BYTES_MAX / treeBytes(bits));
 }
@@ -24,11 +24,11 @@ export function treeBytes(bits: number): number {
 }
 
 export class PartitionTree {
-  /** It has 2^bits leaves; its depth is one more. */
+  /** The tree has 2^bits leaves; its depth is bits + 1. */
   readonly bits: number;
-  /** Entries by leaf. */
+  /** Number of entries by leaf. */
   readonly counts: Uint32Array | undefined;
-  /** Of the last node that was asked for, unsigned words. */
+  /** The last computed sum, as unsigned words. */
   low = 0;
   high = 0;
   readonly #sums: Uint32Array;
@@ -39,7 +39,7 @@ export class PartitionTree {
     this.counts = hasCounts ? new Uint32Array(1 << bits) : undefined;
   }
 
-  /** Adds an entry's hash, signed words. */
+  /** Adds an entry's hash, given as signed words. */
   add(leaf: number, low: number, high: number): void {
     const sums = this.#sums;
     const sum = sums[2 * leaf]! + (low >>> 0);
@@ -48,7 +48,7 @@ export class PartitionTree {
     if (this.counts !== undefined) this.counts[leaf]!++;
   }
 
-  /** Sets `low` and `high` to the sum of a node; the root's level is 0. */
+  /** Sets `low` and `high` to the sum of a node. The root has level 0. */
   sum(level: number, index: number): this {
     const sums = this.#sums;
     const width = 2 ** (this.bits - level);

@@ -1,10 +1,10 @@
 /**
- * What a publisher is made with: its settings, in the form that the configuration has them in, and what
- * it knows of the maps whose changes it publishes.
+ * A publisher's settings, in the form of the configuration, and the references of the maps whose
+ * changes it publishes.
  */
 import type { Span } from '../base/span.ts';
 
-/** Publishers in a member. */
+/** Limit of the publishers of a member. */
 export const PUBLISHERS_MAX = 64;
 
 /** A publisher's state: whether new events are queued, and whether queued events are sent. */
@@ -12,34 +12,34 @@ export type PublisherState = 'REPLICATING' | 'PAUSED' | 'STOPPED';
 
 export interface WanPublisherOptions {
   readonly publisherId: string;
-  /** Name of the cluster that the target must have. */
+  /** Required name of the target's cluster. */
   readonly clusterName: string;
-  /** At least one. */
+  /** At least one endpoint. */
   readonly targetEndpoints: readonly WanEndpoint[];
-  /** Undefined where the target needs no login; either both are given or neither. */
+  /** Undefined if the target needs no credentials; both are set or neither. */
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Events of a batch, 1 or more. */
+  /** Limit of the events in a batch, 1 or more. */
   readonly batchSize: number;
-  /** The longest time that an event waits for others. */
+  /** Longest time that an event waits for others, in ms. */
   readonly batchMaxDelayMs: number;
-  /** A batch without an answer is sent again after this time. */
+  /** Time after which a batch without a response is sent again, in ms. */
   readonly responseTimeoutMs: number;
   readonly acknowledgeType: 'ACK_ON_RECEIPT' | 'ACK_ON_OPERATION_COMPLETE';
-  /** Events that are not acknowledged. */
+  /** Limit of the unacknowledged events. */
   readonly queueCapacity: number;
-  /** Bytes of these events. */
+  /** Limit of the bytes of these events. */
   readonly queueBytesMax: number;
   readonly queueFullBehavior:
     | 'DISCARD_AFTER_MUTATION'
     | 'THROW_EXCEPTION'
     | 'THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE';
   readonly initialPublisherState: PublisherState;
-  /** Whether only the latest event of a key waits. */
+  /** Whether only the latest event of a key is queued. */
   readonly snapshotEnabled: boolean;
-  /** The longest time between two attempts. */
+  /** Longest time between two attempts to connect, in seconds. */
   readonly discoveryPeriodSeconds: number;
-  /** Batches under way to one endpoint, each of other partitions; below 2: see batch-limits.ts. */
+  /** Limit of batches in flight per endpoint; below 2 a default applies (batch-limits.ts). */
   readonly maxConcurrentInvocations: number;
   /** Whether maps can be compared with those of the target. */
   readonly consistencyCheckStrategy: 'NONE' | 'MERKLE_TREES';
@@ -47,34 +47,34 @@ export interface WanPublisherOptions {
 }
 
 export interface WanEndpoint {
-  /** An address, without brackets, or a name. */
+  /** An address without brackets, or a host name. */
   readonly host: string;
   readonly port: number;
-  /** First part of the target's paths; undefined where it is the member's own. */
+  /** First segment of the target's paths; undefined for the member's own. */
   readonly segment: string | undefined;
   readonly tls: boolean;
 }
 
-/** How the changes of a map are published. */
+/** Describes how the changes of a map are published. */
 export interface WanMapRef {
-  /** The number of the merge policy (merge-policy.ts), which the target applies. */
+  /** Number of the merge policy that the target applies (merge-policy.ts). */
   readonly policy: number;
-  /** Whether changes that came from other data sets go on. */
+  /** Whether changes from other data sets are forwarded. */
   readonly republishing: boolean;
-  /** Whether the changes of the key are published; valid during the call alone. */
+  /** Returns whether changes of the key are published. The key is only valid during the call. */
   accepts(key: Span): boolean;
 }
 
 /**
- * The reference of a map to the publisher's replication; undefined where it has none. The answer for a
- * name is always the same, and asked for seldom.
+ * Returns the map's reference to the publisher's replication, or undefined. The result for a name
+ * never changes, and calls are rare.
  */
 export type RefOf = (map: Buffer) => WanMapRef | undefined;
 
-/** The hash trees of a map, by which it is compared with that of a target. */
+/** The settings of a map's hash trees, by which it is compared with the target's map. */
 export interface MapTree {
-  /** False where the configuration turns them off. */
+  /** False if the configuration turns them off. */
   readonly isOn: boolean;
-  /** Levels, 2 to 16. */
+  /** Number of levels, 2 to 16. */
   readonly depth: number;
 }

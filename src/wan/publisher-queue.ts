@@ -1,11 +1,12 @@
 /**
- * The queue of a publisher: events until they are acknowledged, at most `capacity` of them and `bytesMax`
- * bytes, but one at least whatever its length. The partitions are spread over lanes (lane.ts), and in a lane
- * events leave in the order of their recording, so per partition they do.
+ * The queue of a publisher. It stores events until they are acknowledged: at most `capacity` events
+ * and `bytesMax` bytes, but always one event of any length. The partitions are spread over lanes
+ * (lane.ts). A lane sends its events in the order of their recording, so each partition's order is
+ * preserved.
  *
- * A clear is one event with a record in every lane: behind the sets before it, and before those after it. The
- * target clears what is not later than it at the first of them; the others find nothing more, or what came
- * late by another lane.
+ * A clear is one event with a record in every lane, after the sets before it and before those after
+ * it. At the first of these records the target removes everything that is not later than the clear.
+ * The others find nothing more, or only changes that arrived late through another lane.
  */
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { CLEAR, Mutation, SET } from '../engine/mutation.ts';
@@ -17,31 +18,35 @@ import { LANES_MAX } from './message-format.ts';
 import { WaitingKeys } from './waiting-keys.ts';
 import { WaitingSequences } from './waiting-sequences.ts';
 
-/** What a record is written to lies apart for each lane: more lanes find less of it in the caches. */
+/**
+ * Least number of lanes. Lanes write to separate memory, so more lanes miss the caches more often.
+ */
 const LANES_MIN = 8;
 
 interface QueueLimits {
   readonly capacity: number;
   readonly bytesMax: number;
-  /** Batches that may be under way at a time; a lane has one. */
+  /** Limit of batches in flight; a lane has one. */
   readonly batchesMax: number;
 }
 
 export class PublisherQueue {
   readonly lanes: readonly Lane[];
-  /** Whether only the latest event of a key waits. */
+  /** Whether only the latest event of a key is queued. */
   readonly isLatestOnly: boolean;
-  /** Which changes wait. */
+  /** The sequences of the waiting changes. */
   readonly sequences: WaitingSequences;
-  /** Chunks for the records of this publisher, and for its batches. */
+  /** Chunks for the records of this publisher and for its batches. */
   readonly pool = new ChunkPool();
   readonly #limits: QueueLimits;
-  /** Bytes that may wait: the publisher's own limit, or its share of that of all publishers. */
+  /**
+   * Limit of the waiting events, in bytes: the own limit or the share of that of all publishers.
+   */
   bytesMax: number;
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
-  /** By lane, where only the latest event of a key waits; in a recovery the latest set. */
+  /** Key index by lane, if only the latest event of a key is queued; in a recovery only of sets. */
   #keys: readonly WaitingKeys[] | undefined;
-  /** The same, made for `skip`, where every event waits. */
+  /** Indexes of keys by lane that `skip` needs, if every event is queued. */
   readonly #skippedKeys = new Map<number, WaitingKeys>();
 
   constructor(partitionCount: number, limits: QueueLimits, isLatestOnly: boolean) {
@@ -60,9 +65,9 @@ export class PublisherQueue {
   }
 
   /**
-   * Empties the queue for a recovery. Until `endRestore`, only the latest set of a key waits: the target may
-   * have all of them already. Under PassThrough an earlier one would win there once more, as a change that is
-   * later than the clear that follows.
+   * Empties the queue for a recovery. Until `endRestore` only the latest set of a key is queued,
+   * because the target may already have all of them: under PASS_THROUGH an earlier set would win
+   * again, and count as a change that is later than the clear that follows.
    */
   beginRestore(): void {
     this.clear();
@@ -74,7 +79,7 @@ export class PublisherQueue {
     if (!this.isLatestOnly) this.#keys = undefined;
   }
 
-  /** Events that are not acknowledged. */
+  /** Number of unacknowledged events. */
   get size(): number {
     return this.#totals.events;
   }
@@ -84,14 +89,14 @@ export class PublisherQueue {
     return this.#totals.bytes;
   }
 
-  /** When the oldest event was recorded; Infinity where there is none. */
+  /** Time at which the oldest event was recorded; Infinity if there is none. */
   get oldestMs(): number {
     let oldest = Number.POSITIVE_INFINITY;
     for (const lane of this.lanes) oldest = Math.min(oldest, lane.oldestMs);
     return oldest;
   }
 
-  /** Whether there is room for the event. */
+  /** Returns whether the event fits. */
   hasRoom(change: Mutation): boolean {
     const { capacity } = this.#limits;
     const size = this.size;
@@ -101,12 +106,12 @@ export class PublisherQueue {
     return this.#isReplacing(change, size, added);
   }
 
-  /** Whether there is room for an event that comes again, beyond the limits by so many bytes. */
+  /** Returns whether a recovered event fits, with the limit in bytes raised by `bytesFurther`. */
   hasRoomAgain(change: Mutation, bytesFurther: number): boolean {
     return this.size === 0 || this.bytes + this.#addedBytes(change) <= this.bytesMax + bytesFurther;
   }
 
-  /** Queues the event, for which there is room. */
+  /** Queues the event, which must fit. */
   add(change: Mutation, policy: number, nowMs: number): void {
     if (change.partition === EVERY_PARTITION) {
       this.sequences.add(EVERY_PARTITION, change.sequence);
@@ -117,7 +122,7 @@ export class PublisherQueue {
     const lane = this.lanes[number]!;
     const keys = this.isLatestOnly || change.operation === SET ? this.#keys?.[number] : undefined;
     const replaced = keys === undefined ? -1 : keys.find(change.name, change.key);
-    // What is known comes again, and may be older than what waits.
+    // A recovered change may be older than the one that is queued.
     if (replaced >= 0 && keys?.version.isAfter(change.version)) return;
     this.sequences.add(change.partition, change.sequence);
     const position = lane.append(change, policy, nowMs, false);
@@ -128,7 +133,7 @@ export class PublisherQueue {
     compact(lane, keys);
   }
 
-  /** Drops the events of the change's key that wait in the lane and are not later than the change. */
+  /** Drops the lane's unsent events of the change's key that are not later than the change. */
   skip(lane: Lane, { name, key, version }: Mutation): void {
     if (lane.count === lane.numberedCount) return;
     const keys = this.#keys?.[lane.number] ?? this.#keysToSkip(lane);
@@ -140,12 +145,12 @@ export class PublisherQueue {
     }
   }
 
-  /** Nothing is skipped for now: what was made for it is dropped. */
+  /** Drops the indexes that were built for `skip`. */
   endSkips(): void {
     this.#skippedKeys.clear();
   }
 
-  /** Queues one record of a clear again, in its lane. */
+  /** Queues one record of a recovered clear in its lane. */
   addClear(clear: Mutation, policy: number, nowMs: number, lane: number, isCopy: boolean): void {
     for (const partition of this.sequences.partitionsOf(lane)) {
       this.sequences.add(partition, clear.sequence);
@@ -153,14 +158,15 @@ export class PublisherQueue {
     this.lanes[lane]!.append(clear, policy, nowMs, isCopy);
   }
 
-  /** What waits in the lane now. */
+  /** Returns a snapshot of the events waiting in the lane. */
   cut(lane: number): LaneContent {
     return this.lanes[lane]!.cut(this.sequences.partitionsOf(lane));
   }
 
   /**
-   * The target may have what was sent, and does not know it. Of a key the latest event alone is sent again:
-   * an earlier one would win under PassThrough once more, as a change that is later than a clear behind it.
+   * Called when the target may have the sent events but has not recorded their numbers. Only the
+   * latest event of each key is sent again: under PASS_THROUGH an earlier one would win again, and
+   * count as a change that is later than a clear after it.
    */
   onForgotten(): void {
     for (const lane of this.lanes) {
@@ -174,7 +180,7 @@ export class PublisherQueue {
     }
   }
 
-  /** Sets the share of the limit of all publishers: bytes that may wait where the own limit is higher. */
+  /** Sets this publisher's share of the limit of all, in bytes; a lower limit of its own wins. */
   share(bytes: number): void {
     this.bytesMax = Math.min(this.#limits.bytesMax, bytes);
   }
@@ -184,7 +190,7 @@ export class PublisherQueue {
     for (const lane of this.lanes) lane.clear();
   }
 
-  /** Returns what drops the events that wait now, whose sequences are these at most. */
+  /** Returns a function that drops the events waiting now, which have at most these sequences. */
   clearing(sequences: Float64Array): () => void {
     const tails = this.lanes.map(({ tail }) => tail);
     return () => {
@@ -203,12 +209,12 @@ export class PublisherQueue {
     return keys;
   }
 
-  /** Bytes of the records of the event. */
+  /** Returns the bytes that the event's records add. */
   #addedBytes(change: Mutation): number {
     return Lane.recordBytes(change) * (change.operation === CLEAR ? this.lanes.length : 1);
   }
 
-  /** Whether the full queue has an event that this one replaces. */
+  /** Returns whether the event fits into a full queue because it replaces another one. */
   #isReplacing(change: Mutation, size: number, added: number): boolean {
     if (this.#keys === undefined || change.partition === EVERY_PARTITION) return false;
     const lane = this.lanes[change.partition % this.lanes.length]!;
@@ -226,7 +232,7 @@ function compact(lane: Lane, keys: WaitingKeys): void {
   keys.reset(moved);
 }
 
-/** Of the records at these positions, all of which wait, the latest of a key stays; and so do clears. */
+/** Kills all but the latest record of each key at these waiting positions. Clears stay. */
 function keepLatest(lane: Lane, positions: readonly number[]): void {
   const keys = new WaitingKeys(lane);
   const event = new Mutation();

@@ -1,6 +1,7 @@
 /**
- * The target of a publisher: its endpoints, which of them are usable, and why one is not. An endpoint is
- * usable after a handshake, until something fails; then it is tried again after a delay (target-endpoint.ts).
+ * The target of a publisher: its endpoints, which of them are usable, and why others are not. An
+ * endpoint is usable from a successful handshake until something fails; it is tried again after a
+ * delay (target-endpoint.ts).
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
@@ -24,18 +25,18 @@ interface TargetParts {
   readonly transport: WanTransport;
   readonly clock: Clock;
   readonly log: WanLog;
-  /** From 0 to 1, for the jitter. */
+  /** Random number from 0 to 1, for the jitter. */
   readonly random: () => number;
   readonly texts: MessageTexts;
-  /** An endpoint may have become usable. */
+  /** Called when a handshake has ended, so an endpoint may have become usable. */
   readonly onMet: () => void;
-  /** The target has another data set than it had. */
+  /** Called when the target's data set has changed. */
   readonly onNewDataSet: () => void;
-  /** The target may have what was sent to it, and does not know. */
+  /** Called when the target may have events whose numbers it has not recorded. */
   readonly onForgotten: () => void;
 }
 
-/** Waits for a usable endpoint. */
+/** A caller that waits for a usable endpoint. */
 interface Waiter {
   readonly resolve: (endpoint: TargetEndpoint) => void;
   readonly reject: (error: Error) => void;
@@ -47,13 +48,13 @@ export class PublisherTarget {
   lastError: string | null = null;
   readonly #parts: TargetParts;
   readonly #dataSet: TargetDataSet;
-  /** Names of the publisher in the log. */
+  /** Fields of log lines that identify the publisher. */
   readonly #names: object;
   readonly #waiters = new Set<Waiter>();
   /** Whether a batch was answered with 409 since the last handshake. */
   #isContested = false;
   #isClosed = false;
-  /** Events rejected since the last line of the log, and when that was. */
+  /** Events rejected since the last log line, and the time of that line. */
   #rejectedCount = 0;
   #rejectedMs = Number.NEGATIVE_INFINITY;
 
@@ -68,19 +69,19 @@ export class PublisherTarget {
     this.#dataSet = new TargetDataSet(this.endpoints, sender.dataSetId);
   }
 
-  /** The data set that the events go to; undefined before the first handshake. */
+  /** The data set that events are sent to; undefined before the first handshake. */
   get dataSet(): Buffer | undefined {
     return this.#dataSet.current;
   }
 
-  /** Whether an endpoint is wanted, though there may be nothing to be sent. */
+  /** Whether a caller waits for an endpoint, even if there is nothing to send. */
   get isWanted(): boolean {
     return this.#waiters.size > 0;
   }
 
   /**
-   * Makes handshakes with every endpoint anew, and resolves with the first one that is usable. Rejects with
-   * an Error that says why none is, after the response timeout.
+   * Makes a new handshake with every endpoint and resolves with the first usable one. After the
+   * response timeout it rejects with an Error whose message is the reason.
    */
   async meet(): Promise<TargetEndpoint> {
     if (this.#isClosed) throw new Error('the publisher has ended');
@@ -99,7 +100,7 @@ export class PublisherTarget {
     return await met;
   }
 
-  /** The last error as the end of a sentence; empty for none. */
+  /** The last error as the end of a sentence; empty if there is none. */
   get because(): string {
     return this.lastError === null ? '' : `: ${this.lastError}`;
   }
@@ -111,7 +112,7 @@ export class PublisherTarget {
     }
   }
 
-  /** When the next endpoint is tried again; Infinity for none. */
+  /** Returns when the next endpoint is tried again; Infinity for none. */
   nextRetryMs(nowMs: number): number {
     let dueMs = Number.POSITIVE_INFINITY;
     for (const { status, retryAtMs } of this.endpoints) {
@@ -120,13 +121,13 @@ export class PublisherTarget {
     return dueMs;
   }
 
-  /** Sends the message and waits for the answer, for the response timeout at most. */
+  /** Sends the message. Resolves with the response, or rejects after the response timeout. */
   exchange(endpoint: TargetEndpoint, message: Buffer): Promise<TransportAnswer> {
     const { options, transport } = this.#parts;
     return transport.send(endpoint.endpoint, message, options.responseTimeoutMs);
   }
 
-  /** The clock goes on from the target's, unless that is too far ahead: then the endpoint fails. */
+  /** Advances the clock to the target's. If that is too far ahead, the endpoint fails instead. */
   accepts(endpoint: TargetEndpoint, answer: OpenedMessage): boolean {
     const aheadMs = msOf(answer.clock) - this.#parts.clock.wall();
     if (aheadMs <= AHEAD_MS_MAX) {
@@ -148,26 +149,28 @@ export class PublisherTarget {
 
   fail(endpoint: TargetEndpoint, fault: string, isDenied = false): void {
     if (this.#isClosed) return;
-    // Of several batches under way one failure counts.
+    // If several batches in flight fail, this counts as one failure.
     if (endpoint.status !== 'idle') endpoint.fail(this.#parts.clock.now(), isDenied);
     this.#tell(endpoint, `${endpoint.text} does not take events: ${fault}`, false);
   }
 
-  /** The endpoint has answered with another status than 200. */
+  /** Called if the endpoint has responded with a status other than 200. */
   refuse(endpoint: TargetEndpoint, answer: TransportAnswer): void {
     const isDenied = answer.status === 401 || answer.status === 403;
     if (answer.status === 409) this.#isContested = true;
     this.fail(endpoint, `it answered ${statusText(answer)}`, isDenied);
   }
 
-  /** An event is too long for the endpoint. */
+  /** Called if an event is too long for the endpoint. */
   skip(endpoint: TargetEndpoint, length: number): void {
     const text = `an event of ${length} bytes is too long for ${endpoint.text}: it is skipped`;
     this.lastError = text;
     this.#parts.log.error({ ...this.#names, bytes: length }, `WAN publisher: ${text}`);
   }
 
-  /** The endpoint has skipped events that no client could have written: one line a minute. */
+  /**
+   * Logs that the endpoint has skipped events that no client could have written, once per minute.
+   */
   onRejected(endpoint: TargetEndpoint, count: number): void {
     if (count === 0) return;
     const { clock, log } = this.#parts;

@@ -1,6 +1,6 @@
 /**
- * A publisher: the sink of the changes that it sends to one other cluster, its queue and its state. It asks
- * nothing of other sinks, and answers never wait for it.
+ * A publisher: the sink for the changes that it sends to one other cluster, with its queue and its
+ * state. It does not depend on other sinks, and clients' responses never wait for it.
  */
 import type { Span } from '../base/span.ts';
 import {
@@ -24,7 +24,7 @@ import type { SyncReading } from './sync-lanes.ts';
 import type { TreeTarget } from './tree-comparison.ts';
 import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
 
-/** Maps whose references are remembered; then they are asked for again. */
+/** Limit of the cached references of maps; the full cache is emptied. */
 const REFS_MAX = 10_000;
 const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 
@@ -39,22 +39,22 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   readonly ignoresQueues = true;
   readonly replication: string;
   readonly id: string;
-  /** The queue, as one that outlives the process. */
+  /** The queue as persistence sees it. */
   readonly kept: KeptPublisherQueue;
-  /** Whether it has ended, and sends nothing any more. */
+  /** Whether the publisher has ended and sends nothing more. */
   isClosed = false;
   readonly #parts: PublisherParts;
   readonly #queue: PublisherQueue;
   readonly #sender: BatchSender;
-  /** Whether a full queue refuses clients' changes, in every state but STOPPED or in REPLICATING alone. */
+  /** Whether a full queue refuses clients' changes: at all; and in every state except STOPPED. */
   readonly #refuses: boolean;
   readonly #refusesAlways: boolean;
   #state: PublisherState;
   #hasBegun = false;
   #droppedCount = 0;
-  /** By the map's name, a character a byte. */
+  /** References by the map's name (latin1). */
   readonly #refs = new Map<string, WanMapRef | undefined>();
-  /** The map that was asked for last. */
+  /** The map that was looked up last. */
   #lastMap: Buffer | undefined;
   #lastRef: WanMapRef | undefined;
 
@@ -84,18 +84,18 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     });
   }
 
-  /** Sets the share of the limit of all publishers: bytes that may wait, and that a recovery adds to them. */
+  /** Sets its share of all publishers' limits: queued bytes, and bytes that a recovery may add. */
   share(bytes: number, bytesFurther: number): void {
     this.#queue.share(bytes);
     this.kept.bytesFurther = bytesFurther;
   }
 
-  /** From now on `onProgress`, which must not call the engine, is called when the queue has changed. */
+  /** Sets the function to call when the queue has changed. It must not call the engine. */
   watch(onProgress: () => void): void {
     this.#queue.sequences.onProgress = onProgress;
   }
 
-  /** From now on events are sent, where the state allows it. */
+  /** Starts to send events, if the state permits it. */
   begin(): void {
     this.#hasBegun = true;
     this.#queue.endRestore();
@@ -134,7 +134,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   abandon(): void {}
 
   record(change: Mutation): void {
-    // A recovery fills the queue by itself (kept-publisher-queue.ts).
+    // A recovery fills the queue itself (kept-publisher-queue.ts).
     if (change.origin === FROM_REPLAY) return;
     if (this.#state === 'STOPPED') return this.#queue.sequences.onProgress();
     const ref = this.#published(change);
@@ -189,24 +189,24 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     return this.#parts.options.responseTimeoutMs;
   }
 
-  /** The data set that the events go to; undefined before the first handshake. */
+  /** The data set that events are sent to; undefined before the first handshake. */
   get targetDataSet(): Buffer | undefined {
     return this.#sender.target.dataSet;
   }
 
-  /** The last error as the end of a sentence; empty for none. */
+  /** The last error as the end of a sentence; empty if there is none. */
   get because(): string {
     return this.#sender.target.because;
   }
 
-  /** Resolves with a member of the target that has answered just now; rejects where there is none. */
+  /** Resolves with a member of the target that has just responded. Rejects if there is none. */
   async meet(): Promise<TreeTarget> {
     const endpoint = await this.#sender.meet();
     const { target } = this.#sender;
     return { send: (message) => target.exchange(endpoint, message), dataSet: endpoint.dataSet };
   }
 
-  /** Sends entries until `endSync`, in every state. `onNewDataSet`: the entries sent are not there. */
+  /** Sends entries until `endSync`, in every state. `onNewDataSet`: the target has lost them. */
   beginSync(reading: SyncReading, onNewDataSet: () => void): void {
     this.#sender.beginSync(reading, onNewDataSet);
   }
@@ -215,28 +215,28 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#sender.endSync();
   }
 
-  /** The reference of a map, where it has one. */
+  /** Returns the reference of a map, or undefined. */
   refOf(map: Span): WanMapRef | undefined {
     return this.#refOf(map);
   }
 
-  /** The references of maps may have changed: they are asked for again. */
+  /** Drops the cached references of maps, which may have changed. */
   review(): void {
     this.#refs.clear();
     this.#lastMap = undefined;
   }
 
-  /** More answers may leave: so may the events of their changes. */
+  /** Called when more changes are durable: their events may be sent. */
   release(): void {
     this.#sender.release();
   }
 
-  /** What waits is sent at once, where the state allows it. */
+  /** From now on events are sent without delay, if the state permits it. */
   drain(): void {
     this.#sender.drain();
   }
 
-  /** Whether events wait that would be sent. */
+  /** Whether there are events left that will be sent. */
   get isDraining(): boolean {
     return this.#state === 'REPLICATING' && this.#queue.size > 0;
   }
@@ -255,14 +255,14 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     return this.#refusesAlways ? this.#state !== 'STOPPED' : this.#state === 'REPLICATING';
   }
 
-  /** The reference of the change's map, where the change is published. */
+  /** Returns the reference of the change's map if the change is published. */
   #published(change: Mutation): WanMapRef | undefined {
     const { operation, path } = change;
     if (operation !== SET && operation !== DELETE && operation !== CLEAR) return undefined;
     const ref = this.#refOf(change.name);
     if (ref === undefined) return undefined;
     if (operation !== CLEAR && !ref.accepts(change.key)) return undefined;
-    // What was made here names no path, also where a log has it.
+    // Changes made in this data set have an empty path, also in a log.
     if (path.length === 0) return ref;
     if (!ref.republishing || path.length >= PATH_BYTES_MAX) return undefined;
     const target = this.targetDataSet;

@@ -1,4 +1,4 @@
-/** A batch as it was received, checked to its last byte before anything of it is applied. */
+/** Parses a received batch, and checks all of it before anything is applied. */
 
 import { createHash } from 'node:crypto';
 import { type Viewed, viewed } from '../base/short-copies.ts';
@@ -10,9 +10,9 @@ import { LANES_MAX, malformed, type OpenedMessage, PayloadReader } from './messa
 
 /** The names in a message. */
 export interface MessageNames {
-  /** That the target must have. */
+  /** Required name of the target's cluster. */
   readonly clusterName: string;
-  /** A hash of the names of the replication and the publisher, as names may be long. */
+  /** Hash of the names of the replication and the publisher, as names may be long. */
   readonly publisher: string;
 }
 
@@ -20,7 +20,7 @@ export interface ReceivedSection {
   readonly lane: number;
   readonly firstNumber: number;
   readonly count: number;
-  /** The version at which the synchronisation of the events began; none for those of a queue. */
+  /** The version at which the events' synchronisation began; none for events of a queue. */
   readonly syncBegan: Version;
   /** Offsets of the events in the payload. */
   readonly start: number;
@@ -29,7 +29,7 @@ export interface ReceivedSection {
 
 export interface ReceivedBatch extends MessageNames {
   readonly epoch: number;
-  /** The data set that it is for. */
+  /** The data set that the batch is for. */
   readonly target: Buffer;
   readonly payload: Viewed;
   readonly sections: readonly ReceivedSection[];
@@ -39,7 +39,7 @@ interface ReceivedHandshake extends MessageNames {
   readonly epoch: number;
 }
 
-/** Throws GridError WAN_MESSAGE_INVALID. */
+/** Reads a handshake. Throws GridError WAN_MESSAGE_INVALID. */
 export function readHandshake({ payload }: OpenedMessage): ReceivedHandshake {
   const reader = new PayloadReader(payload);
   const handshake = { epoch: reader.count(1), ...namesFrom(reader) };
@@ -47,7 +47,7 @@ export function readHandshake({ payload }: OpenedMessage): ReceivedHandshake {
   return handshake;
 }
 
-/** Reads all but the events. Throws GridError WAN_MESSAGE_INVALID. */
+/** Reads a batch except for its events. Throws GridError WAN_MESSAGE_INVALID. */
 export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
   const reader = new PayloadReader(payload);
   const epoch = reader.count(1);
@@ -78,8 +78,8 @@ export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
 }
 
 /**
- * Checks every event, in slices. Resolves with the latest version of the events and of the beginnings of
- * synchronisations; rejects with GridError WAN_MESSAGE_INVALID.
+ * Checks every event, in slices. Resolves with the latest version among the events and the
+ * beginnings of synchronisations. Rejects with GridError WAN_MESSAGE_INVALID.
  */
 export async function checkEvents(
   { payload, sections }: ReceivedBatch,
@@ -106,7 +106,7 @@ function namesFrom(reader: PayloadReader): MessageNames {
   const clusterName = reader.text().toString();
   const hash = createHash('sha256');
   for (const name of [reader.text(), reader.text()]) {
-    // The lengths tell the names apart.
+    // The lengths separate the names.
     hash.update(`${name.length} `).update(name);
   }
   return { clusterName, publisher: hash.digest('base64') };

@@ -1,14 +1,16 @@
 /**
- * The entries that a synchronisation sends, lane by lane, beside the queue. A section of entries is read when
- * its lane is free: no batch of the lane is under way, and no event of the queue has a number. From then on,
- * until the target has acknowledged the section, nothing else leaves from the lane. So what was read is the
- * latest of its key when it leaves, and what changes meanwhile waits behind it in the queue:
+ * The entries that a synchronisation sends, lane by lane, beside the queue. A section of entries is
+ * read when its lane is free: no batch of the lane is in flight, and no event of the queue is
+ * numbered. Until the target has acknowledged the section, the lane sends nothing else. An entry
+ * that was read is therefore the latest of its key when it is sent, and later changes wait in the
+ * queue:
  *
- *     lane free → entries are read → batch → acknowledged → older events of the keys are skipped → free
+ *     lane free → entries are read → batch → acknowledged → older events of the keys dropped → free
  *
- * Entries that were in a batch stay until they are acknowledged, also beyond the end of the synchronisation:
- * they may have arrived, and then no older event of their keys may follow. Numbers are those of the queue's
- * lanes: of the two lanes of a number at most one has records with numbers.
+ * Entries that were in a batch remain until they are acknowledged, even after the synchronisation
+ * has ended: they may have arrived, and then no older event of their keys may follow. They are
+ * numbered like the events of the queue's lanes: of the two lanes with one number at most one has
+ * numbered records.
  */
 import { Mutation, SET } from '../engine/mutation.ts';
 import { type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
@@ -18,42 +20,42 @@ import { Lane, type QueueTotals } from './lane.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import type { WanEngine } from './wan-engine.ts';
 
-/** Bytes of a section, and of all sections together: beyond these nothing is read. */
+/** Limits of a section and of all sections, in bytes. Beyond them no further entry is read. */
 const SECTION_BYTES_MAX = 2_097_152;
 const SECTIONS_BYTES_MAX = 8_388_608;
-/** Entries that are visited in a turn, and in one step of it. */
+/** Entries visited per dispatch, and per step. */
 const VISITS_A_TURN = 512;
 const VISITS_A_STEP = 64;
-/** Bytes that a step copies; an entry that is longer is copied alone. */
+/** Bytes copied per step; a longer entry is copied in a step of its own. */
 const STEP_BYTES_MAX = 524_288;
-/** Steps of a section, as long as it has any entry: most entries may be of other maps. */
+/** Limit of the steps of a non-empty section, as most entries may be of other maps. */
 const SECTION_STEPS_MAX = 256;
 
-/** What a synchronisation sends, and what it is told. */
+/** Selects the entries of a synchronisation and is notified of its progress. */
 export interface SyncReading {
-  /** The version at which it began: later than all that the target had then. */
+  /** The version at which it began: later than everything the target had then. */
   readonly began: Version;
-  /** The merge policy of the entry's map; -1 where the entry is not sent. */
+  /** Returns the merge policy of the entry's map; -1 if the entry is not sent. */
   policyOf(entry: Mutation): number;
-  /** The target has acknowledged the partition's entries. */
+  /** Called when the target has acknowledged the entries of one more partition. */
   onPartition(): void;
-  /** The target has acknowledged something. */
+  /** Called when the target has acknowledged something. */
   onAcknowledged(): void;
-  /** So many entries were acknowledged, and not taken. */
+  /** Called with the number of entries that were acknowledged but not taken. */
   onNotTaken(count: number): void;
-  /** Nothing is under way that the target could acknowledge. */
+  /** Called when nothing is outstanding that the target could acknowledge. */
   onIdle(): void;
 }
 
-/** How far a lane has been read. */
+/** The progress of reading a lane. */
 interface LaneReading {
   partition: number;
   cursor: VisitCursor;
-  /** Steps of the section that is read. */
+  /** Steps of the current section. */
   steps: number;
-  /** Entries of the next step, so that it copies not too much. */
+  /** Entries of the next step, limited so that it does not copy too much. */
   budget: number;
-  /** By partition that was read and is not acknowledged: the position behind its entries. */
+  /** For each partition that was read but not acknowledged, the position after its entries. */
   readonly ends: number[];
 }
 
@@ -67,9 +69,9 @@ export class SyncLanes implements StoredVisitor {
   readonly #entry = new Mutation();
   #reading: SyncReading | undefined;
   #laneReadings: LaneReading[] = [];
-  /** Entries that may be visited in this turn. */
+  /** Entries that may still be visited in this dispatch. */
   #visitsLeft = 0;
-  /** Of the step under way. */
+  /** State of the current step. */
   #lane: Lane;
   #givenCount = 0;
   #bytes = 0;
@@ -90,27 +92,27 @@ export class SyncLanes implements StoredVisitor {
     this.#lane = this.lanes[0]!;
   }
 
-  /** Whether a synchronisation is under way. */
+  /** Whether a synchronisation is in progress. */
   get isReading(): boolean {
     return this.#reading !== undefined;
   }
 
-  /** Whether entries have to be sent, of a synchronisation that is under way or has ended. */
+  /** Whether entries remain to be sent, of a synchronisation in progress or ended. */
   get hasEntries(): boolean {
     return this.#totals.events > 0;
   }
 
-  /** Whether no more could be read in this turn, so that another one is due. */
+  /** Whether this dispatch has used up its visits, so that another one is needed. */
   get isTired(): boolean {
     return this.isReading && this.#visitsLeft <= 0;
   }
 
-  /** Whether the queue's lane of that number has to wait. */
+  /** Returns whether the queue's lane of that number has to wait. */
   blocks(number: number): boolean {
     return this.lanes[number]!.count > 0;
   }
 
-  /** Begins to read every partition. None is under way. */
+  /** Begins to read every partition. No synchronisation may be in progress. */
   begin(reading: SyncReading): void {
     this.#reading = reading;
     this.#laneReadings = this.lanes.map(({ number }) => {
@@ -118,7 +120,7 @@ export class SyncLanes implements StoredVisitor {
     });
   }
 
-  /** Ends the synchronisation. Entries that were in a batch stay. */
+  /** Ends the synchronisation. Entries that were in a batch remain. */
   end(): void {
     if (this.#reading === undefined) return;
     this.#reading = undefined;
@@ -130,12 +132,12 @@ export class SyncLanes implements StoredVisitor {
     this.#endSkips();
   }
 
-  /** Drops the entries of a synchronisation that has ended: nothing of their keys waits any more. */
+  /** Drops the entries of an ended synchronisation: the queue has no events of their keys. */
   clearLeft(): void {
     if (this.#reading === undefined) this.clear();
   }
 
-  /** Drops every entry, as the target has another data set. */
+  /** Drops every entry, as the target's data set has changed. */
   clear(): void {
     for (const lane of this.lanes) lane.clear();
     this.#endSkips();
@@ -145,7 +147,7 @@ export class SyncLanes implements StoredVisitor {
     this.#visitsLeft = VISITS_A_TURN;
   }
 
-  /** The lane of that number, where it has a section to be sent now. Reads one where it has none. */
+  /** Returns the lane of that number if it has a section to send now. Reads one if necessary. */
   ready(number: number): Lane | undefined {
     const lane = this.lanes[number]!;
     const queued = this.#queue.lanes[number]!;
@@ -159,17 +161,19 @@ export class SyncLanes implements StoredVisitor {
     return lane;
   }
 
-  /** The target has acknowledged an event of the queue, or an entry. */
+  /** Called when the target has acknowledged an event of the queue or an entry. */
   onAcknowledged(): void {
     this.#reading?.onAcknowledged();
   }
 
-  /** The target has not taken so many entries. */
+  /** Called with the number of entries that the target has not taken. */
   onNotTaken(count: number): void {
     if (count > 0) this.#reading?.onNotTaken(count);
   }
 
-  /** The lane's first entries were acknowledged, and are about to be removed. */
+  /**
+   * Drops older queued events of the first `count` entries' keys. The entries were acknowledged.
+   */
   skipOlder(lane: Lane, count: number): void {
     const queued = this.#queue.lanes[lane.number]!;
     let left = queued.count === queued.numberedCount ? 0 : count;
@@ -183,7 +187,7 @@ export class SyncLanes implements StoredVisitor {
     });
   }
 
-  /** Entries of the lane have been removed. */
+  /** Called after entries of the lane were removed. */
   onRemoved(lane: Lane): void {
     const reading = this.#laneReadings[lane.number];
     if (reading !== undefined) {
@@ -193,7 +197,7 @@ export class SyncLanes implements StoredVisitor {
     this.#endSkips();
   }
 
-  /** An entry was visited, or an item. */
+  /** Called for each visited entry or item. */
   onStored(stored: Mutation): void {
     this.#givenCount++;
     if (stored.operation !== SET || this.#isOverflown) return;
@@ -208,7 +212,7 @@ export class SyncLanes implements StoredVisitor {
     this.#lane.append(stored, policy, this.#now(), false);
   }
 
-  /** Whether the section is to be sent as it is. */
+  /** Returns whether the section is to be sent as it is. */
   #isFull({ count, bytes }: Lane, { steps, partition }: LaneReading): boolean {
     if (count >= this.#batchSize || bytes >= SECTION_BYTES_MAX) return true;
     if (partition >= this.#engine.partitionCount) return true;
@@ -217,7 +221,7 @@ export class SyncLanes implements StoredVisitor {
 
   #read(lane: Lane, reading: LaneReading): void {
     if (this.#totals.bytes >= SECTIONS_BYTES_MAX) return;
-    // Entries of an earlier synchronisation, which keep its beginning, are gone.
+    // Entries of an earlier synchronisation keep its beginning, so the lane must be empty.
     if (lane.count === 0) lane.syncBegan.copyFrom(this.#reading!.began);
     while (this.#visitsLeft > 0 && !this.#isFull(lane, reading)) {
       const isMore = this.#step(lane, reading);
@@ -232,7 +236,7 @@ export class SyncLanes implements StoredVisitor {
     }
   }
 
-  /** Visits some entries; returns whether the partition has more. */
+  /** Visits some entries. Returns whether the partition has more. */
   #step(lane: Lane, reading: LaneReading): boolean {
     const { partition, cursor, budget } = reading;
     const { place, item } = cursor;
@@ -249,7 +253,7 @@ export class SyncLanes implements StoredVisitor {
       reading.budget = Math.max(1, Math.min(VISITS_A_STEP, budget * 2, Math.floor(room / 2)));
       return isMore;
     }
-    // Those that were copied come once more, which is the same.
+    // Entries that were already copied are sent twice, which is harmless.
     cursor.place = place;
     cursor.item = item;
     cursor.queues.splice(0, cursor.queues.length, ...queues);

@@ -1,24 +1,24 @@
 /**
- * A connection to a member of a target: sends one message at a time, and reads its answer. Small in what it
- * does for a message, as a batch leaves every few milliseconds: with requests of node:http a client's write
- * costs a member with a publisher a seventh more processor time.
+ * A connection to a member of a target, which sends one message at a time and reads the response.
+ * It does little work per message, as a batch is sent every few milliseconds: with requests of
+ * node:http, a client's write costs a member with a publisher a seventh more processor time.
  */
 import type { Socket } from 'node:net';
 import { ResponseParser } from '../http/response-parser.ts';
 import { ANSWER_BYTES_MAX, type TransportAnswer } from './wan-transport.ts';
 
-/** A connection that was not used for this long may have been closed by what lies between. */
+/** Longest idle time of a connection, in ms. Proxies and firewalls may drop it after that. */
 const IDLE_MS_MAX = 15_000;
 
-/** Takes the first `length` bytes of a chunk, which are valid during the call only. */
+/** Receives the first `length` bytes of a chunk, which are only valid during the call. */
 export type OnRead = (chunk: Buffer, length: number) => void;
 
 interface TargetConnectionParts {
-  /** The socket, which hands what it reads to `onRead`. */
+  /** Creates the socket, which passes the bytes it reads to `onRead`. */
   readonly connect: (onRead: OnRead) => Socket;
-  /** It takes another message. */
+  /** Called when the connection can send another message. */
   readonly onIdle: (connection: TargetConnection) => void;
-  /** It takes none any more. */
+  /** Called when the connection can send no further message. */
   readonly onClosed: (connection: TargetConnection) => void;
 }
 
@@ -26,7 +26,7 @@ interface Exchange {
   readonly resolve: (answer: TransportAnswer) => void;
   readonly reject: (error: Error) => void;
   readonly timeoutMs: number;
-  /** When it has been under way for that long. */
+  /** Time at which the timeout has passed. */
   readonly endMs: number;
 }
 
@@ -34,10 +34,10 @@ export class TargetConnection {
   readonly #parts: TargetConnectionParts;
   readonly #socket: Socket;
   readonly #parser = new ResponseParser(ANSWER_BYTES_MAX);
-  /** What is under way. */
+  /** The exchange in flight. */
   #exchange: Exchange | undefined;
   #error: Error | undefined;
-  /** Set for a message, and left to itself behind its answer, as a timer for each costs more. */
+  /** Armed for a message and not cancelled at its response: a timer per message would cost more. */
   #timer: NodeJS.Timeout | undefined;
   #timerMs = 0;
 
@@ -55,7 +55,7 @@ export class TargetConnection {
     this.#socket.on('close', () => this.#onClose());
   }
 
-  /** Sends a request, which has the message as its body. None is under way. */
+  /** Sends a request with the message as its body. No other may be in flight. */
   send(head: string, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer> {
     return new Promise((resolve, reject) => {
       const endMs = performance.now() + timeoutMs;
@@ -68,7 +68,7 @@ export class TargetConnection {
     });
   }
 
-  /** What is under way rejects. */
+  /** Closes the connection. The exchange in flight rejects. */
   destroy(error: Error | undefined): void {
     this.#error ??= error;
     this.#socket.destroy();
@@ -76,7 +76,7 @@ export class TargetConnection {
 
   #read(chunk: Buffer, length: number): void {
     if (this.#socket.destroyed) return;
-    // Bytes that nobody has asked for would be taken for the next answer.
+    // Unrequested bytes could be mistaken for the next response.
     if (this.#exchange === undefined) return this.destroy(undefined);
     try {
       if (this.#parser.read(chunk, length)) this.#onAnswer();
@@ -89,7 +89,7 @@ export class TargetConnection {
     const exchange = this.#endExchange()!;
     const { status, body, keepsAlive } = this.#parser;
     this.#parser.begin();
-    // An answer that came before the whole message was sent is the last one, too.
+    // If a response precedes the end of the request, the connection cannot be used again.
     if (keepsAlive && this.#socket.writableLength === 0) this.#parts.onIdle(this);
     else this.#socket.destroy();
     exchange.resolve({ status, body });
@@ -106,7 +106,7 @@ export class TargetConnection {
     this.#timer = setTimeout(() => this.#look(), Math.ceil(ms - performance.now())).unref();
   }
 
-  /** Ends what has been under way for too long. */
+  /** Ends the exchange if its time is over, or re-arms the timer. */
   #look(): void {
     this.#timer = undefined;
     if (this.#exchange === undefined) return;
@@ -122,7 +122,7 @@ export class TargetConnection {
     this.#endExchange()?.reject(this.#error ?? new Error('the connection was closed'));
   }
 
-  /** Nothing is under way any more: returns what was. */
+  /** Removes the exchange in flight and returns it. */
   #endExchange(): Exchange | undefined {
     const exchange = this.#exchange;
     this.#exchange = undefined;

@@ -1,13 +1,14 @@
 /**
- * Which data set a publisher's events go to: that of the first endpoint that has answered. Endpoints with
- * another one are not used, as each would get a part of the events, until no endpoint is known to have the
- * first any more. An endpoint that does not answer is known by its last answer.
+ * Selects the data set that a publisher's events are sent to: that of the first endpoint that
+ * responds. Endpoints with another data set are not used, as each would get only a part of the
+ * events. The selection changes when no endpoint has the first data set any more; an endpoint that
+ * does not respond counts with its last response.
  */
 import type { TargetEndpoint } from './target-endpoint.ts';
 
 interface Choice {
   readonly isUsable: boolean;
-  /** Why it is not usable. */
+  /** The reason why the endpoint is not usable. */
   readonly fault: string;
   readonly warning: string | undefined;
 }
@@ -22,7 +23,7 @@ export class TargetDataSet {
     this.#own = own;
   }
 
-  /** Whether the endpoint, which has answered with that data set, is used. */
+  /** Decides whether the endpoint, which has responded with that data set, is used. */
   choose(endpoint: TargetEndpoint, dataSet: Buffer): Choice {
     if (dataSet.equals(this.#own)) {
       endpoint.dataSet = undefined;

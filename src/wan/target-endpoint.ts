@@ -1,7 +1,8 @@
 /**
- * An endpoint of a publisher: whether it is used, which data set it has, and when it is tried again. The
- * time between two attempts begins at 100 ms and doubles, up to the discovery period; after an attempt that
- * was denied (401, 403) it begins at 10 s. The jitter takes up to half of it away, but not of those 10 s.
+ * An endpoint of a publisher: whether it is used, its data set, and when it is tried again. The
+ * time between two attempts begins at 100 ms and doubles up to the discovery period; after a denied
+ * attempt (401, 403) it begins at 10 s. The jitter shortens it by up to half, but not below these
+ * 10 s.
  */
 import { addressText } from '../base/server-address.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
@@ -9,27 +10,27 @@ import type { WanEndpoint } from './publisher-options.ts';
 
 const FIRST_DELAY_MS = 100;
 const DENIED_DELAY_MS = 10_000;
-/** More doublings than any period has. */
+/** Number of doublings after which every period is exceeded. */
 const DOUBLINGS_MAX = 30;
 
 export class TargetEndpoint {
   readonly endpoint: WanEndpoint;
-  /** For people. */
+  /** The address in messages. */
   readonly text: string;
-  /** `usable` after a handshake, until something fails. */
+  /** `usable` from a successful handshake until something fails. */
   status: 'idle' | 'connecting' | 'usable' = 'idle';
-  /** That of the last handshake. */
+  /** The data set in the response to the last handshake. */
   dataSet: Buffer | undefined;
-  /** Batches under way. */
+  /** Number of batches in flight. */
   underWay = 0;
-  /** Bytes of a batch's events: less than 4 MiB after the endpoint has found a batch too long. */
+  /** Limit of a batch's events in bytes: below 4 MiB after the endpoint found a batch too long. */
   bytesMax = BATCH_BYTES_MAX;
-  /** No attempt before this time. */
+  /** Time before which no attempt is made. */
   retryAtMs = 0;
   readonly #periodMs: number;
   readonly #random: () => number;
   #failures = 0;
-  /** What was logged last, so that it is not logged at each attempt. */
+  /** The last logged text, which is not logged again at each attempt. */
   #told = '';
 
   constructor(endpoint: WanEndpoint, periodMs: number, random: () => number) {
@@ -39,7 +40,7 @@ export class TargetEndpoint {
     this.#random = random;
   }
 
-  /** An attempt has failed. */
+  /** Schedules the next attempt after a failure. */
   fail(nowMs: number, isDenied = false): void {
     const first = isDenied ? DENIED_DELAY_MS : FIRST_DELAY_MS;
     const doubled = first * 2 ** Math.min(this.#failures++, DOUBLINGS_MAX);
@@ -49,7 +50,7 @@ export class TargetEndpoint {
     this.retryAtMs = nowMs + Math.max(leastMs, delayMs * (1 - this.#random() / 2));
   }
 
-  /** It is not to be used; it is looked at again after a discovery period. */
+  /** Stops using the endpoint. It is tried again after a discovery period. */
   dismiss(nowMs: number): void {
     this.status = 'idle';
     this.retryAtMs = nowMs + this.#periodMs;
@@ -59,7 +60,7 @@ export class TargetEndpoint {
     this.#failures = 0;
   }
 
-  /** Whether this is news, so that it is to be logged. Empty: all is well again. */
+  /** Records the text, empty for a success. Returns whether it is new and is to be logged. */
   isNews(text: string): boolean {
     const isNews = this.#told !== text;
     this.#told = text;

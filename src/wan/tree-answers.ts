@@ -1,7 +1,7 @@
 /**
- * Answers requests for hash trees of this member's maps. The trees are made when they are asked for, by one
- * request at a time, in slices; those of a request that goes below the roots are kept for the next one
- * (kept-trees.ts). Nothing is changed by a request.
+ * Responds to requests for hash trees of this member's maps. Trees are built on request, for one
+ * request at a time, in slices; if a request reads below the roots, its trees are cached for the
+ * next one (kept-trees.ts). A request changes no data.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
@@ -24,13 +24,13 @@ import {
 } from './tree-messages.ts';
 import type { WanEngine } from './wan-engine.ts';
 
-/** Requests that wait for others; each may take as long as a pass over all data. */
+/** Limit of waiting requests; each may take as long as a pass over all data. */
 const WAITING_MAX = 64;
 
 export interface TreeParts {
   readonly engine: Pick<WanEngine, 'partitionCount' | 'visit'>;
   readonly clock: Clock;
-  /** The hash trees of a map by the configuration. */
+  /** Returns the configured hash trees of a map. */
   readonly treeOf: (map: Buffer) => MapTree;
 }
 
@@ -45,12 +45,12 @@ export class TreeAnswers {
     this.#kept = new KeptTrees(parts.clock);
   }
 
-  /** Bytes of the trees that are kept. */
+  /** Bytes of the cached trees. */
   get keptBytes(): number {
     return this.#kept.bytes;
   }
 
-  /** The answer without its head. `sender`: its data set. Rejects with GridError WAN_TREES_BUSY. */
+  /** Resolves with a response without its head. Rejects with GridError WAN_TREES_BUSY. */
   async answer(sender: Buffer, request: ReceivedTreeRequest): Promise<Buffer> {
     const side = this.#judge(request);
     if (side.reason !== COMPARABLE) return unsealedTreesAnswer(side, new Uint32Array(0));
@@ -104,7 +104,7 @@ export class TreeAnswers {
     return sums;
   }
 
-  /** Those that are there, which are now the ones used last, so that none of them makes room. */
+  /** Returns the cached trees and marks them as recently used, so that none of them is evicted. */
   #keptOf(comparison: string, { nodes }: ReceivedTreeRequest): Map<number, PartitionTree> {
     const trees = new Map<number, PartitionTree>();
     for (const node of nodes) {
@@ -122,7 +122,7 @@ export class TreeAnswers {
     partition: number,
     { depth, level, levels }: ReceivedTreeRequest,
   ): Promise<PartitionTree> {
-    // Of a root alone nothing is asked later.
+    // Nothing more is requested from a tree that is only a root.
     if (level + levels === 0) return await hashing.tree(partition, 0, false);
     const tree = await hashing.tree(partition, depth - 1, false);
     this.#kept.put(comparison + partition, tree);
@@ -130,7 +130,7 @@ export class TreeAnswers {
   }
 }
 
-/** A hash of what tells comparisons apart, as names may be long. */
+/** Returns a hash that identifies the comparison, as names may be long. */
 function nameOf(sender: Buffer, { key, depth, map }: ReceivedTreeRequest): string {
   const hash = createHash('sha256').update(sender).update(key).update(`${depth}`).update(map);
   return `${hash.digest('base64')} `;

@@ -1,13 +1,14 @@
 /**
- * Compares a map of this member with that of a target by hash trees of its partitions: first the roots of
- * many partitions in one request, then, inside those that differ, the nodes below, LEVELS levels a request.
+ * Compares a map of this member with that of a target by the hash trees of its partitions: first
+ * the roots of many partitions per request, then, in the partitions that differ, the nodes below,
+ * LEVELS levels per request.
  *
- *     roots of both sides → partitions that differ → nodes that differ, LEVELS lower → … → leaves that differ
+ *     roots of both sides → partitions that differ → differing nodes LEVELS lower → … → differing leaves
  *
- * Either side makes the trees when they are needed, a few partitions at a time, and drops them: the roots in
- * one pass over all partitions, whole trees in a second one over those that differ. What changes meanwhile
- * may count as different. A node whose sum is 0 at the target has no entries there, so that nothing more is
- * asked about it.
+ * Each side builds trees when they are needed, a few partitions at a time, and drops them: the
+ * roots in one pass over all partitions, whole trees in a second pass over those that differ.
+ * Entries that change meanwhile may count as different. A node whose sum is 0 at the target has no
+ * entries there, so nothing below it is requested.
  */
 import { randomBytes } from 'node:crypto';
 import { GridError, reasonOf } from '../base/errors.ts';
@@ -33,30 +34,30 @@ import {
 } from './tree-messages.ts';
 import { statusText, type TransportAnswer } from './wan-transport.ts';
 
-/** Levels that a request goes down: fewer are more requests, more are more sums that are equal. */
+/** Levels per request: fewer mean more requests, more mean more equal sums in the responses. */
 const LEVELS = 3;
-/** Work of this side for one request (map-hashing.ts), so that the target needs not much longer for it. */
+/** Work of this side per request (map-hashing.ts). It limits the time that the target needs. */
 const WORK_A_REQUEST = 500_000;
-/** Characters of a map's name that a message repeats. */
+/** Limit of the characters of a map's name in a message. */
 const NAME_LENGTH_MAX = 200;
 
 /** The member that a map is compared with. */
 export interface TreeTarget {
-  /** Resolves with the answer to the message; rejects where none came. */
+  /** Resolves with the response to the message. Rejects if there is none. */
   send(message: Buffer): Promise<TransportAnswer>;
-  /** The data set that has to answer; undefined for whichever does, but one throughout. */
+  /** The data set that must respond; undefined for any, but always the same one. */
   readonly dataSet: Uint8Array | undefined;
 }
 
 export interface Differences {
   readonly checkedPartitions: number;
   readonly differentPartitions: number;
-  /** Leaves of the partitions that were checked. */
+  /** Number of leaves in the compared partitions. */
   readonly checkedLeaves: number;
   readonly differentLeaves: number;
-  /** The source's entries in leaves that differ. */
+  /** Number of the source's entries in leaves that differ. */
   readonly entriesToSync: number;
-  /** Whether the entry's leaf differs. */
+  /** Returns whether the entry's leaf differs. */
   has(partition: number, key: Span): boolean;
 }
 
@@ -64,17 +65,18 @@ export interface ComparisonParts {
   readonly engine: Pick<StoredEngine, 'partitionCount' | 'visit'>;
   readonly target: TreeTarget;
   readonly sender: Sender;
-  /** The name that the target's cluster must have. */
+  /** Required name of the target's cluster. */
   readonly clusterName: string;
   readonly isCancelled: () => boolean;
-  /** So many partitions are compared. */
+  /** Called with the number of partitions compared so far. */
   onPartition(checked: number): void;
 }
 
 /**
- * Rejects with an Error whose message says why a check fails: the target has turned the tree off, has another
- * depth or partition count, or is away; or the comparison was cancelled. `depth`: levels of the source's
- * trees, 2 or more; more than 16 count as 16.
+ * Compares the map. Rejects with an Error whose message is the reason why a check fails: the target
+ * has turned the tree off, has another depth or partition count, or cannot be reached; or the
+ * comparison was cancelled. `depth` is the number of levels of the source's trees, 2 or more; more
+ * than 16 count as 16.
  */
 export async function compareMap(
   parts: ComparisonParts,
@@ -119,7 +121,9 @@ class Comparison {
     return this.#found;
   }
 
-  /** Compares as many partitions as one request has, and adds those that differ; returns how many. */
+  /**
+   * Compares as many partitions as fit into one request. Returns how many; adds those that differ.
+   */
   async #compareRoots(first: number, different: number[]): Promise<number> {
     const { partitionCount } = this.#parts.engine;
     const end = Math.min(first + SUMS_MAX, partitionCount);
@@ -139,7 +143,9 @@ class Comparison {
     return roots.length;
   }
 
-  /** Compares as many of the partitions, from `first` on, as trees are kept; returns how many. */
+  /**
+   * Compares as many partitions, from index `first` on, as trees fit into memory. Returns how many.
+   */
   async #compareInside(partitions: readonly number[], first: number): Promise<number> {
     const bits = this.#depth - 1;
     const end = Math.min(first + treesMax(bits), partitions.length);
@@ -164,7 +170,7 @@ class Comparison {
     return trees.size;
   }
 
-  /** The nodes that differ, `levels` below these. */
+  /** Returns the nodes that differ, `levels` levels below these. */
   async #descend(
     trees: ReadonlyMap<number, PartitionTree>,
     level: number,
@@ -202,7 +208,7 @@ class Comparison {
     return await this.#hashing.tree(partition, bits, bits > 0);
   }
 
-  /** The target's sums: low and high words. */
+  /** Requests the target's sums: low and high words. */
   async #ask(level: number, levels: number, nodes: readonly NodeNumber[]): Promise<Uint32Array> {
     const { engine, target, sender, isCancelled } = this.#parts;
     if (isCancelled()) throw this.#failure('it was cancelled');
@@ -259,7 +265,7 @@ class FoundDifferences implements Differences {
   entriesToSync = 0;
   readonly #bits: number;
   readonly #leafOf = new LeafOf();
-  /** By partition a bit for each leaf that differs. */
+  /** By partition, a bit for each leaf that differs. */
   readonly #leaves = new Map<number, Uint8Array>();
 
   constructor(partitionCount: number, bits: number) {
@@ -290,7 +296,7 @@ class FoundDifferences implements Differences {
     this.entriesToSync += tree.counts![leaf]!;
   }
 
-  /** Every leaf below the node that has entries. */
+  /** Adds every leaf below the node that has entries. */
   addAll(partition: number, level: number, index: number, tree: PartitionTree): void {
     const width = 2 ** (this.#bits - level);
     for (let leaf = index * width; leaf < (index + 1) * width; leaf++) {

@@ -1,27 +1,24 @@
 /**
- * The payloads of the messages about hash trees (message-format.ts has the rest of a message). A request asks
- * for sums of the trees of a map's partitions: those of nodes of one level, or of all the nodes that are some
- * levels below them. Payload of a request:
+ * The payloads of the messages about hash trees (message-format.ts describes the head). A request
+ * asks for sums of the trees of a map's partitions: those of nodes of one level, or of all nodes
+ * some levels below them. Payload of a request:
  *
  *     0  key of the hashes (entry-hash.ts), 8 bytes
  *     8  number of partitions of the sender, four bytes
- *    12  depth of the sender's trees, one byte: 2 to 16
- *    13  level of the nodes, one byte: 0 for roots, less than the depth
- *    14  levels, one byte: how far the sums are below the nodes; their sum with the level is less than the
- *        depth
- *    15  zero
- *    16  text: name of the cluster that the target must have; then, as a text: name of the map, 1 byte or
- *        more
+ * 12 depth of the sender's trees, one byte: 2 to 16 13 level of the nodes, one byte: 0 for roots,
+ * less than the depth 14 levels, one byte: how far the sums are below the nodes; level + levels is
+ * less than the depth 15 zero 16 text: required name of the target's cluster; then, as a text: name
+ * of the map, 1 byte or more
  *        then four bytes: number of nodes, 1 or more; number x 2^levels is 8000 at most
- *        then for each node its partition, two bytes, and its index in its level, two bytes; ascending, each
- *        once. Unless only roots are asked for, their trees take 8 MiB at most
+ *        then for each node its partition, two bytes, and its index in its level, two bytes;
+ *        ascending, each once. Unless only roots are requested, their trees take 8 MiB at most
  *
- * Payload of the answer:
+ * Payload of the response:
  *
- *     0  why there are no sums, one byte: 0 there are, 1 the trees of the map are turned off, 2 they have
- *        another depth, 3 there is another number of partitions
- *     1  depth of the answerer's trees of the map, one byte; at 2 zero, two bytes
- *     4  number of partitions of the answerer, four bytes
+ *     0  reason why there are no sums, one byte: 0 there are, 1 the trees of the map are turned off,
+ *        2 the depths differ, 3 the numbers of partitions differ
+ *     1  depth of the responder's trees of the map, one byte; at 2 zero, two bytes
+ *     4  number of partitions of the responder, four bytes
  *     8  for each node 2^levels sums, from the lowest index on: low word, high word
  */
 import { headOf, readAnswer, type Sender } from './batch.ts';
@@ -38,7 +35,7 @@ import {
 } from './message-format.ts';
 import { SUM_BYTES, TREE_DEPTH_MAX, treesMax } from './partition-tree.ts';
 
-/** Sums of an answer: with them it is shorter than ANSWER_BYTES_MAX. */
+/** Limit of the sums in a response, which then stays below ANSWER_BYTES_MAX. */
 export const SUMS_MAX = 8000;
 
 export const COMPARABLE = 0;
@@ -51,10 +48,10 @@ const PARTITION_COUNT_MAX = 65_536;
 const REQUEST_BYTES = 20;
 const ANSWER_BYTES = 8;
 const NODE_BYTES = 4;
-/** Below it, a node's number has its index; above it, its partition. */
+/** A node's number is its partition times this factor, plus its index. */
 const PARTITION_FACTOR = 65_536;
 
-/** A node of a level, as one number; their order is that of a request. */
+/** A node of a level as one number. Numbers sort in the order of a request. */
 export type NodeNumber = number;
 
 export function nodeOf(partition: number, index: number): NodeNumber {
@@ -69,9 +66,9 @@ export function indexOf(node: NodeNumber): number {
   return node % PARTITION_FACTOR;
 }
 
-/** What is asked for: the sums `levels` below these nodes. */
+/** A request for the sums `levels` levels below these nodes. */
 export interface TreeQuestion {
-  /** Of the hashes. */
+  /** Key of the hashes. */
   readonly key: Buffer;
   readonly partitionCount: number;
   readonly depth: number;
@@ -85,7 +82,7 @@ export interface ReceivedTreeRequest extends TreeQuestion {
   readonly map: Buffer;
 }
 
-/** `texts`: the two of a request. */
+/** Builds a request. `texts` are the encoded names of the cluster and the map. */
 export function treeRequest(sender: Sender, texts: Buffer, question: TreeQuestion): Buffer {
   const { key, partitionCount, depth, level, levels, nodes } = question;
   const length = REQUEST_BYTES + texts.length + nodes.length * NODE_BYTES;
@@ -96,7 +93,7 @@ export function treeRequest(sender: Sender, texts: Buffer, question: TreeQuestio
   return sealPlain(writer.bytes, headOf(sender, TREES_REQUEST));
 }
 
-/** Throws GridError WAN_MESSAGE_INVALID. */
+/** Reads a request. Throws GridError WAN_MESSAGE_INVALID. */
 export function readTreeRequest({ payload }: OpenedMessage): ReceivedTreeRequest {
   const reader = new PayloadReader(payload);
   const key = Buffer.from(reader.bytes(HASH_KEY_BYTES));
@@ -145,14 +142,14 @@ function readNodes(
   return nodes;
 }
 
-/** What the answerer has. */
+/** The responder's trees, and the reason why they cannot be compared. */
 export interface AnsweringSide {
   readonly reason: number;
   readonly depth: number;
   readonly partitionCount: number;
 }
 
-/** An answer without its head; `sums`: low and high words. */
+/** Builds a response without its head. `sums` are low and high words. */
 export function unsealedTreesAnswer(
   { reason, depth, partitionCount }: AnsweringSide,
   sums: Uint32Array,
@@ -169,7 +166,7 @@ interface TreesAnswer extends AnsweringSide {
   readonly sums: Uint32Array;
 }
 
-/** Rejects with GridError WAN_MESSAGE_INVALID. */
+/** Reads the response to a request. Rejects with GridError WAN_MESSAGE_INVALID. */
 export async function readTreesAnswer(
   body: Uint8Array,
   message: Buffer,

@@ -1,7 +1,8 @@
 /**
- * Finds the records of a key that wait in a lane, so that a later event of the key replaces them: an open
- * hash table of positions. A position that does not wait any more is found as none; its place is free again
- * when the table is made anew. The hash has a random seed, so that a client cannot choose keys that collide.
+ * Index of the waiting records of a lane by key, so that a later event of a key replaces an earlier
+ * one: an open hash table of positions. A position that no longer waits is skipped; its slot is
+ * reclaimed when the table is rebuilt. The hash has a random seed, so that a client cannot choose
+ * keys that collide.
  */
 import { randomBytes } from 'node:crypto';
 import { Span } from '../base/span.ts';
@@ -22,7 +23,7 @@ export class WaitingKeys {
   #positions = new Float64Array(PLACES_MIN).fill(FREE);
   #hashes = new Int32Array(PLACES_MIN);
   #used = 0;
-  /** Up to here `catchUp` has found the lane's records. */
+  /** Position up to which `catchUp` has added the lane's records. */
   #caughtUpTo = 0;
   readonly #words = new KeyWords();
   readonly #stored = new Mutation();
@@ -37,7 +38,7 @@ export class WaitingKeys {
     return this.#stored.version;
   }
 
-  /** Position of the record of the map's key that waits; -1 for none. */
+  /** Returns the position of the waiting record of the map's key; -1 for none. */
   find(map: Span, key: Span): number {
     return this.#find(map, key, undefined);
   }
@@ -55,12 +56,14 @@ export class WaitingKeys {
     }
   }
 
-  /** As `find`, but for records whose versions are not after this one. */
+  /** Finds like `find`, but only records whose version is not after this one. */
   findUpTo(map: Span, key: Span, version: Version): number {
     return this.#find(map, key, version);
   }
 
-  /** Finds also what was appended to the lane since the last call. For a table that is not added to. */
+  /**
+   * Adds the records appended to the lane since the last call, for a table filled in no other way.
+   */
   catchUp(): void {
     const from = this.#caughtUpTo;
     if (from === this.#lane.tail) return;
@@ -75,14 +78,14 @@ export class WaitingKeys {
     }
   }
 
-  /** The record of the map's key is at this position from now on. */
+  /** Adds the record of the map's key at this position. */
   add(map: Span, key: Span, position: number): void {
     const hash = this.#hash(map, key);
     if (this.#used * 2 >= this.#positions.length) this.#remake();
     this.#put(hash, position);
   }
 
-  /** Finds the records at these positions from now on, and none else. */
+  /** Replaces the content of the table by the records at these positions. */
   reset(positions: ArrayLike<number> & Iterable<number>): void {
     this.#clear(Math.max(PLACES_MIN, 2 ** Math.ceil(Math.log2(positions.length * 4 + 1))));
     for (const position of positions) {

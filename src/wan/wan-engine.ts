@@ -1,4 +1,4 @@
-/** What WAN replication needs of a StoredEngine (../engine/stored-engine.ts, which has the contract). */
+/** The part of StoredEngine (../engine/stored-engine.ts) that WAN replication needs. */
 import type { Receiver } from '../engine/engine.ts';
 import type { MergePolicy } from '../engine/merge-policy.ts';
 import type { Mutation } from '../engine/mutation.ts';
@@ -9,7 +9,7 @@ import type { Version } from '../engine/version.ts';
 export interface WanEngine {
   readonly partitionCount: number;
   delays(partition: number, sequence: number): boolean;
-  /** Answers during the call. */
+  /** Calls the receiver during the call. */
   merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void;
   observe(version: Version): void;
   now(version: Version): void;

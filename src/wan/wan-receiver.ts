@@ -1,10 +1,10 @@
 /**
- * Takes the messages of other members. A batch is checked whole before anything of it is applied; then its
- * events are merged into the engine, lane by lane, in slices. Batches of one lane of a publisher are applied
- * one after the other, and no event twice (known-sources.ts). An event that came by this data set before is
- * not taken, and one that no client could have written is skipped (event-rules.ts). What is known here goes
- * on to this member's own publishers all the same: a crash between the merge and their queues would
- * otherwise lose it for them.
+ * Receives the messages of other members. A batch is checked as a whole before anything of it is
+ * applied; then its events are merged into the engine, lane by lane, in slices. Batches of one lane
+ * of a publisher are applied one after the other, and no event twice (known-sources.ts). An event
+ * whose path contains this data set is ignored, and one that no client could have written is
+ * skipped (event-rules.ts). A change that is already present here is still passed to this member's
+ * own publishers: after a crash between the merge and their queues they would otherwise miss it.
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
@@ -68,7 +68,7 @@ import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { ReceiveAnswer } from './wan-service.ts';
 
 const WARNING_PERIOD_MS = 60_000;
-/** Characters of a name in the log and in errors. */
+/** Limit of the characters of a name in the log and in errors. */
 const NAME_LENGTH_TOLD = 200;
 
 const ALL_APPLIED = 0;
@@ -81,19 +81,19 @@ const PASSIVE = 5;
 interface ReceiverParts extends TreeParts {
   readonly engine: WanEngine;
   readonly dataSetId: Buffer;
-  /** The name of this member's cluster. */
+  /** Returns the name of this member's cluster. */
   readonly clusterName: () => string;
-  /** Whether the state of the cluster permits changes; it may change while a batch is applied. */
-  readonly acceptsWrites: () => boolean;
+  /** Whether the cluster's state permits changes; it may change while a batch is applied. */
+  readonly takesWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
-  /** Bytes of a message's payload when it is inflated. */
+  /** Limit of a message's inflated payload, in bytes. */
   readonly payloadBytesMax: number;
-  /** Bytes of what waits for all publishers of this member. */
+  /** Limit of the waiting events of all this member's publishers, in bytes. */
   readonly queueBytesMax: number;
-  /** Of clients' requests to this member. */
+  /** Limits of clients' requests to this member. */
   readonly requestLimits: RequestLimits;
-  /** A change that was merged was here already; its partition and sequence are those to wait for. */
+  /** Called if a merged change was already present, with the partition and sequence to wait for. */
   readonly onKnown: (change: Mutation) => void;
 }
 
@@ -103,23 +103,23 @@ export class WanReceiver implements Receiver {
   readonly #change = new Mutation();
   /** The path of the change: that of the event, then the sender. */
   readonly #path = Buffer.alloc(PATH_LENGTH_MAX * DATA_SET_ID_BYTES);
-  /** The outcome of the merge under way. */
+  /** The result of the current merge. */
   #reason = ALL_APPLIED;
   #isKnown = false;
   #isOutdated = false;
-  /** Batches that were acknowledged on receipt and are not applied yet, in bytes; and at most. */
+  /** Bytes of batches that were acknowledged on receipt but not applied yet, and their limit. */
   #receivedBytes = 0;
   readonly #receivedBytesMax: number;
   readonly #rules: EventRules;
-  /** This data set as the maker of versions. */
+  /** This data set as a maker of versions. */
   readonly #own: number;
-  /** Events rejected since the last line of the log, and when that was. */
+  /** Events rejected since the last log line, and the time of that line. */
   #rejectedCount = 0;
   #rejectedMs = Number.NEGATIVE_INFINITY;
-  /** When a message for another cluster was last logged. */
+  /** Time of the last log line about a message for another cluster. */
   #otherClusterMs = Number.NEGATIVE_INFINITY;
   readonly #room = new InflatingRoom();
-  /** Of the batches under way. */
+  /** Slices shared by all batches that are being applied. */
   readonly #slices = new SharedSlices();
   readonly #trees: TreeAnswers;
 
@@ -136,15 +136,15 @@ export class WanReceiver implements Receiver {
     return this.#receivedBytes > 0;
   }
 
-  /** Bytes of the hash trees that are kept for comparisons under way. */
+  /** Bytes of the hash trees cached for comparisons in progress. */
   get keptTreeBytes(): number {
     return this.#trees.keptBytes;
   }
 
-  /** Resolves with the answer; never rejects. The message's bytes are read until then. */
+  /** Resolves with the response; never rejects. The message's bytes are read until then. */
   async receive(message: Buffer): Promise<ReceiveAnswer> {
     const inflated = inflatedBytes(message);
-    // What is too long is not inflated.
+    // Over-long messages are not inflated.
     const bytes = inflated > this.#parts.payloadBytesMax ? 0 : inflated;
     try {
       if (bytes === 0) return await this.#open(message);
@@ -191,7 +191,7 @@ export class WanReceiver implements Receiver {
     return this.#answer(opened, HANDSHAKE_ANSWER, bytes, NO_PARTITION);
   }
 
-  /** What is compared may still be lost, so the answer depends on all of it. */
+  /** The compared entries may still be lost, so the response depends on all of them. */
   async #compare(opened: OpenedMessage): Promise<ReceiveAnswer> {
     const request = readTreeRequest(opened);
     this.#checkCluster(request.clusterName);
@@ -234,7 +234,7 @@ export class WanReceiver implements Receiver {
     return this.#report(opened, batch, publisher, ALL_APPLIED, all, true);
   }
 
-  /** Throws GridError WAN_OLDER_EPOCH for a sender that has started again since. */
+  /** Throws GridError WAN_OLDER_EPOCH if the sender has started again since. */
   #enter(source: KnownSource, epoch: number): void {
     if (epoch < source.epoch) throw new GridError('WAN_OLDER_EPOCH', {});
     if (epoch > source.epoch) source.begin(epoch);
@@ -275,12 +275,12 @@ export class WanReceiver implements Receiver {
     if (before !== undefined) await before;
     let at = start;
     for (let index = 0; index < count; index++) {
-      // Others may have been served meanwhile.
+      // The source may have begun a new epoch during the pause.
       const pause = index % 16 === 15 ? this.#slices.pause() : undefined;
       if (pause !== undefined) await pause;
       this.#enter(source, epoch);
-      // What was acknowledged was taken before.
-      if (!opened.isOnReceipt && !this.#parts.acceptsWrites())
+      // Batches acknowledged on receipt were accepted before.
+      if (!opened.isOnReceipt && !this.#parts.takesWrites())
         return { done: index, reason: PASSIVE };
       const policy = policyAt(payload.bytes, at) as MergePolicy;
       const change = this.#change;
@@ -301,14 +301,14 @@ export class WanReceiver implements Receiver {
     return { done: count, reason: ALL_APPLIED };
   }
 
-  /** ALL_APPLIED, or why the change was not made. */
+  /** Merges the change. Returns ALL_APPLIED, or the reason why it was not applied. */
   #merge(change: Mutation, policy: MergePolicy, sender: Buffer, syncBegan: Version): number {
     const { dataSetId, engine, onKnown } = this.#parts;
     const { path } = change;
     if (change.maker === 0 && change.operation !== CLEAR) change.maker = makerOf(sender, 0);
     if (change.maker === this.#own) change.maker = 0;
     this.#isOutdated = false;
-    // Most were made by the sender itself.
+    // Most changes were made by the sender itself.
     if (path.length === 0) path.set(sender, 0, DATA_SET_ID_BYTES);
     else this.#goOn(path, sender);
     if (hasDataSet(path, dataSetId)) return ALL_APPLIED;
@@ -323,14 +323,14 @@ export class WanReceiver implements Receiver {
     return this.#reason;
   }
 
-  /** The path goes on with the sender. */
+  /** Appends the sender to the path. */
   #goOn(path: Span, sender: Buffer): void {
     path.bytes.copy(this.#path, 0, path.start, path.end);
     sender.copy(this.#path, path.length);
     path.set(this.#path, 0, path.length + DATA_SET_ID_BYTES);
   }
 
-  /** An event was skipped. Logs the first one, and then at most one line in WARNING_PERIOD_MS. */
+  /** Logs the first skipped event, then at most one line in WARNING_PERIOD_MS. */
   #onRejected({ name }: Mutation, sender: Buffer, fault: string): void {
     const { clock, log } = this.#parts;
     this.#rejectedCount++;
@@ -343,7 +343,7 @@ export class WanReceiver implements Receiver {
     log.warn(fields, text);
   }
 
-  /** The error does not reveal this cluster's name, which may be the only credential of other calls. */
+  /** The error does not reveal this cluster's name, which may be the only credential elsewhere. */
   #checkCluster(expected: MessageNames['clusterName']): void {
     const clusterName = this.#parts.clusterName();
     if (expected === clusterName) return;
@@ -356,7 +356,7 @@ export class WanReceiver implements Receiver {
     throw error;
   }
 
-  /** Epochs are times: an epoch far ahead would lock the sender out, as its next ones are earlier. */
+  /** Epochs are times: one far ahead would lock the sender out, as its next ones are earlier. */
   #checkEpoch(epoch: number): void {
     const aheadMs = epochMs(epoch) - this.#parts.clock.wall();
     if (aheadMs <= AHEAD_MS_MAX) return;

@@ -1,6 +1,6 @@
 /**
- * The WAN replications of a member: its publishers, and the receiver of what others send. Publishers join the
- * engine as sinks, so a member without any costs nothing.
+ * The WAN replications of a member: its publishers, and the receiver of other members' messages.
+ * Publishers are sinks of the engine, so a member without publishers has no overhead.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
@@ -29,7 +29,7 @@ import type {
 import { WanTasks } from './wan-tasks.ts';
 import type { WanTransport } from './wan-transport.ts';
 
-/** Between two looks at the queues while they are sent before the end. */
+/** Interval between two checks of the queues while they are sent before the end, in ms. */
 const DRAIN_STEP_MS = 10;
 
 interface WanReplicationsParts {
@@ -37,28 +37,30 @@ interface WanReplicationsParts {
   /** The member's uuid. */
   readonly dataSetId: Buffer;
   readonly clusterName: () => string;
-  /** Whether the state of the cluster permits changes. */
-  readonly acceptsWrites: () => boolean;
+  /** Returns whether the cluster's state permits changes. */
+  readonly takesWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
-  /** Whether no event may leave before the next `release`: changes of this turn are still to be written. */
+  /**
+   * Whether no event may be sent before the next `release`: this turn's changes are not written.
+   */
   readonly delaysAll: () => boolean;
-  /** Of a received batch, inflated. */
+  /** Limit of a received batch's inflated payload, in bytes. */
   readonly payloadBytesMax: number;
-  /** Bytes of what waits for all publishers. */
+  /** Limit of the waiting events of all publishers, in bytes. */
   readonly queueBytesMax: number;
-  /** Of clients' requests to this member. */
+  /** Limits of clients' requests to this member. */
   readonly requestLimits: RequestLimits;
-  /** A transport of its own for each publisher, which closes it. */
+  /** Returns a transport for one publisher, which closes it. */
   readonly transportOf: (options: WanPublisherOptions) => WanTransport;
-  /** The references of maps to a replication. */
+  /** Returns the function that looks up the maps' references to a replication. */
   readonly refsTo: (replication: string) => RefOf;
-  /** The tree of a map. */
+  /** Returns the hash-tree settings of a map. */
   readonly treeOf: (map: Buffer) => MapTree;
   readonly random?: () => number;
   /** Whether nothing is sent before `begin`. */
   readonly isHeld?: boolean;
-  /** Given where queues outlive the process: called when they have changed. Must not call the engine. */
+  /** Set if queues are persisted: called when they have changed. Must not call the engine. */
   readonly onProgress?: () => void;
 }
 
@@ -117,7 +119,7 @@ export class WanReplications implements WanService {
     return { added: idsOf(added), ignored: idsOf(publishers.filter(isKnown)) };
   }
 
-  /** Removes the publisher, and drops what waits in its queue. Throws as publisherOf. */
+  /** Removes the publisher and drops the waiting events of its queue. Throws like publisherOf. */
   remove(replication: string, publisherId: string): void {
     const publisher = this.publisherOf(replication, publisherId);
     this.#publishers.splice(this.#publishers.indexOf(publisher), 1);
@@ -141,12 +143,12 @@ export class WanReplications implements WanService {
     return this.#tasks.statusOf(uuid);
   }
 
-  /** The queues of all publishers, as ones that outlive the process. */
+  /** Returns the queues of all publishers as persistence sees them. */
   keptQueues(): readonly KeptPublisherQueue[] {
     return this.#publishers.map(({ kept }) => kept);
   }
 
-  /** From now on events are sent. */
+  /** Starts to send events. */
   begin(): void {
     this.#hasBegun = true;
     for (const publisher of this.#publishers) publisher.begin();
@@ -156,20 +158,22 @@ export class WanReplications implements WanService {
     return this.#receiver.receive(message.toBuffer());
   }
 
-  /** The references of maps may have changed. To be called before the engine asks again. */
+  /**
+   * Drops cached references of maps, which may have changed. To be called before the engine asks.
+   */
   review(): void {
     for (const publisher of this.#publishers) publisher.review();
   }
 
-  /** More answers may leave. To be called whenever the engine's `delays` may have changed. */
+  /** Sends more events. To be called whenever the engine's `delays` may have changed. */
   release(): void {
     for (const publisher of this.#publishers) publisher.release();
   }
 
   /**
-   * Goes on sending what waits, and applying what was acknowledged on receipt, up to `graceMs`; then nothing
-   * is sent any more, and the log has the number of the events that are left. Called when clients make no
-   * changes any more.
+   * Continues to send waiting events, and to apply those acknowledged on receipt, for up to
+   * `graceMs`. After that nothing is sent, and the number of unsent events is logged. Called when
+   * clients can make no more changes.
    */
   async close(graceMs: number): Promise<void> {
     const { clock, log, onProgress } = this.#parts;
@@ -189,7 +193,7 @@ export class WanReplications implements WanService {
     }
   }
 
-  /** Each publisher has an equal share, so that no full queue takes that of another. */
+  /** Gives each publisher an equal share, so that no full queue uses the memory of another. */
   #share(): void {
     const { queueBytesMax } = this.#parts;
     const count = Math.max(1, this.#publishers.length);

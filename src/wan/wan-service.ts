@@ -1,6 +1,6 @@
 /**
- * What the calls of WAN replication use: publishers by name, what they tell of themselves, and the
- * receiving of messages of other members. WanReplications implements it.
+ * The interface of WAN replication for its calls: publishers by name with their status, and the
+ * receipt of messages from other members. WanReplications implements it.
  */
 import type { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
@@ -8,43 +8,44 @@ import type { PublisherState, WanPublisherOptions } from './publisher-options.ts
 
 export interface WanService {
   /**
-   * The publisher of these names, exactly. An empty id is the only publisher of the replication. Throws
-   * GridError: WAN_UNKNOWN, or WAN_AMBIGUOUS where the empty id may be several.
+   * Returns the publisher with exactly these names. An empty id stands for the only publisher of
+   * the replication. Throws GridError: WAN_UNKNOWN, or WAN_AMBIGUOUS if several publishers match an
+   * empty id.
    */
   publisherOf(replication: string, publisherId: string): WanPublisherControl;
-  /** Every publisher, those of the configuration first, then in the order added. */
+  /** Returns every publisher: those of the configuration first, then in the order added. */
   publishers(): readonly PublisherStatus[];
   /**
-   * Adds the publishers whose ids the replication does not have yet; a replication may be new. All or
-   * nothing: throws GridError WAN_PUBLISHERS_MAX. Each id comes once.
+   * Adds the publishers whose ids the replication does not have yet; the replication may be new.
+   * Adds all or none: throws GridError WAN_PUBLISHERS_MAX. Ids are unique.
    */
   add(replication: string, publishers: readonly WanPublisherOptions[]): AddedPublishers;
   /**
-   * Begins to send a map, or where none is given all that refer to the replication, to the publisher's
-   * target. Returns the uuid of the synchronisation. Throws GridError: as publisherOf, WAN_MAP_UNKNOWN, or
-   * WAN_TASK_UNDER_WAY.
+   * Begins to send a map, or all maps that refer to the replication, to the publisher's target.
+   * Returns the uuid of the synchronisation. Throws GridError: like publisherOf, WAN_MAP_UNKNOWN,
+   * or WAN_TASK_UNDER_WAY.
    */
   synchronise(replication: string, publisherId: string, map: Buffer | undefined): string;
-  /** Begins to compare a map with that of the target; the same, or GridError WAN_CHECK_OFF. */
+  /** Begins to compare a map with the target's. Like `synchronise`, or throws WAN_CHECK_OFF. */
   check(replication: string, publisherId: string, map: Buffer): string;
-  /** Of a synchronisation or a check; undefined for a uuid that is not known (any more). */
+  /** Returns the status of a synchronisation or check; undefined if the uuid is not remembered. */
   progressOf(uuid: string): TaskStatus | undefined;
   /**
-   * Takes a message of another member; its bytes are read during the call alone. Never rejects: what is
-   * wrong with the message is the `error` of the answer.
+   * Processes a message of another member, whose bytes are only read during the call. Never
+   * rejects: a fault of the message is the `error` of the result.
    */
   receive(message: Span): Promise<ReceiveAnswer>;
 }
 
-/** The effects last until the end of the process. Each may be called in any state, and repeated. */
+/** Controls a publisher until the process ends. Each call is allowed in any state, repeatedly. */
 export interface WanPublisherControl {
-  /** New events are queued, none are sent. What is under way may still arrive. */
+  /** Queues new events without sending any. Batches in flight may still arrive. */
   pause(): void;
-  /** New events are queued and sent. */
+  /** Queues and sends new events. */
   resume(): void;
-  /** New events are dropped; those that wait stay. */
+  /** Drops new events; waiting ones remain. */
   stop(): void;
-  /** Drops all events that wait. What is under way may still arrive. */
+  /** Drops all waiting events. Batches in flight may still arrive. */
   clear(): void;
 }
 
@@ -54,50 +55,50 @@ export interface PublisherStatus {
   readonly wanPublisherId: string;
   readonly clusterName: string;
   readonly state: PublisherState;
-  /** Events that are not acknowledged, and their bytes. */
+  /** Unacknowledged events, and their bytes. */
   readonly queueSize: number;
   readonly queueCapacity: number;
   readonly queueBytes: number;
-  /** Acknowledged since the start. */
+  /** Events acknowledged since the start. */
   readonly eventsSent: number;
-  /** Not queued since the start, because the queue was full. */
+  /** Events not queued since the start because the queue was full. */
   readonly eventsDropped: number;
-  /** Skipped since the start, because the target can never take them. */
+  /** Events skipped since the start because the target can never accept them. */
   readonly eventsRejected: number;
-  /** Age of the oldest event that waits; 0 without one. */
+  /** Age of the oldest waiting event in ms; 0 if there is none. */
   readonly lagMillis: number;
   /** Null again after the next success. */
   readonly lastError: string | null;
 }
 
 /**
- * STARTED until the target has acknowledged something, or nothing is to be done; then IN_PROGRESS, then one
- * of the others.
+ * STARTED until the target has acknowledged something or there is nothing to do; then IN_PROGRESS,
+ * then FINISHED or FAILED.
  */
 export type TaskStage = 'STARTED' | 'IN_PROGRESS' | 'FINISHED' | 'FAILED';
 
-/** The fields of the progress of a synchronisation or, with figures, a check, in that order. */
+/** The progress of a synchronisation or, with figures, of a check; fields in this order. */
 export interface TaskStatus extends Partial<ComparisonFigures> {
   readonly stage: TaskStage;
-  /** Never falls; 100 only with FINISHED. */
+  /** Never decreases; 100 only with FINISHED. */
   readonly progress: number;
   readonly wanReplicationName: string;
   readonly wanPublisherId: string;
-  /** Milliseconds since 1970. */
+  /** In ms since 1970. */
   readonly creationTime: number;
-  /** Of a synchronisation: entries that the target did not take, as its policy kept its own. */
+  /** Synchronisation: number of entries not taken by the target because its policy kept its own. */
   readonly entriesNotTaken?: number;
-  /** Why it is FAILED. */
+  /** Reason of FAILED. */
   readonly message?: string;
 }
 
-/** What a check has found; -1 each until it has ended. */
+/** The result of a check; -1 each until it has ended. */
 export interface ComparisonFigures {
   readonly checkedPartitions: number;
   readonly differentPartitions: number;
   readonly checkedLeaves: number;
   readonly differentLeaves: number;
-  /** The source's entries in leaves that differ. */
+  /** Number of the source's entries in leaves that differ. */
   readonly entriesToSync: number;
 }
 
@@ -106,7 +107,7 @@ export interface AddedPublishers {
   readonly ignored: readonly string[];
 }
 
-/** An answer to a message of another member. */
+/** The result of a message of another member. */
 export type ReceiveAnswer =
   | { readonly error: GridError }
   | {
@@ -115,8 +116,8 @@ export type ReceiveAnswer =
       /** `application/octet-stream`. */
       readonly body: Buffer;
       /**
-       * What the answer depends on, as of a clear's answer: EVERY_PARTITION or NO_PARTITION (engine.ts).
-       * It must not leave before a client's answer that depends on the same may.
+       * The partition that the response depends on: EVERY_PARTITION or NO_PARTITION (engine.ts). It
+       * must not be sent before a client's response that depends on the same.
        */
       readonly partition: -1 | -2;
     };

@@ -1,4 +1,4 @@
-/** What is told of a synchronisation or a check. */
+/** The status of a synchronisation or check. */
 import { randomUUID } from 'node:crypto';
 import type { Differences } from './tree-comparison.ts';
 import type { ComparisonFigures, TaskStage, TaskStatus } from './wan-service.ts';
@@ -8,7 +8,7 @@ interface TaskParts {
   readonly replication: string;
   readonly publisherId: string;
   readonly creationMs: number;
-  /** Partitions that are to be done. */
+  /** Number of partitions to process. */
   readonly partitionCount: number;
 }
 
@@ -20,7 +20,7 @@ export class WanTask {
   #doneCount = 0;
   #differences: Differences | undefined;
   #message: string | undefined;
-  /** Entries of a synchronisation that the target did not take. */
+  /** Number of entries of a synchronisation that the target did not take. */
   notTakenCount = 0;
 
   constructor(parts: TaskParts) {
@@ -37,7 +37,7 @@ export class WanTask {
     const share = Math.floor((100 * this.#doneCount) / partitionCount);
     return {
       stage: this.#stage,
-      // All is done only when that is said.
+      // 100 is only reported with FINISHED.
       progress: this.#stage === 'FINISHED' ? 100 : Math.min(99, share),
       wanReplicationName: replication,
       wanPublisherId: publisherId,
@@ -47,12 +47,12 @@ export class WanTask {
     };
   }
 
-  /** Something has been acknowledged, or nothing was to be done. */
+  /** Called when something was acknowledged, or if there is nothing to do. */
   begin(): void {
     if (!this.hasEnded) this.#stage = 'IN_PROGRESS';
   }
 
-  /** So many partitions are done in all. */
+  /** Called with the number of partitions done so far. */
   advance(doneCount: number): void {
     if (this.hasEnded) return;
     this.#stage = 'IN_PROGRESS';
@@ -74,7 +74,7 @@ export class WanTask {
   }
 }
 
-/** -1 until the check has ended. */
+/** Returns the figures; -1 each until the check has ended. */
 function figuresOf(found: Differences | undefined): ComparisonFigures {
   return {
     checkedPartitions: found?.checkedPartitions ?? -1,

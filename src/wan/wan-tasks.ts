@@ -1,7 +1,8 @@
 /**
- * The synchronisations and checks of a member: at most one is under way, the last ones are kept, and nothing
- * of them outlives the member. Of which maps a check has finished is remembered: a synchronisation compares
- * those again, and sends what differs then. Where that is not possible it sends everything.
+ * The synchronisations and checks of a member: at most one is in progress, the last ones are
+ * remembered, and none is persisted. The maps whose check has finished are also remembered: a
+ * synchronisation compares them again and sends only the entries that differ. If a comparison is
+ * not possible, it sends all of the map.
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
@@ -16,7 +17,7 @@ import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { TaskStatus } from './wan-service.ts';
 import { WanTask } from './wan-task.ts';
 
-/** Synchronisations and checks that are kept, and maps of one publisher whose checks are remembered. */
+/** Limits of remembered synchronisations and checks, and of the checked maps of one publisher. */
 const TASKS_MAX = 100;
 const CHECKED_MAPS_MAX = 1000;
 
@@ -25,7 +26,7 @@ interface TasksParts {
   readonly clock: Clock;
   readonly log: WanLog;
   readonly sender: Sender;
-  /** The tree of a map. */
+  /** Returns the hash-tree settings of a map. */
   readonly treeOf: (map: Buffer) => MapTree;
   readonly compare: typeof compareMap;
 }
@@ -33,7 +34,7 @@ interface TasksParts {
 export class WanTasks {
   readonly #parts: TasksParts;
   readonly #kept = new Map<string, WanTask>();
-  /** By publisher the maps whose checks have finished, a character a byte. */
+  /** By publisher, the names of the maps whose checks have finished (latin1). */
   readonly #checked = new WeakMap<WanPublisher, Set<string>>();
   #current: WanTask | undefined;
   #sync: MapSync | undefined;
@@ -43,7 +44,7 @@ export class WanTasks {
     this.#parts = parts;
   }
 
-  /** Begins to send a map, or all that refer to the replication. Returns the uuid; throws GridError. */
+  /** Begins to send a map, or all that refer to the replication. Returns the uuid, or throws. */
   synchronise(publisher: WanPublisher, map: Buffer | undefined): string {
     const action = 'synchronise';
     if (map !== undefined) checkMap(publisher, map, action);
@@ -52,7 +53,7 @@ export class WanTasks {
     return task.uuid;
   }
 
-  /** Begins to compare a map. Returns the uuid; throws GridError. */
+  /** Begins to compare a map. Returns the uuid. Throws GridError. */
   check(publisher: WanPublisher, map: Buffer): string {
     const action = 'check';
     checkMap(publisher, map, action);
@@ -74,12 +75,12 @@ export class WanTasks {
     return this.#kept.get(uuid)?.status;
   }
 
-  /** Ends what is under way to a publisher that is closed. */
+  /** Cancels the synchronisation to a publisher that is closed. */
   drop(publisher: WanPublisher): void {
     if (this.#sync?.publisher === publisher) this.#sync.cancel('its publisher was removed');
   }
 
-  /** Ends what is under way: nothing more of it is sent. */
+  /** Cancels the task in progress: nothing more of it is sent. */
   close(): void {
     this.#isClosed = true;
     this.#sync?.cancel('it was cancelled');
@@ -163,7 +164,7 @@ export class WanTasks {
     return differences;
   }
 
-  /** What differs in the maps that were checked before, by map. */
+  /** Returns the differences of the maps that were checked before, by map. */
   async #differencesOf(
     publisher: WanPublisher,
     map: Buffer | undefined,

@@ -1,14 +1,14 @@
-/** How a publisher's messages reach the members of other clusters. */
+/** The transport of a publisher's messages to the members of other clusters. */
 import type { WanEndpoint } from './publisher-options.ts';
 
 export interface WanTransport {
   /**
-   * Sends a message. Resolves with the answer: an HTTP status and the body, at most ANSWER_BYTES_MAX.
-   * Rejects when it is not known whether the message came, also where no answer has come within
-   * `timeoutMs`. The message's bytes stay unchanged until then.
+   * Sends a message. Resolves with the response: an HTTP status and a body of at most
+   * ANSWER_BYTES_MAX. Rejects if it is unknown whether the message arrived, including when there is
+   * no response within `timeoutMs`. The message's bytes must not change until then.
    */
   send(endpoint: WanEndpoint, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer>;
-  /** Closes every connection; what is under way rejects. */
+  /** Closes every connection. Exchanges in flight reject. */
   close(): void;
 }
 
@@ -17,12 +17,12 @@ export interface TransportAnswer {
   readonly body: Uint8Array;
 }
 
-/** Limit of the body of an answer; no member's answer comes near it. */
+/** Limit of a response body, in bytes; no member's response is nearly as long. */
 export const ANSWER_BYTES_MAX = 65_536;
 
 const TEXT_LENGTH_MAX = 500;
 
-/** What an answer other than 200 says: its body may be anything, and the text goes to logs and terminals. */
+/** Describes a response other than 200 for logs and terminals; its body may be anything. */
 export function statusText({ status, body }: TransportAnswer): string {
   const text = Buffer.from(body)
     .toString()
