@@ -8,8 +8,8 @@
  *     3  number of data sets in the path, one byte: 0 to 15
  *     4  length of the map's name in bytes, 1 or more, at 8 of the key, at 12 of the content type,
  *        at 16 of the value; a DELETE has no content type and no value, a CLEAR also has no key
- * 20 version: low word, at 24 high word; not none 28 with an expiry: its time in ms since 1970, a
- * double, more than 0
+ *    20  version: low word, at 24 high word; not none
+ *    28  with an expiry: its time in ms since 1970, a double, more than 0
  *        with a max idle: its seconds, four bytes, 1 to 2^31-1
  *        with statistics: reads of the entry, four bytes, and the last one, in s since 1970, four
  *        bytes

@@ -9,12 +9,13 @@
  *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 acknowledge the batch on receipt
  *     7  zero
  *     8  CRC-32 (zlib's) of the rest of the message: bytes 0 to 7, then those from 12 on
- * 12 length of the payload in the message, in bytes; the message ends with it 16 length of the
- * inflated payload, in bytes; equal to the length at 12 if it is not deflated 20 the sender's
- * clock, a version: low word, at 24 high word 28 id of the sender's data set, 16 bytes 44 in a
- * response the CRC-32 of the message that it responds to, to detect a stray response;
+ *    12  length of the payload in the message, in bytes; the message ends with it
+ *    16  length of the inflated payload, in bytes; equal to the length at 12 if it is not deflated
+ *    20  the sender's clock, a version: low word, at 24 high word
+ *    28  id of the sender's data set, 16 bytes
+ *    44  in a response the CRC-32 of the message that it responds to, to detect a stray response;
  *        otherwise zero
- * 48 payload
+ *    48  payload
  *
  * A text is two bytes of length and that many bytes of UTF-8. The payload of a handshake:
  *
@@ -28,7 +29,7 @@
  * The payload of a batch:
  *
  *     0  epoch, a double; at 8 the id of the data set that the batch is for, 16 bytes
- * 24 the three texts of a handshake
+ *    24  the three texts of a handshake
  *        then two bytes: number of sections, 1 to 32; then the sections
  *
  * A section has the events of one lane. The partitions of the sender are spread over its lanes.
@@ -39,10 +40,10 @@
  *
  *     0  lane, two bytes: 0 to 31, each once; at 2 zero, two bytes
  *     4  number of events, 1 or more; at 8 their length in bytes
- * 12 number of the first event, a double: 1 or more 20 for entries of a synchronisation the version
- * at which it began: low word, at 24 high word;
+ *    12  number of the first event, a double: 1 or more
+ *    20  for entries of a synchronisation the version at which it began: low word, at 24 high word;
  *        none for events of the queue
- * 28 events (event-codec.ts), with numbers that rise by 1
+ *    28  events (event-codec.ts), with numbers that rise by 1
  *
  * The payload of the response to a batch:
  *
@@ -52,7 +53,7 @@
  *
  *     0  how many of its events, from the first on, need not be sent again
  *     4  synchronisation entries that the target did not take, of this lane in this epoch, a double
- * 12 events skipped because no client could have written them, of this lane in this epoch, a double
+ *    12  events skipped as no client could have written them, of this lane in this epoch, a double
  */
 
 import { promisify } from 'node:util';

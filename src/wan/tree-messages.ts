@@ -5,10 +5,11 @@
  *
  *     0  key of the hashes (entry-hash.ts), 8 bytes
  *     8  number of partitions of the sender, four bytes
- * 12 depth of the sender's trees, one byte: 2 to 16 13 level of the nodes, one byte: 0 for roots,
- * less than the depth 14 levels, one byte: how far the sums are below the nodes; level + levels is
- * less than the depth 15 zero 16 text: required name of the target's cluster; then, as a text: name
- * of the map, 1 byte or more
+ *    12  depth of the sender's trees, one byte: 2 to 16
+ *    13  level of the nodes, one byte: 0 for roots, less than the depth
+ *    14  levels, one byte: how far the sums are below the nodes; level + levels is below the depth
+ *    15  zero
+ *    16  two texts: required name of the target's cluster, and name of the map, 1 byte or more
  *        then four bytes: number of nodes, 1 or more; number x 2^levels is 8000 at most
  *        then for each node its partition, two bytes, and its index in its level, two bytes;
  *        ascending, each once. Unless only roots are requested, their trees take 8 MiB at most
