@@ -1,4 +1,4 @@
-/** The public interface: the names that a program that embeds a member may use. */
+/** The public interface: the exports for programs that embed a member. */
 export { type ERRORS, type ErrorCode, GridError } from './base/errors.ts';
 export { ConfigFault } from './config/config-fault.ts';
 export type { ENDPOINT_GROUPS, EndpointGroup } from './config/endpoint-group.ts';

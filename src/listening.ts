@@ -1,7 +1,7 @@
 /**
- * Chooses the address and port that a member listens on: those of the configuration, or the first
- * address of this host that `network.interfaces` matches. Where the port is taken and auto-increment is
- * on, the next one is tried.
+ * Selects the address and port that a member listens on: those of the configuration, or the first
+ * address of this host that `network.interfaces` matches. If the port is in use and auto-increment
+ * is on, the next one is tried.
  */
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -15,7 +15,7 @@ interface Listener {
   listen(host: string, port: number): Promise<AddressInfo>;
 }
 
-/** Rejects with the system's error, or GridError ADDRESS_NOT_HERE or ADDRESS_IN_USE. */
+/** Starts to listen. Rejects with the system's error, ADDRESS_NOT_HERE or ADDRESS_IN_USE. */
 export async function listenAsConfigured(server: Listener, config: Config): Promise<AddressInfo> {
   const host = hostOf(config);
   const last = lastPort(config);
@@ -46,8 +46,8 @@ function hostOf(config: Config): string {
 }
 
 /**
- * The last port to try. A port of a flag is not changed; port 0, which the system chooses, needs no
- * second try.
+ * Returns the last port to try. A port given by a flag is not incremented; port 0, which the system
+ * chooses, needs no second try.
  */
 function lastPort(config: Config): number {
   const { port, portAutoIncrement, portCount } = config;

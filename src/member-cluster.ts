@@ -1,6 +1,6 @@
 /**
- * The phase of a member's start that makes its cluster: of this member alone, or of the members that
- * share an engine. Requests do not tell which one it is.
+ * The start phase that creates the member's cluster: of this member only, or of the members that
+ * share an engine. Requests behave the same in both.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from './base/clock.ts';
@@ -13,28 +13,28 @@ import { StandaloneCluster } from './cluster/standalone.ts';
 import type { MemberEngine, SharedEngine } from './member-engine.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** The cluster, and what is kept for it. */
+/** The cluster and the objects that belong to it. */
 export interface ClusterParts {
   readonly cluster: OwnCluster;
   readonly record: SharedRecord;
-  /** A cluster whose record this member alone keeps; undefined where the engine does. */
+  /** The cluster and record of a single member; undefined if members share an engine. */
   readonly standalone:
     | { readonly cluster: StandaloneCluster; readonly record: LocalRecord }
     | undefined;
   readonly license: License;
-  /** Polls that wait. */
+  /** Waiting polls. */
   readonly waiting: Set<Waiter>;
 }
 
 interface ClusterSettings {
-  /** As the member reports it. */
+  /** The version that the member reports. */
   readonly memberVersion: string;
   readonly isLite: boolean;
-  /** A member that is silent for so long is out, in milliseconds. */
+  /** Time without a heartbeat after which a member is removed, in ms. */
   readonly leaseMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** Ends the member; the argument is for the log. */
+  /** Ends the member. The argument is logged. */
   readonly onStop: (because: string) => void;
 }
 
@@ -68,7 +68,7 @@ function standaloneCluster(
   return { cluster, record, standalone: { cluster, record } };
 }
 
-/** Its code is loaded only where several members share an engine. */
+/** Creates the shared cluster. Its code is only loaded if several members share an engine. */
 async function sharedCluster(
   { memberVersion, isLite, leaseMs, clock, log, onStop }: ClusterSettings,
   { store, work, isKeptSafe, attach }: SharedEngine,

@@ -1,4 +1,4 @@
-/** The phase of a member's start that makes what the configuration alone decides. */
+/** The start phase that creates the parts that depend only on the configuration. */
 import { type Clock, SystemClock } from './base/clock.ts';
 import { type OpenFiles, openFiles } from './base/open-files.ts';
 import type { RepeatedEvents } from './base/repeated-events.ts';
@@ -19,7 +19,7 @@ import { type Audit, CountingAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
 import { LogLevelControl } from './telemetry/log-level-control.ts';
 
-/** What the configuration alone decides. */
+/** The parts that depend only on the configuration. */
 export interface ConfiguredParts {
   readonly config: Config;
   readonly log: Log;
@@ -33,18 +33,18 @@ export interface ConfiguredParts {
   readonly tlsFiles: TlsFiles | undefined;
   readonly tls: TlsIdentity | undefined;
   readonly groups: EndpointGroups;
-  /** The hosts that the data port serves, and the pages that may use the member. */
+  /** The hosts that the data port serves, and the origins of pages that may use the member. */
   readonly servedHosts: ServedHosts;
   readonly crossOrigin: CrossOriginPolicy;
   readonly security: MemberSecurity;
   readonly logLevel: LogLevelControl;
   readonly lifetimes: MapLifetimes;
   readonly stopRequested: Promise<string>;
-  /** Ends the member; the argument is for the log. */
+  /** Ends the member. The argument is logged. */
   readonly requestStop: (because: string) => void;
 }
 
-/** Rejects with GridError TLS_FILE_UNUSABLE. */
+/** Creates the parts. Rejects with GridError TLS_FILE_UNUSABLE. */
 export async function configure(config: Config, log: Log, audit: Audit): Promise<ConfiguredParts> {
   const filesAtStart = openFiles();
   const descriptors = descriptorShares(config, filesAtStart);
@@ -73,7 +73,7 @@ export async function configure(config: Config, log: Log, audit: Audit): Promise
   };
 }
 
-/** The names by which the configuration calls this machine. */
+/** Returns this machine's names in the configuration. */
 function ownNames({ host, publicAddress }: Config): string[] {
   return publicAddress === undefined ? [host] : [host, publicAddress.replace(/:\d+$/, '')];
 }
@@ -89,7 +89,7 @@ export function tlsFilesOf(config: ReloadableConfig): TlsFiles | undefined {
   return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
 }
 
-/** Its code is loaded only where TLS is on. */
+/** Reads the TLS files. The code is only loaded if TLS is on. */
 export async function readTls(files: TlsFiles): Promise<TlsIdentity> {
   return (await import('./http/tls-files.ts')).readTlsFiles(files);
 }

@@ -1,32 +1,32 @@
 /**
- * Divides the files that the process may have open among connections and everything else. If a
- * connection could take the last descriptor, files of the write-ahead log could not be opened and writes
- * would be refused; and libuv closes a connection that it cannot accept without any event, so its client
- * would get no response. So `connections-max` is lowered until the rest has room, also while the member runs
- * and WAN publishers are added to it.
+ * Divides the file descriptors of the process between connections and everything else. If
+ * connections could use the last descriptor, files of the write-ahead log could not be opened and
+ * writes would be refused; and libuv closes a connection that it cannot accept without any event,
+ * so its client would get no response. Therefore `connections-max` is lowered until there is room
+ * for the rest, also when WAN publishers are added at run time.
  */
 import { type OpenFiles, openFiles } from './base/open-files.ts';
 import type { Config } from './config/config.ts';
 import { pathOf } from './config/settings.ts';
 import { batchesPerEndpoint } from './wan/batch-limits.ts';
 
-/** Listeners, the thread of a reload with its files, the program that notifies the service manager. */
+/** Listeners, a reload's thread and files, and the program that notifies the service manager. */
 const OTHER_COUNT = 16;
-/** Segments of the log, those made ahead, the ends of files, snapshots, recovery, backups. */
+/** Segments of the log, prepared segments, torn ends, snapshots, recovery and backups. */
 const PERSISTENCE_COUNT = 16;
-/** Connections to the servers that keep the data. */
+/** Connections to the servers that store the data. */
 const ENGINE_COUNT = 64;
-/** Refused connections that are read at a time, and connections of the health listener: most, least. */
+/** Limits of the refused connections read at a time and of the health listener's connections. */
 const REFUSED_MAX = 128;
 const REFUSED_MIN = 1;
 const HEALTH_MAX = 128;
 const HEALTH_MIN = 4;
-/** The share of each of these, where there are fewer descriptors than all need. */
+/** Share of each of these if there are fewer descriptors than all of them need. */
 const SHARE = 1 / 8;
 
 interface ListenerShares {
   readonly healthConnectionsMax: number;
-  /** Refused connections that are read at a time, of each listener. */
+  /** Limit of refused connections that each listener reads at a time. */
   readonly refusedConnectionsMax: number;
 }
 
@@ -79,7 +79,7 @@ function filesOf({ persistenceEnabled, engineUrl }: Config): number {
   return persistenceEnabled ? PERSISTENCE_COUNT : 0;
 }
 
-/** Of each publisher: a connection for each batch in progress. */
+/** Returns the connections of all publishers: one for each batch in flight. */
 function wanConnections({ wanReplications }: Config): number {
   let count = 0;
   for (const { publishers } of wanReplications.values()) {

@@ -1,6 +1,6 @@
 /**
- * The phase of a member's start that makes its engine, and the persistence of that where it is on. No
- * other file knows which engine it is.
+ * The start phase that creates the member's engine and its persistence. No other file depends on
+ * the kind of engine.
  */
 import type { Clock } from './base/clock.ts';
 import type { ChangeWork, MemberLife } from './cluster/membership.ts';
@@ -18,27 +18,27 @@ import type { Log } from './telemetry/log.ts';
 
 export interface MemberEngine {
   readonly engine: Engine;
-  /** The same where its data can be kept on the disk of the member; undefined where servers keep it. */
+  /** The engine, if the member stores the data itself; undefined if servers store it. */
   readonly stored: StoredEngine | undefined;
-  /** Undefined where nothing is stored beyond the process. */
+  /** Undefined if nothing is persisted. */
   readonly persistence: MemberPersistence | undefined;
-  /** The cluster's part of an engine that several members share; undefined where the member is alone. */
+  /** The cluster's view of an engine that several members share; undefined otherwise. */
   readonly shared: SharedEngine | undefined;
-  /** What maps say of WAN replication, where the engine's data is that of the member. */
+  /** The WAN settings of maps, if the member stores the data itself. */
   readonly wanMaps: WanMaps | undefined;
-  /** Takes over the settings of maps and queues, for queues made and changes begun from now on. */
+  /** Applies settings of maps and queues to new queues and to changes that begin from now on. */
   extend(config: Config): void;
 }
 
-/** What the cluster needs of an engine that several members share. */
+/** The cluster's view of an engine that several members share. */
 export interface SharedEngine {
   readonly store: MembershipStore;
   readonly work: ChangeWork;
-  /** Whether changes have the copies that they are meant to have. */
+  /** Whether changes are replicated as configured. */
   readonly isKeptSafe: () => boolean;
-  /** Connections to the servers. */
+  /** Number of connections to the servers. */
   readonly connectionCount: () => number;
-  /** Called once, before the engine is opened: says when changes may be sent, and what items belong to. */
+  /** Called once before the engine is opened, with the member's uuid, join number and lease. */
   readonly attach: (life: MemberLife) => void;
 }
 
@@ -46,7 +46,7 @@ const TOMBSTONES_DROPPED =
   `removals were forgotten before their time, as ${pathOf('wanTombstonesMax')} is reached: an older ` +
   'change that comes from another cluster may bring an entry back';
 
-/** Rejects with GridError DATA_DIRECTORY_UNUSABLE or TLS_FILE_UNUSABLE. */
+/** Creates the engine. Rejects with GridError DATA_DIRECTORY_UNUSABLE or TLS_FILE_UNUSABLE. */
 export async function makeEngine(config: Config, clock: Clock, log: Log): Promise<MemberEngine> {
   let capacityOf = queueCapacity(config.queueMaxSizes);
   const capacity = (queue: Buffer) => capacityOf(queue);

@@ -1,5 +1,6 @@
 /**
- * What happens to a member's persistence: lines of its log, and answers that may leave, or must not any more.
+ * Logs persistence events, and notifies the servers when delayed responses may be sent or must be
+ * dropped.
  */
 import type { ResponseSender } from './http/response-delay.ts';
 import type { Finding } from './persistence/findings.ts';
@@ -10,7 +11,7 @@ import type { Start } from './persistence/start-after-damage.ts';
 import { isFullDisk } from './persistence/storage.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** Foreign files that a log line names at most. */
+/** Limit of the foreign files that a log line names. */
 const FILES_TOLD_MAX = 10;
 const FOREIGN_FILES = 'files in the data directory are not of a member; they stay unchanged';
 
@@ -22,7 +23,7 @@ export class PersistenceEvents {
     this.#log = log;
   }
 
-  /** The sender is told from now on when its answers may leave. */
+  /** Registers a sender, which is notified when its delayed responses may be sent. */
   addSender(sender: ResponseSender): void {
     this.#senders.push(sender);
   }

@@ -1,6 +1,7 @@
 /**
- * Connects a member to its persistence: opens the storage within its time limits, delays answers until they
- * may be sent, keeps the values of the cluster, and serves the administration of the stored data.
+ * Connects a member to its persistence: opens the storage within its time limits, delays responses
+ * until they may be sent, stores the values of the cluster, and provides the administration of the
+ * stored data.
  */
 import type { Clock, Timer } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
@@ -36,15 +37,15 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   readonly #start: StartAfterDamage;
   /** The remedies for damaged data, as the end of a message. */
   readonly #repairCalls: string;
-  /** Whether an operator can ask for a forced start through REST. */
+  /** Whether an operator can request a forced start through REST. */
   readonly #isRepairable: boolean;
   readonly #log: Log;
   readonly #events: PersistenceEvents;
   /** Undefined until the recovery. */
   #engine: StoredEngine | undefined;
-  /** Values of this member to be stored once the data is recovered. */
+  /** Values of this member that are stored once the data is recovered. */
   #unsaved: MemberValues | undefined;
-  /** Whether a time limit is exceeded: the disk may hang. */
+  /** Whether a time limit was exceeded: the disk may hang. */
   #isLate = false;
 
   /** Throws GridError DATA_DIRECTORY_UNUSABLE. */
@@ -84,7 +85,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     this.sink = this.#persistence.log;
   }
 
-  /** Whether what is answered would survive a crash of this member. */
+  /** Whether acknowledged changes would survive a crash of this member. */
   get isSafe(): boolean {
     return !this.sink.refusesWrites && !this.sink.hasFailed;
   }
@@ -102,21 +103,21 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   }
 
   /**
-   * Takes the directory, and resolves with the values that it keeps; `own` are those of a member that has
-   * stored none. Rejects with GridError DATA_*.
+   * Locks the directory and resolves with the values stored in it; `own` are the values of a member
+   * that has stored none. Rejects with GridError DATA_*.
    */
   async begin(own: KeptValues): Promise<KeptValues> {
     await this.#attempt(() => this.#persistence.begin(), 'validationTimeoutSeconds');
     return this.#restored(own);
   }
 
-  /** The sender is told from now on when its answers may leave. */
+  /** Registers a sender, which is notified when its delayed responses may be sent. */
   addSender(sender: ResponseSender): void {
     this.#events.addSender(sender);
   }
 
-  /** Recovers the engine, and the queues. Answers before that depend on no data, and are not delayed. */
-  async open(engine: StoredEngine, queues?: DurableQueues): Promise<void> {
+  /** Recovers the engine and the queues. Responses before that depend on no data: no delay. */
+  async open(engine: StoredEngine, queues?: KeptQueues): Promise<void> {
     this.#engine = engine;
     const recovered = await this.#attempt(() => {
       engine.reset();
@@ -127,13 +128,13 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     this.#start.end();
   }
 
-  /** Resolves once the queues, as they are now, would survive a crash. Rejects with the disk's error. */
+  /** Resolves once the current state of the queues is durable. Rejects with the disk's error. */
   async keepQueues(): Promise<void> {
     await this.#persistence.storeMarks();
   }
 
-  /** Empties a queue, durably. Rejects with the disk's error, and the queue is as before. */
-  async clearQueue(queue: DurableQueue): Promise<void> {
+  /** Empties a queue durably. On a disk error it rejects and leaves the queue unchanged. */
+  async clearQueue(queue: KeptQueue): Promise<void> {
     await this.#persistence.clearQueue(queue);
   }
 
@@ -174,7 +175,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     });
   }
 
-  /** Does the work; on damaged data again after each forced start. */
+  /** Runs the work. If the data is damaged, runs it again after each forced start. */
   async #attempt<Result>(work: () => Promise<Result>, limit: Limit): Promise<Result> {
     for (;;) {
       try {
@@ -188,7 +189,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     }
   }
 
-  /** Rejects with GridError DATA_TIMEOUT at the limit, as a disk may hang. */
+  /** Rejects with GridError DATA_TIMEOUT at the time limit, as a disk may hang. */
   async #within<Result>(key: Limit, work: Promise<Result>): Promise<Result> {
     const seconds = this.#config[key];
     let timer: Timer | undefined;
@@ -233,7 +234,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     return { uuid, values };
   }
 
-  /** A failure is only logged: a member starts on a full disk, too. */
+  /** Stores the values. A failure is only logged, as a member also starts on a full disk. */
   async #saveOwn(change: MemberValues): Promise<void> {
     await this.#persistence.member.save(change).catch((error: unknown) => {
       this.#log.warn({ err: error }, 'cannot store the values of the member');
@@ -241,8 +242,8 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   }
 
   /**
-   * Releases the directory of a start that has failed: another member may have it. Where the disk may hang,
-   * it is released once the disk has answered, which is not awaited.
+   * Releases the directory after a failed start, so that another member can use it. If the disk may
+   * hang, the directory is released once the disk responds; this is not awaited.
    */
   async abandon(): Promise<void> {
     const closing = this.#persistence.close().catch((error: unknown) => {
@@ -266,7 +267,7 @@ function openStorage(directory: string): FileStorage {
   }
 }
 
-/** What outlives a member: its uuid, and the values of its cluster. */
+/** The persistent identity of a member: its uuid, and the values of its cluster. */
 interface KeptValues {
   readonly uuid: string;
   readonly values: Omit<SharedValues, 'tcpIpMembers'>;

@@ -1,4 +1,4 @@
-/** The settings that a running member takes over, and what does so. */
+/** The reloadable settings, each with the function that applies it. */
 import type { SharedRecord } from './cluster/shared-record.ts';
 import type { Config } from './config/config.ts';
 import type { LoadedConfig } from './config/load.ts';
@@ -11,7 +11,7 @@ import { hashPassword } from './security/password.ts';
 import type { LogLevelControl } from './telemetry/log-level-control.ts';
 
 interface ReloadedParts {
-  /** The files of TLS at the start; undefined where TLS is off. */
+  /** The TLS files at the start; undefined if TLS is off. */
   readonly tlsFiles: TlsFiles | undefined;
   readonly renewTls: (identity: TlsIdentity) => void;
   readonly groups: EndpointGroups;
@@ -23,7 +23,7 @@ function reloadsOf({ tlsFiles, renewTls, groups, logLevel }: ReloadedParts): Rel
   const readTlsAgain: Reload = async (changed) => {
     const files = tlsFilesOf(changed);
     if (tlsFiles === undefined || files === undefined) return () => {};
-    // A reload does not change whether clients must show a certificate, only whose they may be.
+    // A reload does not change whether clients must show a certificate, only which ones are valid.
     const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
     const identity = await readTls({ ...files, clientCa });
     return () => renewTls(identity);
@@ -42,8 +42,9 @@ function reloadsOf({ tlsFiles, renewTls, groups, logLevel }: ReloadedParts): Rel
 }
 
 /**
- * The reloader of a member with these parts. `renewTls` gives the servers an identity. `readPublisherTls`
- * reads the files of WAN publishers again, and resolves with what has them used.
+ * Creates the reloader of a member with these parts. `renewTls` passes an identity to the servers.
+ * `readPublisherTls` reads the TLS files of WAN publishers and resolves with the function that
+ * applies them.
  */
 export function reloaderOf(
   { config, log, tlsFiles, groups, security, logLevel }: ConfiguredParts,
@@ -53,7 +54,7 @@ export function reloaderOf(
   readPublisherTls: () => Promise<() => void>,
 ): Reloader {
   const reloads = reloadsOf({ tlsFiles, renewTls, groups, logLevel });
-  /** Applies the settings that may change while the member runs; rejects before any change. */
+  /** Applies the settings that may change at run time. Rejects before any change. */
   const apply = async (changed: Config): Promise<void> => {
     const change = await prepared(reloads, changed);
     const renewPublisherTls = await readPublisherTls();

@@ -1,14 +1,14 @@
 /**
- * How many replicas must have a change before it is answered, by the `backup-count` of its map or queue.
- * Undefined stands for as many as is usual with the servers. The list of the members and their shared
- * record have as many as the greater of the map and the queue `default`.
+ * The number of replicas that must have a change before its response is sent, from the
+ * `backup-count` of its map or queue. Undefined stands for the engine's default. The member list
+ * and the shared record use the greater of the map's and the queue's `default`.
  */
 import type { Span } from './base/span.ts';
 import { nameAmong } from './config/by-name.ts';
 import type { Config } from './config/config.ts';
 import { MapSettings } from './config/map-settings.ts';
 
-/** Values of MapSettings are never undefined. */
+/** Stands for undefined, as values of MapSettings are never undefined. */
 const USUAL = -1;
 
 type Counts = Pick<
@@ -48,20 +48,20 @@ export class ReplicaCounts extends MapSettings<number> {
     return this.#ofQueue(queue);
   }
 
-  /** The greatest that is configured. */
+  /** The greatest configured count. */
   get max(): number | undefined {
     return this.#max;
   }
 }
 
-/** Of the list of the members and of their record. */
+/** Returns the count for the member list and the shared record. */
 export function clusterReplicaCount(config: Counts): number | undefined {
   const counts = [config.mapBackupCounts.get('default'), config.queueBackupCounts.get('default')];
   const said = counts.filter((count) => count !== undefined);
   return said.length === 0 ? undefined : Math.max(...said);
 }
 
-/** A name that a file has without a count has none, also where `default` has one. */
+/** Returns the lookup of counts. A configured name without a count does not inherit `default`. */
 function countOf(
   counts: ReadonlyMap<string, number>,
   names: ReadonlyMap<string, unknown>,

@@ -1,4 +1,4 @@
-/** The HTTP servers of a member: the one that all is served by, and one for probes alone. */
+/** The HTTP servers of a member: the main one, and one only for probes. */
 import type { Clock } from './base/clock.ts';
 import { RepeatedEvents } from './base/repeated-events.ts';
 import type { Config } from './config/config.ts';
@@ -11,16 +11,16 @@ import type { RouteFinder } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** Time in which refused connections share a line of the log, in ms. */
+/** Interval for which refused connections share a log line, in ms. */
 const REFUSED_MS = 60_000;
-/** Time that a probe has for its first request. */
+/** Time limit for a probe's first request, in seconds. */
 const HEALTH_FIRST_REQUEST_SECONDS = 5;
-/** Probes send no content. */
+/** Limit of a probe's body, in bytes: probes send none. */
 const HEALTH_BODY_BYTES_MAX = 1024;
-/** Contents and answers under way of each of its connections, in bytes. */
+/** Limit of the bodies and responses in flight per connection of probes, in bytes. */
 const HEALTH_IN_FLIGHT_BYTES = 65536;
 
-/** The second listener, which answers when the first one accepts no more connections. */
+/** Creates the second listener, which responds when the first one accepts no more connections. */
 export function healthServer(
   config: Config,
   router: RouteFinder,
@@ -42,7 +42,8 @@ export function healthServer(
 }
 
 /**
- * Logs connections beyond `connections-max`: the first one at once, then those of each minute together.
+ * Logs connections beyond `connections-max`: the first one at once, then those of each minute
+ * together.
  */
 export function refusedConnections(clock: Clock, log: Log): RepeatedEvents<number> {
   return new RepeatedEvents({
@@ -51,7 +52,7 @@ export function refusedConnections(clock: Clock, log: Log): RepeatedEvents<numbe
   });
 }
 
-/** Warns of the first response without the stored content type. */
+/** Returns a function that logs a warning at the first response without the stored content type. */
 export function badTypeWarning(log: Log): () => void {
   let hasWarned = false;
   return () => {
@@ -64,7 +65,7 @@ export function badTypeWarning(log: Log): () => void {
   };
 }
 
-/** Logs a line for each request, where the log's level asks for that. */
+/** Logs a line for each request if the log level is debug. */
 export function observe(server: HttpServer, log: Log): void {
   server.observe = log.isLevelEnabled('debug')
     ? (status, request, { code, reason }) => {
@@ -74,7 +75,7 @@ export function observe(server: HttpServer, log: Log): void {
     : undefined;
 }
 
-/** The fields of a request in the log: the path without the query, in ASCII. */
+/** Returns the log fields of a request: the path without the query, in ASCII. */
 function describe(request: Request | undefined): object {
   if (request === undefined) return {};
   const { method, target, pathEnd } = request;

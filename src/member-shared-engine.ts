@@ -1,6 +1,6 @@
 /**
- * The engine of a member that shares its data with others: on servers of Redis or Valkey, as the
- * configuration says. It is loaded only where the configuration names such servers.
+ * The engine of a member that shares its data with other members: on servers of Redis or Valkey, as
+ * configured. This file is only loaded if the configuration names such servers.
  */
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContext } from 'node:tls';
@@ -19,12 +19,12 @@ import type { Log } from './telemetry/log.ts';
 
 /** Interval between two log lines about one server, in ms. */
 const TOLD_AGAIN_MS = 10_000;
-/** The same about one kind of error that no command should have, in ms. */
+/** Interval between two log lines about one kind of unexpected error, in ms. */
 const FAULT_AGAIN_MS = 60_000;
-/** Characters of an error that are its kind. */
+/** Number of leading characters of an error that identify its kind. */
 const FAULT_KIND_LENGTH = 48;
 
-/** Rejects with GridError TLS_FILE_UNUSABLE. */
+/** Creates the engine. Rejects with GridError TLS_FILE_UNUSABLE. */
 export async function makeSharedEngine(
   config: Config,
   url: string,
@@ -57,7 +57,7 @@ export async function makeSharedEngine(
   });
 }
 
-/** Undefined where the servers are spoken to without TLS. */
+/** Returns undefined if the servers are used without TLS. */
 async function secureContextOf(
   { engineTlsCa, engineTlsCertificate, engineTlsKey }: Config,
   { isTls }: EngineUrl,
@@ -66,7 +66,7 @@ async function secureContextOf(
   const [ca, cert, key] = await Promise.all(
     [engineTlsCa, engineTlsCertificate, engineTlsKey].map(pem),
   );
-  // One by one, so that an error names its file.
+  // Checked one by one, so that an error names its file.
   if (ca !== undefined) checked(engineTlsCa, () => createSecureContext({ ca }));
   if (cert !== undefined) checked(engineTlsCertificate, () => createSecureContext({ cert }));
   return checked(engineTlsKey, () =>
@@ -99,7 +99,7 @@ function unusable(file: string, cause: unknown): GridError {
   return new GridError('TLS_FILE_UNUSABLE', { file, reason: reasonOf(cause) }, { cause });
 }
 
-/** Logs each server that is lost, and one that stays away every TOLD_AGAIN_MS. */
+/** Returns a function that logs lost servers, each at most once every TOLD_AGAIN_MS. */
 function lostServers(clock: Clock, log: Log): (address: ServerAddress, reason: Error) => void {
   const isDue = dueEvents(clock);
   return (address, reason) => {
@@ -116,7 +116,7 @@ function lossText(server: string, reason: Error): string {
     : `the server ${server} does not answer`;
 }
 
-/** Logs what a server refuses every TOLD_AGAIN_MS, with its first word as the kind. */
+/** Returns a function that logs refusals by servers, every TOLD_AGAIN_MS per first word. */
 function refusals(
   clock: Clock,
   log: Log,
@@ -130,7 +130,7 @@ function refusals(
   };
 }
 
-/** Logs errors that no command should have, those of one kind every FAULT_AGAIN_MS. */
+/** Returns a function that logs unexpected errors, those of one kind every FAULT_AGAIN_MS. */
 function faults(clock: Clock, log: Log): (text: string) => void {
   const isDue = dueEvents(clock, FAULT_AGAIN_MS);
   return (text) => {
@@ -139,7 +139,7 @@ function faults(clock: Clock, log: Log): (text: string) => void {
   };
 }
 
-/** Returns whether an event is to be logged, which it is once in that time. */
+/** Returns a function that reports whether an event is to be logged: once per interval. */
 function dueEvents(clock: Clock, againMs = TOLD_AGAIN_MS): (event: string) => boolean {
   const toldAt = new Map<string, number>();
   return (event) => {

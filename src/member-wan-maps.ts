@@ -1,4 +1,6 @@
-/** What the configuration says of maps for WAN replication: where their changes go, what is kept of them. */
+/**
+ * The WAN settings of maps: the replication of their changes, and the metadata of their entries.
+ */
 import { NamePattern } from './base/name-pattern.ts';
 import type { Span } from './base/span.ts';
 import { nameAmong } from './config/by-name.ts';
@@ -27,7 +29,7 @@ export class WanMaps {
   replace({ mapWan, mapTimeToLiveSeconds }: Settings): void {
     this.isEmpty = mapWan.size === 0;
     if (this.isEmpty) return;
-    // A name that a file has without these settings has none, also where a pattern has.
+    // A name configured without these settings has none, even if a pattern for it has.
     const nameFor = nameAmong(mapWan, mapTimeToLiveSeconds);
     this.#of = (map) => {
       const name = nameFor(map);
@@ -35,7 +37,7 @@ export class WanMaps {
     };
   }
 
-  /** Whether changes of the map go to any replication. */
+  /** Returns whether changes of the map are replicated. */
   isReplicated(map: Buffer): boolean {
     return this.#of(map)?.ref !== undefined;
   }
@@ -44,13 +46,13 @@ export class WanMaps {
     return this.#of(map)?.perEntryStatsEnabled ?? false;
   }
 
-  /** The hash trees of the map, also of one without settings. */
+  /** Returns the hash-tree settings of the map, or the defaults. */
   treeOf(map: Buffer): MapTree {
     const { enabled, depth = MERKLE_DEPTH_DEFAULT } = this.#of(map)?.merkleTree ?? {};
     return { isOn: enabled !== false, depth: Math.min(depth, MERKLE_DEPTH_COUNTED_MAX) };
   }
 
-  /** The references of maps to that replication. */
+  /** Returns the function that looks up the maps' references to that replication. */
   refsTo(replication: string): RefOf {
     return (map) => {
       const ref = this.#of(map)?.ref;

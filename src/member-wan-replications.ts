@@ -1,6 +1,6 @@
 /**
- * The WAN replications of a member over HTTP: what they are made of. Loaded with the first publisher, or the
- * first message of another member (member-wan.ts).
+ * Assembles the WAN replications of a member over HTTP. This file is loaded with the first
+ * publisher or the first message of another member (member-wan.ts).
  */
 import type { SecureContextOptions } from 'node:tls';
 import type { Clock } from './base/clock.ts';
@@ -21,16 +21,16 @@ interface ReplicationParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly maps: WanMaps;
-  /** First part of the member's own paths. */
+  /** First segment of the member's own paths. */
   readonly segment: string;
-  /** Whether the state of the cluster permits changes. */
-  readonly acceptsWrites: () => boolean;
-  /** Whether no answer may leave before the next `release`. */
+  /** Returns whether the cluster's state permits changes. */
+  readonly takesWrites: () => boolean;
+  /** Whether no response may be sent before the next `release`. */
   readonly delaysAll: () => boolean;
   readonly dataSetId: Buffer;
   /** Whether nothing is sent before `begin`. */
   readonly isHeld: boolean;
-  /** Given where queues outlive the process. */
+  /** Set if queues are persisted. */
   readonly onProgress?: () => void;
 }
 
@@ -40,14 +40,14 @@ export interface Replications
     | ('publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf')
     | ('remove' | 'receive' | 'release' | 'review' | 'close' | 'begin' | 'keptQueues')
   > {
-  /** Adds the publishers of a replication that are not known yet. */
+  /** Adds those publishers that the replication does not have yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
   /**
-   * Reads the files of TLS of all publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function
-   * that it resolves with lets connections that begin from then on use them, and cannot fail.
+   * Reads the TLS files of all publishers again. Rejects with GridError TLS_FILE_UNUSABLE. Resolves
+   * with a function that applies them to new connections and cannot fail.
    */
   readTlsAgain(): Promise<() => void>;
-  /** Connections to members of other clusters. */
+  /** Returns the number of connections to members of other clusters. */
   connectionCount(): number;
 }
 
@@ -62,7 +62,7 @@ export function makeReplications(parts: ReplicationParts): Replications {
     ...{ acceptsWrites, delaysAll },
     queueBytesMax: config.wanQueueBytesMax,
     requestLimits: { ...config, segment },
-    // A batch, or a single value that is longer.
+    // Room for a batch, or for a single longer value.
     payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
     transportOf: (options) => {
       const transport = transports.get(options);
@@ -110,7 +110,7 @@ export function makeReplications(parts: ReplicationParts): Replications {
   };
 }
 
-/** The transport of a publisher. The files of TLS are read for the first message, and at a reload. */
+/** The transport of a publisher. The TLS files are read for the first message and at a reload. */
 class PublisherTransport implements WanTransport {
   readonly #publisher: WanPublisher;
   readonly #segment: string;
@@ -138,7 +138,7 @@ class PublisherTransport implements WanTransport {
 
   async readTlsAgain(): Promise<() => void> {
     const tls = await this.#readTls();
-    // What is being made may have read the files before.
+    // A transport that is being created may have read the files before.
     return () => void this.#making?.then((http) => http.renewTls(tls)).catch(() => {});
   }
 

@@ -1,7 +1,8 @@
 /**
- * Connects a member to its WAN replication: the publishers of the configuration, those that are added while
- * it runs, and the messages of other members. The code of replication is loaded for the first of them, so
- * that a member without is as small, and starts as fast, as it would without this file.
+ * Connects a member to its WAN replication: the publishers of the configuration, those added at run
+ * time, and the messages of other members. The replication code is loaded when the first of them
+ * needs it, so a member without WAN replication starts as fast, and is as small, as without this
+ * file.
  */
 import type { Clock, Timer } from './base/clock.ts';
 import { GridError, reasonOf } from './base/errors.ts';
@@ -24,16 +25,16 @@ import type {
   WanPublisherControl,
 } from './wan/wan-service.ts';
 
-/** Bytes of a dropped queue from which its memory is given back at once, and how soon, in ms. */
+/** Dropped queue size from which memory is released early, in bytes, and the delay, in ms. */
 const FREED_BYTES_MIN = 8_388_608;
 const COLLECTION_DELAY_MS = 100;
-/** How long a stop goes on sending, in milliseconds. */
+/** Time limit for sending events at a stop, in ms. */
 const SENDING_MS = 5000;
 const MARKS_LOST =
   'what was sent is not known any more: WAN publishers send all changes again that the log has';
 const MARKS_FAILED =
   'cannot note what was sent, will try again: after a crash WAN publishers would send more again';
-/** What is left of that when the clients' requests took all of it. */
+/** Least time for sending events, in ms, if clients' requests used up the limit. */
 const SENDING_MS_MIN = 500;
 
 export interface WanParts {
@@ -42,22 +43,22 @@ export interface WanParts {
   readonly log: Log;
   readonly engine: StoredEngine;
   readonly maps: WanMaps;
-  /** First part of the member's own paths. */
+  /** First segment of the member's own paths. */
   readonly segment: string;
-  /** Whether the state of the cluster permits changes. */
-  readonly acceptsWrites: () => boolean;
-  /** Whether no answer may leave before the next `release`. */
+  /** Returns whether the cluster's state permits changes. */
+  readonly takesWrites: () => boolean;
+  /** Whether no response may be sent before the next `release`. */
   readonly delaysAll: () => boolean;
   /**
-   * Resolves once the queues, as they are now, would survive a crash, or rejects with the disk's error;
-   * undefined where they do not outlive the process.
+   * Resolves once the current state of the queues would survive a crash, or rejects with the disk's
+   * error. Undefined if queues are not persisted.
    */
   readonly keepQueues: (() => Promise<void>) | undefined;
-  /** Empties the queue so that a crash does not bring it back, or rejects; undefined as keepQueues. */
-  readonly clearQueue: ((queue: DurableQueue) => Promise<void>) | undefined;
-  /** Adds publishers to the configuration, and then calls `extend` of the member. */
+  /** Empties the queue durably, or rejects. Undefined if queues are not persisted. */
+  readonly clearQueue: ((queue: KeptQueue) => Promise<void>) | undefined;
+  /** Adds publishers to the configuration and calls the member's `extend`. */
   addToConfig(text: string): ReturnType<WanCalls['add']>;
-  /** The same, to remove one. */
+  /** Removes a publisher from the configuration and calls the member's `extend`. */
   removeFromConfig(replication: string, publisherId: string): ReturnType<WanCalls['remove']>;
 }
 
@@ -65,12 +66,12 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   readonly senders = new WeakSet<Session>();
   readonly #parts: WanParts;
   #config: Config;
-  /** Of this data set; undefined until the member's uuid is known. */
+  /** Id of this data set; undefined until the member's uuid is known. */
   #dataSetId: Buffer | undefined;
   #loading: Promise<Replications> | undefined;
   #replications: Replications | undefined;
   #hasBegun = false;
-  /** Set while a collection of garbage is due. */
+  /** Set while a garbage collection is scheduled. */
   #collection: Timer | undefined;
   #onProgress = (): void => {};
 
@@ -79,7 +80,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     this.#config = parts.config;
   }
 
-  /** Takes over what was added to the configuration, and publishers that were removed from it. */
+  /** Applies additions to the configuration and removed publishers. */
   extend(config: Config): void {
     this.#config = config;
     this.#parts.maps.replace(config);
@@ -91,8 +92,8 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   }
 
   /**
-   * The member's uuid, which is the id of its data set, is known: publishers are made, and send nothing yet.
-   * Rejects with GridError TLS_FILE_UNUSABLE. Called once, before anything is written.
+   * Creates the publishers, which send nothing yet. `uuid` is the member's, and the id of its data
+   * set. Rejects with GridError TLS_FILE_UNUSABLE. Called once, before anything is written.
    */
   async open(uuid: string): Promise<void> {
     const { engine } = this.#parts;
@@ -103,7 +104,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     await this.#load();
   }
 
-  /** The data is known, and what of it waits: publishers send from now on. */
+  /** Called after the recovery: publishers begin to send. */
   begin(): void {
     this.#hasBegun = true;
     this.#replications?.begin();
@@ -150,7 +151,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     return this.#replications?.publishers() ?? [];
   }
 
-  /** The configuration is extended in the call that adds to it, so replication is loaded before. */
+  /** Loads the replication code first, as addToConfig extends the configuration during its call. */
   async add(text: string): ReturnType<WanCalls['add']> {
     await this.#load();
     const added = await this.#parts.addToConfig(text);
@@ -165,15 +166,15 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
 
   async receive(message: Span): Promise<ReceiveAnswer> {
     if (this.#replications !== undefined) return await this.#replications.receive(message);
-    // The bytes are valid during the call alone.
+    // The bytes are only valid during the call.
     const bytes = message.toBuffer();
     const replications = await this.#load();
     return await replications.receive(new Span().set(bytes, 0, bytes.length));
   }
 
   /**
-   * Reads the files of TLS of publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function
-   * that it resolves with lets connections that begin from then on use them, and cannot fail.
+   * Reads the TLS files of publishers again. Rejects with GridError TLS_FILE_UNUSABLE. Resolves
+   * with a function that applies them to new connections and cannot fail.
    */
   async readTlsAgain(): Promise<() => void> {
     return (await this.#replications?.readTlsAgain()) ?? (() => {});
@@ -187,15 +188,15 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     this.#replications?.release();
   }
 
-  /** What is delayed is never sent, as it stays delayed. */
+  /** Does nothing: delayed events stay delayed and are never sent. */
   failDelayed(): void {}
 
-  /** Sends on until all is acknowledged or the time, since `sinceMs`, is over. Then nothing is sent. */
+  /** Sends until all events are acknowledged or the time limit, counted from `sinceMs`, is over. */
   async drain(sinceMs: number): Promise<void> {
     const passedMs = this.#parts.clock.now() - sinceMs;
     if (this.#replications === undefined) return;
     const graceMs = Math.max(SENDING_MS - passedMs, SENDING_MS_MIN);
-    // The clock's timers do not keep the process alive until what waits is sent.
+    // The clock's timers would not keep the process alive until the events are sent.
     const alive = setTimeout(() => {}, graceMs + SENDING_MS_MIN);
     await this.#replications.close(graceMs).finally(() => clearTimeout(alive));
   }
@@ -222,7 +223,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     return failed;
   }
 
-  /** A queue of these bytes was dropped: its memory is given back soon, once for several. */
+  /** Schedules the release of memory after a queue of these bytes was dropped, once for several. */
   #onFreed(bytes: number): void {
     if (bytes < FREED_BYTES_MIN) return;
     this.#collection ??= this.#parts.clock.after(COLLECTION_DELAY_MS, () => {
@@ -231,7 +232,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     });
   }
 
-  /** Where that fails the log has it, and it is tried again. */
+  /** A failure is logged and retried by persistence. */
   async #keepQueues(): Promise<void> {
     await this.#parts.keepQueues?.().catch(() => {});
   }
@@ -240,7 +241,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     return [...this.#config.wanReplications.values()].flatMap(({ publishers }) => publishers);
   }
 
-  /** Throws where there is no publisher at all. */
+  /** Throws GridError WAN_UNKNOWN if there is no publisher at all. */
   #known(replication: string, publisherId: string): Replications {
     if (this.#replications !== undefined) return this.#replications;
     throw new GridError('WAN_UNKNOWN', { replication, publisherId });
@@ -271,7 +272,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     }
   }
 
-  /** Those that are known stay as they are. */
+  /** Adds new publishers. Existing ones are unchanged. */
   #addPublishers(replications: Replications): void {
     for (const { name, publishers } of this.#config.wanReplications.values()) {
       replications.add(name, publishers);

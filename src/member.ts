@@ -1,7 +1,7 @@
 /**
- * A member: the one place where its parts are put together. It starts from a configuration in phases:
- * configure, make the engine, make the cluster, serve, recover, enter. `drain` answers the requests received,
- * `abort` cuts them off.
+ * A member. This file is the only one that assembles its parts. The start has phases: configure,
+ * create the engine, create the cluster, serve, recover, enter. `drain` responds to the requests
+ * received, `abort` cuts them off.
  */
 import type { AddressInfo } from 'node:net';
 import { GridError } from './base/errors.ts';
@@ -35,30 +35,31 @@ import { SURFACES } from './rest/surface.ts';
 import { type Audit, openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** The time for probes to end when all else has ended, in milliseconds. */
+/** Time for probes to end after everything else has ended, in ms. */
 const HEALTH_DRAIN_MS = 500;
 
 export interface Member {
   /** Host that the listener is bound to. */
   readonly address: string;
   readonly port: number;
-  /** Port of the health listener, where there is one. */
+  /** Port of the health listener, if there is one. */
   readonly healthPort: number | undefined;
   /** Memory for stored data, in bytes. */
   readonly memoryBytesMax: number;
-  /** Reads the configuration again and takes over what may change; the log has the result. */
+  /** Reads the configuration again and applies the reloadable settings. The result is logged. */
   reload(): Promise<void>;
-  /** Resolves with the request of a client that ends the member. */
+  /** Resolves when a client requests the end of the member. */
   readonly stopRequested: Promise<string>;
-  /** From now on `ready` is 503; all else is served as before. */
+  /** From now on `ready` is 503; everything else is served as before. */
   withdraw(): void;
   /**
-   * Stops accepting, answers the requests received and ends; resolves when every connection is closed.
+   * Stops accepting, responds to the requests received, and ends. Resolves when every connection is
+   * closed.
    */
   drain(): Promise<void>;
   /** The parts for a program that embeds the member, without HTTP. */
   readonly inProcess: InProcess;
-  /** Cuts off the rest; returns a description of it, or undefined if there was nothing. */
+  /** Cuts off the rest. Returns a description of it, or undefined if there was nothing. */
   abort(): string | undefined;
 }
 
@@ -67,17 +68,17 @@ interface InProcess {
   readonly engine: Engine;
   readonly cluster: Pick<Cluster, 'acceptsWrites' | 'isCutOff'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
-  /** Decides when answers may leave; undefined where all may leave at once. */
+  /** Decides when results may be returned; undefined if all may be returned at once. */
   readonly delay: (ResponseDelay & { addSender(sender: ResponseSender): void }) | undefined;
-  /** Polls that wait. */
+  /** Waiting polls. */
   readonly waiting: Set<Waiter>;
 }
 
 /**
  * Resolves once the member serves. Rejects with the system's error when it cannot listen, with
  * GridError TLS_FILE_UNUSABLE when a TLS file cannot be used, DATA_* when the data cannot be used,
- * STOPPED_RECOVERING when `stopped` resolves while it recovers or joins its cluster, CLUSTER_VERSION
- * when that has another version.
+ * STOPPED_RECOVERING when `stopped` resolves during the recovery or while the member joins its
+ * cluster, and CLUSTER_VERSION when the cluster has another version.
  */
 export async function startMember(
   config: Config,
@@ -96,7 +97,7 @@ export async function startMember(
   };
   const cluster = await makeCluster(settings, store);
   const served = await serve(parts, store, cluster, load).catch(async (error: unknown) => {
-    // The engine of a member that cannot start makes nothing ready any more.
+    // Close the engine if the member cannot start.
     await store.engine.close();
     throw error;
   });
@@ -105,16 +106,16 @@ export async function startMember(
   return memberOf(parts, store, cluster, served);
 }
 
-/** The servers, which listen, and what works on requests through them. */
+/** The listening servers, and the parts that process requests. */
 interface ServedParts {
   readonly server: HttpServer;
   readonly health: HttpServer | undefined;
   readonly bound: AddressInfo;
   readonly healthBound: AddressInfo | undefined;
   readonly reloader: Reloader;
-  /** Undefined where servers keep the data. */
+  /** Undefined if servers store the data. */
   readonly wan: MemberWan | undefined;
-  /** Takes over what was added to the configuration. */
+  /** Applies additions to the configuration. */
   extend(config: Config): void;
 }
 
@@ -195,7 +196,7 @@ async function serve(
   return { server, health, bound, healthBound, reloader, wan, extend };
 }
 
-/** The server of the data port. */
+/** Creates the server of the data port. */
 function dataServer(
   { config, descriptors, refused, tls, servedHosts }: ConfiguredParts,
   options: Omit<HttpServerOptions, 'limits' | 'tls' | 'onRefused' | 'servedHosts'>,
@@ -209,7 +210,7 @@ function dataServer(
   });
 }
 
-/** Connections of publishers that were added take the place of clients' connections. */
+/** Lowers `connections-max` by the connections of added publishers. */
 function shareDescriptors(
   { descriptors, filesAtStart, log }: ConfiguredParts,
   extended: Config,
@@ -221,7 +222,7 @@ function shareDescriptors(
   if (warning !== undefined) log.warn(warning);
 }
 
-/** What changes the publishers of the configuration. */
+/** Returns the functions that change the configured publishers. */
 function wanChanges(
   reloader: Reloader,
   extend: (config: Config) => void,
@@ -247,9 +248,9 @@ function makeWan(
 }
 
 /**
- * Recovers the data, where it is stored; requests are refused meanwhile. Recovered queues ask for their
- * capacities, so queues that were added to the configuration come first, and so do WAN publishers, whose
- * queues are recovered. They begin to send before anything is written.
+ * Recovers the data if it is persisted; requests are refused meanwhile. Added configuration is
+ * restored first, because recovered queues need their capacities and the queues of WAN publishers
+ * are recovered too. The publishers begin to send before anything is written.
  */
 async function recover(
   { config, log }: ConfiguredParts,
@@ -282,15 +283,15 @@ async function recover(
     stopped === undefined ? recovering : Promise.race([recovering, stopping(stopped)]);
   await recovered.catch((error: unknown) => {
     endServers(server, health);
-    // A recovery that was stopped ends at its next slice.
+    // A stopped recovery ends at its next slice.
     void persistence?.abandon();
     throw error;
   });
 }
 
 /**
- * Opens the engine and enters the cluster. Where several members share an engine, both are tried until
- * they succeed or `stopped` resolves.
+ * Opens the engine and enters the cluster. If several members share an engine, both are retried
+ * until they succeed or `stopped` resolves.
  */
 async function enter(
   { config, log }: ConfiguredParts,
@@ -316,7 +317,7 @@ async function enter(
   });
 }
 
-/** Cuts off the connections of a member that does not start. */
+/** Cuts off the connections of a member whose start failed. */
 function endServers(...servers: readonly (HttpServer | undefined)[]): void {
   for (const each of servers) {
     void each?.drain();
@@ -373,7 +374,7 @@ async function stopping(stopped: Promise<unknown>): Promise<never> {
   throw new GridError('STOPPED_RECOVERING', {});
 }
 
-/** The reload of a member that was configured by a program. */
+/** The reload of a member that a program has configured. */
 function readNothing(): Promise<never> {
   const problem = 'Cannot read the configuration again: it came from no file, variable or flag';
   return Promise.reject(configFault(problem));

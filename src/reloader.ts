@@ -1,7 +1,7 @@
 /**
- * Reads the configuration again, at SIGHUP or at a client's request. Settings that may change while the
- * member runs are applied; changes of others are named in the log. A wrong configuration changes
- * nothing. One reload is done after the other.
+ * Reads the configuration again, on SIGHUP or a client's request. Settings that may change at run
+ * time are applied; changes of others are logged by name. An invalid configuration changes nothing.
+ * Reloads run one after the other.
  */
 import { GridError, reasonOf } from './base/errors.ts';
 import { isSameInSlices } from './base/same-in-slices.ts';
@@ -29,8 +29,8 @@ import { replicationIn, withoutPublisher } from './config/wan-json.ts';
 import type { Log } from './telemetry/log.ts';
 
 /**
- * The result of a reload: the settings that were applied and those that were not, by path or flag, and
- * the faults, a line each.
+ * The result of a reload: the applied settings and those not applied, by path or flag, and the
+ * faults, one line each.
  */
 interface ReloadOutcome {
   readonly taken: readonly string[];
@@ -38,28 +38,28 @@ interface ReloadOutcome {
   readonly faults: readonly string[];
 }
 
-/** Why nothing was added; `refusal` where it has a status of its own. */
+/** The reason why nothing was added; `refusal` if it has a status of its own. */
 interface Failed {
   readonly faults: readonly string[];
   readonly refusal?: GridError;
 }
 
-/** Applies the settings that may change. Rejects with GridError and then changes nothing. */
+/** Applies the reloadable settings. Rejects with GridError before any change. */
 type Apply = (config: Config) => Promise<void>;
 
-/** The settings that may change while the member runs. */
+/** The settings that may change at run time. */
 export type ReloadableConfig = Pick<Config, ReloadableKey>;
 
 /**
- * Prepares a change; rejects with GridError where it is not possible. The function that it returns makes
- * the change and cannot fail.
+ * Prepares a change. Rejects with GridError if it is not possible. The returned function makes the
+ * change and cannot fail.
  */
 export type Reload = (changed: ReloadableConfig) => (() => void) | Promise<() => void>;
 
-/** For each setting that may change: the code that applies it, which several settings may share. */
+/** For each reloadable setting, the function that applies it. Several settings may share one. */
 export type Reloads = { readonly [Key in ReloadableKey]: Reload };
 
-/** Prepares all changes; rejects with GridError. The function that it resolves with makes them. */
+/** Prepares all changes. Rejects with GridError. Resolves with the function that makes them. */
 export async function prepared(reloads: Reloads, changed: ReloadableConfig): Promise<() => void> {
   const changes: (() => void)[] = [];
   for (const reload of new Set(Object.values(reloads))) changes.push(await reload(changed));
@@ -73,10 +73,10 @@ interface ReloaderParts {
   readonly log: Log;
   /** Reads the sources of the configuration again. */
   readonly load: () => Promise<LoadedConfig>;
-  /** Has the texts added to the configuration. */
+  /** Stores the texts added to the configuration. */
   readonly record: SharedRecord;
   readonly hashPassword: HashPassword;
-  /** Reads a text that is added; on a thread by default, as clients are served meanwhile. */
+  /** Reads an added text; by default on a thread, as clients are served meanwhile. */
   readonly readText?: (request: ConfigRequest) => Promise<LoadedConfig>;
 }
 
@@ -87,11 +87,11 @@ export class Reloader {
   readonly #readText: (request: ConfigRequest) => Promise<LoadedConfig>;
   /** The configuration at the start, with the changes applied since. */
   #config: Config;
-  /** What it had of WAN replication at the start, before anything was added. */
+  /** The WAN configuration at the start, before anything was added. */
   readonly #configuredWan: WanConfig;
-  /** Has the texts added to it. */
+  /** Stores the texts added to the configuration. */
   readonly #record: SharedRecord;
-  /** The record's texts that this member has, with how often each. */
+  /** The record's texts that this member has applied, with the number of occurrences. */
   readonly #known = new Map<string, number>();
   readonly #hashPassword: HashPassword;
   #last: Promise<unknown> = Promise.resolve();
@@ -114,9 +114,9 @@ export class Reloader {
   }
 
   /**
-   * Adds the new things of a configuration text. `extend` gets the configuration, for the parts that
-   * only such a text changes. Added things stay until the next reload; added maps and queues stay until
-   * the member ends, or longer where it stores them.
+   * Adds the new items of a configuration text. `extend` gets the configuration, for the parts that
+   * only such a text changes. Added items remain until the next reload; added maps and queues
+   * remain until the member ends, or longer if it persists them.
    */
   add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate | Failed> {
     const adding = this.#last.then(async () => {
@@ -131,8 +131,8 @@ export class Reloader {
   }
 
   /**
-   * Adds the new publishers of a WAN replication, given as JSON. They stay until the member ends, or longer
-   * where it stores them. `extend` gets the configuration.
+   * Adds the new publishers of a WAN replication, given as JSON. They remain until the member ends,
+   * or longer if it persists them. `extend` gets the configuration.
    */
   addWan(text: string, extend: (config: Config) => void): Promise<WanAddition | Failed> {
     const adding = this.#last.then(async () => {
@@ -147,8 +147,8 @@ export class Reloader {
   }
 
   /**
-   * Removes a publisher that was added, for good. Resolves with undefined where that succeeds. `extend` gets
-   * the configuration.
+   * Removes an added publisher permanently. Resolves with undefined on success. `extend` gets the
+   * configuration.
    */
   removeWan(
     replication: string,
@@ -168,8 +168,8 @@ export class Reloader {
   }
 
   /**
-   * Adds the record's texts; called before the member serves. From then on the texts that other members
-   * add are added here, too.
+   * Adds the record's texts; called before the member serves. From then on, texts that other
+   * members add are also added here.
    */
   async restore(extend: (config: Config) => void): Promise<void> {
     const catchUp = (): Promise<unknown> => {
@@ -180,7 +180,7 @@ export class Reloader {
     await catchUp();
   }
 
-  /** Adds the texts of the record that this member does not have. */
+  /** Adds those texts of the record that this member has not applied. */
   async #catchUp(extend: (config: Config) => void): Promise<void> {
     const { addedConfigs } = this.#record.values;
     const seen = new Map<string, number>();
@@ -213,7 +213,8 @@ export class Reloader {
 
   async #addWan(text: string, extend: (config: Config) => void): Promise<WanAddition> {
     const record = this.#record;
-    // Others would have to have the files that the text names; and what is shared is read by all.
+    // Other members would need the files that the text names, and the shared record is readable by
+    // all.
     if (record.isShared) throw configFault('Cannot add a WAN replication: servers keep the data');
     for (;;) {
       const { revision } = record;
@@ -273,8 +274,8 @@ export class Reloader {
   }
 
   /**
-   * Adds the text to the record where it has anything new, and resolves with the result (of the
-   * configuration with all texts before it) and what the record has. Rejects with ConfigFault, or
+   * Adds the text to the record if it has anything new. Resolves with the result, relative to the
+   * configuration with all earlier texts, and the stored text. Rejects with ConfigFault or
    * GridError CONFIG_NOT_KEPT.
    */
   async #keep(
@@ -287,7 +288,7 @@ export class Reloader {
       if (record.isShared) await this.#catchUp(extend);
       const update = await addConfigText(this.#config, text, this.#readText);
       if (update.added.length === 0) return { update };
-      // Other members, and their store, see no password.
+      // Passwords are hashed before other members and their store see them.
       const kept = record.isShared ? await addedText(update, this.#hashPassword) : text;
       const addedConfigs = withText(record.values.addedConfigs, kept);
       const keeping = record.compareAndSet(revision, { addedConfigs });
@@ -297,7 +298,7 @@ export class Reloader {
     }
   }
 
-  /** Rejects with GridError CONFIG_NOT_KEPT, and as `change` throws. */
+  /** Changes the record's texts. Rejects with CONFIG_NOT_KEPT, or with the error of `change`. */
   async #changeAdded(
     change: (before: readonly AddedConfig[]) => readonly AddedConfig[],
   ): Promise<void> {
@@ -313,13 +314,14 @@ export class Reloader {
       const { config: loaded, findings } = await this.#load();
       const fault = refusedFault(findings);
       if (fault !== undefined) throw fault;
-      // Security cannot be turned on or off: its users could then log in nowhere, or every login would
+      // Security cannot be turned on or off: users could then log in nowhere, or every login would
       // fail.
       const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
       const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
       await this.#apply(config);
       const { isShared, values } = this.#record;
-      // A reload is of one member: the others have what was added, and who comes later has it, too.
+      // A reload affects this member only; others, and members that join later, keep the added
+      // texts.
       if (!isShared && values.addedConfigs.some(({ isReloaded }) => !isReloaded)) {
         await this.#changeAdded((before) => before.map((each) => ({ ...each, isReloaded: true })));
       }
@@ -336,7 +338,7 @@ export class Reloader {
     return isOurs ? { faults, refusal: error } : { faults };
   }
 
-  /** Logs why nothing was changed, and returns it. */
+  /** Logs why nothing was changed, and returns the faults. */
   #complain(error: unknown, { logged, action }: Failure): readonly string[] {
     if (error instanceof ConfigFault) {
       this.#log.error({ problems: error.problems }, `${logged}: the configuration is wrong`);
@@ -387,11 +389,11 @@ export class Reloader {
 }
 
 /**
- * Limit of the added texts, in characters. All of them are written again with each new one, and the
- * names of all are in one table, which doubles in a single step.
+ * Limit of the added texts, in characters. Each addition writes all of them again, and all their
+ * names are in one table, which doubles in a single step.
  */
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
-/** How a failed call is logged, and what it could not do. */
+/** The log message of a failed call, and the action that failed. */
 interface Failure {
   readonly logged: string;
   readonly action: string;
@@ -410,7 +412,7 @@ const NOT_REMOVED: Failure = {
   logged: 'WAN publisher not removed',
   action: 'remove the WAN publisher',
 };
-/** Errors of an addition that are no fault of its text. */
+/** Errors of an addition that are not caused by its text. */
 const ADDITION_ERRORS: ReadonlySet<string> = new Set([
   ...['CONFIG_NOT_KEPT', 'WAN_PUBLISHERS_MAX', 'WAN_UNKNOWN', 'WAN_CONFIGURED'],
 ]);
@@ -443,13 +445,13 @@ function withText(
   );
 }
 
-/** Without the last of the texts that is this one. */
+/** Returns the texts without the last one that equals `text`. */
 function withoutLast(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
   const last = before.map((each) => each.text).lastIndexOf(text);
   return before.filter((_, at) => at !== last);
 }
 
-/** Whether a map or queue that a file names has 0 for the setting where the file does not set it. */
+/** Returns whether the setting is 0 for a configured map or queue that omits it. */
 function isFilled(key: SettingKey): key is FilledKey {
   return FILLED.has(key);
 }
@@ -459,10 +461,10 @@ const FILLED: ReadonlySet<SettingKey> = new Set<FilledKey>([
   ...(['mapTimeToLiveSeconds', 'mapMaxIdleSeconds', 'queueMaxSizes'] as const),
 ]);
 
-/** Comparisons with patterns after which a setting counts as changed. */
+/** Limit of pattern comparisons; beyond it a setting counts as changed. */
 const PATTERNS_COMPARED_MAX = 1_000_000;
 
-/** Whether the setting of any name has another effect: 0 may also be that of no configuration. */
+/** Returns whether the setting has another effect for any name. 0 equals no configuration. */
 async function isChanged(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,
@@ -486,9 +488,9 @@ async function isChanged(
 }
 
 /**
- * The added texts without the publisher, in each that adds it. A text that adds nothing any more is left out,
- * unless it is the first one that names the replication: texts behind it may refer to that. `isConfigured`:
- * whether the configuration itself has the replication.
+ * Removes the publisher from each added text that has it. A text that then adds nothing is dropped,
+ * unless it is the first one that names the replication, as later texts may refer to that.
+ * `isConfigured`: whether the configuration itself has the replication.
  */
 function withoutAddedPublisher(
   texts: readonly AddedConfig[],
