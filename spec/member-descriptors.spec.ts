@@ -33,7 +33,7 @@ test('descriptorShares lowers connections-max below the limit of open files, wit
   assert.equal(
     warning,
     'network.http.connections-max is 9999 instead of 10000: the process may have 10163 files open ' +
-      '(ulimit -n, LimitNOFILE), and 164 are for everything else',
+      '(ulimit -n, LimitNOFILE), and 164 are reserved for everything else',
   );
   const none = descriptorShares(config, { limit: Number.POSITIVE_INFINITY, count: NODE });
   assert.equal(none.warning, undefined);

@@ -109,7 +109,7 @@ describe('a full disk', () => {
       told.map(({ level, msg }) => `${level}: ${msg}`),
       [
         'error: the disk is full: writes are refused, reads go on',
-        'info: the disk has space again: writes are taken',
+        'info: the disk has space again: writes are accepted',
       ],
     );
   });

@@ -56,7 +56,7 @@ export function descriptorShares(
       ? undefined
       : `${pathOf('connectionsMax')} is ${connectionsMax} instead of ${config.connectionsMax}: ` +
         `the process may have ${limit} files open (ulimit -n, LimitNOFILE), ` +
-        `and ${others} are for everything else`;
+        `and ${others} are reserved for everything else`;
   return { connectionsMax, healthConnectionsMax, refusedConnectionsMax, warning };
 }
 

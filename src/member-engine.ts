@@ -43,8 +43,8 @@ export interface SharedEngine {
 }
 
 const TOMBSTONES_DROPPED =
-  `removals were forgotten before their time, as ${pathOf('wanTombstonesMax')} is reached: an older ` +
-  'change that comes from another cluster may bring an entry back';
+  `tombstones were dropped early, as ${pathOf('wanTombstonesMax')} was reached: an older change ` +
+  'from another cluster may restore a removed entry';
 
 /** Creates the engine. Rejects with GridError DATA_DIRECTORY_UNUSABLE or TLS_FILE_UNUSABLE. */
 export async function makeEngine(config: Config, clock: Clock, log: Log): Promise<MemberEngine> {

@@ -13,7 +13,8 @@ import type { Log } from './telemetry/log.ts';
 
 /** Limit of the foreign files that a log line names. */
 const FILES_TOLD_MAX = 10;
-const FOREIGN_FILES = 'files in the data directory are not of a member; they stay unchanged';
+const FOREIGN_FILES =
+  'files in the data directory do not belong to a member; they are left unchanged';
 
 export class PersistenceEvents {
   readonly #log: Log;
@@ -60,7 +61,7 @@ export class PersistenceEvents {
     if (isRefusing && isOtherFault) {
       this.#log.error({ err: fault }, 'no segment of the log can be made: writes are refused');
     } else if (isRefusing) this.#log.error('the disk is full: writes are refused, reads go on');
-    else this.#log.info('the disk has space again: writes are taken');
+    else this.#log.info('the disk has space again: writes are accepted');
   }
 
   onFailed(error: Error): void {

@@ -76,7 +76,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
       policy === 'FULL_RECOVERY_ONLY' ? ['forceStart'] : ['forceStart', 'partialStart'];
     this.#repairCalls =
       `; the member stays in recovery until ${allowed.join(' or ')}; \`gridnode repair --data-dir ` +
-      'DIR` tells what is damaged and saves the rest elsewhere';
+      'DIR` reports the damage and saves the rest elsewhere';
     this.#start = new StartAfterDamage({
       ...{ storage, clock, partitionCount, policy, allowed },
       onFinding: (finding) => this.#events.onFinding(finding),
@@ -220,7 +220,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     const { uuid = ownUuid, clusterVersion = own.version } = stored;
     if (clusterVersion !== own.version) {
       const change = { from: clusterVersion, to: own.version };
-      this.#log.info(change, 'the cluster has the version of this member now');
+      this.#log.info(change, "the cluster now has this member's version");
     }
     if (stored.uuid !== uuid || stored.clusterVersion !== own.version) {
       this.#unsaved = { uuid, clusterVersion: own.version };

@@ -59,7 +59,7 @@ export function badTypeWarning(log: Log): () => void {
     if (hasWarned) return;
     hasWarned = true;
     const text =
-      'values are served without their content types: a stored one has a control character, or is ' +
+      'values are served without their content types: a stored type has a control character, or is ' +
       'longer than header-bytes-max; write such entries again';
     log.warn({}, text);
   };

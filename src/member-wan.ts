@@ -31,9 +31,9 @@ const COLLECTION_DELAY_MS = 100;
 /** Time limit for sending events at a stop, in ms. */
 const SENDING_MS = 5000;
 const MARKS_LOST =
-  'what was sent is not known any more: WAN publishers send all changes again that the log has';
+  'cannot tell which changes were sent: WAN publishers resend everything in the log';
 const MARKS_FAILED =
-  'cannot note what was sent, will try again: after a crash WAN publishers would send more again';
+  'cannot store which changes were sent, will try again: after a crash WAN publishers resend more';
 /** Least time for sending events, in ms, if clients' requests used up the limit. */
 const SENDING_MS_MIN = 500;
 
@@ -255,7 +255,8 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   async #make(): Promise<Replications> {
     const { makeReplications } = await import('./member-wan-replications.ts');
     const dataSetId = this.#dataSetId;
-    if (dataSetId === undefined) throw new Error('replication begins when the uuid is known');
+    if (dataSetId === undefined)
+      throw new Error('the uuid must be known before replication begins');
     this.#replications = makeReplications({
       ...{ ...this.#parts, dataSetId, isHeld: !this.#hasBegun },
       ...(this.#parts.keepQueues === undefined ? {} : { onProgress: () => this.#onProgress() }),

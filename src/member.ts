@@ -376,6 +376,7 @@ async function stopping(stopped: Promise<unknown>): Promise<never> {
 
 /** The reload of a member that a program has configured. */
 function readNothing(): Promise<never> {
-  const problem = 'Cannot read the configuration again: it came from no file, variable or flag';
+  const problem =
+    'Cannot read the configuration again: it was not read from a file, variable or flag';
   return Promise.reject(configFault(problem));
 }

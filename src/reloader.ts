@@ -441,7 +441,7 @@ function withText(
   const added: AddedConfig = { text, ...(isWan ? { isWan } : {}), isReloaded: false };
   if (length <= ADDED_LENGTH_MAX) return [...before, added];
   throw configFault(
-    `Cannot add to the configuration: with this text, the added texts have more than ${ADDED_LENGTH_MAX} characters`,
+    `Cannot add to the configuration: with this text, the added texts would have more than ${ADDED_LENGTH_MAX} characters`,
   );
 }
 

@@ -228,7 +228,7 @@ describe('gridnode wan', () => {
     await stopped(target);
     assert.match(
       await run(source, 'sync', 'm', '--wait'),
-      /^1 FAILED 0 % {2}w p0 {2}no target answered/,
+      /^1 FAILED 0 % {2}w p0 {2}no target responded/,
     );
     assert.match(await run(source, 'sync', 'other'), /^4 Refused with 400: .*wan-replication-ref/);
     assert.match(await run(source, 'progress', 'abc'), /^4 Refused with 404: .*couldn't be found/);

@@ -300,15 +300,15 @@ describe('replication over TLS', () => {
     assert.equal(await sentOver(asking, { ...authorities, ...client }), 'sent');
     assert.match(
       await sentOver(asking, authorities),
-      /^localhost:\d+ does not take events: no answer/,
+      /^localhost:\d+ does not take events: no response/,
     );
   });
 
   it('sends nothing to a target of another authority, or of another name', async () => {
     const stranger = { trustCertCollectionFile: tlsFile('stranger.pem') };
-    assert.match(await sentOver(own, stranger), /no answer: .*certificate/);
+    assert.match(await sentOver(own, stranger), /no response: .*certificate/);
     // An address of this machine that the certificate does not have.
-    assert.match(await sentOver(own, authorities, '127.0.0.2'), /no answer: .*does not match/);
+    assert.match(await sentOver(own, authorities, '127.0.0.2'), /no response: .*does not match/);
   });
 
   it('uses the files that a reload has read, unless one of them cannot be used', async () => {
@@ -378,7 +378,7 @@ ${more}`;
     member-authentication: {realm: r}
 `;
   for (const [what, target, more, told] of [
-    ['REST is off', TARGET('{enabled: false}'), '', /it answered 403, .*: REST is disabled;/],
+    ['REST is off', TARGET('{enabled: false}'), '', /it responded with 403, .*: REST is disabled;/],
     ['group WAN is off', TARGET('{enabled: true}'), '', /403, .*: endpoint group WAN is disabled;/],
     [
       'its name is another',
@@ -393,7 +393,7 @@ ${more}`;
       ', properties: {username: u, password: x}',
       /401, .*: user or password is wrong/,
     ],
-    ['it has no TLS', TARGET(ON), 'https://', /no answer: .*(SSL|EPROTO)/],
+    ['it has no TLS', TARGET(ON), 'https://', /no response: .*(SSL|EPROTO)/],
   ] as const) {
     it(`logs why nothing is sent where ${what}`, async () => {
       const port = await freePort();

@@ -61,7 +61,7 @@ test('a member reports foreign files in its data directory, and does not remove 
   assert.deepEqual(warnings(first), []);
   const [{ msg, ...told } = { msg: '' }, ...more] = warnings(second);
   assert.deepEqual(more, []);
-  assert.match(msg, /^files in the data directory are not of a member/);
+  assert.match(msg, /^files in the data directory do not belong to a member/);
   const { files, count } = told as { files?: string[]; count?: number };
   assert.deepEqual([files?.length, files?.[0], count], [10, 'note-0', 12]);
   await until(second.persistence.close(), second.go);

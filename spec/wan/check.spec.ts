@@ -106,7 +106,7 @@ describe('WanReplications.check', () => {
     members.b.isDown = true;
     const { stage, message } = await check(members);
     assert.equal(stage, 'FAILED');
-    assert.match(message ?? '', /no target answered for 1000 ms.*connection refused/);
+    assert.match(message ?? '', /no target responded within 1000 ms.*connection refused/);
   });
 });
 

@@ -128,7 +128,7 @@ export class Network {
     const { arrivals, answerMs } = this.fate(from, to);
     return new Promise((resolve, reject) => {
       const late = this.clock.after(timeoutMs, () => {
-        reject(new Error(`none within ${timeoutMs} ms`));
+        reject(new Error(`timed out after ${timeoutMs} ms`));
       });
       for (const [index, delayMs] of arrivals.entries()) {
         this.clock.after(delayMs, () => {

@@ -497,7 +497,7 @@ describe('the endpoints of a publisher', () => {
       set(a, 1);
       await network.pass(9900);
       assert.equal(network.sent.length, 1);
-      assert.match(a.status.lastError ?? '', new RegExp(`answered ${status}, no \\[2J$`));
+      assert.match(a.status.lastError ?? '', new RegExp(`responded with ${status}, no \\[2J$`));
       await network.pass(1100);
       assert.equal(network.sent.length, 2);
     });
@@ -546,7 +546,7 @@ describe('the endpoints of a publisher', () => {
     assert.equal(a.status.queueSize, 0);
     assert.match(
       a.log.lines.join('\n'),
-      /warn WAN publisher: .* has a new data set.*a sync is due/,
+      /warn WAN publisher: .* has a new data set.*a sync is needed/,
     );
   });
 
@@ -617,7 +617,7 @@ describe('the endpoints of a publisher', () => {
     });
     set(a, 1);
     await network.pass(10_000);
-    assert.match(a.status.lastError ?? '', /another data set than it had/);
+    assert.match(a.status.lastError ?? '', /its data set has changed/);
     assert.ok(network.sent.length < 30, `${network.sent.length} messages`);
     assert.ok(a.log.lines.length < 20, `${a.log.lines.length} lines`);
   });
@@ -706,7 +706,10 @@ describe('the endpoints of a publisher', () => {
     };
     set(a, 1);
     await network.pass(500);
-    assert.match(a.status.lastError ?? '', /knows a start of this data set that is 90000 s ahead/);
+    assert.match(
+      a.status.lastError ?? '',
+      /has recorded a start of this data set that is 90000 s ahead/,
+    );
     network.answer = () => undefined;
     await network.pass(5000);
     assert.equal(a.status.queueSize, 0);
@@ -723,7 +726,10 @@ describe('the endpoints of a publisher', () => {
     set(a, 3, 10);
     await network.pass(3000);
     assert.equal(keysOf(b).length, 6);
-    assert.match(a.log.lines.join('\n'), /warn WAN publisher: the target knows a later start/);
+    assert.match(
+      a.log.lines.join('\n'),
+      /warn WAN publisher: the target has recorded a later start/,
+    );
   });
 });
 

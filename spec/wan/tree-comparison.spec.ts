@@ -183,17 +183,17 @@ describe('compareMap fails', () => {
   it('where no answer comes, another status, or an answer that is none', async () => {
     const [source, target] = equalSides(10);
     const cases = [
-      [/no answer of the target, away$/, async () => Promise.reject(new Error('away'))],
+      [/no response from the target, away$/, async () => Promise.reject(new Error('away'))],
       [
-        /the target answered 401, who are you$/,
+        /the target responded with 401, who are you$/,
         async () => ({ status: 401, body: Buffer.from('who\nare\u0000you') }),
       ],
       [
-        /the target's answer is not one, /,
+        /the target sent an invalid response, /,
         async () => ({ status: 200, body: Buffer.from('something else') }),
       ],
       [
-        /the target's answer is not one, .*it answers another message/,
+        /the target sent an invalid response, .*it responds to another message/,
         async () => await target.receive(requestOf({ partitionCount: 271 })),
       ],
     ] as const;
@@ -216,7 +216,7 @@ describe('compareMap fails', () => {
           return { status, body: isCut ? body.subarray(0, at) : wrong };
         };
         const given = { target: { send, dataSet: undefined } };
-        const message = /^Cannot compare map "map": the target's answer is not one, /;
+        const message = /^Cannot compare map "map": the target sent an invalid response, /;
         await assert.rejects(compare(source, target, 10, given), { message }, `byte ${at}`);
       }
     }
@@ -224,7 +224,7 @@ describe('compareMap fails', () => {
 
   it('where another data set answers than that of the handshake, or than before', async () => {
     const [source, target] = equalSides(10);
-    const message = /the target has another data set than it had$/;
+    const message = /the data set of the target has changed$/;
     const send = async (request: Buffer) => await target.receive(request);
     const dataSet = Buffer.alloc(16, 'x');
     await assert.rejects(compare(source, target, 10, { target: { send, dataSet } }), { message });

@@ -40,9 +40,9 @@ import type { TransportAnswer, WanTransport } from './wan-transport.ts';
 const REASONS = [
   '',
   'its memory is used up',
-  'its disk takes no more',
-  'it has another data set than it had',
-  'closed',
+  'its disk accepts no writes',
+  'its data set has changed',
+  'its engine is closed',
   'its cluster is PASSIVE',
 ];
 
@@ -373,7 +373,7 @@ export class BatchSender {
       else if (answer.status === 200) await this.#onAnswer(endpoint, batch, message, answer);
       else this.target.refuse(endpoint, answer);
     } catch (error) {
-      this.target.fail(endpoint, `no answer: ${reasonOf(error)}`);
+      this.target.fail(endpoint, `no response: ${reasonOf(error)}`);
     }
     endpoint.underWay--;
     this.#setUnderWay(sections, false);

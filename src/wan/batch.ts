@@ -133,7 +133,7 @@ export async function readBatchAnswer(
 ): Promise<BatchAnswer> {
   const { opened, reader } = await readAnswer(body, message, BATCH_ANSWER);
   const reason = reader.short() & 0xff;
-  if (reader.short() !== sections.length) throw malformed('it has another number of sections');
+  if (reader.short() !== sections.length) throw malformed('its number of sections does not match');
   const answers = sections.map(({ count }) => ({
     done: Math.min(count, reader.word()),
     notTaken: reader.count(0),
@@ -147,6 +147,7 @@ export async function readAnswer(body: Uint8Array, message: Buffer, kind: 3 | 4 
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const opened = await openMessage(bytes, ANSWER_BYTES_MAX);
   if (opened.kind !== kind) throw malformed(`its kind is ${opened.kind}`);
-  if (opened.answered !== sealedChecksum(message)) throw malformed('it answers another message');
+  if (opened.answered !== sealedChecksum(message))
+    throw malformed('it responds to another message');
   return { opened, reader: new PayloadReader(opened.payload) };
 }

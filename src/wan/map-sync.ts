@@ -128,5 +128,4 @@ export class MapSync implements SyncReading {
   }
 }
 
-const NEW_DATA_SET =
-  'the target has another data set than it had: what was sent before is not there';
+const NEW_DATA_SET = 'the data set of the target has changed: it lacks the entries sent before';

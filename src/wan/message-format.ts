@@ -141,12 +141,12 @@ export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<O
   const kind = bytes[5]!;
   const flags = bytes[6]!;
   const checksum = view.getUint32(CRC_AT, true);
-  if (checksum !== checksumOf(bytes)) throw malformed('its checksum is another');
+  if (checksum !== checksumOf(bytes)) throw malformed('its checksum does not match');
   if (kind < HANDSHAKE || kind > TREES_ANSWER) throw malformed(`its kind is ${kind}`);
   if ((flags & ~KNOWN_FLAGS) !== 0 || bytes[7] !== 0) throw malformed('it has an unknown flag');
   const length = view.getUint32(12, true);
   const inflatedLength = view.getUint32(16, true);
-  if (length !== bytes.length - HEAD_BYTES) throw malformed('its length is another');
+  if (length !== bytes.length - HEAD_BYTES) throw malformed('its length does not match');
   if (inflatedLength > inflatedMax) {
     throw new GridError('WAN_MESSAGE_TOO_LONG', { bytes: inflatedLength, bytesMax: inflatedMax });
   }
@@ -172,7 +172,7 @@ async function inflated(body: Buffer, length: number): Promise<Buffer> {
   } catch (error) {
     throw malformed(`it cannot be inflated, ${(error as NodeJS.ErrnoException).code}`);
   }
-  if (payload.length !== length) throw malformed('its inflated length is another');
+  if (payload.length !== length) throw malformed('its inflated length does not match');
   return payload;
 }
 
@@ -250,7 +250,7 @@ export class PayloadReader {
   /** Reads a whole number of at least `least`. */
   count(least: number): number {
     const number = this.#bytes.readDoubleLE(this.#pass(8));
-    if (!Number.isSafeInteger(number) || number < least) throw malformed(`${number} is in it`);
+    if (!Number.isSafeInteger(number) || number < least) throw malformed(`it contains ${number}`);
     return number;
   }
 

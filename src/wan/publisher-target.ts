@@ -89,7 +89,9 @@ export class PublisherTarget {
     const met = new Promise<TargetEndpoint>((resolve, reject) => {
       const timer = clock.after(options.responseTimeoutMs, () => {
         this.#waiters.delete(waiter);
-        reject(new Error(`no target answered for ${options.responseTimeoutMs} ms${this.because}`));
+        reject(
+          new Error(`no target responded within ${options.responseTimeoutMs} ms${this.because}`),
+        );
       });
       const waiter: Waiter = { resolve, reject, timer };
       this.#waiters.add(waiter);
@@ -158,7 +160,7 @@ export class PublisherTarget {
   refuse(endpoint: TargetEndpoint, answer: TransportAnswer): void {
     const isDenied = answer.status === 401 || answer.status === 403;
     if (answer.status === 409) this.#isContested = true;
-    this.fail(endpoint, `it answered ${statusText(answer)}`, isDenied);
+    this.fail(endpoint, `it responded with ${statusText(answer)}`, isDenied);
   }
 
   /** Called if an event is too long for the endpoint. */
@@ -205,7 +207,7 @@ export class PublisherTarget {
       if (answer.status !== 200) this.refuse(endpoint, answer);
       else this.#onGreeted(endpoint, await readHandshakeAnswer(answer.body, message));
     } catch (error) {
-      this.fail(endpoint, `no answer: ${reasonOf(error)}`);
+      this.fail(endpoint, `no response: ${reasonOf(error)}`);
     }
     this.#parts.onMet();
   }
@@ -216,11 +218,15 @@ export class PublisherTarget {
     const aheadMs = epochMs(answer.epoch) - clock.wall();
     if (aheadMs > AHEAD_MS_MAX) {
       const seconds = Math.round(aheadMs / 1000);
-      return this.fail(endpoint, `it knows a start of this data set that is ${seconds} s ahead`);
+      return this.fail(
+        endpoint,
+        `it has recorded a start of this data set that is ${seconds} s ahead`,
+      );
     }
     if (answer.epoch > sender.epoch) {
       sender.epoch = answer.epoch + 1;
-      const text = 'the target knows a later start of this data set: was the clock set back?';
+      const text =
+        'the target has recorded a later start of this data set: was the clock set back?';
       log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
     } else if (this.#isContested && answer.epoch === sender.epoch) {
       // The target has taken numbers that were not given here (wan-receiver.ts): they begin anew.

@@ -54,12 +54,14 @@ export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
   const target = reader.bytes(DATA_SET_ID_BYTES);
   const names = namesFrom(reader);
   const sectionCount = reader.short();
-  if (sectionCount === 0 || sectionCount > LANES_MAX) throw malformed(`${sectionCount} sections`);
+  if (sectionCount === 0 || sectionCount > LANES_MAX)
+    throw malformed(`it has ${sectionCount} sections`);
   const sections: ReceivedSection[] = [];
   const lanes = new Set<number>();
   for (let index = 0; index < sectionCount; index++) {
     const lane = reader.short();
-    if (lane >= LANES_MAX || lanes.has(lane)) throw malformed(`lane ${lane}`);
+    if (lane >= LANES_MAX || lanes.has(lane))
+      throw malformed(`it has lane ${lane}, or has it twice`);
     lanes.add(lane);
     if (reader.short() !== 0) throw malformed('a section has an unknown flag');
     const count = reader.word();
@@ -67,7 +69,7 @@ export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
     const firstNumber = reader.count(1);
     const syncBegan = reader.version();
     if (count === 0 || !Number.isSafeInteger(firstNumber + count)) {
-      throw malformed('the numbers of a section');
+      throw malformed('a section is empty or its numbers are too high');
     }
     const start = reader.at;
     reader.bytes(length);
@@ -92,12 +94,12 @@ export async function checkEvents(
     let at = start;
     for (let index = 0; index < count; index++) {
       at = readEvent(payload, at, end, change);
-      if (at < 0) throw malformed(`event ${index} of lane ${lane} is none`);
+      if (at < 0) throw malformed(`event ${index} of lane ${lane} is invalid`);
       if (change.version.isAfter(latest)) latest.copyFrom(change.version);
       const pause = index % 64 === 63 ? slices.pause() : undefined;
       if (pause !== undefined) await pause;
     }
-    if (at !== end) throw malformed(`lane ${lane} has bytes behind its events`);
+    if (at !== end) throw malformed(`lane ${lane} has bytes after its events`);
   }
   return latest;
 }

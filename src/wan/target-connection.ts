@@ -112,7 +112,7 @@ export class TargetConnection {
     if (this.#exchange === undefined) return;
     const { timeoutMs, endMs } = this.#exchange;
     if (performance.now() < endMs) this.#lookAt(endMs);
-    else this.destroy(new Error(`none within ${timeoutMs} ms`));
+    else this.destroy(new Error(`timed out after ${timeoutMs} ms`));
   }
 
   #onClose(): void {

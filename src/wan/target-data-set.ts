@@ -29,7 +29,7 @@ export class TargetDataSet {
       endpoint.dataSet = undefined;
       const fault =
         `${endpoint.text} has the data set of this member: it is this member itself, or was ` +
-        'restored from a backup of it; gridnode restore --new-member makes a copy a member of its own';
+        'restored from a backup of it; gridnode restore --new-member gives a copy a new identity';
       return { isUsable: false, fault, warning: undefined };
     }
     endpoint.dataSet = Buffer.from(dataSet);
@@ -45,7 +45,7 @@ export class TargetDataSet {
     if (current === undefined) return USABLE;
     return {
       ...USABLE,
-      warning: `${endpoint.text} has a new data set: what was sent before is not there, a sync is due`,
+      warning: `${endpoint.text} has a new data set, without the events sent before: a sync is needed`,
     };
   }
 }

@@ -220,9 +220,10 @@ class Comparison {
     try {
       answer = await target.send(message);
     } catch (error) {
-      throw this.#failure(`no answer of the target, ${reasonOf(error)}`);
+      throw this.#failure(`no response from the target, ${reasonOf(error)}`);
     }
-    if (answer.status !== 200) throw this.#failure(`the target answered ${statusText(answer)}`);
+    if (answer.status !== 200)
+      throw this.#failure(`the target responded with ${statusText(answer)}`);
     return await this.#sumsOf(answer, message, question);
   }
 
@@ -233,11 +234,11 @@ class Comparison {
   ): Promise<Uint32Array> {
     const answer = await readTreesAnswer(body, message, question).catch((error: unknown) => {
       if (!(error instanceof GridError)) throw error;
-      throw this.#failure(`the target's answer is not one, ${error.message}`);
+      throw this.#failure(`the target sent an invalid response, ${error.message}`);
     });
     this.#dataSet ??= Buffer.from(answer.dataSet);
     if (!answer.dataSet.equals(this.#dataSet)) {
-      throw this.#failure('the target has another data set than it had');
+      throw this.#failure('the data set of the target has changed');
     }
     const { reason, depth, partitionCount } = answer;
     if (reason === COMPARABLE) return answer.sums;

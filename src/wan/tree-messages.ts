@@ -104,10 +104,11 @@ export function readTreeRequest({ payload }: OpenedMessage): ReceivedTreeRequest
   const levels = reader.byte();
   if (reader.byte() !== 0) throw malformed('it has an unknown flag');
   if (partitionCount === 0 || partitionCount > PARTITION_COUNT_MAX) {
-    throw malformed(`${partitionCount} partitions`);
+    throw malformed(`its sender has ${partitionCount} partitions`);
   }
-  if (depth < DEPTH_MIN || depth > TREE_DEPTH_MAX) throw malformed(`trees of depth ${depth}`);
-  if (level + levels >= depth) throw malformed(`level ${level} and ${levels} more`);
+  if (depth < DEPTH_MIN || depth > TREE_DEPTH_MAX) throw malformed(`its trees have depth ${depth}`);
+  if (level + levels >= depth)
+    throw malformed(`it asks for level ${level} + ${levels} of trees of depth ${depth}`);
   const clusterName = reader.text().toString();
   const map = Buffer.from(reader.text());
   if (map.length === 0) throw malformed('it names no map');
@@ -124,22 +125,23 @@ function readNodes(
   levels: number,
 ): NodeNumber[] {
   const count = reader.word();
-  if (count === 0 || count * 2 ** levels > SUMS_MAX) throw malformed(`${count} nodes`);
+  if (count === 0 || count * 2 ** levels > SUMS_MAX) throw malformed(`it asks for ${count} nodes`);
   const nodes: NodeNumber[] = [];
   let treeCount = 0;
   let last = -1;
   for (let each = 0; each < count; each++) {
     const partition = reader.short();
     const index = reader.short();
-    if (partition >= partitionCount) throw malformed(`partition ${partition}`);
-    if (index >= 2 ** level) throw malformed(`node ${index} of level ${level}`);
+    if (partition >= partitionCount) throw malformed(`it asks for partition ${partition}`);
+    if (index >= 2 ** level) throw malformed(`it asks for node ${index} of level ${level}`);
     const node = nodeOf(partition, index);
-    if (node <= last) throw malformed('its nodes are in another order');
+    if (node <= last) throw malformed('its nodes are not in ascending order');
     if (last < 0 || partition !== partitionOf(last)) treeCount++;
     last = node;
     nodes.push(node);
   }
-  if (level + levels > 0 && treeCount > treesMax(depth - 1)) throw malformed(`${treeCount} trees`);
+  if (level + levels > 0 && treeCount > treesMax(depth - 1))
+    throw malformed(`it asks for ${treeCount} trees`);
   return nodes;
 }
 
@@ -175,13 +177,14 @@ export async function readTreesAnswer(
 ): Promise<TreesAnswer> {
   const { opened, reader } = await readAnswer(body, message, TREES_ANSWER);
   const reason = reader.byte();
-  if (reason > OTHER_PARTITION_COUNT) throw malformed(`reason ${reason} is in it`);
+  if (reason > OTHER_PARTITION_COUNT) throw malformed(`its reason is ${reason}`);
   const depth = reader.byte();
   reader.short();
   const partitionCount = reader.word();
   const { dataSet, payload } = opened;
   const count = reason === COMPARABLE ? nodes.length * 2 ** levels : 0;
-  if (payload.length !== ANSWER_BYTES + count * SUM_BYTES) throw malformed('the number of sums');
+  if (payload.length !== ANSWER_BYTES + count * SUM_BYTES)
+    throw malformed('its number of sums does not match');
   const sums = new Uint32Array(2 * count);
   for (let at = 0; at < sums.length; at++) sums[at] = reader.word();
   return { reason, depth, partitionCount, dataSet, sums };

@@ -223,7 +223,7 @@ export class WanReceiver implements Receiver {
     const work = this.#apply(opened, batch, source, publisher).catch((error: unknown) =>
       this.#parts.log.error(
         {},
-        `WAN: a batch that was acknowledged on receipt: ${reasonOf(error)}`,
+        `WAN: a batch acknowledged on receipt could not be applied: ${reasonOf(error)}`,
       ),
     );
     const end = work.finally(() => {
