@@ -45,11 +45,9 @@ test('a member on a shared engine joins, tells the log, ends polls in PASSIVE, a
     store.join = (asked) => orFail(() => join.call(store, asked));
     store.beat = (asked) => orFail(() => beat.call(store, asked));
     return {
-      ...{
-        store,
-        isKeptSafe: () => true,
-        work: { changesAnswered: async () => {}, endChangesOfOthers: async () => {} },
-      },
+      store,
+      isKeptSafe: () => true,
+      work: { changesAnswered: async () => {}, endChangesOfOthers: async () => {} },
       connectionCount: () => 0,
       attach: (attached) => {
         life = attached;

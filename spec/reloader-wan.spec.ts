@@ -30,12 +30,19 @@ async function reloader({ record = new LocalRecord('1.2'), reloaded = FILE }: Pa
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
   const extended: Config[] = [];
   const it = new Reloader(config, {
-    ...{ apply: async () => {}, log, record, readText: loadConfig },
-    ...{ load: () => read(reloaded), hashPassword: async () => '' },
+    apply: async () => {},
+    log,
+    record,
+    readText: loadConfig,
+    load: () => read(reloaded),
+    hashPassword: async () => '',
   });
   const extend = (all: Config) => extended.push(all);
   return {
-    ...{ it, lines, record, extend },
+    it,
+    lines,
+    record,
+    extend,
     add: (text: string) => it.add(text, extend),
     addWan: (json: unknown) => it.addWan(JSON.stringify(json), extend),
     ids: () => idsOf(extended.at(-1) ?? config),
@@ -97,7 +104,10 @@ test('maps that are added may refer to a replication of the configuration in for
   assert.ok('added' in added, JSON.stringify(added));
   assert.deepEqual(added.added, [{ sectionName: 'map', configName: 'n' }]);
   assert.deepEqual(last()?.mapWan.get('n')?.ref, {
-    ...{ name: 's', mergePolicy: 'PassThrough', republishingEnabled: true, filters: ['a'] },
+    name: 's',
+    mergePolicy: 'PassThrough',
+    republishingEnabled: true,
+    filters: ['a'],
   });
   assert.ok(last()?.mapWan.has('m'));
 });

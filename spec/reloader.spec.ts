@@ -79,8 +79,12 @@ test('Reloader takes over the settings that may change, and names those that may
 test('Reloads has code for exactly the settings that are marked as reloadable', () => {
   const nothing: Reload = () => () => {};
   const ofTls = {
-    ...{ tlsCertificate: nothing, tlsKey: nothing, tlsKeyPassword: nothing, tlsClientCa: nothing },
-    ...{ tlsKeyStore: nothing, tlsKeyStorePassword: nothing },
+    tlsCertificate: nothing,
+    tlsKey: nothing,
+    tlsKeyPassword: nothing,
+    tlsClientCa: nothing,
+    tlsKeyStore: nothing,
+    tlsKeyStorePassword: nothing,
   };
   const all: Reloads = {
     logLevel: nothing,
@@ -109,10 +113,17 @@ test('prepared changes nothing where a part cannot be prepared, and runs shared 
       calls.push(`prepare ${name}`);
       return () => calls.push(`change ${name}`);
     };
-  const [tls, groups] = [noted('tls'), noted('groups')];
+  const tls = noted('tls');
+  const groups = noted('groups');
   const reloads: Reloads = {
-    ...{ tlsCertificate: tls, tlsKey: tls, tlsKeyPassword: tls, tlsClientCa: tls },
-    ...{ tlsKeyStore: tls, tlsKeyStorePassword: tls, restEnabled: groups, endpointGroups: groups },
+    tlsCertificate: tls,
+    tlsKey: tls,
+    tlsKeyPassword: tls,
+    tlsClientCa: tls,
+    tlsKeyStore: tls,
+    tlsKeyStorePassword: tls,
+    restEnabled: groups,
+    endpointGroups: groups,
     logLevel: noted('level'),
   };
   const config = resolveConfig([]);
@@ -313,7 +324,8 @@ const queue = (name: string, size: number) => `grid: {queue: {${name}: {max-size
 
 test('Reloader adds what another member adds, and all of it where it starts', async () => {
   const record = new RecordOfTwo();
-  const [a, b] = [member(record), member(record)];
+  const a = member(record);
+  const b = member(record);
   await Promise.all([a.restore(), b.restore()]);
   await a.add(TEXT);
   await b.add(queue('q', 4));
@@ -330,7 +342,8 @@ test('Reloader adds what another member adds, and all of it where it starts', as
 
 test('Reloaders of two members that add at once come to the same', async () => {
   const record = new RecordOfTwo();
-  const [a, b] = [member(record), member(record)];
+  const a = member(record);
+  const b = member(record);
   await Promise.all([a.restore(), b.restore()]);
   const adding = [1, 2, 3].flatMap((size) => [
     a.add(queue(`q${size}`, size)),
@@ -343,7 +356,8 @@ test('Reloaders of two members that add at once come to the same', async () => {
 
 test('a reload of one member leaves the others, and those that come, what was added', async () => {
   const record = new RecordOfTwo();
-  const [a, b] = [member(record), member(record)];
+  const a = member(record);
+  const b = member(record);
   await Promise.all([a.restore(), b.restore()]);
   await a.add(TEXT);
   await a.it.reload();
@@ -357,7 +371,8 @@ test('a reload of one member leaves the others, and those that come, what was ad
 test('Reloader withdraws from the record what it could not apply, and only that', async () => {
   const record = new RecordOfTwo();
   let fault: Error | undefined;
-  const [a, b] = [member(record, () => fault), member(record)];
+  const a = member(record, () => fault);
+  const b = member(record);
   await Promise.all([a.restore(), b.restore()]);
   await a.add(queue('q', 4));
   fault = new GridError('TLS_FILE_UNUSABLE', { file: 'f', reason: 'r' });
@@ -370,7 +385,8 @@ test('Reloader withdraws from the record what it could not apply, and only that'
 
 test('a shared record has what a text added, and no password but as a hash', async () => {
   const record = new RecordOfTwo();
-  const [a, b] = [member(record), member(record)];
+  const a = member(record);
+  const b = member(record);
   await Promise.all([a.restore(), b.restore()]);
   await a.add(queue('old', 1));
   const { ignored } = (await a.add(

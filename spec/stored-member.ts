@@ -50,7 +50,9 @@ export function storedMember(
   });
   const license = new License(record);
   const engine = new EmbeddedEngine({
-    ...{ partitionCount: PARTITION_COUNT, clock, sinks: [persistence.sink] },
+    partitionCount: PARTITION_COUNT,
+    clock,
+    sinks: [persistence.sink],
     acknowledgesAll: late !== undefined,
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
@@ -91,8 +93,20 @@ export function storedMember(
   };
   const status = async (request: string): Promise<number> => (await ask(request)).status;
   return {
-    ...{ server, clock, cluster, persistence, license, engine, memory, lines },
-    ...{ begin, start, ask, status, go, quiet },
+    server,
+    clock,
+    cluster,
+    persistence,
+    license,
+    engine,
+    memory,
+    lines,
+    begin,
+    start,
+    ask,
+    status,
+    go,
+    quiet,
     /** Starts, and completes calls until the member serves. */
     async serve(): Promise<void> {
       await until(start(), go);

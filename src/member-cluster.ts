@@ -75,8 +75,16 @@ async function sharedCluster(
 ): Promise<MadeCluster> {
   const { SharedCluster } = await import('./cluster/shared-cluster.ts');
   const cluster = new SharedCluster({
-    ...{ store, clock, work, memberVersion, isLite, isKeptSafe, onStop },
-    ...{ events: eventsIn(log), uuid: randomUUID(), leaseMs },
+    store,
+    clock,
+    work,
+    memberVersion,
+    isLite,
+    isKeptSafe,
+    onStop,
+    events: eventsIn(log),
+    uuid: randomUUID(),
+    leaseMs,
   });
   attach(cluster);
   return { cluster, record: cluster.record, standalone: undefined };

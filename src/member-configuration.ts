@@ -61,7 +61,15 @@ export async function configure(config: Config, log: Log, audit: Audit): Promise
     requestStop = resolve;
   });
   return {
-    ...{ config, log, clock, descriptors, filesAtStart, tlsFiles, tls, stopRequested, requestStop },
+    config,
+    log,
+    clock,
+    descriptors,
+    filesAtStart,
+    tlsFiles,
+    tls,
+    stopRequested,
+    requestStop,
     audit: new CountingAudit(audit, clock),
     refused: refusedConnections(clock, log),
     groups: new EndpointGroups(config.restEnabled, config.endpointGroups),

@@ -59,7 +59,9 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
     const replicas = new ReplicaCounts(config);
     const engine = await makeSharedEngine(config, engineUrl, clock, log, capacity, replicas);
     const shared: SharedEngine = {
-      ...{ store: engine.memberStore, work: engine, isKeptSafe: () => engine.isKeptSafe },
+      store: engine.memberStore,
+      work: engine,
+      isKeptSafe: () => engine.isKeptSafe,
       connectionCount: () => engine.connectionCount,
       attach: (life) => engine.attach(life),
     };

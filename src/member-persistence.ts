@@ -64,7 +64,11 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
     this.#events = new PersistenceEvents(log);
     this.#persistence = new Persistence(
       {
-        ...{ storage, clock, partitionCount, sync, syncIntervalMs },
+        storage,
+        clock,
+        partitionCount,
+        sync,
+        syncIntervalMs,
         keepsStaleData: !config.autoRemoveStaleData,
         readBytesMax: segmentBytesMax(machineMemory()),
       },
@@ -78,7 +82,11 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
       `; the member stays in recovery until ${allowed.join(' or ')}; \`gridnode repair --data-dir ` +
       'DIR` reports the damage and saves the rest elsewhere';
     this.#start = new StartAfterDamage({
-      ...{ storage, clock, partitionCount, policy, allowed },
+      storage,
+      clock,
+      partitionCount,
+      policy,
+      allowed,
       onFinding: (finding) => this.#events.onFinding(finding),
       onForced: (start, forced) => this.#events.onForced(start, forced),
     });
@@ -170,7 +178,9 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   /** Resolves once the values would survive a crash. */
   async save({ state, version, licenseKeyHash, addedConfigs }: SharedValues): Promise<void> {
     await this.#persistence.member.save({
-      ...{ clusterState: state, clusterVersion: version, addedConfigs },
+      clusterState: state,
+      clusterVersion: version,
+      addedConfigs,
       ...(licenseKeyHash === undefined ? {} : { licenseKeyHash }),
     });
   }

@@ -47,7 +47,9 @@ export function healthServer(
  */
 export function refusedConnections(clock: Clock, log: Log): RepeatedEvents<number> {
   return new RepeatedEvents({
-    ...{ clock, intervalMs: REFUSED_MS, keysMax: 1 },
+    clock,
+    intervalMs: REFUSED_MS,
+    keysMax: 1,
     report: (connectionsMax, count) => log.warn({ count, connectionsMax }, 'connections refused'),
   });
 }

@@ -37,8 +37,18 @@ interface ReplicationParts {
 export interface Replications
   extends Pick<
     WanReplications,
-    | ('publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf')
-    | ('remove' | 'receive' | 'release' | 'review' | 'close' | 'begin' | 'keptQueues')
+    | 'publisherOf'
+    | 'publishers'
+    | 'synchronise'
+    | 'check'
+    | 'progressOf'
+    | 'remove'
+    | 'receive'
+    | 'release'
+    | 'review'
+    | 'close'
+    | 'begin'
+    | 'keptQueues'
   > {
   /** Adds those publishers that the replication does not have yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
@@ -56,10 +66,15 @@ export function makeReplications(parts: ReplicationParts): Replications {
   const { isHeld, onProgress } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
-    ...{ engine, clock, log, dataSetId, isHeld },
+    engine,
+    clock,
+    log,
+    dataSetId,
+    isHeld,
     ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
-    ...{ acceptsWrites, delaysAll },
+    takesWrites,
+    delaysAll,
     queueBytesMax: config.wanQueueBytesMax,
     requestLimits: { ...config, segment },
     // Room for a batch, or for a single longer value.

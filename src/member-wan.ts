@@ -258,7 +258,9 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     if (dataSetId === undefined)
       throw new Error('the uuid must be known before replication begins');
     this.#replications = makeReplications({
-      ...{ ...this.#parts, dataSetId, isHeld: !this.#hasBegun },
+      ...this.#parts,
+      dataSetId,
+      isHeld: !this.#hasBegun,
       ...(this.#parts.keepQueues === undefined ? {} : { onProgress: () => this.#onProgress() }),
     });
     this.#addPublishers(this.#replications);

@@ -92,7 +92,11 @@ export async function startMember(
   const { clock, requestStop: onStop } = parts;
   const { memberVersion } = DIALECTS[config.compatibility];
   const settings = {
-    ...{ memberVersion, isLite: config.liteMember, clock, log, onStop },
+    memberVersion,
+    isLite: config.liteMember,
+    clock,
+    log,
+    onStop,
     leaseMs: config.engineNoHeartbeatSeconds * 1000,
   };
   const cluster = await makeCluster(settings, store);
@@ -125,7 +129,7 @@ async function serve(
   { cluster, record, license, waiting }: ClusterParts,
   load: () => Promise<LoadedConfig>,
 ): Promise<ServedParts> {
-  const { config, log, audit, clock, groups, security, logLevel, lifetimes } = parts;
+  const { config, log, audit, clock, logLevel, lifetimes } = parts;
   const { crossOrigin, servedHosts } = parts;
   const { engine, persistence } = store;
   const dialect = DIALECTS[config.compatibility];
@@ -136,11 +140,14 @@ async function serve(
     shareDescriptors(parts, extended, server);
   };
   const reloader = reloaderOf(
-    ...([parts, record, load] as const),
+    parts,
+    record,
+    load,
     (identity) => server.setTlsIdentity(identity),
     async () => (await wan?.readTlsAgain()) ?? (() => {}),
   );
-  const [name, key] = [new PathPart(config.targetBytesMax), new PathPart(config.targetBytesMax)];
+  const name = new PathPart(config.targetBytesMax);
+  const key = new PathPart(config.targetBytesMax);
   const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
   const segment = config.pathSegment ?? dialect.pathSegment;
   const acceptsWrites = () => cluster.acceptsWrites;
@@ -148,10 +155,7 @@ async function serve(
   const services: RestServices = {
     dialect,
     data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, name, key },
-    access: {
-      ...{ groups, crossOrigin, login: security.access, memberLogin: security.memberAccess },
-      credentials: security.credentials,
-    },
+    access: accessOf(parts),
     cluster,
     administration: {
       license,
@@ -194,6 +198,12 @@ async function serve(
     throw error;
   });
   return { server, health, bound, healthBound, reloader, wan, extend };
+}
+
+/** Returns the parts that decide whether a request is allowed. */
+function accessOf({ groups, crossOrigin, security }: ConfiguredParts): RestServices['access'] {
+  const { access: login, memberAccess: memberLogin, credentials } = security;
+  return { groups, crossOrigin, login, memberLogin, credentials };
 }
 
 /** Creates the server of the data port. */

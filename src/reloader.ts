@@ -414,7 +414,10 @@ const NOT_REMOVED: Failure = {
 };
 /** Errors of an addition that are not caused by its text. */
 const ADDITION_ERRORS: ReadonlySet<string> = new Set([
-  ...['CONFIG_NOT_KEPT', 'WAN_PUBLISHERS_MAX', 'WAN_UNKNOWN', 'WAN_CONFIGURED'],
+  'CONFIG_NOT_KEPT',
+  'WAN_PUBLISHERS_MAX',
+  'WAN_UNKNOWN',
+  'WAN_CONFIGURED',
 ]);
 const WAN_KEYS = Object.keys(WAN_PLACES) as (keyof WanConfig)[];
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
@@ -458,7 +461,9 @@ function isFilled(key: SettingKey): key is FilledKey {
 
 type FilledKey = 'mapTimeToLiveSeconds' | 'mapMaxIdleSeconds' | 'queueMaxSizes';
 const FILLED: ReadonlySet<SettingKey> = new Set<FilledKey>([
-  ...(['mapTimeToLiveSeconds', 'mapMaxIdleSeconds', 'queueMaxSizes'] as const),
+  'mapTimeToLiveSeconds',
+  'mapMaxIdleSeconds',
+  'queueMaxSizes',
 ]);
 
 /** Limit of pattern comparisons; beyond it a setting counts as changed. */
@@ -470,7 +475,8 @@ async function isChanged(
   after: ReadonlyMap<string, number>,
 ): Promise<boolean> {
   const slices = new Slices();
-  const [ruleBefore, ruleAfter] = [byName(before), byName(after)];
+  const ruleBefore = byName(before);
+  const ruleAfter = byName(after);
   const patternCount = [before, after].flatMap((names) =>
     [...names.keys()].filter(isPattern),
   ).length;

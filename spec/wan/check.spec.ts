@@ -15,14 +15,13 @@ const LEAVES = PARTITIONS * 512;
 async function pair(options: Partial<WanPublisherOptions> = {}, partitionCount = PARTITIONS) {
   const network = new Network();
   const publisher = {
-    ...{ ...OPTIONS, batchSize: 100, ...options },
+    ...OPTIONS,
+    batchSize: 100,
+    ...options,
     consistencyCheckStrategy: 'MERKLE_TREES' as const,
   };
   const a = new Member(network, 'a', [publisher], 0, (clock) => new EmbeddedModel(clock));
-  const b = new Member(
-    ...([network, 'b', [], 0] as const),
-    (clock) => new EmbeddedModel(clock, partitionCount),
-  );
+  const b = new Member(network, 'b', [], 0, (clock) => new EmbeddedModel(clock, partitionCount));
   for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
   for (let index = 0; index < 500; index++) {
     a.engine.change(SET, 'map', `key${index}`, 'value');

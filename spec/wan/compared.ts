@@ -134,7 +134,8 @@ export async function compare(
 
 /** The same by another way: the entries of both sides, leaf by leaf, as texts. */
 export function expectedOf(source: ComparedSide, target: ComparedSide, depth: number) {
-  const [own, theirs] = [leavesOf(source, depth), leavesOf(target, depth)];
+  const own = leavesOf(source, depth);
+  const theirs = leavesOf(target, depth);
   const different = [...new Set([...own.keys(), ...theirs.keys()])].filter(
     (leaf) => own.get(leaf)?.sort().join('\n') !== theirs.get(leaf)?.sort().join('\n'),
   );
@@ -152,8 +153,11 @@ export function figuresOf(differences: Differences) {
   const { checkedPartitions, differentPartitions, checkedLeaves } = differences;
   const { differentLeaves, entriesToSync } = differences;
   return {
-    ...{ checkedPartitions, differentPartitions, checkedLeaves },
-    ...{ differentLeaves, entriesToSync },
+    checkedPartitions,
+    differentPartitions,
+    checkedLeaves,
+    differentLeaves,
+    entriesToSync,
   };
 }
 

@@ -37,7 +37,10 @@ export class EmbeddedModel implements SimulatedEngine {
       durable: (partition) => this.#durable(partition),
     };
     this.#engine = new EmbeddedEngine({
-      ...{ partitionCount: this.partitionCount, clock, queueCapacity: () => 1, sinks: [sink] },
+      partitionCount: this.partitionCount,
+      clock,
+      queueCapacity: () => 1,
+      sinks: [sink],
       keepsTombstones: () => true,
     });
   }
@@ -55,7 +58,8 @@ export class EmbeddedModel implements SimulatedEngine {
     };
     const none = spanOf('');
     const lifetime = { timeToLiveMs, maxIdleSeconds: 0 };
-    const [name, place] = [spanOf(map), spanOf(key)];
+    const name = spanOf(map);
+    const place = spanOf(key);
     if (operation === SET) {
       this.#engine.set(name, place, spanOf(value), none, lifetime, undefined, receiver);
     } else if (operation === CLEAR) this.#engine.clear(name, receiver);

@@ -10,7 +10,8 @@ import { generator } from './simulation.ts';
 
 /** HalfSipHash by its definition, with 64 bits of output. */
 function halfSipHash(key: Buffer, message: Buffer, rounds: readonly [number, number]): Buffer {
-  const [k0, k1] = [key.readInt32LE(0), key.readInt32LE(4)];
+  const k0 = key.readInt32LE(0);
+  const k1 = key.readInt32LE(4);
   const v = new Int32Array([k0, k1 ^ 0xee, k0 ^ 0x6c796765, k1 ^ 0x74656462]);
   const rotate = (index: number, by: number) => {
     v[index] = (v[index]! << by) | (v[index]! >>> (32 - by));
@@ -136,7 +137,8 @@ describe('PartitionTree', () => {
       low: Math.floor(random() * 2 ** 32) | 0,
       high: Math.floor(random() * 2 ** 32) | 0,
     }));
-    const [tree, other] = [new PartitionTree(4, true), new PartitionTree(4, false)];
+    const tree = new PartitionTree(4, true);
+    const other = new PartitionTree(4, false);
     for (const { leaf, low, high } of added) tree.add(leaf, low, high);
     for (const { leaf, low, high } of added.toReversed()) other.add(leaf, low, high);
     for (let level = 0; level <= 4; level++) {

@@ -40,7 +40,12 @@ class Pair {
     const { network, storage } = this;
     const publishers = [{ ...OPTIONS, targetEndpoints: [endpoint('target')], ...own }];
     const source = new KeptSource({
-      ...{ network, storage, sync: 'interval', publishers, snapshotBytesMin, segmentBytes },
+      network,
+      storage,
+      sync: 'interval',
+      publishers,
+      snapshotBytesMin,
+      segmentBytes,
       keepsTombstones,
     });
     assert.ok(await source.open());

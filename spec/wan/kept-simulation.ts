@@ -43,7 +43,12 @@ export async function keptRound(seed: number, sync: SyncMode): Promise<KeptRepor
 
 class Round {
   readonly report: KeptReport = {
-    ...{ snapshots: 0, restored: 0, kills: 0, powerLosses: 0, stops: 0, refused: 0 },
+    snapshots: 0,
+    restored: 0,
+    kills: 0,
+    powerLosses: 0,
+    stops: 0,
+    refused: 0,
   };
   readonly #seed: number;
   readonly #sync: SyncMode;

@@ -51,8 +51,13 @@ export class KeptSource {
     const tolerated = (error: Error) => assert.ok(storage.hasCrashed || isFullDisk(error), error);
     this.persistence = new Persistence(
       {
-        ...{ storage, clock, partitionCount: PARTITION_COUNT, sync, syncIntervalMs: 1000 },
-        ...{ segmentBytes, snapshotBytesMin },
+        storage,
+        clock,
+        partitionCount: PARTITION_COUNT,
+        sync,
+        syncIntervalMs: 1000,
+        segmentBytes,
+        snapshotBytesMin,
       },
       {
         onReleased: () => this.replications?.release(),
@@ -76,13 +81,18 @@ export class KeptSource {
       durable: () => Number.POSITIVE_INFINITY,
     };
     this.engine = new EmbeddedEngine({
-      ...{ partitionCount: PARTITION_COUNT, clock, queueCapacity: () => Number.POSITIVE_INFINITY },
+      partitionCount: PARTITION_COUNT,
+      clock,
+      queueCapacity: () => Number.POSITIVE_INFINITY,
       sinks: [this.persistence.log, history],
       keepsTombstones: () => keepsTombstones,
     });
     const transport = network.transportOf(this);
     this.replications = new WanReplications({
-      ...{ engine: this.engine, clock, log: this.log, dataSetId: Buffer.alloc(16, 's') },
+      engine: this.engine,
+      clock,
+      log: this.log,
+      dataSetId: Buffer.alloc(16, 's'),
       clusterName: () => 'dev',
       treeOf: () => ({ isOn: true, depth: 10 }),
       acceptsWrites: () => true,

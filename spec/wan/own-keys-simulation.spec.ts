@@ -6,8 +6,12 @@ import { SHAPES, simulateOwnKeys } from './own-keys-simulation.ts';
 const SEEDS = Number(process.env.WAN_SEEDS ?? 0);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
 const POLICIES = [
-  ...['PassThrough', 'PutIfAbsent', 'LatestUpdate'],
-  ...['HigherHits', 'LatestAccess', 'ExpirationTime'],
+  'PassThrough',
+  'PutIfAbsent',
+  'LatestUpdate',
+  'HigherHits',
+  'LatestAccess',
+  'ExpirationTime',
 ];
 
 describe('WanReplications whose members write keys of their own, and are killed', () => {

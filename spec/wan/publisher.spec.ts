@@ -136,11 +136,14 @@ describe('a queue of WanReplications', () => {
   it('has an equal share of the bytes of all, which no full queue takes', async () => {
     const network = new Network();
     const publishers = ['b', 'c'].map((id) => ({
-      ...{ ...OPTIONS, publisherId: id, targetEndpoints: [endpoint(id)] },
+      ...OPTIONS,
+      publisherId: id,
+      targetEndpoints: [endpoint(id)],
       queueFullBehavior: 'DISCARD_AFTER_MUTATION' as const,
     }));
     const a = new Member(network, 'a', publishers, 0, undefined, 20_000);
-    const [live, dead] = [new Member(network, 'b', []), new Member(network, 'c', [])];
+    const live = new Member(network, 'b', []);
+    const dead = new Member(network, 'c', []);
     for (const { engine } of [a, live, dead]) engine.durableCount = Number.POSITIVE_INFINITY;
     dead.isDown = true;
     for (let round = 0; round < 100; round++) {

@@ -63,7 +63,9 @@ for (const [before, afterwards] of [
     const queue = new PublisherQueue(partitions, { ...limits, batchesMax: afterwards }, false);
     assert.deepEqual([kept.lanes.length, queue.lanes.length], [before, afterwards]);
     const restored = new KeptPublisherQueue({
-      ...{ name: '', queue, clock: new FakeClock() },
+      name: '',
+      queue,
+      clock: new FakeClock(),
       published: () => undefined,
       onCleared: () => assert.fail(),
       onDropped: () => assert.fail('there is room'),

@@ -11,8 +11,12 @@ import { EmbeddedModel } from './embedded-model.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 
 const POLICIES = [
-  ...['PassThrough', 'PutIfAbsent', 'LatestUpdate'],
-  ...['HigherHits', 'LatestAccess', 'ExpirationTime'],
+  'PassThrough',
+  'PutIfAbsent',
+  'LatestUpdate',
+  'HigherHits',
+  'LatestAccess',
+  'ExpirationTime',
 ];
 const REMOVALS = ['deletes', 'a clear', 'both', 'expiry'] as const;
 const PASS_THROUGH = 0;

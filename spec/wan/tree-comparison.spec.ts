@@ -99,7 +99,8 @@ describe('compareMap', () => {
     ['neither has any', true, true],
   ] as const) {
     it(`counts every leaf that has entries where ${name}`, async () => {
-      const [source, target] = [new ComparedSide(), new ComparedSide()];
+      const source = new ComparedSide();
+      const target = new ComparedSide();
       for (let index = 0; index < 5000; index++) {
         if (!isEmptyHere) source.set(`key${index}`, 'x');
         if (!isEmptyThere) target.set(`key${index}`, 'x');

@@ -300,10 +300,8 @@ export class Lane {
       const event = offsetAt(view, at);
       const chunk = this.#chunks.withRoom(length, this.#tail);
       const mark = view.getUint32(at + 4, true);
-      const [sequence, recordedMs] = [
-        view.getFloat64(at + 8, true),
-        view.getFloat64(at + 16, true),
-      ];
+      const sequence = view.getFloat64(at + 8, true);
+      const recordedMs = view.getFloat64(at + 16, true);
       bytes.copy(chunk.bytes, chunk.add(length, mark, sequence, recordedMs), event, event + length);
       const position = this.#tail++;
       if (left > 0) this.waitingFrom = this.#tail;

@@ -75,7 +75,8 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#state = options.initialPublisherState;
     this.kept = new KeptPublisherQueue({
       name: JSON.stringify([parts.replication, options.publisherId]),
-      ...{ queue: this.#queue, clock },
+      queue: this.#queue,
+      clock,
       published: (change) => this.#published(change),
       onDropped: () => {
         this.#droppedCount++;

@@ -211,7 +211,13 @@ export class WanReplications implements WanService {
     const { engine, clock, log, transportOf, refsTo, random = Math.random } = this.#parts;
     const { onProgress, delaysAll } = this.#parts;
     const publisher = new WanPublisher({
-      ...{ replication, options, engine, clock, log, random, delaysAll },
+      replication,
+      options,
+      engine,
+      clock,
+      log,
+      random,
+      delaysAll,
       sender: this.#sender,
       transport: transportOf(options),
       refOf: refsTo(replication),

@@ -94,7 +94,10 @@ export class WanTasks {
     }
     const { clock, engine } = this.#parts;
     const task = new WanTask({
-      ...{ isCheck, replication, publisherId: id, partitionCount: engine.partitionCount },
+      isCheck,
+      replication,
+      publisherId: id,
+      partitionCount: engine.partitionCount,
       creationMs: Math.floor(clock.wall()),
     });
     this.#current = task;
@@ -141,7 +144,12 @@ export class WanTasks {
     const differences = await this.#differencesOf(publisher, map);
     if (this.#isClosed || publisher.isClosed) throw new Error('the publisher has ended');
     this.#sync = new MapSync({
-      ...{ publisher, clock, map, differences, dataSet, began },
+      publisher,
+      clock,
+      map,
+      differences,
+      dataSet,
+      began,
       partitionCount: engine.partitionCount,
       onNotTaken: (count) => task.addNotTaken(count),
       onAcknowledged: () => task.begin(),
