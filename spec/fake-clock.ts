@@ -1,6 +1,6 @@
 /**
- * A clock that the test moves. Nothing happens by itself: `advance` calls the timers that come due, each
- * at its own moment and in order; `endTurn` makes the calls that wait for the end of the turn.
+ * A clock that the test controls. Nothing happens by itself: `advance` runs the timers that are
+ * due, each at its time and in order; `endTurn` runs the calls that wait for the end of the turn.
  */
 import type { Clock, Timer } from '../src/base/clock.ts';
 
@@ -47,22 +47,22 @@ export class FakeClock implements Clock {
     this.#ends.push(run);
   }
 
-  /** Timers that wait. */
+  /** Number of waiting timers. */
   get timerCount(): number {
     return this.#timers.length;
   }
 
-  /** When the next timer is due; Infinity without one. */
+  /** Time of the next timer; Infinity if there is none. */
   get nextDueMs(): number {
     return Math.min(...this.#timers.map((timer) => timer.dueMs));
   }
 
-  /** Calls that wait for the end of the turn. */
+  /** Number of calls that wait for the end of the turn. */
   get endCount(): number {
     return this.#ends.length;
   }
 
-  /** Sets the wall clock alone, forwards or back. */
+  /** Sets only the wall clock, forwards or back. */
   setWall(wallMs: number): void {
     this.#wallMs = wallMs;
   }
@@ -73,7 +73,7 @@ export class FakeClock implements Clock {
     this.#ends = [];
   }
 
-  /** Lets time pass; timers that come due are called at their moment, new ones included. */
+  /** Advances the time. Due timers run at their time, including new ones. */
   advance(ms: number): void {
     const end = this.#nowMs + ms;
     for (;;) {
@@ -91,7 +91,7 @@ export class FakeClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Ends the turn: makes the calls that wait for it. Calls that these ask for wait for the next end. */
+  /** Ends the turn: runs the calls that wait for it. Calls that these add wait for the next end. */
   endTurn(): void {
     const ends = this.#ends;
     this.#ends = [];

@@ -1,4 +1,6 @@
-/** The answers to forceStart and partialStart: under each policy, in each state of the member. */
+/**
+ * The responses to forceStart and partialStart under each policy and in each state of the member.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
@@ -52,7 +54,7 @@ function damaged(name: string): Files {
 
 const DAMAGED = [LOG, 'member', 'manifest'].map(damaged);
 
-/** A member on the files, and clients that ask it for a start. */
+/** A member on the files, and clients that request a start. */
 class Subject {
   readonly member: StoredMember;
   readonly #files: Files;
@@ -75,7 +77,7 @@ class Subject {
     });
   }
 
-  /** Whether its last log line says that the data is damaged. */
+  /** Whether its last log line reports damaged data. */
   get isWaiting(): boolean {
     return this.member.lines.at(-1)?.code === 'DATA_DAMAGED';
   }
@@ -93,7 +95,10 @@ class Subject {
     return this;
   }
 
-  /** Asks while the disk stands still. The function returns the answer, once there is one. */
+  /**
+   * Sends the request while the disk hangs. The returned function returns the response once there
+   * is one.
+   */
   async ask(start: Start): Promise<() => string | undefined> {
     const { socket, responses } = clientOf(this.member.server);
     socket.receive(post(CALLS[start], 'dev&'));
@@ -119,7 +124,7 @@ class Subject {
     this.#disk.failure = undefined;
   }
 
-  /** Every file is unchanged and in its place. */
+  /** Asserts that every file is unchanged and in its place. */
   assertUntouched(): void {
     for (const [name, bytes] of this.#files)
       assert.deepEqual(this.#memory.bytes(name), bytes, name);
@@ -130,7 +135,7 @@ class Subject {
     assert.throws(() => this.#memory.bytes('damaged-1/manifest'), { code: 'ENOENT' });
   }
 
-  /** The old files are aside, unchanged. */
+  /** Asserts that the old files are set aside, unchanged. */
   assertAside(): void {
     const names = [...this.#files.keys()].filter((name) => recordsOf(this.#files, name).length > 0);
     for (const name of ['manifest', 'member', ...names]) {
@@ -151,7 +156,7 @@ function isAllowed(start: Start, policy: Policy): boolean {
   return start === 'forceStart' || policy !== FULL;
 }
 
-/** The states of a member that serves, and how it comes to each. */
+/** The states of a member that serves, and how it reaches each. */
 const SERVING: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
   ACTIVE: async () => {},
   NO_MIGRATION: (subject) => subject.changeState('NO_MIGRATION'),

@@ -1,11 +1,11 @@
 /** Ports for servers that listen later. */
 import { createServer } from 'node:net';
 
-/** Below the ports that systems give to outgoing connections, which may take one before its server does. */
+/** Below the ephemeral ports of systems: an outgoing connection might use one of those first. */
 const FIRST_PORT = 10_000;
 const PORT_MAX = 30_000;
 
-/** A port below `max` on which no process listens now. */
+/** Returns a port below `max` on which no process listens now. */
 export async function freePort(max = PORT_MAX): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * (max - FIRST_PORT));

@@ -7,7 +7,7 @@ import { listenAsConfigured } from '../src/listening.ts';
 const FILE = { kind: 'file', name: 'f:1:1' } as const;
 const FLAG = { kind: 'flag', name: '--port' } as const;
 
-/** Listens unless the port is below `free`. Returns the ports that it tried. */
+/** Returns a listener that fails for ports below `free`, and the ports that it tried. */
 function listenerAbove(free: number) {
   const tried: string[] = [];
   const listen = async (host: string, port: number): Promise<AddressInfo> => {

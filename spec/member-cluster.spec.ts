@@ -1,4 +1,4 @@
-/** The cluster of a member: alone, or of several members on an engine that they share. */
+/** The cluster of a single member, and of several members that share an engine. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MemberLife } from '../src/cluster/membership.ts';

@@ -1,4 +1,4 @@
-/** The answers to clients while the disk is full, or after it has failed. */
+/** The responses to clients while the disk is full or after it has failed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
@@ -20,14 +20,14 @@ async function open(mode: SyncMode, bytesMax = 8_000_000) {
   const fail = (code: string, isLasting: boolean, passed = 0): void => {
     disk.failure = { at: disk.callCount + 1 + passed, code, isLasting };
   };
-  /** The same, for calls that make a file. */
+  /** Makes the next call that creates a file fail. */
   const failToCreate = (code: string, isLasting: boolean): void => {
     disk.failure = { at: disk.callCount + 1, code, isLasting, of: ['create'] };
   };
   return { ...member, health, fail, failToCreate };
 }
 
-/** The calls that write a file whole, without the last. */
+/** Number of disk calls that write a file as a whole, without the last. */
 const BEFORE_LAST = 5;
 const STATE = post('management/cluster/changeState', 'dev&&passive');
 const LICENSE = post('license', 'dev&&key');

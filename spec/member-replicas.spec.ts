@@ -22,7 +22,7 @@ test('A map or queue has the count of its own configuration, or as many as is us
   for (let time = 0; time < 2; time++) {
     assert.equal(counts.ofMap(map('prices-eur')), 0);
     assert.equal(counts.ofMap(map('other')), 2);
-    // It is configured, without a count: it is not the default's.
+    // The map is configured without a count, so it does not inherit the default's.
     assert.equal(counts.ofMap(map('plain')), undefined);
   }
   assert.equal(counts.ofQueue(Buffer.from('jobs')), 3);

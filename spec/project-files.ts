@@ -1,4 +1,4 @@
-/** The files of the project, and what the specs of its structure ask of them. */
+/** The files of the project, and the queries that the specs of its structure make. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -9,7 +9,7 @@ export interface Import {
   /** Path from the project's root. */
   readonly path: string;
   readonly typesOnly: boolean;
-  /** The names that may be used from there. */
+  /** The names that the imported module makes available. */
   readonly names: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export function importsOf(file: string): Import[] {
     found.push({ path: join(dirname(file), path), typesOnly: isTypesOnly(what), names });
   }
   for (const [, path = ''] of text.matchAll(/\bimport(?:\(| )'(\.[^']+)'/g)) {
-    // The names are those of a module that is loaded when needed: any word of the file.
+    // A module that is loaded lazily: any word of the file may be one of its names.
     const names = [...new Set(text.match(/\w+/g))];
     found.push({ path: join(dirname(file), path), typesOnly: false, names });
   }
@@ -47,7 +47,7 @@ function namesIn(what: string, text: string): string[] {
   return [...text.matchAll(new RegExp(`\\b${all}\\.(\\w+)`, 'g'))].map(([, name = '']) => name);
 }
 
-/** Whether `type { A }` or `{ type A, type B }` stands between import and from. */
+/** Whether the import clause is `type { A }` or `{ type A, type B }`. */
 function isTypesOnly(what: string): boolean {
   if (/^\s*type\b/.test(what)) return true;
   const names = what

@@ -1,4 +1,4 @@
-/** WAN replication while a member runs: what a reload keeps, and what requests add. */
+/** WAN replication while a member runs: configuration that a reload retains and requests add. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LocalRecord, type SharedRecord } from '../src/cluster/shared-record.ts';
@@ -23,7 +23,7 @@ interface Parts {
   readonly reloaded?: string;
 }
 
-/** A reloader of FILE, and what its members' parts got. */
+/** A reloader of FILE, and the configurations passed to its members' parts. */
 async function reloader({ record = new LocalRecord('1.2'), reloaded = FILE }: Parts = {}) {
   const { config } = await read(FILE);
   const lines: Record<string, unknown>[] = [];
@@ -212,7 +212,7 @@ test('Reloader removes an added publisher, which then does not come back', async
   await addWan(CALL);
   // A map refers to the replication that a removal empties.
   await add('grid: {map: {n: {wan-replication-ref: {s: }}}}');
-  // A later text has one of them, too, and another one.
+  // A later text has one of them again, and another one.
   await addWan({
     name: 's',
     batchPublishers: [two[0], { publisherId: 'd', clusterName: 'x', targetEndpoints: 'd' }],

@@ -20,14 +20,16 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-/** Stands for the hash, which takes long. */
+/** Stands for the hash function, which is slow. */
 const hash = async (password: Buffer) =>
   `scrypt$2$1$1$c2FsdA$${Buffer.concat([password, Buffer.alloc(16)]).toString('base64')}`;
 
-/** Texts are read in this process: the specs of reading-thread.ts and of members have a thread. */
+/** Reads texts in this process; reading-thread.spec.ts and the specs of members use a thread. */
 const HERE = { hashPassword: hash, readText: loadConfig };
 
-/** A reloader of the default configuration, the configurations that it took over, and its log lines. */
+/**
+ * A reloader of the default configuration, the configurations that it applied, and its log lines.
+ */
 function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
   const [taken, lines]: [Config[], Line[]] = [[], []];
   const apply = async (config: Config) => {
@@ -307,7 +309,7 @@ function member(record: RecordOfTwo, fault?: () => Error | undefined) {
     it,
     add: (text: string) => it.add(text, extend),
     restore: () => it.restore(extend),
-    /** What the member has once its work is done. */
+    /** The state of the member once its work is done. */
     queues: async () => {
       await it.add('grid: {}', () => {});
       return [...(extended.at(-1)?.queueMaxSizes ?? [])].sort();
@@ -442,7 +444,7 @@ test('Reloader names only the settings of maps and queues that have changed', as
   });
   const kept: (readonly string[])[] = [];
   while (texts.length > 0) {
-    // What is kept stays as at the start, which has no names.
+    // Settings that are not applied remain as at the start, without names.
     kept.push((await it.reload()).kept.filter((path) => /^(map|queue)\./.test(path)));
   }
   assert.deepEqual(kept, [

@@ -1,7 +1,7 @@
 /**
- * The path of a setting and its default are written in the table of settings alone; all other code has
- * them from there, by the setting's key. So a path that changes does so in every message, too, and no
- * part of the member has another default than the rest.
+ * The path of a setting and its default are only written in the table of settings; all other code
+ * gets them from there by the setting's key. A changed path therefore changes in every message, and
+ * no part of the member can have another default.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -26,7 +26,10 @@ const TABLE = [
   'src/config/wan-map-settings.ts',
   'src/base/named-settings.ts',
 ];
-/** The same texts in other files, which are no paths of settings there. This list only gets shorter. */
+/**
+ * Texts in other files that equal a path but are no settings there. This list may only become
+ * shorter.
+ */
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   // A command and a path of REST.
   'src/cli/cluster-calls.ts': ['log-level', 'log-level', 'log-level'],
@@ -37,7 +40,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
 
 const rows: [string, AnySetting][] = Object.entries(SETTINGS);
 const paths = [
-  // A path that is its own key cannot be told from the key.
+  // A path equal to its key cannot be distinguished from the key.
   ...rows.flatMap(([key, { path = key, aliases = [] }]) =>
     [path, ...aliases].filter((each) => each !== key),
   ),

@@ -26,7 +26,7 @@ export type Settings = readonly {
 const PARTITION_COUNT = 7;
 const IDLE_TURNS = 3;
 
-/** A member with all groups. `disk`: the storage that it uses, on top of `memory`. */
+/** A member with all groups. `disk` is the storage that it uses, on top of `memory`. */
 export function storedMember(
   memory: MemoryStorage,
   settings: Settings = [],
@@ -67,7 +67,9 @@ export function storedMember(
     await new Promise((resolve) => setImmediate(resolve));
     return pumped || clock.endCount > 0;
   };
-  /** Runs until nothing has happened for some turns: a promise may need a turn before its next call. */
+  /**
+   * Runs until nothing has happened for some turns: a promise may need a turn before its next call.
+   */
   const quiet = async (): Promise<void> => {
     for (let idle = 0; idle < IDLE_TURNS; idle++) if (await go()) idle = 0;
   };
@@ -76,13 +78,13 @@ export function storedMember(
     cluster.restore(uuid);
     record.restore(values);
   };
-  /** Does the work of a start. Resolves once the member serves. */
+  /** Performs a start. Resolves once the member serves. */
   const start = async (): Promise<void> => {
     await begin();
     await persistence.open(engine);
     cluster.start('127.0.0.1:5701');
   };
-  /** The answer to one request on a connection of its own, once nothing is under way. */
+  /** Returns the response to one request on a connection of its own, once all work is done. */
   const ask = async (request: string) => {
     const { socket, responses } = clientOf(server);
     socket.receive(request);

@@ -1,8 +1,11 @@
-/** Counts the timers of the process, also those that do not keep it running, which Node does not list. */
+/**
+ * Counts the timers of the process, including those that do not keep it alive, which Node does not
+ * list.
+ */
 import { createHook } from 'node:async_hooks';
 
 export interface TimerCount {
-  /** Timers set since, that have neither come due nor been cancelled. */
+  /** Returns the number of timers set since that have neither fired nor been cancelled. */
   count(): Promise<number>;
   end(): void;
 }
@@ -21,7 +24,7 @@ export function countTimers(): TimerCount {
   hook.enable();
   return {
     count: async () => {
-      // The hook is told of ends in a later turn.
+      // The hook is notified of ends in a later turn.
       await new Promise(setImmediate);
       return timers.size;
     },

@@ -1,4 +1,7 @@
-/** Checks of maps between members, and the synchronisations after them, which send what differs alone. */
+/**
+ * Checks of maps between members, and later synchronisations, which send only the entries that
+ * differ.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DELETE, SET } from '../../src/engine/mutation.ts';
@@ -11,7 +14,7 @@ import { Member, Network, OPTIONS } from './members.ts';
 const PARTITIONS = 7;
 const LEAVES = PARTITIONS * 512;
 
-/** A source `a` that sends to `b` when it is told to; both have 500 entries of two maps. */
+/** A source `a` and its target `b`; both have 500 entries of two maps. */
 async function pair(options: Partial<WanPublisherOptions> = {}, partitionCount = PARTITIONS) {
   const network = new Network();
   const publisher = {
@@ -50,7 +53,7 @@ async function check(members: Pair, map = 'map'): Promise<TaskStatus> {
   return await end(members, members.a.replications.check('r', '', Buffer.from(map)));
 }
 
-/** Synchronises; returns the number of entries that it has sent. */
+/** Synchronises. Returns the number of entries sent. */
 async function synchronise(members: Pair, map?: string): Promise<number> {
   const { network, a } = members;
   const before = network.sent.length;
@@ -61,7 +64,7 @@ async function synchronise(members: Pair, map?: string): Promise<number> {
   return batches.reduce((sum, { message }) => sum + eventsOf(message), 0);
 }
 
-/** Events of a batch of one section, as synchronisations send them. */
+/** Number of events in a batch of one section, as synchronisations send them. */
 function eventsOf(message: Buffer): number {
   // Head, epoch and data set, then three texts and the number of sections.
   let at = 48 + 24;

@@ -1,4 +1,4 @@
-/** Chunks that are given again, and those that are not. */
+/** Chunks that the pool reuses, and those that it does not. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SET } from '../../src/engine/mutation.ts';
@@ -71,7 +71,7 @@ describe('Lane.cut', () => {
     const removed = lane.cut([0]);
     lane.remove(20);
     fill('b');
-    // What was removed before it was copied is left out.
+    // Records removed before the copy are left out.
     assert.equal(textOf(removed), '');
     const content = lane.cut([0]);
     fill('c');

@@ -1,4 +1,7 @@
-/** Members whose maps are compared: embedded engines behind receivers, and wrong requests for their trees. */
+/**
+ * Members whose maps are compared: embedded engines with receivers, and invalid requests for their
+ * trees.
+ */
 import assert from 'node:assert/strict';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, type Receiver } from '../../src/engine/engine.ts';
@@ -96,10 +99,10 @@ export class ComparedSide {
 
 export interface Compared {
   readonly differences: Differences;
-  /** Bytes of requests and answers, without the heads of HTTP. */
+  /** Bytes of requests and responses, without the heads of HTTP. */
   readonly bytes: number;
   readonly requests: number;
-  /** The figures that were told meanwhile. */
+  /** The figures reported meanwhile. */
   readonly checked: readonly number[];
 }
 
@@ -132,7 +135,7 @@ export async function compare(
   return { differences, bytes, requests, checked };
 }
 
-/** The same by another way: the entries of both sides, leaf by leaf, as texts. */
+/** The expected result, from the entries of both sides, leaf by leaf, as texts. */
 export function expectedOf(source: ComparedSide, target: ComparedSide, depth: number) {
   const own = leavesOf(source, depth);
   const theirs = leavesOf(target, depth);
@@ -193,13 +196,13 @@ export const REQUESTS: readonly Buffer[] = [
   requestOf({ level: 6, levels: 3, nodes: [nodeOf(0, 5), nodeOf(1, 0), nodeOf(1, 63)] }),
 ];
 
-/** The request with other bytes in its payload, and the right checksum. */
+/** Returns the request with other bytes in its payload and a correct checksum. */
 export function resealed(request: Buffer): Buffer {
   const head = { kind: request[5] as 5, isOnReceipt: false, clock: new Version(), answered: 0 };
   return sealPlain(request, { ...head, dataSet: SENDER.dataSetId });
 }
 
-/** A member that is sent requests that are wrong. */
+/** A member that receives invalid requests. */
 export function hostileSide(): ComparedSide {
   const side = new ComparedSide({ partitionCount: HOSTILE_PARTITIONS });
   for (let index = 0; index < 20; index++) side.set(`key${index}`, `value${index}`);
@@ -207,8 +210,8 @@ export function hostileSide(): ComparedSide {
 }
 
 /**
- * Sends requests whose payload is wrong here and there. Each is answered with a status of the interface, an
- * answer has the length that was asked for, nothing changes, and nothing is left behind.
+ * Sends requests with random faults in their payload. Each gets a status of the interface, a
+ * response has the requested length, nothing changes, and no memory remains in use.
  */
 export async function sendWrongRequests(rounds: number, seed: number): Promise<void> {
   const random = generator(seed);

@@ -1,6 +1,6 @@
 /**
- * An embedded engine in the place of a model engine. The log is a sink's; a restart replays what of it was
- * durable.
+ * An embedded engine in place of a model engine. A sink keeps the log; a restart replays its
+ * durable part.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
@@ -67,7 +67,7 @@ export class EmbeddedModel implements SimulatedEngine {
     return result === APPLIED;
   }
 
-  /** The engine does so by itself. */
+  /** The engine expires entries itself. */
   expire(): void {}
 
   merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void {

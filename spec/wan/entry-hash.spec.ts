@@ -8,7 +8,7 @@ import { PartitionTree } from '../../src/wan/partition-tree.ts';
 import { spanOf } from './model-engine.ts';
 import { generator } from './simulation.ts';
 
-/** HalfSipHash by its definition, with 64 bits of output. */
+/** HalfSipHash as defined, with 64 bits of output. */
 function halfSipHash(key: Buffer, message: Buffer, rounds: readonly [number, number]): Buffer {
   const k0 = key.readInt32LE(0);
   const k1 = key.readInt32LE(4);
@@ -66,7 +66,7 @@ function hashOf(entry: Mutation, key = Buffer.from('0123abcd')): string {
   return bytes.toString('hex');
 }
 
-/** The same bytes where others stand before and behind them, as words, too. */
+/** The same bytes with others before and after them, also as words. */
 function embedded(span: Span): Span {
   const bytes = span.toBuffer();
   const words = new Int32Array(bytes.length + 4).fill(-1);

@@ -1,4 +1,4 @@
-/** Events pass the rules of clients' requests; `make soak` sends a million. */
+/** Events must obey the limits of clients' requests; `make soak` sends a million. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CLEAR, Mutation, SET } from '../../src/engine/mutation.ts';

@@ -1,6 +1,6 @@
 /**
- * Events with hostile content types, keys and names, among events that clients could have written. Nothing of
- * the first is stored, all of the second is, and the answer counts what was rejected.
+ * Events with hostile content types, keys and names, among events that clients could have written.
+ * None of the former is stored, all of the latter are, and the response counts the rejected ones.
  */
 import assert from 'node:assert/strict';
 import { DELETE, Mutation, SET } from '../../src/engine/mutation.ts';
@@ -15,13 +15,13 @@ import { headOf, SENDER, WALL_MS } from './messages.ts';
 import { generator } from './simulation.ts';
 
 const BATCH_EVENTS = 40;
-/** Events after which another member takes them, so that memory stays small. */
+/** Events after which a new member receives them, so that memory stays small. */
 const MEMBER_EVENTS = 20_000;
 const TYPES = ['', 'text/plain', 'a/b;\tc="d"', 'text/h\xe9', ' ', '\xff'.repeat(500)];
 const BAD = ['\r', '\n', '\0', '\x01', '\x0b', '\x1f', '\x7f', '\x1b[2J'];
 const SPLIT = 'text/html\r\nSet-Cookie: a=b\r\n\r\n<script>';
 const LONG = [32_800, 50_000];
-/** A key whose escapes are longer than a target may be; and one whose escapes are not. */
+/** Length of a key whose escapes exceed the limit of a target, and of one whose escapes do not. */
 const ESCAPED = 11_000;
 const NAMES = ['m', 'map', 'ma p', '\r\n', '\0', 'h\xe9', '%2F', 'a/b', '?#'];
 
@@ -32,7 +32,7 @@ function randomEvent(below: Below, number: number): Mutation {
   const change = new Mutation();
   change.operation = below(8) === 0 ? DELETE : SET;
   const drawn = below(20);
-  // Long events are few, as they take most of the time.
+  // Few events are long, as these take most of the time.
   const kind = drawn <= 4 && drawn !== 1 && below(8) > 0 ? 19 : drawn;
   const name = kind === 0 ? 'n'.repeat(LONG[below(2)]!) : NAMES[below(NAMES.length)]!;
   let key = `${number} ${BAD[below(BAD.length)]}${below(3) === 0 ? '%/?'.repeat(below(100)) : ''}`;
@@ -65,7 +65,7 @@ function textOf(span: Mutation['name']): string {
   return span.toBuffer().toString('latin1');
 }
 
-/** Whether a request with that change is one, by the rules of HTTP and the default limits. */
+/** Whether a client could make the change, by the rules of HTTP and the default limits. */
 function couldBeWritten({ name, key, contentType }: Mutation): boolean {
   const { headerBytesMax, targetBytesMax } = REQUEST_LIMITS;
   const type = textOf(contentType);
@@ -90,12 +90,12 @@ function hostileBatch(changes: readonly Mutation[], target: Buffer, firstNumber:
   return sealPlain(bytes, headOf(BATCH));
 }
 
-/** What a member has recorded of a change, for comparison. */
+/** A summary of a change for comparison. */
 function outline({ operation, name, key, value, contentType }: Mutation): string {
   return JSON.stringify([operation, ...[name, key, value, contentType].map(textOf)]);
 }
 
-/** Sends so many events. Returns how many were rejected. */
+/** Sends `count` events. Returns how many were rejected. */
 export async function sendHostileEvents(count: number, seed: number): Promise<number> {
   const random = generator(seed);
   const below = (most: number) => Math.floor(random() * most);

@@ -173,7 +173,7 @@ describe('HttpTransport', () => {
       createPlainServer((socket) => {
         counts.connections++;
         socket.on('error', () => {});
-        // Nothing of the message is read.
+        // The message is not read.
         socket.pause();
         socket.write(early);
       }),

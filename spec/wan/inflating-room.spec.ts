@@ -1,4 +1,4 @@
-/** What the messages under way inflate to is bounded, however many come at once. */
+/** The memory for inflated messages is bounded, however many arrive at once. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { InflatingRoom } from '../../src/wan/inflating-room.ts';
@@ -45,7 +45,7 @@ it('WanReceiver answers each of many deflated messages at once, the wrong ones, 
   assert.ok(right.length < batch.length);
   const wrong = Buffer.from(right);
   wrong[60]! ^= 1;
-  // The longest that is let in, of a message that is no longer than 200 bytes.
+  // The longest admitted payload, in a message of at most 200 bytes.
   wrong.writeUInt32LE(2 ** 24, 16);
   const messages = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? wrong : right));
   const answers = await Promise.all(messages.map((message) => member.receive(message)));

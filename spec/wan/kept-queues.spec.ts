@@ -1,4 +1,4 @@
-/** The queues of publishers over restarts of a source with persistence, case by case. */
+/** The queues of publishers across restarts of a source with persistence, case by case. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -52,7 +52,7 @@ class Pair {
     return source;
   }
 
-  /** Starts again after the end of the process alone. */
+  /** Starts again after only the process has ended. */
   async restart(source: KeptSource, options: Options = {}): Promise<KeptSource> {
     source.end();
     this.storage = this.storage.afterKill();
@@ -204,7 +204,7 @@ describe('a publisher of a source with persistence', () => {
     await pair.pass(20);
     const again = await pair.restart(other, { publisherId: 'other' });
     assert.equal(again.replications.publishers()[0]?.queueSize, 1);
-    // The first one was away, and begins anew.
+    // The first target was unreachable and starts empty.
     const back = await pair.restart(again);
     assert.equal(back.status.queueSize, 0);
   });
@@ -243,7 +243,7 @@ describe('a publisher of a source with persistence', () => {
     const first = await pair.start(options);
     for (let index = 0; index < 80; index++) {
       new AtOnce(first.engine).set('map', `key${index}`, long);
-      // Before marks are written, which count what was dropped.
+      // Before marks are written, which count dropped changes.
       if (index % 2 === 0) await pair.pass(1, 1);
     }
     const again = await pair.restart(first, options);
@@ -301,7 +301,7 @@ describe('a publisher of a source with persistence', () => {
       let hasSet = false;
       let writes = 0;
       storage.rename = async (from, to) => {
-        // The second write of a clear has the marks without what waits.
+        // The second write of a clear has the marks without the waiting changes.
         if (to === MARKS && ++writes === 2) {
           set(first, 'b', 'd');
           hasSet = true;
@@ -393,7 +393,7 @@ describe('a snapshot', () => {
     const [first] = waitingOf(pair.storage);
     await pair.sent(source);
     for (let round = 0; round < 400 && waitingOf(pair.storage).includes(first!); round++) {
-      // Nothing is sent of this map.
+      // Changes of this map are not sent.
       new AtOnce(source.engine).set('own', `key${round % 9}`, VALUE);
       await pair.pass(20);
     }

@@ -1,4 +1,4 @@
-/** What waits outlives every end of the source; `WAN_SEEDS` runs many seeds, and so does `make soak`. */
+/** Waiting events survive every end of the source; `WAN_SEEDS` and `make soak` run many seeds. */
 import { describe, it } from 'node:test';
 import { keptRound } from './kept-simulation.ts';
 

@@ -1,8 +1,9 @@
 /**
- * A source that writes at random, on a storage that crashes at random places, and sends over a network that
- * loses and delays to a target that is down at times. It starts again and again, also paused, with snapshots
- * in between and a disk that may become full. At the end both have the same, also of writes that were never
- * answered, but for what a power loss took from the source after it had left.
+ * A source that writes at random, on a storage that crashes at random places, and sends over a
+ * network that loses and delays messages to a target that is down at times. It restarts again and
+ * again, also paused, with snapshots in between and a disk that may become full. At the end both
+ * have the same entries, including writes that got no response, except for changes that the source
+ * lost in a power loss after sending them.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -20,12 +21,12 @@ import { textOf } from './model-engine.ts';
 const LIVES_MAX = 5;
 const STEPS_MAX = 60;
 const KEYS = 14;
-/** Size of a disk that becomes full. */
+/** Size of a disk that becomes full, in bytes. */
 const DISK_BYTES = 60_000;
 
-/** Counts, which show whether the rounds reach the cases that they are for. */
+/** Counts that show whether the rounds reach their cases. */
 export interface KeptReport {
-  /** Starts with waiting events that were kept with a snapshot. */
+  /** Starts with waiting events stored with a snapshot. */
   snapshots: number;
   /** Events that waited after starts. */
   restored: number;
@@ -58,9 +59,9 @@ class Round {
   readonly #options: WanPublisherOptions;
   #storage: MemoryStorage;
   #boot = 0;
-  /** Changes that are there. */
+  /** Changes that exist. */
   #history: Mutation[] = [];
-  /** Changes that a power loss took from the source. */
+  /** Changes that the source lost in a power loss. */
   readonly #lost: Mutation[] = [];
 
   constructor(seed: number, sync: SyncMode) {
@@ -117,7 +118,7 @@ class Round {
 
   async #work(source: KeptSource): Promise<void> {
     const random = this.#random;
-    // What is written while it is STOPPED is not sent.
+    // Changes made while it is STOPPED are not sent.
     if (source.status.state === 'STOPPED') source.control.pause();
     this.#target.isDown = random.below(3) === 0;
     const steps = random.below(STEPS_MAX);
@@ -162,7 +163,7 @@ class Round {
     }
   }
 
-  /** Ends the process: by a stop, by a kill, or with the machine. */
+  /** Ends the process: by a stop, a kill or a power loss. */
   async #end(source: KeptSource): Promise<void> {
     const random = this.#random;
     if (!source.hasEnded && random.below(4) === 0 && (await source.stop())) this.report.stops++;
@@ -178,7 +179,10 @@ class Round {
     await this.#noteLost();
   }
 
-  /** Notes what is not there any more, also of earlier lives whose end was no power loss. */
+  /**
+   * Records the changes that no longer exist, also of earlier lives that did not end in a power
+   * loss.
+   */
   async #noteLost(): Promise<void> {
     const probe = this.#source();
     assert.ok(await probe.open());
@@ -193,7 +197,7 @@ class Round {
     this.#storage = this.#storage.afterKill();
   }
 
-  /** From now on nothing fails: both must come to the same. */
+  /** From now on nothing fails: both sides must converge. */
   async #settle(): Promise<void> {
     this.#network.fate = () => ({ arrivals: [1], answerMs: 1 });
     this.#target.isDown = false;
@@ -212,7 +216,7 @@ class Round {
       [],
       told,
     );
-    // Lifetimes are over.
+    // All lifetimes have ended.
     await this.#pass(10_000, 1000);
     this.#target.engine.expire();
     this.#compare(source, told);

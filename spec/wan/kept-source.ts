@@ -1,6 +1,7 @@
 /**
- * A member with persistence, on a storage that crashes, that publishes to another one. Its process ends with
- * the storage's crash or when it is told to: then nothing of it runs any more, and it sends nothing.
+ * A member with persistence, on a storage that crashes, that publishes to another one. Its process
+ * ends when the storage crashes or the test ends it: then nothing of it runs any more, and it sends
+ * nothing.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
@@ -25,7 +26,7 @@ export interface KeptSourceParts {
   readonly publishers: readonly WanPublisherOptions[];
   readonly segmentBytes?: number;
   readonly snapshotBytesMin?: number;
-  /** Whether removals leave tombstones, as they do at first; a long outage outlives them. */
+  /** Whether removals leave tombstones, as by default; a long outage outlasts them. */
   readonly keepsTombstones?: boolean;
 }
 
@@ -37,7 +38,7 @@ export class KeptSource {
   readonly replications: WanReplications;
   /** Snapshots of this life that are in effect. */
   snapshotCount = 0;
-  /** What was recorded in this life, and is not of its recovery. */
+  /** Changes recorded in this life, without those of its recovery. */
   readonly history: Mutation[] = [];
   readonly #parts: KeptSourceParts;
   #hasEnded = false;
@@ -131,7 +132,7 @@ export class KeptSource {
     return this.replications.publisherOf('r', 'p');
   }
 
-  /** False where the storage has crashed meanwhile. */
+  /** Returns false if the storage has crashed meanwhile. */
   async open(): Promise<boolean> {
     const { engine, persistence, replications, log } = this;
     const opening = persistence.begin().then(async () => {
@@ -154,7 +155,10 @@ export class KeptSource {
     return true;
   }
 
-  /** Everything is sent that can be, then the member stops. False where the storage crashed meanwhile. */
+  /**
+   * Sends everything possible, then stops the member. Returns false if the storage crashed
+   * meanwhile.
+   */
   async stop(): Promise<boolean> {
     const { replications, persistence } = this;
     const stopping = replications.close(0).then(async () => {
@@ -166,7 +170,7 @@ export class KeptSource {
     return hasStopped;
   }
 
-  /** The process ends. */
+  /** Ends the process. */
   end(): void {
     this.#hasEnded = true;
   }
@@ -195,7 +199,7 @@ export class KeptSource {
     throw new Error('nobody sends to the source');
   }
 
-  /** The clock of the network, for as long as the process lives. */
+  /** The clock of the network while the process lives. */
   #clock(): Clock {
     const { clock } = this.#parts.network;
     const alive = (run: () => void) => () => {

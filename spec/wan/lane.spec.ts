@@ -1,4 +1,4 @@
-/** A lane beside a list that does the same: what it has, chooses, copies, keeps and tells of. */
+/** A lane compared with a plain list: what it stores, selects, copies, removes and reports. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { viewed } from '../../src/base/short-copies.ts';
@@ -13,7 +13,7 @@ import { generator } from './simulation.ts';
 const TARGET = Buffer.alloc(16, 't');
 const ANY_ROOM = 2 ** 30;
 const STEPS = 400;
-/** Of some chunks of every length. */
+/** Lengths of values, so that some chunks have every length. */
 const VALUE_BYTES = [0, 3, 100, 5000, 300_000] as const;
 
 interface Expected {
@@ -25,7 +25,7 @@ class Model {
   readonly lane: Lane;
   readonly sequences = new WaitingSequences(1, 1);
   readonly totals = { events: 0, bytes: 0 };
-  /** Live records in order, and how many of them have numbers. */
+  /** Live records in order, and how many of them are numbered. */
   live: Expected[] = [];
   numberedCount = 0;
   #sequence = 0;
@@ -43,7 +43,7 @@ class Model {
     this.live.push({ position: this.lane.append(change, 2, this.#sequence, false), event });
   }
 
-  /** Sends up to so many records: their bytes are the same. */
+  /** Sends up to `events` records, whose bytes must be the same. */
   send(events: number): void {
     const room = { events, bytes: ANY_ROOM };
     const chosen = { bytes: 0 };
@@ -64,7 +64,7 @@ class Model {
     this.numberedCount = Math.max(0, this.numberedCount - count);
   }
 
-  /** A record that waits dies. */
+  /** Kills a record that waits. */
   kill(index: number, isReplaced: boolean): void {
     const [dead] = this.live.splice(this.numberedCount + index, 1);
     assert(this.lane.isWaiting(dead!.position));

@@ -1,4 +1,4 @@
-/** Members for the specs of replication: model engines, and a network that a test rules. */
+/** Members for the specs of replication: model engines, and a network that the test controls. */
 
 import type { Clock } from '../../src/base/clock.ts';
 import { Span } from '../../src/base/span.ts';
@@ -59,17 +59,17 @@ export class KeptLog {
   }
 }
 
-/** What becomes of a message. */
+/** The fate of a message. */
 export interface Fate {
-  /** Delays of its deliveries; none: it is lost. */
+  /** Delays of its deliveries; empty if it is lost. */
   readonly arrivals: readonly number[];
-  /** Delay of the answer to the first delivery; undefined: it is lost. */
+  /** Delay of the response to the first delivery; undefined if it is lost. */
   readonly answerMs: number | undefined;
 }
 
 const AT_ONCE: Fate = { arrivals: [1], answerMs: 1 };
 
-/** What the network knows of a member. */
+/** The network's view of a member. */
 interface Receiving {
   readonly isDown: boolean;
   receive(message: Buffer): Promise<TransportAnswer>;
@@ -78,9 +78,9 @@ interface Receiving {
 export class Network {
   readonly clock: FakeClock;
   readonly members = new Map<string, Receiving>();
-  /** Decides about each message. */
+  /** Decides the fate of each message. */
   fate: (from: Receiving, to: string) => Fate = () => AT_ONCE;
-  /** Answers in place of the member where it returns one. */
+  /** Responds in place of the member if it returns a response. */
   answer: (message: Buffer, to: string) => TransportAnswer | undefined = () => undefined;
   /** For jitter and epochs. */
   random: () => number = () => 0.5;
@@ -102,7 +102,7 @@ export class Network {
     };
   }
 
-  /** Lets time pass in steps, and everything happen that it brings. */
+  /** Advances the time in steps and runs everything that is due. */
   async pass(ms: number, stepMs = 5): Promise<void> {
     for (let passed = 0; passed < ms; passed += stepMs) {
       this.clock.advance(stepMs);
@@ -165,13 +165,13 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   isPassive = false;
   /** The uuid of the synchronisation or check that was begun last. */
   lastTask: string | undefined;
-  /** Of the references of its maps. */
+  /** Merge policy of its maps' references. */
   policy = LATEST_UPDATE as number;
   engine: Made;
   replications: WanReplications;
   readonly #publishers: readonly WanPublisherOptions[];
   readonly #clock: Clock;
-  /** Bytes of what waits for all publishers. */
+  /** Limit of the waiting events of all publishers, in bytes. */
   readonly #queueBytesMax: number;
   readonly #makeEngine: (clock: Clock) => Made;
   /** The durable changes of all lives of the member. */
@@ -214,13 +214,13 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     return this.replications.publisherOf('r', 'p');
   }
 
-  /** Everything that was recorded becomes durable. */
+  /** Makes everything recorded durable. */
   sync(): void {
     this.engine.durableCount = this.engine.log.length;
     this.replications.release();
   }
 
-  /** What was not durable is lost; the rest is made again, and queued again. */
+  /** Drops what was not durable; the rest is applied and queued again. */
   restart(): void {
     void this.replications.close(0);
     this.#history = [...this.#history, ...this.engine.log.slice(0, this.engine.durableCount)];
@@ -246,14 +246,14 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     const scratch = Buffer.from(message);
     const { engine, replications } = this;
     const answering = replications.receive(new Span().set(scratch, 0, scratch.length));
-    // The bytes are valid during the call alone.
+    // The bytes are only valid during the call.
     scratch.fill(0xee);
     const answer = await answering;
     if (answer.error !== undefined) {
       const { status } = answer.error;
       return { status, body: Buffer.from(answer.error.message) };
     }
-    // As the HTTP server delays it.
+    // Delays the response as the HTTP server does.
     if (answer.partition === EVERY_PARTITION) {
       const count = engine.log.length;
       while (engine.durableCount < count) {

@@ -1,4 +1,4 @@
-/** Messages of other members are checked whole: whatever their bytes are, nothing of a bad one is applied. */
+/** Messages of other members are checked as a whole: nothing of an invalid one is applied. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

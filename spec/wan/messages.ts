@@ -1,4 +1,4 @@
-/** Messages as a publisher sends them, and wrong ones. */
+/** Messages as a publisher sends them, and invalid ones. */
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
@@ -58,7 +58,7 @@ export function batchOf(changes: readonly Mutation[], target: Buffer): Buffer {
   return unsealedBatch(sender, texts, target, sections, [length, length], pool).bytes;
 }
 
-/** The message with the right checksum again. */
+/** Returns the message with a corrected checksum. */
 export function resealed(message: Buffer): Buffer {
   message.writeUInt32LE(crc32(message.subarray(12), crc32(message.subarray(0, 8))), 8);
   return message;
@@ -72,8 +72,8 @@ export function receiver(): Member {
 }
 
 /**
- * Sends batches whose payload is wrong here and there, with a right checksum. Nothing of a refused one is
- * applied, and each is answered with a status of the interface.
+ * Sends batches with random faults in their payload and a correct checksum. Nothing of a refused
+ * one is applied, and each gets a status of the interface.
  */
 export async function sendWrongBatches(rounds: number, seed: number): Promise<void> {
   const random = generator(seed);

@@ -1,7 +1,7 @@
 /**
- * The least engine that replication can stand on: maps in memory, merged by LatestUpdate, with a log that
- * becomes durable when the test says so. A restart makes the durable changes again, in any order, which must
- * end in the same state.
+ * The simplest engine that replication can use: maps in memory, merged by LatestUpdate, with a log
+ * that becomes durable when the test requests it. A restart applies the durable changes again, in
+ * any order, which must end in the same state.
  */
 import { Span } from '../../src/base/span.ts';
 import {
@@ -35,18 +35,18 @@ export function spanOf(text: string): Span {
   return new Span().set(bytes, 0, bytes.length);
 }
 
-/** What a member of the specs needs of its engine. */
+/** The engine interface that the members of the specs need. */
 export interface SimulatedEngine extends WanEngine {
   /** Every change that was made, in order; those from `durableCount` on are lost in a restart. */
   readonly log: Mutation[];
   durableCount: number;
   /** The entries of all maps, each as a text, sorted. */
   contents(): string[];
-  /** A client's change; false where a sink refuses. */
+  /** Makes a client's change. Returns false if a sink refuses it. */
   change(operation: Operation, map: string, key: string, value?: string, ttlMs?: number): boolean;
-  /** Removes what is over. */
+  /** Removes expired entries. */
   expire(): void;
-  /** Makes the durable changes of an earlier life again. */
+  /** Applies the durable changes of an earlier life again. */
   restore(log: readonly Mutation[]): void;
   close(): void;
 }
@@ -56,7 +56,7 @@ export class ModelEngine implements SimulatedEngine {
   /** Every change that was made, in order; those from `durableCount` on are lost in a restart. */
   readonly log: Mutation[] = [];
   durableCount = 0;
-  /** OperationResult of the next merges; undefined: they are made. */
+  /** Outcome of the next merges; undefined to apply them. */
   refusal: Outcome | undefined;
   /** Changes made by merging. */
   mergedCount = 0;
@@ -79,7 +79,7 @@ export class ModelEngine implements SimulatedEngine {
     return all.map(textOf).sort();
   }
 
-  /** A client's change; false where a sink refuses. */
+  /** Makes a client's change. Returns false if a sink refuses it. */
   change(operation: Operation, map: string, key: string, value = '', timeToLiveMs = 0): boolean {
     this.expire();
     this.#clock.tick();
@@ -94,7 +94,7 @@ export class ModelEngine implements SimulatedEngine {
     return this.#make(change);
   }
 
-  /** Removes what is over, each with a tombstone just below its version. */
+  /** Removes expired entries, each with a tombstone just below its version. */
   expire(): void {
     for (const [place, entry] of this.#entries) {
       if (!this.#isOver(entry)) continue;
@@ -136,7 +136,7 @@ export class ModelEngine implements SimulatedEngine {
     this.#sinks.splice(this.#sinks.indexOf(sink), 1);
   }
 
-  /** Gives all of the partition at once, so that no step misses what moves. */
+  /** Visits all of the partition at once, so that no step misses an entry that moves. */
   visit(partition: number, _cursor: object, _budget: number, visitor: StoredVisitor): boolean {
     for (const entry of this.#entries.values()) {
       if (partitionOf(entry) !== partition || this.#isOver(entry)) continue;
@@ -216,7 +216,7 @@ export class ModelEngine implements SimulatedEngine {
   }
 }
 
-/** A copy as a client would have made it, but in the version that it has. */
+/** Returns a copy as if a client had made the change, but with its version. */
 export function ownCopyOf(change: Mutation): Mutation {
   const copy = copyOf(change);
   copy.origin = FROM_CLIENT;

@@ -1,8 +1,9 @@
 /**
- * Members of chains, rings, stars and meshes, each of which writes keys of its own, under one policy, over a
- * network that loses, delays, doubles and reorders. Sources and targets are killed and started again: a
- * source sends everything again, and a target does not know what it has applied. At the end all have the
- * same, and no reader has ever seen an entry vanish that its writer did not remove.
+ * Members of chains, rings, stars and meshes, each of which writes keys of its own, under one
+ * policy, over a network that loses, delays, duplicates and reorders messages. Sources and targets
+ * are killed and started again: a source sends everything again, and a target has lost its record
+ * of applied events. At the end all have the same entries, and no reader has ever seen an entry
+ * vanish that its writer did not remove.
  */
 import assert from 'node:assert/strict';
 import { LATEST_UPDATE, type MergePolicy, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
@@ -17,7 +18,7 @@ type Shape = (typeof SHAPES)[number];
 const STEPS = 120;
 const KEYS = 5;
 
-/** Whom the member of that number sends to. */
+/** Numbers of the members that the member sends to. */
 export function targetsOf(shape: Shape, count: number, number: number): number[] {
   const others = [...Array(count).keys()].filter((other) => other !== number);
   if (shape === 'mesh') return others;
@@ -26,7 +27,7 @@ export function targetsOf(shape: Shape, count: number, number: number): number[]
   return number + 1 < count ? [number + 1] : [];
 }
 
-/** What the only writer of a key has done with it; its operations are counted from 1. */
+/** The history of a key's only writer; its operations are counted from 1. */
 interface Story {
   count: number;
   lastRemoval: number;
@@ -124,7 +125,7 @@ class Round {
   #write(): void {
     const number = this.#below(this.#members.length);
     const { engine } = this.#members[number]!;
-    // Under LatestUpdate also keys that others write, which nobody follows.
+    // Under LatestUpdate also keys that others write, which are not checked.
     if (this.#policy === LATEST_UPDATE && this.#below(3) === 0) {
       const operation = ([SET, SET, SET, DELETE, CLEAR] as const)[this.#below(5)]!;
       if (this.#shape !== 'chain') {

@@ -1,4 +1,4 @@
-/** A publisher: its queue, its states, its endpoints, and what it does about every kind of failure. */
+/** A publisher: its queue, its states, its endpoints, and its handling of every kind of failure. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Clock } from '../../src/base/clock.ts';
@@ -30,7 +30,7 @@ import { endpoint, Member, Network, OPTIONS } from './members.ts';
 import { changeOf } from './messages.ts';
 import { spanOf } from './model-engine.ts';
 
-/** A source `a` that publishes to `b`, both at the network's mercy; everything is durable at once. */
+/** A source `a` that publishes to `b` over the test's network; everything is durable at once. */
 function pair(options: Partial<WanPublisherOptions> = {}) {
   const network = new Network();
   const a = new Member(network, 'a', [{ ...OPTIONS, ...options }]);
@@ -155,7 +155,7 @@ describe('a queue of WanReplications', () => {
     assert.ok(toDead!.eventsDropped > 0);
     assert.ok(toDead!.queueBytes > 9000 && toDead!.queueBytes <= 10_000, `${toDead?.queueBytes}`);
     assert.equal(live.engine.contents().length, 1000);
-    // The only one has all of it.
+    // The remaining publisher has the whole share.
     a.replications.remove('r', 'b');
     set(a, 1000, 1000);
     const [only] = a.replications.publishers();
@@ -347,7 +347,7 @@ describe('a batch', () => {
   it('is deflated where the publisher says so', async () => {
     const { network, a, b } = pair({ compression: 'deflate' });
     a.engine.change(SET, 'map', 'key', 'x'.repeat(100_000));
-    // A thread deflates it, in its own time.
+    // A thread deflates the batch in its own time.
     for (let round = 0; round < 1000 && keysOf(b).length === 0; round++) {
       await network.pass(50);
       await new Promise((resolve) => setTimeout(resolve, 2));
@@ -563,7 +563,8 @@ describe('the endpoints of a publisher', () => {
     for (const { engine } of [a, b, c]) engine.durableCount = Number.POSITIVE_INFINITY;
     network.fate = () => ({ arrivals: [1], answerMs: 3 * OPTIONS.batchMaxDelayMs });
     for (let count = 0; count < 5; count++) {
-      // The answer comes when the time of the events is over, and only another attempt is due.
+      // The response arrives when the events have waited long enough, and only another attempt is
+      // due.
       set(a, OPTIONS.batchSize, 10 * count);
       await network.pass(1000);
       assert.equal(a.status.queueSize, 0);
@@ -592,7 +593,7 @@ describe('the endpoints of a publisher', () => {
     a.engine.merge(merged, 2, { onResult: ({ outcome }) => assert.equal(outcome, APPLIED) });
     change('3');
     await network.settle();
-    // The batch is applied; its answer is lost.
+    // The batch is applied, but its response is lost.
     network.fate = () => (network.sent.length > 1 ? lost() : { arrivals: [1], answerMs: 1 });
     await network.pass(300);
     assert.match(b.engine.contents().join(), /3/);
@@ -667,7 +668,7 @@ describe('the endpoints of a publisher', () => {
       assert.equal((await b.receive(forgedBatch(a, b, epoch, 1, 1))).status, status);
       assert.equal((await b.receive(forgedHandshake(a, epoch))).status, status);
     }
-    // The source goes on behind the epoch that was taken.
+    // The source continues after the recorded epoch.
     set(a, 1);
     await network.pass(5000);
     assert.equal(a.status.queueSize, 0);

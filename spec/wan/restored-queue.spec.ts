@@ -1,4 +1,4 @@
-/** What a recovery queues: changes that the target may have already. */
+/** Events that a recovery queues: the target may already have the changes. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
@@ -76,7 +76,7 @@ for (const [before, afterwards] of [
       assert(restored.restore(lane, bytes, 0, kept.cut(lane).copy(bytes, 0, bytes.length)));
     }
     assert.equal(queue.size, kept.size);
-    // What a target has that gets the lanes one after the other.
+    // The result at a target that receives the lanes one after the other.
     const stored = new Map<string, number>();
     let cleared = 0;
     const event = new Mutation();

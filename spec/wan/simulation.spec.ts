@@ -1,4 +1,4 @@
-/** Members end equal, whatever the network does; `make soak` runs many seeds. */
+/** Members converge, whatever the network does; `make soak` runs many seeds. */
 import { describe, it } from 'node:test';
 import { type Shape, simulate } from './simulation.ts';
 
@@ -7,7 +7,7 @@ const FIRST = Number(process.env.WAN_SEED ?? 1);
 
 describe('WanReplications over a network that loses, delays, doubles and reorders', () => {
   it('makes members equal by seeds that have failed', async () => {
-    // What was known came again, and replaced a later event of its key that waited.
+    // A change already present was queued again, and replaced a later waiting event of its key.
     await simulate('ring', 881);
   });
 

@@ -1,6 +1,7 @@
 /**
- * Members that write at random and replicate over a network that loses, delays, doubles and reorders, with
- * clocks apart or equal, and restarts, synchronisations and checks. At the end all must have the same.
+ * Members that write at random and replicate over a network that loses, delays, duplicates and
+ * reorders messages, with clocks apart or equal, and restarts, synchronisations and checks. At the
+ * end all must have the same entries.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
@@ -10,7 +11,7 @@ import { ModelEngine, type SimulatedEngine } from './model-engine.ts';
 
 export type Shape = 'pair' | 'chain' | 'ring' | 'mesh';
 
-/** Whom each member sends to. */
+/** The numbers of the members that each member sends to. */
 const TARGETS: Readonly<Record<Shape, readonly (readonly number[])[]>> = {
   pair: [[1], [0]],
   chain: [[1], [2], []],
@@ -22,7 +23,7 @@ const TARGETS: Readonly<Record<Shape, readonly (readonly number[])[]>> = {
   ],
 };
 
-/** A generator of Park and Miller; the same numbers for the same seed. */
+/** A generator of Park and Miller, which repeats its numbers for a seed. */
 export function generator(seed: number): () => number {
   let state = (seed % 2_147_483_646) + 1;
   return () => {
@@ -31,7 +32,7 @@ export function generator(seed: number): () => number {
   };
 }
 
-/** `makeEngine` makes the engines of the members: model engines by default. */
+/** `makeEngine` creates the engines of the members, by default model engines. */
 export async function simulate(
   shape: Shape,
   seed: number,
@@ -66,7 +67,7 @@ export async function simulate(
     const arrivals = kind === 0 ? [] : kind === 1 ? [below(3000), below(3000)] : [below(200)];
     return { arrivals, answerMs: below(10) === 0 ? undefined : below(100) };
   };
-  // In a chain only the first writes: nothing goes back to it.
+  // In a chain only the first one writes: no member sends to it.
   const writers = shape === 'chain' ? members.slice(0, 1) : members;
   for (let step = 0; step < 150; step++) {
     write(writers[below(writers.length)]!, keys, below);
@@ -78,8 +79,8 @@ export async function simulate(
     await network.pass(below(3) === 0 ? below(40) : 0);
   }
   isCalm = true;
-  // What is under way ends, also where it fails. With batches of one event that may take longer, but not
-  // without headway.
+  // Tasks in progress end, also after failures. With batches of one event that may take longer, but
+  // not without progress.
   await network.pass(options.responseTimeoutMs * 3, 50);
   for (let round = 0; round < 20 && members.some(hasTask); round++) {
     const before = headway(members);
@@ -101,7 +102,7 @@ export async function simulate(
       .reduce((sum, { eventsDropped }) => sum + eventsDropped, 0);
     assert.equal(dropped, 0);
   }
-  // Lifetimes of all are over, by every clock.
+  // All lifetimes have ended, by every clock.
   await network.pass(25_000, 5000);
   for (const member of members) member.engine.expire();
   const [first, ...others] = members.map(({ engine }) => engine.contents());
@@ -110,7 +111,7 @@ export async function simulate(
   for (const member of members) await checkAll(member, seed);
 }
 
-/** Nothing differs from what the targets have. */
+/** A check finds no difference to any target. */
 async function checkAll(member: Member<SimulatedEngine>, seed: number): Promise<void> {
   const { replications, network } = member;
   for (const { wanPublisherId } of replications.publishers()) {
@@ -126,7 +127,7 @@ function isIdle({ replications }: Member<SimulatedEngine>): boolean {
   return replications.publishers().every(({ queueSize }) => queueSize === 0);
 }
 
-/** Begins a synchronisation or a check, unless one is under way. */
+/** Begins a synchronisation or a check, unless one is in progress. */
 function beginTask(member: Member<SimulatedEngine>, below: (count: number) => number): void {
   const { replications } = member;
   const publishers = replications.publishers();
@@ -137,7 +138,7 @@ function beginTask(member: Member<SimulatedEngine>, below: (count: number) => nu
   else member.lastTask = replications.synchronise('r', id, below(2) === 0 ? map : undefined);
 }
 
-/** Changes with each acknowledgement of an event, and each partition that is done. */
+/** Changes with each acknowledged event and each completed partition. */
 function headway(members: readonly Member<SimulatedEngine>[]): string {
   return JSON.stringify(
     members.map(({ replications, lastTask }) => [

@@ -1,4 +1,4 @@
-/** What WanReplications does before the end of its member. */
+/** The work of WanReplications before the end of its member. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { SET } from '../../src/engine/mutation.ts';

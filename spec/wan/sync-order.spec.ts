@@ -1,7 +1,8 @@
 /**
- * Under PassThrough the target takes whatever comes, so what it makes is what was sent, in that order. While
- * one member writes, pauses, stops, clears and synchronises at random, over a network that loses, delays and
- * doubles, the target never gets an older value after a newer one. At the end it has all that the source has.
+ * Under PassThrough the target accepts whatever arrives, so its changes are the ones sent, in that
+ * order. While one member writes, pauses, stops, clears and synchronises at random, over a network
+ * that loses, delays and duplicates messages, the target never gets an older value after a newer
+ * one. At the end it has all of the source's entries.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -48,7 +49,7 @@ async function simulate(seed: number): Promise<void> {
   const keys = 3 + below(20);
   let count = 0;
   let uuid = '';
-  /** What the source had when the synchronisation began. */
+  /** The entries of the source when the synchronisation began. */
   let had: readonly string[] = [];
   const isUnderWay = () => ['STARTED', 'IN_PROGRESS'].includes(stageOf());
   const stageOf = () => a.replications.progressOf(uuid)?.stage ?? '';
@@ -95,7 +96,7 @@ async function simulate(seed: number): Promise<void> {
   for (const entry of valuesOf(a)) assert.ok(there.has(entry), `seed ${seed}: ${entry} is missing`);
 }
 
-/** By key the latest value that was set; none is older than one before it. */
+/** The latest value set for each key; none may be older than one before it. */
 function latestOf(log: readonly Mutation[], seed: number): ReadonlyMap<string, string> {
   const latest = new Map<string, string>();
   for (const { operation, key, value } of log) {

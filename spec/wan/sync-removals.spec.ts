@@ -1,7 +1,8 @@
 /**
- * Synchronisations after, during and before removals and overwrites at the target, under each policy: a sync
- * restores what the target's own clients have removed, except under LatestUpdate, and keeps what the policy
- * keeps; and a removal at the source during a sync is not undone.
+ * Synchronisations after, during and before removals and overwrites at the target, under each
+ * policy: a sync restores entries that the target's own clients have removed, except under
+ * LatestUpdate, and does not change entries that the policy retains; and a removal at the source
+ * during a sync is not undone.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -25,7 +26,7 @@ const LATEST_UPDATE = 2;
 const KEYS = 8;
 const keyOf = (index: number): string => `k${index}`;
 
-/** A chain: the source, its target, and that one's target. */
+/** A chain: the source, its target, and the target of that. */
 class Chain {
   readonly network = new Network();
   readonly source: Member<EmbeddedModel>;
@@ -141,7 +142,7 @@ for (const [policy, name] of POLICIES.entries()) {
           const { differentLeaves, entriesToSync } = await chain.check();
           assert.equal((differentLeaves ?? 0) > 0, !restores);
           assert.equal((entriesToSync ?? 0) >= KEYS, !restores);
-          // What was restored is changed and deleted as before.
+          // Restored entries are changed and deleted as before.
           source.engine.change(SET, 'm', 'k0', 'again');
           source.engine.change(DELETE, 'm', 'k1');
           await chain.pass();
@@ -170,7 +171,7 @@ for (const [policy, name] of POLICIES.entries()) {
       const { entriesNotTaken } = await chain.sync();
       const isKept = policy === PUT_IF_ABSENT || policy === LATEST_UPDATE;
       assert.equal(count(target, 'own'), isKept ? KEYS : 0);
-      // Under PutIfAbsent it has its own of before.
+      // Under PutIfAbsent it still has its own earlier entries.
       assert.equal(count(third, 'own'), policy === LATEST_UPDATE ? KEYS : 0);
       assert.equal(entriesNotTaken, isKept ? KEYS : 0);
       const lines = source.log.lines.filter((line) =>
@@ -196,7 +197,7 @@ for (const [policy, name] of POLICIES.entries()) {
         assert.equal((await chain.ended(uuid)).stage, 'FINISHED');
         await chain.pass(2000);
         assert.deepEqual([count(source), count(target), count(third)], [0, 0, 0]);
-        // The source's removal is later than what an earlier sync has read.
+        // The source's removal is later than the entries that an earlier sync has read.
         source.restart();
         await chain.pass(2000);
         assert.deepEqual([count(source), count(target), count(third)], [0, 0, 0]);

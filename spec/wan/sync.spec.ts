@@ -1,4 +1,6 @@
-/** Synchronisations: what they send in each state of a publisher, in which order, and how they end. */
+/**
+ * Synchronisations: the entries sent in each state of a publisher, their order, and how tasks end.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MEMORY_FULL } from '../../src/engine/engine.ts';
@@ -43,7 +45,7 @@ function statusOf({ replications }: Member<SimulatedEngine>, uuid: string): Task
   return status;
 }
 
-/** Synchronises, and waits for the end; the progress never falls, and is 100 only at the end. */
+/** Synchronises and waits for the end. The progress never decreases, and is 100 only at the end. */
 async function synchronise(
   member: Member<SimulatedEngine>,
   map?: string,
@@ -153,7 +155,7 @@ describe('WanReplications.synchronise', () => {
     let isChanged = false;
     network.fate = () => ({ arrivals: [100], answerMs: 100 });
     network.answer = ([...bytes]) => {
-      // While the entry is on its way.
+      // While the entry is in flight.
       if (bytes[5] === BATCH && !isChanged) a.engine.change(SET, 'map', 'key', '2');
       if (bytes[5] === BATCH) isChanged = true;
       return undefined;
@@ -340,7 +342,7 @@ function setState({ control }: Member<SimulatedEngine>, state: PublisherState): 
   else control.stop();
 }
 
-/** Looks after every 5 ms. */
+/** Calls `look` every 5 ms. */
 async function watch(network: Network, ms: number, look: () => void): Promise<void> {
   for (let passed = 0; passed < ms; passed += 5) {
     await network.pass(5);

@@ -1,4 +1,4 @@
-/** Maps of two members are compared: what differs is found, exactly, and nothing changes by it. */
+/** Comparisons of maps of two members find exactly the differences and change nothing. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { nodeOf } from '../../src/wan/tree-messages.ts';
@@ -6,7 +6,10 @@ import { contentOf } from '../engine/stored-engine.case.ts';
 import { ComparedSide, compare, entriesOf, expectedOf, figuresOf, requestOf } from './compared.ts';
 import { generator } from './simulation.ts';
 
-/** Two members with the same entries, each written in another order, the second with detours. */
+/**
+ * Two members with the same entries, written in different orders, on the second with intermediate
+ * values.
+ */
 function equalSides(count: number, depth = 10): readonly [ComparedSide, ComparedSide] {
   const tree = { isOn: true, depth: Math.min(depth, 16) };
   const source = new ComparedSide({ tree });
@@ -67,7 +70,7 @@ describe('compareMap', () => {
         assert.deepEqual(figuresOf(differences), expected);
         const found = entriesOf(source).filter((each) => differences.has(each.partition, each.key));
         assert.equal(found.length, entriesToSync);
-        // Leaves of depth 16 have one entry each, here.
+        // Leaves of depth 16 have one entry each here.
         if (depth > 2) assert.equal(entriesToSync, entries);
       });
     }
@@ -254,7 +257,7 @@ describe('trees that a target keeps', () => {
     const [, target] = equalSides(100);
     const { clock } = target;
     const count = clock.timerCount;
-    // The second one uses the trees of the first.
+    // The second round uses the trees of the first.
     for (let round = 0; round < 2; round++) {
       assert.equal((await target.receive(requestOf(question))).status, 200);
       clock.advance(9000);
@@ -272,7 +275,7 @@ describe('trees that a target keeps', () => {
     const send = async (request: Buffer) => {
       const answer = await target.receive(request);
       largest = Math.max(largest, target.receiver.keptTreeBytes);
-      // Between two requests of one comparison others come, or much time passes.
+      // Between two requests of a comparison others arrive, or much time passes.
       for (let other = 0; other < 2; other++) {
         const key = Buffer.from(`another${other}`);
         const nodes = Array.from({ length: 31 }, (_, index) => nodeOf(index * 8, 0));
@@ -306,7 +309,7 @@ describe('trees that a target keeps', () => {
     const visit = engine.visit.bind(engine);
     const partitions: number[] = [];
     engine.visit = (partition, ...others) => {
-      // Some steps are longer than a slice, so that others may go on.
+      // Some steps are longer than a slice, so that other work may run.
       const endMs = performance.now() + (partition % 100 === 99 ? 6 : 0);
       while (performance.now() < endMs);
       if (partitions.at(-1) !== partition) partitions.push(partition);

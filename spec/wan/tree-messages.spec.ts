@@ -1,4 +1,4 @@
-/** Requests for hash trees are checked whole: whatever their bytes are, no work is done for a bad one. */
+/** Requests for hash trees are checked as a whole: an invalid one causes no work. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sealDeflated } from '../../src/wan/message-format.ts';
