@@ -5,7 +5,7 @@ import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
 import { batchesPerEndpoint } from '../../src/wan/batch-limits.ts';
 import { readEvent } from '../../src/wan/event-codec.ts';
-import { KeptPublisherQueue } from '../../src/wan/kept-publisher-queue.ts';
+import { KeptPublisherQueue } from '../../src/wan/persistent-publisher-queue.ts';
 import { PublisherQueue } from '../../src/wan/publisher-queue.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { changeOf } from './messages.ts';

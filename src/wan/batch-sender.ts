@@ -15,7 +15,6 @@
 import type { Clock } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
 import { Alarm } from './alarm.ts';
-import { AnswerGate } from './answer-gate.ts';
 import {
   batchHead,
   MessageTexts,
@@ -26,6 +25,7 @@ import {
   unsealedBatch,
 } from './batch.ts';
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
+import { AnswerGate } from './durable-gate.ts';
 import type { BatchRoom, Lane } from './lane.ts';
 import { LANES_MAX, sealDeflated, sealPlain } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';

@@ -14,10 +14,10 @@ import type { Viewed } from '../base/short-copies.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
+import { LaneChunks } from './chunk-list.ts';
 import type { ChunkPool } from './chunk-pool.ts';
 import { eventBytes, isOnPath, writeEvent } from './event-codec.ts';
 import type { LaneChunk } from './lane-chunk.ts';
-import { LaneChunks } from './lane-chunks.ts';
 import { LaneContent } from './lane-content.ts';
 import {
   EVERY,

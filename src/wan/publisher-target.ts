@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
 import { handshakeMessage, type MessageTexts, readHandshakeAnswer, type Sender } from './batch.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
-import { AHEAD_MS_MAX, msOf } from './clock-distance.ts';
+import { AHEAD_MS_MAX, msOf } from './clock-skew.ts';
 import { epochMs, type OpenedMessage } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
 import { TargetDataSet } from './target-data-set.ts';

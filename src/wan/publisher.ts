@@ -17,7 +17,7 @@ import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutatio
 import { batchesPerEndpoint } from './batch-limits.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
 import { hasDataSet } from './event-codec.ts';
-import { KeptPublisherQueue } from './kept-publisher-queue.ts';
+import { KeptPublisherQueue } from './persistent-publisher-queue.ts';
 import type { PublisherState, RefOf, WanMapRef, WanPublisherOptions } from './publisher-options.ts';
 import { PublisherQueue } from './publisher-queue.ts';
 import type { SyncReading } from './sync-lanes.ts';
@@ -135,7 +135,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   abandon(): void {}
 
   record(change: Mutation): void {
-    // A recovery fills the queue itself (kept-publisher-queue.ts).
+    // A recovery fills the queue itself (persistent-publisher-queue.ts).
     if (change.origin === FROM_REPLAY) return;
     if (this.#state === 'STOPPED') return this.#queue.sequences.onProgress();
     const ref = this.#published(change);

@@ -16,9 +16,9 @@ import type { Span } from '../base/span.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Sender } from './batch.ts';
 import { HASH_KEY_BYTES, LeafOf } from './entry-hash.ts';
-import { MapHashing } from './map-hashing.ts';
 import { textBytes } from './message-format.ts';
 import { type PartitionTree, TREE_DEPTH_MAX, treesMax } from './partition-tree.ts';
+import { MapHashing } from './tree-builder.ts';
 import {
   COMPARABLE,
   indexOf,
@@ -36,7 +36,7 @@ import { statusText, type TransportAnswer } from './wan-transport.ts';
 
 /** Levels per request: fewer mean more requests, more mean more equal sums in the responses. */
 const LEVELS = 3;
-/** Work of this side per request (map-hashing.ts). It limits the time that the target needs. */
+/** Work of this side per request (tree-builder.ts). It limits the time that the target needs. */
 const WORK_A_REQUEST = 500_000;
 /** Limit of the characters of a map's name in a message. */
 const NAME_LENGTH_MAX = 200;

@@ -1,7 +1,7 @@
 /**
  * Receives the messages of other members. A batch is checked as a whole before anything of it is
  * applied; then its events are merged into the engine, lane by lane, in slices. Batches of one lane
- * of a publisher are applied one after the other, and no event twice (known-sources.ts). An event
+ * of a publisher are applied one after the other, and no event twice (received-numbers.ts). An event
  * whose path contains this data set is ignored, and one that no client could have written is
  * skipped (event-rules.ts). A change that is already present here is still passed to this member's
  * own publishers: after a crash between the merge and their queues they would otherwise miss it.
@@ -32,11 +32,10 @@ import {
   PATH_LENGTH_MAX,
 } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
-import { AHEAD_MS_MAX, AHEAD_WARNED_MS, msOf } from './clock-distance.ts';
+import { AHEAD_MS_MAX, AHEAD_WARNED_MS, msOf } from './clock-skew.ts';
 import { hasDataSet, policyAt, readEvent } from './event-codec.ts';
 import { EventRules, type RequestLimits } from './event-rules.ts';
-import { InflatingRoom } from './inflating-room.ts';
-import { type KnownPublisher, type KnownSource, KnownSources } from './known-sources.ts';
+import { InflatingRoom } from './inflation-limit.ts';
 import {
   BATCH,
   BATCH_ANSWER,
@@ -62,8 +61,9 @@ import {
   readBatch,
   readHandshake,
 } from './received-batch.ts';
-import { TreeAnswers, type TreeParts } from './tree-answers.ts';
+import { type KnownPublisher, type KnownSource, KnownSources } from './received-numbers.ts';
 import { readTreeRequest } from './tree-messages.ts';
+import { TreeAnswers, type TreeParts } from './tree-responder.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { ReceiveAnswer } from './wan-service.ts';
 

@@ -7,8 +7,8 @@ import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { RequestLimits } from './event-rules.ts';
-import type { KeptPublisherQueue } from './kept-publisher-queue.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
+import type { KeptPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
 import {
   type MapTree,

@@ -13,7 +13,7 @@ import type { Clock } from '../base/clock.ts';
 import { viewed } from '../base/short-copies.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { Mutation } from '../engine/mutation.ts';
-import { msOf } from './clock-distance.ts';
+import { msOf } from './clock-skew.ts';
 import { policyAt } from './event-codec.ts';
 import type { LaneContent } from './lane-content.ts';
 import { FILE_HEAD_BYTES, isCopyAt, readRecord } from './lane-record.ts';

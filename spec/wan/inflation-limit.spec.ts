@@ -1,7 +1,7 @@
 /** The memory for inflated messages is bounded, however many arrive at once. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { InflatingRoom } from '../../src/wan/inflating-room.ts';
+import { InflatingRoom } from '../../src/wan/inflation-limit.ts';
 import { BATCH, sealDeflated } from '../../src/wan/message-format.ts';
 import { batchOf, CHANGES, headOf, receiver } from './messages.ts';
 

@@ -1,16 +1,16 @@
 /**
  * Responds to requests for hash trees of this member's maps. Trees are built on request, for one
  * request at a time, in slices; if a request reads below the roots, its trees are cached for the
- * next one (kept-trees.ts). A request changes no data.
+ * next one (tree-cache.ts). A request changes no data.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
-import { KeptTrees } from './kept-trees.ts';
-import { MapHashing } from './map-hashing.ts';
 import type { PartitionTree } from './partition-tree.ts';
 import type { MapTree } from './publisher-options.ts';
+import { MapHashing } from './tree-builder.ts';
+import { KeptTrees } from './tree-cache.ts';
 import {
   type AnsweringSide,
   COMPARABLE,
