@@ -12,7 +12,7 @@ import { isFullDisk } from './persistence/storage.ts';
 import type { Log } from './telemetry/log.ts';
 
 /** Limit of the foreign files that a log line names. */
-const FILES_TOLD_MAX = 10;
+const FILES_LOGGED_MAX = 10;
 const FOREIGN_FILES =
   'files in the data directory do not belong to a member; they are left unchanged';
 
@@ -35,8 +35,8 @@ export class PersistenceEvents {
   }
 
   onForced(start: Start, { aside, records, bytes }: ForcedStart): void {
-    const told = start === 'forceStart' ? 'starts empty' : 'starts with the readable data';
-    const message = `${start}: ${told}; the old files are in "${aside}"`;
+    const outcome = start === 'forceStart' ? 'starts empty' : 'starts with the readable data';
+    const message = `${start}: ${outcome}; the old files are in "${aside}"`;
     this.#log.warn({ records, bytes, aside }, message);
   }
 
@@ -47,7 +47,7 @@ export class PersistenceEvents {
       this.#log.warn({ bytes: tornBytes, ...recovered.end }, 'cut off the torn end of the log');
     }
     if (foreign.length > 0) {
-      const files = foreign.slice(0, FILES_TOLD_MAX);
+      const files = foreign.slice(0, FILES_LOGGED_MAX);
       this.#log.warn({ files, count: foreign.length }, FOREIGN_FILES);
     }
   }

@@ -57,8 +57,8 @@ export class ReplicaCounts extends MapSettings<number> {
 /** Returns the count for the member list and the shared record. */
 export function clusterReplicaCount(config: Counts): number | undefined {
   const counts = [config.mapBackupCounts.get('default'), config.queueBackupCounts.get('default')];
-  const said = counts.filter((count) => count !== undefined);
-  return said.length === 0 ? undefined : Math.max(...said);
+  const configured = counts.filter((count) => count !== undefined);
+  return configured.length === 0 ? undefined : Math.max(...configured);
 }
 
 /** Returns the lookup of counts. A configured name without a count does not inherit `default`. */

@@ -18,9 +18,9 @@ import { clusterReplicaCount, type ReplicaCounts } from './member-replicas.ts';
 import type { Log } from './telemetry/log.ts';
 
 /** Interval between two log lines about one server, in ms. */
-const TOLD_AGAIN_MS = 10_000;
+const SERVER_LOG_INTERVAL_MS = 10_000;
 /** Interval between two log lines about one kind of unexpected error, in ms. */
-const FAULT_AGAIN_MS = 60_000;
+const FAULT_LOG_INTERVAL_MS = 60_000;
 /** Number of leading characters of an error that identify its kind. */
 const FAULT_KIND_LENGTH = 48;
 
@@ -99,7 +99,7 @@ function unusable(file: string, cause: unknown): GridError {
   return new GridError('TLS_FILE_UNUSABLE', { file, reason: reasonOf(cause) }, { cause });
 }
 
-/** Returns a function that logs lost servers, each at most once every TOLD_AGAIN_MS. */
+/** Returns a function that logs lost servers, each at most once every SERVER_LOG_INTERVAL_MS. */
 function lostServers(clock: Clock, log: Log): (address: ServerAddress, reason: Error) => void {
   const isDue = dueEvents(clock);
   return (address, reason) => {
@@ -116,7 +116,7 @@ function lossText(server: string, reason: Error): string {
     : `the server ${server} does not answer`;
 }
 
-/** Returns a function that logs refusals by servers, every TOLD_AGAIN_MS per first word. */
+/** Returns a function that logs refusals by servers, every SERVER_LOG_INTERVAL_MS per first word. */
 function refusals(
   clock: Clock,
   log: Log,
@@ -130,9 +130,9 @@ function refusals(
   };
 }
 
-/** Returns a function that logs unexpected errors, those of one kind every FAULT_AGAIN_MS. */
+/** Returns a function that logs unexpected errors, those of one kind every FAULT_LOG_INTERVAL_MS. */
 function faults(clock: Clock, log: Log): (text: string) => void {
-  const isDue = dueEvents(clock, FAULT_AGAIN_MS);
+  const isDue = dueEvents(clock, FAULT_LOG_INTERVAL_MS);
   return (text) => {
     if (!isDue(text.slice(0, FAULT_KIND_LENGTH))) return;
     log.error({ reply: text }, `a server has refused a command: ${text}`);
@@ -140,13 +140,13 @@ function faults(clock: Clock, log: Log): (text: string) => void {
 }
 
 /** Returns a function that reports whether an event is to be logged: once per interval. */
-function dueEvents(clock: Clock, againMs = TOLD_AGAIN_MS): (event: string) => boolean {
-  const toldAt = new Map<string, number>();
+function dueEvents(clock: Clock, intervalMs = SERVER_LOG_INTERVAL_MS): (event: string) => boolean {
+  const loggedAt = new Map<string, number>();
   return (event) => {
     const now = clock.now();
-    for (const [each, at] of toldAt) if (now - at >= againMs) toldAt.delete(each);
-    if (toldAt.has(event)) return false;
-    toldAt.set(event, now);
+    for (const [each, at] of loggedAt) if (now - at >= intervalMs) loggedAt.delete(each);
+    if (loggedAt.has(event)) return false;
+    loggedAt.set(event, now);
     return true;
   };
 }

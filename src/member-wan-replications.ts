@@ -13,7 +13,7 @@ import type { Log } from './telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './wan/batch-limits.ts';
 import { HttpTransport } from './wan/http-transport.ts';
 import { WanReplications } from './wan/wan-replications.ts';
-import type { TransportAnswer, WanTransport } from './wan/wan-transport.ts';
+import type { TransportResponse, WanTransport } from './wan/wan-transport.ts';
 
 interface ReplicationParts {
   readonly config: Config;
@@ -29,7 +29,7 @@ interface ReplicationParts {
   readonly delaysAll: () => boolean;
   readonly dataSetId: Buffer;
   /** Whether nothing is sent before `begin`. */
-  readonly isHeld: boolean;
+  readonly waitsForBegin: boolean;
   /** Set if queues are persisted. */
   readonly onProgress?: () => void;
 }
@@ -48,7 +48,7 @@ export interface Replications
     | 'review'
     | 'close'
     | 'begin'
-    | 'keptQueues'
+    | 'persistentQueues'
   > {
   /** Adds those publishers that the replication does not have yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
@@ -62,15 +62,15 @@ export interface Replications
 }
 
 export function makeReplications(parts: ReplicationParts): Replications {
-  const { config, engine, clock, log, maps, segment, acceptsWrites, delaysAll, dataSetId } = parts;
-  const { isHeld, onProgress } = parts;
+  const { config, engine, clock, log, maps, segment, takesWrites, delaysAll, dataSetId } = parts;
+  const { waitsForBegin, onProgress } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
     engine,
     clock,
     log,
     dataSetId,
-    isHeld,
+    waitsForBegin,
     ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
     takesWrites,
@@ -103,7 +103,7 @@ export function makeReplications(parts: ReplicationParts): Replications {
     review: () => replications.review(),
     close: (graceMs) => replications.close(graceMs),
     begin: () => replications.begin(),
-    keptQueues: () => replications.keptQueues(),
+    persistentQueues: () => replications.persistentQueues(),
     add(replication, publishers) {
       for (const each of publishers) {
         if (!transports.has(each)) transports.set(each, new PublisherTransport(each, segment));
@@ -142,7 +142,7 @@ class PublisherTransport implements WanTransport {
     return this.#http?.connectionCount ?? 0;
   }
 
-  send(...message: Parameters<WanTransport['send']>): Promise<TransportAnswer> {
+  send(...message: Parameters<WanTransport['send']>): Promise<TransportResponse> {
     return this.#http?.send(...message) ?? this.#made().then((http) => http.send(...message));
   }
 

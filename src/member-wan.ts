@@ -20,7 +20,7 @@ import type { WanCalls } from './rest/services.ts';
 import type { Log } from './telemetry/log.ts';
 import type {
   PublisherStatus,
-  ReceiveAnswer,
+  ReceiveResult,
   TaskStatus,
   WanPublisherControl,
 } from './wan/wan-service.ts';
@@ -110,8 +110,8 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     this.#replications?.begin();
   }
 
-  queues(): readonly DurableQueue[] {
-    return this.#replications?.keptQueues() ?? [];
+  queues(): readonly KeptQueue[] {
+    return this.#replications?.persistentQueues() ?? [];
   }
 
   watch(onProgress: () => void): void {
@@ -127,20 +127,23 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   }
 
   clear(replication: string, publisherId: string): Promise<GridError | undefined> {
-    const publisher = this.#known(replication, publisherId).publisherOf(replication, publisherId);
+    const publisher = this.#required(replication, publisherId).publisherOf(
+      replication,
+      publisherId,
+    );
     return this.#clear(publisher);
   }
 
   publisherOf(replication: string, publisherId: string): WanPublisherControl {
-    return this.#known(replication, publisherId).publisherOf(replication, publisherId);
+    return this.#required(replication, publisherId).publisherOf(replication, publisherId);
   }
 
   synchronise(replication: string, publisherId: string, map: Buffer | undefined): string {
-    return this.#known(replication, publisherId).synchronise(replication, publisherId, map);
+    return this.#required(replication, publisherId).synchronise(replication, publisherId, map);
   }
 
   check(replication: string, publisherId: string, map: Buffer): string {
-    return this.#known(replication, publisherId).check(replication, publisherId, map);
+    return this.#required(replication, publisherId).check(replication, publisherId, map);
   }
 
   progressOf(uuid: string): TaskStatus | undefined {
@@ -160,11 +163,11 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   }
 
   remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
-    const { id } = this.#known(replication, publisherId).publisherOf(replication, publisherId);
+    const { id } = this.#required(replication, publisherId).publisherOf(replication, publisherId);
     return this.#remove(replication, id);
   }
 
-  async receive(message: Span): Promise<ReceiveAnswer> {
+  async receive(message: Span): Promise<ReceiveResult> {
     if (this.#replications !== undefined) return await this.#replications.receive(message);
     // The bytes are only valid during the call.
     const bytes = message.toBuffer();
@@ -203,10 +206,10 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
 
   async #clear(publisher: ReturnType<Replications['publisherOf']>): Promise<GridError | undefined> {
     const { clearQueue } = this.#parts;
-    const { bytes } = publisher.kept;
+    const { bytes } = publisher.persistentQueue;
     try {
       if (clearQueue === undefined) publisher.clear();
-      else await clearQueue(publisher.kept);
+      else await clearQueue(publisher.persistentQueue);
       this.#onFreed(bytes);
       return undefined;
     } catch (cause) {
@@ -215,8 +218,8 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   }
 
   async #remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
-    const bytes = this.#known(replication, publisherId).publisherOf(replication, publisherId).kept
-      .bytes;
+    const bytes = this.#required(replication, publisherId).publisherOf(replication, publisherId)
+      .persistentQueue.bytes;
     const failed = await this.#parts.removeFromConfig(replication, publisherId);
     if (failed === undefined) this.#onFreed(bytes);
     await this.#keepQueues();
@@ -242,7 +245,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   }
 
   /** Throws GridError WAN_UNKNOWN if there is no publisher at all. */
-  #known(replication: string, publisherId: string): Replications {
+  #required(replication: string, publisherId: string): Replications {
     if (this.#replications !== undefined) return this.#replications;
     throw new GridError('WAN_UNKNOWN', { replication, publisherId });
   }
@@ -260,7 +263,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     this.#replications = makeReplications({
       ...this.#parts,
       dataSetId,
-      isHeld: !this.#hasBegun,
+      waitsForBegin: !this.#hasBegun,
       ...(this.#parts.keepQueues === undefined ? {} : { onProgress: () => this.#onProgress() }),
     });
     this.#addPublishers(this.#replications);

@@ -92,7 +92,7 @@ export class Reloader {
   /** Stores the texts added to the configuration. */
   readonly #record: SharedRecord;
   /** The record's texts that this member has applied, with the number of occurrences. */
-  readonly #known = new Map<string, number>();
+  readonly #appliedTexts = new Map<string, number>();
   readonly #hashPassword: HashPassword;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -187,13 +187,13 @@ export class Reloader {
     for (const added of addedConfigs) {
       const count = (seen.get(added.text) ?? 0) + 1;
       seen.set(added.text, count);
-      if (count > (this.#known.get(added.text) ?? 0)) await this.#addAgain(added, extend);
+      if (count > (this.#appliedTexts.get(added.text) ?? 0)) await this.#addStored(added, extend);
     }
-    this.#known.clear();
-    for (const [text, count] of seen) this.#known.set(text, count);
+    this.#appliedTexts.clear();
+    for (const [text, count] of seen) this.#appliedTexts.set(text, count);
   }
 
-  async #addAgain(
+  async #addStored(
     { text, isWan, isReloaded }: AddedConfig,
     extend: (config: Config) => void,
   ): Promise<void> {
@@ -207,7 +207,7 @@ export class Reloader {
       this.#config = isReloaded ? withNames(this.#config, config) : config;
       extend(this.#config);
     } catch (error) {
-      this.#complain(error, isWan ? NOT_ADDED_WAN : NOT_ADDED);
+      this.#logFailure(error, isWan ? NOT_ADDED_WAN : NOT_ADDED);
     }
   }
 
@@ -256,7 +256,7 @@ export class Reloader {
   }
 
   async #add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate> {
-    const { update, kept } = await this.#keep(text, extend);
+    const { update, kept } = await this.#store(text, extend);
     try {
       await this.#apply(update.config);
     } catch (error) {
@@ -278,7 +278,7 @@ export class Reloader {
    * configuration with all earlier texts, and the stored text. Rejects with ConfigFault or
    * GridError CONFIG_NOT_KEPT.
    */
-  async #keep(
+  async #store(
     text: string,
     extend: (config: Config) => void,
   ): Promise<{ readonly update: ConfigUpdate; readonly kept?: string }> {
@@ -293,7 +293,7 @@ export class Reloader {
       const addedConfigs = withText(record.values.addedConfigs, kept);
       const keeping = record.compareAndSet(revision, { addedConfigs });
       if (!(await keeping.catch(refuse))) continue;
-      this.#known.set(kept, (this.#known.get(kept) ?? 0) + 1);
+      this.#appliedTexts.set(kept, (this.#appliedTexts.get(kept) ?? 0) + 1);
       return { update, kept };
     }
   }
@@ -328,18 +328,18 @@ export class Reloader {
       for (const warning of linesOf(findings, 'warning')) this.#log.warn(warning);
       return await this.#report(config, isSwitched);
     } catch (error) {
-      return { taken: [], kept: [], faults: this.#complain(error, NOT_RELOADED) };
+      return { taken: [], kept: [], faults: this.#logFailure(error, NOT_RELOADED) };
     }
   }
 
   #failed(error: unknown, what: Failure): Failed {
-    const faults = this.#complain(error, what);
-    const isOurs = error instanceof GridError && ADDITION_ERRORS.has(error.code);
-    return isOurs ? { faults, refusal: error } : { faults };
+    const faults = this.#logFailure(error, what);
+    const isAdditionError = error instanceof GridError && ADDITION_ERRORS.has(error.code);
+    return isAdditionError ? { faults, refusal: error } : { faults };
   }
 
   /** Logs why nothing was changed, and returns the faults. */
-  #complain(error: unknown, { logged, action }: Failure): readonly string[] {
+  #logFailure(error: unknown, { logged, action }: Failure): readonly string[] {
     if (error instanceof ConfigFault) {
       this.#log.error({ problems: error.problems }, `${logged}: the configuration is wrong`);
       return error.problems;

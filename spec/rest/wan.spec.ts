@@ -10,7 +10,7 @@ import { DIALECTS } from '../../src/rest/dialect.ts';
 import type { WanCalls } from '../../src/rest/services.ts';
 import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
-import type { PublisherStatus, ReceiveAnswer, TaskStatus } from '../../src/wan/wan-service.ts';
+import type { PublisherStatus, ReceiveResult, TaskStatus } from '../../src/wan/wan-service.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
@@ -43,7 +43,7 @@ const TASKS: ReadonlyMap<string, TaskStatus> = new Map([
 
 /** Notes what it is asked; knows the publisher "p" of "w", and of "two" none without an id. */
 function noted(
-  answer: ReceiveAnswer = { status: 200, body: Buffer.from('a'), partition: -1 },
+  answer: ReceiveResult = { status: 200, body: Buffer.from('a'), partition: -1 },
   unkept?: GridError,
 ) {
   const calls: string[] = [];

@@ -12,20 +12,20 @@ describe('ChunkPool', () => {
   it('gives chunks whose lengths are powers of two, and of longer records their own', () => {
     const pool = new ChunkPool();
     const wanted = [1, 2048, 2048 + 1, CHUNK_BYTES_MAX, CHUNK_BYTES_MAX + 8];
-    const lengths = wanted.map((bytes) => pool.take(bytes, 0).bytes.length);
+    const lengths = wanted.map((bytes) => pool.acquire(bytes, 0).bytes.length);
     assert.deepEqual(lengths, [2048, 2048, 4096, 262_144, 262_152]);
   });
 
   it('gives a chunk again, empty, at its new position', () => {
     const pool = new ChunkPool();
-    const chunk = pool.take(3000, 0);
+    const chunk = pool.acquire(3000, 0);
     chunk.used = 3000;
-    pool.give(chunk);
-    assert.notEqual(pool.take(2048, 0), chunk);
-    const again = pool.take(4000, 5000);
+    pool.release(chunk);
+    assert.notEqual(pool.acquire(2048, 0), chunk);
+    const again = pool.acquire(4000, 5000);
     assert.equal(again, chunk);
     assert.deepEqual([again.start, again.used], [5000, 0]);
-    assert.notEqual(pool.take(4000, 0), chunk);
+    assert.notEqual(pool.acquire(4000, 0), chunk);
   });
 
   it('does not give again what is read elsewhere, or has a length of its own', () => {
@@ -34,20 +34,20 @@ describe('ChunkPool', () => {
       [4000, true],
       [CHUNK_BYTES_MAX + 8, false],
     ] as const) {
-      const chunk = pool.take(bytes, 0);
+      const chunk = pool.acquire(bytes, 0);
       chunk.isShared = isShared;
-      pool.give(chunk);
-      assert.notEqual(pool.take(bytes, 0), chunk);
+      pool.release(chunk);
+      assert.notEqual(pool.acquire(bytes, 0), chunk);
     }
   });
 
   it('keeps 4 MiB of free chunks, and no more', () => {
     const pool = new ChunkPool();
     const count = 16;
-    const chunks = Array.from({ length: count + 1 }, () => pool.take(CHUNK_BYTES_MAX, 0));
-    for (const chunk of chunks) pool.give(chunk);
+    const chunks = Array.from({ length: count + 1 }, () => pool.acquire(CHUNK_BYTES_MAX, 0));
+    for (const chunk of chunks) pool.release(chunk);
     const taken = new Set<LaneChunk>();
-    for (const _ of chunks) taken.add(pool.take(CHUNK_BYTES_MAX, 0));
+    for (const _ of chunks) taken.add(pool.acquire(CHUNK_BYTES_MAX, 0));
     assert.deepEqual(
       chunks.map((chunk) => taken.has(chunk)),
       chunks.map((_, index) => index < count),

@@ -17,7 +17,7 @@ import {
 } from '../../src/wan/tree-comparison.ts';
 import { nodeOf, type TreeQuestion, treeRequest } from '../../src/wan/tree-messages.ts';
 import { WanReceiver } from '../../src/wan/wan-receiver.ts';
-import type { TransportAnswer } from '../../src/wan/wan-transport.ts';
+import type { TransportResponse } from '../../src/wan/wan-transport.ts';
 import { contentOf, visited } from '../engine/stored-engine.case.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { KeptLog, REQUEST_LIMITS } from './members.ts';
@@ -90,7 +90,7 @@ export class ComparedSide {
     assert.equal(this.#outcome, APPLIED);
   }
 
-  async receive(message: Buffer): Promise<TransportAnswer> {
+  async receive(message: Buffer): Promise<TransportResponse> {
     const answer = await this.receiver.receive(Buffer.from(message));
     if (answer.error === undefined) return { status: 200, body: answer.body };
     return { status: answer.error.status, body: Buffer.from(answer.error.message) };
@@ -198,7 +198,7 @@ export const REQUESTS: readonly Buffer[] = [
 
 /** Returns the request with other bytes in its payload and a correct checksum. */
 export function resealed(request: Buffer): Buffer {
-  const head = { kind: request[5] as 5, isOnReceipt: false, clock: new Version(), answered: 0 };
+  const head = { kind: request[5] as 5, isOnReceipt: false, clock: new Version(), respondsTo: 0 };
   return sealPlain(request, { ...head, dataSet: SENDER.dataSetId });
 }
 

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createPlainServer, type Server } from
 import { afterEach, describe, it } from 'node:test';
 import { HttpTransport } from '../../src/wan/http-transport.ts';
 import type { WanEndpoint } from '../../src/wan/publisher-options.ts';
-import { ANSWER_BYTES_MAX } from '../../src/wan/wan-transport.ts';
+import { RESPONSE_BYTES_MAX } from '../../src/wan/wan-transport.ts';
 
 const OPTIONS = {
   segment: 'own',
@@ -72,11 +72,11 @@ describe('HttpTransport', () => {
   it('destroys a connection on which bytes come that nobody asked for', async () => {
     const unasked = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
     let connections = 0;
-    const answered: Promise<void>[] = [];
+    const respondsTo: Promise<void>[] = [];
     const server = createPlainServer((socket) => {
       connections++;
       socket.on('error', () => {});
-      answered.push(new Promise((resolve) => socket.on('close', () => resolve())));
+      respondsTo.push(new Promise((resolve) => socket.on('close', () => resolve())));
       socket.on('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood');
         setTimeout(() => socket.write(unasked), 20);
@@ -85,7 +85,7 @@ describe('HttpTransport', () => {
     const endpoint = await listening(server);
     const transport = transportOf();
     assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
-    await answered[0];
+    await respondsTo[0];
     assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
     assert.equal(connections, 2);
   });
@@ -225,10 +225,10 @@ describe('HttpTransport', () => {
   });
 
   it('takes an answer of 64 KiB, and rejects a longer one', async () => {
-    let bytes = ANSWER_BYTES_MAX;
+    let bytes = RESPONSE_BYTES_MAX;
     const { endpoint } = await serve((_, response) => response.end(Buffer.alloc(bytes++)));
     const { body } = await transportOf().send(endpoint, MESSAGE, LONG_MS);
-    assert.equal(body.length, ANSWER_BYTES_MAX);
+    assert.equal(body.length, RESPONSE_BYTES_MAX);
     await assert.rejects(transportOf().send(endpoint, MESSAGE, LONG_MS), /longer than 65536 bytes/);
   });
 

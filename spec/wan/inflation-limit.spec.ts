@@ -1,15 +1,15 @@
 /** The memory for inflated messages is bounded, however many arrive at once. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { InflatingRoom } from '../../src/wan/inflation-limit.ts';
+import { InflationLimit } from '../../src/wan/inflation-limit.ts';
 import { BATCH, sealDeflated } from '../../src/wan/message-format.ts';
 import { batchOf, CHANGES, headOf, receiver } from './messages.ts';
 
 const MEBIBYTE = 2 ** 20;
 
-describe('InflatingRoom', () => {
+describe('InflationLimit', () => {
   it('lets 64 MiB in, and the others in their order', async () => {
-    const room = new InflatingRoom();
+    const room = new InflationLimit();
     const order: string[] = [];
     const enter = (name: string, mebibytes: number) =>
       (room.enter(mebibytes * MEBIBYTE) ?? Promise.resolve()).then(() => order.push(name));
@@ -32,7 +32,7 @@ describe('InflatingRoom', () => {
   });
 
   it('lets one in, whatever its length', () => {
-    const room = new InflatingRoom();
+    const room = new InflationLimit();
     assert.equal(room.enter(1000 * MEBIBYTE), undefined);
     assert.ok(room.enter(1) instanceof Promise);
   });

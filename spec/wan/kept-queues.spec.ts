@@ -273,7 +273,7 @@ describe('a publisher of a source with persistence', () => {
     const create = storage.create.bind(storage);
     storage.create = (name) =>
       name.startsWith(MARKS) ? Promise.reject(new Error('the disk is full')) : create(name);
-    const queue = first.control.kept;
+    const queue = first.control.persistentQueue;
     const refused = first.persistence.clearQueue(queue).then(
       () => 'cleared',
       (error: Error) => error.message,
@@ -308,7 +308,7 @@ describe('a publisher of a source with persistence', () => {
         }
         return await rename(from, to);
       };
-      await pair.until(first.persistence.clearQueue(first.control.kept));
+      await pair.until(first.persistence.clearQueue(first.control.persistentQueue));
       assert.ok(hasSet);
       assert.equal(first.status.queueSize, 2);
       const again = await pair.restart(first, { snapshotEnabled });

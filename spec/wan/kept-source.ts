@@ -114,7 +114,7 @@ export class KeptSource {
           ? undefined
           : { policy: 2, republishing: true, accepts: () => true },
       random: network.random,
-      isHeld: true,
+      waitsForBegin: true,
       onProgress: () => this.#onProgress(),
     });
     this.replications.add('r', publishers);
@@ -137,7 +137,7 @@ export class KeptSource {
     const { engine, persistence, replications, log } = this;
     const opening = persistence.begin().then(async () => {
       await persistence.open(engine, {
-        queues: () => replications.keptQueues(),
+        queues: () => replications.persistentQueues(),
         watch: (onProgress) => {
           this.#onProgress = onProgress;
         },

@@ -7,7 +7,7 @@ import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
 import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
-import type { TransportAnswer, WanTransport } from '../../src/wan/wan-transport.ts';
+import type { TransportResponse, WanTransport } from '../../src/wan/wan-transport.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { ModelEngine, ownCopyOf, type SimulatedEngine } from './model-engine.ts';
@@ -72,7 +72,7 @@ const AT_ONCE: Fate = { arrivals: [1], answerMs: 1 };
 /** The network's view of a member. */
 interface Receiving {
   readonly isDown: boolean;
-  receive(message: Buffer): Promise<TransportAnswer>;
+  receive(message: Buffer): Promise<TransportResponse>;
 }
 
 export class Network {
@@ -81,7 +81,7 @@ export class Network {
   /** Decides the fate of each message. */
   fate: (from: Receiving, to: string) => Fate = () => AT_ONCE;
   /** Responds in place of the member if it returns a response. */
-  answer: (message: Buffer, to: string) => TransportAnswer | undefined = () => undefined;
+  answer: (message: Buffer, to: string) => TransportResponse | undefined = () => undefined;
   /** For jitter and epochs. */
   random: () => number = () => 0.5;
   /** Messages, copied, their targets, and the memory in which they lay. */
@@ -122,7 +122,7 @@ export class Network {
     to: string,
     bytes: Uint8Array,
     timeoutMs: number,
-  ): Promise<TransportAnswer> {
+  ): Promise<TransportResponse> {
     const message = Buffer.from(bytes);
     this.sent.push({ to, message, memory: bytes.buffer });
     const { arrivals, answerMs } = this.fate(from, to);
@@ -145,7 +145,7 @@ export class Network {
     });
   }
 
-  async #deliver(to: string, message: Buffer): Promise<TransportAnswer | Error> {
+  async #deliver(to: string, message: Buffer): Promise<TransportResponse | Error> {
     const made = this.answer(message, to);
     if (made !== undefined) return made;
     const member = this.members.get(to);
@@ -242,7 +242,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     }
   }
 
-  async receive(message: Buffer): Promise<TransportAnswer> {
+  async receive(message: Buffer): Promise<TransportResponse> {
     const scratch = Buffer.from(message);
     const { engine, replications } = this;
     const answering = replications.receive(new Span().set(scratch, 0, scratch.length));

@@ -41,7 +41,7 @@ export const CHANGES: readonly Mutation[] = [
 ];
 
 export function headOf(kind: 1 | 2) {
-  return { kind, isOnReceipt: false, clock: new Version(), dataSet: SENDER, answered: 0 };
+  return { kind, isOnReceipt: false, clock: new Version(), dataSet: SENDER, respondsTo: 0 };
 }
 
 /** A batch without its head, of these changes in two lanes. */

@@ -9,7 +9,7 @@ import { Version } from '../../src/engine/version.ts';
 import {
   handshakeMessage,
   MessageTexts,
-  readHandshakeAnswer,
+  readHandshakeResponse,
   unsealedBatch,
 } from '../../src/wan/batch.ts';
 import { ChunkPool } from '../../src/wan/chunk-pool.ts';
@@ -18,7 +18,7 @@ import { Lane } from '../../src/wan/lane.ts';
 import {
   BATCH,
   EPOCHS_A_MS,
-  HANDSHAKE_ANSWER,
+  HANDSHAKE_RESPONSE,
   HEAD_BYTES,
   PayloadWriter,
   sealedChecksum,
@@ -68,7 +68,7 @@ function forgedBatch(a: Member, b: Member, epoch: number, number: number, count:
   const lengths = sections.map(() => eventBytes(change) * count);
   const target = b.dataSetId;
   const { bytes } = unsealedBatch(sender, TEXTS, target, sections, lengths, new ChunkPool());
-  const head = { isOnReceipt: false, clock: new Version(), dataSet: a.dataSetId, answered: 0 };
+  const head = { isOnReceipt: false, clock: new Version(), dataSet: a.dataSetId, respondsTo: 0 };
   return sealPlain(bytes, { ...head, kind: BATCH });
 }
 
@@ -384,16 +384,16 @@ describe('a batch', () => {
     assert.equal(a.status.lastError, null);
   });
 
-  it('lies in memory that is used again once it was answered, and not before', async () => {
+  it('lies in memory that is used again once it was respondsTo, and not before', async () => {
     const { network, a, b } = pair({ batchSize: 1 });
     const send = async (key: string) => {
       a.engine.change(SET, 'map', key, 'value');
       await network.pass(200);
       return network.sent.findLast(({ message }) => message[5] === BATCH)!.memory;
     };
-    const first = await send('answered');
+    const first = await send('respondsTo');
     network.fate = () => ({ arrivals: [1], answerMs: undefined });
-    assert.equal(await send('not answered'), first);
+    assert.equal(await send('not respondsTo'), first);
     network.fate = () => ({ arrivals: [1], answerMs: 1 });
     await network.pass(3000);
     const { memory } = network.sent.at(-1)!;
@@ -684,7 +684,7 @@ describe('the endpoints of a publisher', () => {
         // The handshake reveals the epoch to any peer.
         const hello = forgedHandshake(a, 1);
         const { body } = await b.receive(hello);
-        const { epoch } = await readHandshakeAnswer(body, hello);
+        const { epoch } = await readHandshakeResponse(body, hello);
         assert.equal((await b.receive(forgedBatch(a, b, epoch, number, 1))).status, 200);
         set(a, 20, 20 + round * 20);
         await network.pass(3000);
@@ -704,9 +704,9 @@ describe('the endpoints of a publisher', () => {
     network.answer = (message) => {
       const bytes = Buffer.alloc(HEAD_BYTES + 8);
       new PayloadWriter(bytes).count(ahead);
-      const head = { kind: HANDSHAKE_ANSWER, isOnReceipt: false, clock: new Version() } as const;
-      const answered = sealedChecksum(message);
-      return { status: 200, body: sealPlain(bytes, { ...head, dataSet: b.dataSetId, answered }) };
+      const head = { kind: HANDSHAKE_RESPONSE, isOnReceipt: false, clock: new Version() } as const;
+      const respondsTo = sealedChecksum(message);
+      return { status: 200, body: sealPlain(bytes, { ...head, dataSet: b.dataSetId, respondsTo }) };
     };
     set(a, 1);
     await network.pass(500);

@@ -5,7 +5,7 @@ import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
 import { batchesPerEndpoint } from '../../src/wan/batch-limits.ts';
 import { readEvent } from '../../src/wan/event-codec.ts';
-import { KeptPublisherQueue } from '../../src/wan/persistent-publisher-queue.ts';
+import { PersistentPublisherQueue } from '../../src/wan/persistent-publisher-queue.ts';
 import { PublisherQueue } from '../../src/wan/publisher-queue.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { changeOf } from './messages.ts';
@@ -62,7 +62,7 @@ for (const [before, afterwards] of [
     for (let each = 0; each < partitions; each++) add(SET, each, 3);
     const queue = new PublisherQueue(partitions, { ...limits, batchesMax: afterwards }, false);
     assert.deepEqual([kept.lanes.length, queue.lanes.length], [before, afterwards]);
-    const restored = new KeptPublisherQueue({
+    const restored = new PersistentPublisherQueue({
       name: '',
       queue,
       clock: new FakeClock(),

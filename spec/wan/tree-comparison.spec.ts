@@ -261,10 +261,10 @@ describe('trees that a target keeps', () => {
     for (let round = 0; round < 2; round++) {
       assert.equal((await target.receive(requestOf(question))).status, 200);
       clock.advance(9000);
-      assert.ok(target.receiver.keptTreeBytes > 0);
+      assert.ok(target.receiver.cachedTreeBytes > 0);
     }
     clock.advance(1000);
-    assert.equal(target.receiver.keptTreeBytes, 0);
+    assert.equal(target.receiver.cachedTreeBytes, 0);
     assert.equal(clock.timerCount, count);
   });
 
@@ -274,17 +274,17 @@ describe('trees that a target keeps', () => {
     let largest = 0;
     const send = async (request: Buffer) => {
       const answer = await target.receive(request);
-      largest = Math.max(largest, target.receiver.keptTreeBytes);
+      largest = Math.max(largest, target.receiver.cachedTreeBytes);
       // Between two requests of a comparison others arrive, or much time passes.
       for (let other = 0; other < 2; other++) {
         const key = Buffer.from(`another${other}`);
         const nodes = Array.from({ length: 31 }, (_, index) => nodeOf(index * 8, 0));
         const more = requestOf({ ...question, depth: 16, key, nodes });
         assert.equal((await target.receive(more)).status, 200);
-        largest = Math.max(largest, target.receiver.keptTreeBytes);
+        largest = Math.max(largest, target.receiver.cachedTreeBytes);
       }
       target.clock.advance(20_000);
-      assert.equal(target.receiver.keptTreeBytes, 0);
+      assert.equal(target.receiver.cachedTreeBytes, 0);
       return answer;
     };
     const given = { target: { send, dataSet: undefined } };

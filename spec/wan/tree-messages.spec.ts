@@ -17,7 +17,7 @@ import { headOf } from './messages.ts';
 const roots = (count: number) => Array.from({ length: count }, (_, index) => nodeOf(index, 0));
 
 describe('a request for hash trees', () => {
-  it('is answered by as many sums as it asks for, also where it is deflated', async () => {
+  it('is respondsTo by as many sums as it asks for, also where it is deflated', async () => {
     const side = hostileSide();
     for (const [index, sums] of [3, 16, 24].entries()) {
       const request = REQUESTS[index]!;
@@ -45,7 +45,7 @@ describe('a request for hash trees', () => {
       }
     }
     assert.deepEqual(contentOf(side.engine), before);
-    assert.equal(side.receiver.keptTreeBytes, 0);
+    assert.equal(side.receiver.cachedTreeBytes, 0);
   });
 
   it('is refused where levels, nodes or their number are out of bounds', async () => {
@@ -79,7 +79,7 @@ describe('a request for hash trees', () => {
       const longer = resealed(Buffer.concat([requestOf(own), more]));
       assert.equal((await side.receive(longer)).status, 400);
     }
-    assert.equal(side.receiver.keptTreeBytes, 0);
+    assert.equal(side.receiver.cachedTreeBytes, 0);
     const most = requestOf({ ...own, levels: 8, nodes: roots(31) });
     const { status, body } = await side.receive(most);
     assert.equal(status, 200);
@@ -93,7 +93,7 @@ describe('a request for hash trees', () => {
     assert.equal((await side.receive(resealed(answer))).status, 400);
   });
 
-  it('changes nothing, is answered shortly and leaves nothing where it is wrong inside', async () => {
+  it('changes nothing, is respondsTo shortly and leaves nothing where it is wrong inside', async () => {
     await sendWrongRequests(6000, 1);
   });
 });

@@ -11,7 +11,7 @@ import { pathOf } from '../config/settings.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
 import { readBasicField } from '../security/access-control.ts';
 import { auditedUser } from '../telemetry/audit.ts';
-import type { PublisherStatus, ReceiveAnswer, WanPublisherControl } from '../wan/wan-service.ts';
+import type { PublisherStatus, ReceiveResult, WanPublisherControl } from '../wan/wan-service.ts';
 import { type AdministrativeCall, refusalOf, type Work } from './administrative-call.ts';
 import { respondJson } from './json.ts';
 import { RETRY_LATER } from './outcome.ts';
@@ -97,7 +97,7 @@ export const receive: Action = (call) => {
   call.await(wan.receive(exchange.request.body), (answer) => respondTo(call, wan, answer));
 };
 
-function respondTo(call: Call, wan: WanCalls, answer: ReceiveAnswer): void {
+function respondTo(call: Call, wan: WanCalls, answer: ReceiveResult): void {
   const { exchange, services } = call;
   const { error } = answer;
   if (error !== undefined) {

@@ -18,14 +18,14 @@ import { Alarm } from './alarm.ts';
 import {
   batchHead,
   MessageTexts,
-  readBatchAnswer,
+  readBatchResponse,
   type Section,
   type Sender,
   type UnsealedBatch,
   unsealedBatch,
 } from './batch.ts';
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
-import { AnswerGate } from './durable-gate.ts';
+import { DurableGate } from './durable-gate.ts';
 import type { BatchRoom, Lane } from './lane.ts';
 import { LANES_MAX, sealDeflated, sealPlain } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
@@ -34,7 +34,7 @@ import { PublisherTarget } from './publisher-target.ts';
 import { SyncLanes, type SyncReading } from './sync-lanes.ts';
 import type { TargetEndpoint } from './target-endpoint.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import type { TransportAnswer, WanTransport } from './wan-transport.ts';
+import type { TransportResponse, WanTransport } from './wan-transport.ts';
 
 /** Texts for the reason of a response to a batch, from 1 up (message-format.ts). */
 const REASONS = [
@@ -67,7 +67,7 @@ export class BatchSender {
   readonly #texts: MessageTexts;
   readonly #slots: number;
   readonly #batchSize: number;
-  readonly #gate: AnswerGate;
+  readonly #gate: DurableGate;
   readonly #sync: SyncLanes;
   readonly #alarm: Alarm;
   #onNewDataSet: (() => void) | undefined;
@@ -98,7 +98,7 @@ export class BatchSender {
     this.target = new PublisherTarget({
       ...parts,
       texts: this.#texts,
-      onMet: () => this.#schedule(),
+      onHandshakeEnd: () => this.#schedule(),
       onNewDataSet: () => this.#dropNumbers(),
       onForgotten: () => {
         this.#forgetCounts();
@@ -107,7 +107,7 @@ export class BatchSender {
     });
     this.#batchSize = batchSize;
     this.#slots = batchesPerEndpoint(maxConcurrentInvocations);
-    this.#gate = new AnswerGate(engine);
+    this.#gate = new DurableGate(engine);
     this.#alarm = new Alarm(clock, () => this.#dispatch());
     this.#sync = new SyncLanes(engine, queue, batchSize, () => clock.now());
   }
@@ -135,10 +135,10 @@ export class BatchSender {
   }
 
   /** Resolves with an endpoint that has just responded to a handshake. Rejects if there is none. */
-  async meet(): Promise<TargetEndpoint> {
-    const meeting = this.target.meet();
+  async reach(): Promise<TargetEndpoint> {
+    const reaching = this.target.reach();
     this.#schedule();
-    return await meeting;
+    return await reaching;
   }
 
   /** Returns a number greater than those of all sent events. */
@@ -149,7 +149,7 @@ export class BatchSender {
 
   /** Called after the events of the queue were dropped. */
   onCleared(): void {
-    this.#sync.clearLeft();
+    this.#sync.clearEnded();
   }
 
   /** Called after a record was queued. */
@@ -224,19 +224,19 @@ export class BatchSender {
     this.#sync.beginTurn();
     this.#canSend = true;
     if (this.#hasWork()) {
-      this.target.greetDue(nowMs);
+      this.target.beginDueHandshakes(nowMs);
       const usable = this.target.endpoints.filter(({ status }) => status === 'usable');
       for (const [index, endpoint] of usable.entries()) {
         const lanes = queue.lanes.filter(({ number }) => number % usable.length === index);
-        while (endpoint.underWay < this.#slots) {
+        while (endpoint.inFlightCount < this.#slots) {
           if (!this.#sendFrom(endpoint, lanes, nowMs)) break;
         }
       }
-      this.#canSend = usable.some(({ underWay }) => underWay < this.#slots);
+      this.#canSend = usable.some(({ inFlightCount }) => inFlightCount < this.#slots);
     }
-    if (this.#sync.isTired) this.#schedule();
+    if (this.#sync.isExhausted) this.#schedule();
     this.#waitingCount = 0;
-    for (const lane of queue.lanes) if (!lane.isUnderWay) this.#waitingCount += lane.count;
+    for (const lane of queue.lanes) if (!lane.isInFlight) this.#waitingCount += lane.count;
     this.#alarm.set(this.#nextDueMs(nowMs));
   }
 
@@ -247,8 +247,8 @@ export class BatchSender {
     let dueMs = this.target.nextRetryMs(nowMs);
     if (this.#canSend && this.#isSending) {
       for (const lane of queue.lanes) {
-        const leavesMs = lane.oldestMs + options.batchMaxDelayMs;
-        if (!lane.isUnderWay && leavesMs > nowMs) dueMs = Math.min(dueMs, leavesMs);
+        const sendMs = lane.oldestMs + options.batchMaxDelayMs;
+        if (!lane.isInFlight && sendMs > nowMs) dueMs = Math.min(dueMs, sendMs);
       }
     }
     return dueMs;
@@ -283,7 +283,7 @@ export class BatchSender {
   #sendQueued(endpoint: TargetEndpoint, lanes: readonly Lane[], nowMs: number): boolean {
     const { batchSize } = this.#parts.options;
     const free = lanes.filter(
-      ({ number, isUnderWay, count }) => !isUnderWay && count > 0 && !this.#sync.blocks(number),
+      ({ number, isInFlight, count }) => !isInFlight && count > 0 && !this.#sync.blocks(number),
     );
     if (!this.#isSending) {
       // Events that may have arrived are sent first; the synchronisation's entries wait for that.
@@ -292,7 +292,7 @@ export class BatchSender {
       const room = { events: lane.numberedCount, bytes: endpoint.bytesMax };
       return this.#sendLanes(endpoint, [lane], room);
     }
-    if (!this.#hasToLeave(free, nowMs)) return false;
+    if (!this.#isDue(free, nowMs)) return false;
     const start = free.findIndex(({ number }) => number >= this.#nextLane);
     const inTurn = [...free.slice(Math.max(0, start)), ...free.slice(0, Math.max(0, start))];
     return this.#sendLanes(endpoint, inTurn, { events: batchSize, bytes: endpoint.bytesMax });
@@ -313,11 +313,11 @@ export class BatchSender {
       lengths.push(chosen.bytes);
     }
     if (sections.length === 0) return false;
-    this.#setUnderWay(sections, true);
+    this.#setInFlight(sections, true);
     const { sender, queue } = this.#parts;
     const target = endpoint.dataSet!;
     const batch = unsealedBatch(sender, this.#texts, target, sections, lengths, queue.pool);
-    endpoint.underWay++;
+    endpoint.inFlightCount++;
     void this.#send(endpoint, batch);
     return true;
   }
@@ -335,13 +335,13 @@ export class BatchSender {
   }
 
   /** Marks the queue lanes with the sections' numbers as in flight or not. */
-  #setUnderWay(sections: readonly Section[], isUnderWay: boolean): void {
+  #setInFlight(sections: readonly Section[], isInFlight: boolean): void {
     for (const { lane } of sections) {
-      this.#parts.queue.lanes[lane.number]!.isUnderWay = isUnderWay;
+      this.#parts.queue.lanes[lane.number]!.isInFlight = isInFlight;
     }
   }
 
-  #hasToLeave(lanes: readonly Lane[], nowMs: number): boolean {
+  #isDue(lanes: readonly Lane[], nowMs: number): boolean {
     const { batchSize, batchMaxDelayMs } = this.#parts.options;
     let count = 0;
     let bytes = 0;
@@ -368,32 +368,32 @@ export class BatchSender {
       const message = isCompressed
         ? await sealDeflated(batch.bytes, head)
         : sealPlain(batch.bytes, head);
-      const answer = await this.target.exchange(endpoint, message);
-      if (answer.status === 413) this.#onTooLong(endpoint, batch);
-      else if (answer.status === 200) await this.#onAnswer(endpoint, batch, message, answer);
-      else this.target.refuse(endpoint, answer);
+      const response = await this.target.exchange(endpoint, message);
+      if (response.status === 413) this.#onTooLong(endpoint, batch);
+      else if (response.status === 200) await this.#onResponse(endpoint, batch, message, response);
+      else this.target.refuse(endpoint, response);
     } catch (error) {
       this.target.fail(endpoint, `no response: ${reasonOf(error)}`);
     }
-    endpoint.underWay--;
-    this.#setUnderWay(sections, false);
+    endpoint.inFlightCount--;
+    this.#setInFlight(sections, false);
     this.#schedule();
   }
 
-  async #onAnswer(
+  async #onResponse(
     endpoint: TargetEndpoint,
     { sections, memory }: UnsealedBatch,
     message: Buffer,
-    { body }: TransportAnswer,
+    { body }: TransportResponse,
   ): Promise<void> {
-    const answer = await readBatchAnswer(body, message, sections);
+    const response = await readBatchResponse(body, message, sections);
     // The response has the message's checksum, so the whole message has arrived and its memory is
     // free.
-    this.#parts.queue.pool.give(memory);
-    if (!this.target.accepts(endpoint, answer)) return;
+    this.#parts.queue.pool.release(memory);
+    if (!this.target.accepts(endpoint, response)) return;
     for (const [index, { lane, generation, count }] of sections.entries()) {
       if (lane.generation !== generation) continue;
-      const { done, notTaken, rejected } = answer.sections[index]!;
+      const { done, notTaken, rejected } = response.sections[index]!;
       const rejectedNow = countedNow(this.#rejected, lane.number, rejected);
       this.rejectedCount += rejectedNow;
       this.target.onRejected(endpoint, rejectedNow);
@@ -409,8 +409,8 @@ export class BatchSender {
       this.sentCount += Math.max(0, lane.remove(done) - rejectedNow);
       lane.isUrgent = done < count;
     }
-    if (answer.reason === 0) this.target.succeed(endpoint);
-    else this.target.fail(endpoint, REASONS[answer.reason] ?? `reason ${answer.reason}`);
+    if (response.reason === 0) this.target.succeed(endpoint);
+    else this.target.fail(endpoint, REASONS[response.reason] ?? `reason ${response.reason}`);
   }
 
   /** Handles status 413: halves the size of the next batch, or skips a single event. */

@@ -5,9 +5,9 @@ import type { Lane } from './lane.ts';
 import type { LaneChunk } from './lane-chunk.ts';
 import {
   BATCH,
-  BATCH_ANSWER,
+  BATCH_RESPONSE,
   HANDSHAKE,
-  HANDSHAKE_ANSWER,
+  HANDSHAKE_RESPONSE,
   HEAD_BYTES,
   type MessageHead,
   malformed,
@@ -20,7 +20,7 @@ import {
   sealPlain,
   textBytes,
 } from './message-format.ts';
-import { ANSWER_BYTES_MAX } from './wan-transport.ts';
+import { RESPONSE_BYTES_MAX } from './wan-transport.ts';
 
 /** The sender's fields in every message. */
 export interface Sender {
@@ -49,7 +49,7 @@ export class MessageTexts {
 export function headOf(sender: Sender, kind: 1 | 2 | 5, isOnReceipt = false): MessageHead {
   const clock = new Version();
   sender.now(clock);
-  return { kind, isOnReceipt, clock, dataSet: sender.dataSetId, answered: 0 };
+  return { kind, isOnReceipt, clock, dataSet: sender.dataSetId, respondsTo: 0 };
 }
 
 export function handshakeMessage(sender: Sender, texts: MessageTexts): Buffer {
@@ -80,7 +80,7 @@ export function unsealedBatch(
   const eventBytes = lengths.reduce((sum, length) => sum + length, 0);
   const fixed = HEAD_BYTES + 8 + target.length + texts.bytes.length + 2;
   const length = fixed + sections.length * SECTION_BYTES + eventBytes;
-  const memory = pool.take(length, 0);
+  const memory = pool.acquire(length, 0);
   const bytes = memory.bytes.subarray(0, length);
   const writer = new PayloadWriter(bytes);
   writer.count(sender.epoch).put(target).put(texts.bytes).short(sections.length);
@@ -96,28 +96,28 @@ export function batchHead(sender: Sender, isOnReceipt: boolean): MessageHead {
   return headOf(sender, BATCH, isOnReceipt);
 }
 
-interface HandshakeAnswer extends OpenedMessage {
+interface HandshakeResponse extends OpenedMessage {
   /** The latest epoch of the sender that the target has recorded; 0 for none. */
   readonly epoch: number;
 }
 
 /** Reads the response to a handshake. Rejects with GridError WAN_MESSAGE_INVALID. */
-export async function readHandshakeAnswer(
+export async function readHandshakeResponse(
   body: Uint8Array,
   message: Buffer,
-): Promise<HandshakeAnswer> {
-  const { opened, reader } = await readAnswer(body, message, HANDSHAKE_ANSWER);
+): Promise<HandshakeResponse> {
+  const { opened, reader } = await openResponse(body, message, HANDSHAKE_RESPONSE);
   return { ...opened, epoch: reader.count(0) };
 }
 
-interface BatchAnswer extends OpenedMessage {
+interface BatchResponse extends OpenedMessage {
   /** 0, or the reason why not all events were applied (message-format.ts). */
   readonly reason: number;
   /** One element per section of the batch. */
-  readonly sections: readonly SectionAnswer[];
+  readonly sections: readonly SectionResponse[];
 }
 
-interface SectionAnswer {
+interface SectionResponse {
   /** Number of records that need not be sent again. */
   readonly done: number;
   /** Totals of the lane in this epoch: synchronisation entries not taken, and events rejected. */
@@ -126,28 +126,28 @@ interface SectionAnswer {
 }
 
 /** Reads the response to a batch. Rejects with GridError WAN_MESSAGE_INVALID. */
-export async function readBatchAnswer(
+export async function readBatchResponse(
   body: Uint8Array,
   message: Buffer,
   sections: readonly Section[],
-): Promise<BatchAnswer> {
-  const { opened, reader } = await readAnswer(body, message, BATCH_ANSWER);
+): Promise<BatchResponse> {
+  const { opened, reader } = await openResponse(body, message, BATCH_RESPONSE);
   const reason = reader.short() & 0xff;
   if (reader.short() !== sections.length) throw malformed('its number of sections does not match');
-  const answers = sections.map(({ count }) => ({
+  const responses = sections.map(({ count }) => ({
     done: Math.min(count, reader.word()),
     notTaken: reader.count(0),
     rejected: reader.count(0),
   }));
-  return { ...opened, reason, sections: answers };
+  return { ...opened, reason, sections: responses };
 }
 
 /** Opens the response to a message. Rejects with GridError WAN_MESSAGE_INVALID. */
-export async function readAnswer(body: Uint8Array, message: Buffer, kind: 3 | 4 | 6) {
+export async function openResponse(body: Uint8Array, message: Buffer, kind: 3 | 4 | 6) {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const opened = await openMessage(bytes, ANSWER_BYTES_MAX);
+  const opened = await openMessage(bytes, RESPONSE_BYTES_MAX);
   if (opened.kind !== kind) throw malformed(`its kind is ${opened.kind}`);
-  if (opened.answered !== sealedChecksum(message))
+  if (opened.respondsTo !== sealedChecksum(message))
     throw malformed('it responds to another message');
   return { opened, reader: new PayloadReader(opened.payload) };
 }

@@ -3,7 +3,7 @@ import { CHUNK_BYTES_MAX, type ChunkPool } from './chunk-pool.ts';
 import type { LaneChunk } from './lane-chunk.ts';
 import { recordBytes } from './lane-record.ts';
 
-export class LaneChunks {
+export class ChunkList {
   readonly list: LaneChunk[] = [];
   readonly #pool: ChunkPool;
 
@@ -17,7 +17,7 @@ export class LaneChunks {
     if (last?.hasRoom(eventBytes)) return last;
     // Each chunk is twice as long as the previous one, up to CHUNK_BYTES_MAX.
     const doubled = last === undefined ? 0 : Math.min(CHUNK_BYTES_MAX, last.bytes.length * 2);
-    const chunk = this.#pool.take(Math.max(recordBytes(eventBytes), doubled), tail);
+    const chunk = this.#pool.acquire(Math.max(recordBytes(eventBytes), doubled), tail);
     this.list.push(chunk);
     return chunk;
   }
@@ -37,7 +37,7 @@ export class LaneChunks {
   /** Drops the first chunks, which have no live record. */
   drop(count: number): void {
     if (count === 0) return;
-    for (const chunk of this.list.splice(0, count)) this.#pool.give(chunk);
+    for (const chunk of this.list.splice(0, count)) this.#pool.release(chunk);
   }
 
   /**

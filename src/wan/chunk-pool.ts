@@ -19,7 +19,7 @@ export class ChunkPool {
   #freeBytes = 0;
 
   /** Returns an empty chunk of at least this many bytes that begins at position `start`. */
-  take(bytes: number, start: number): LaneChunk {
+  acquire(bytes: number, start: number): LaneChunk {
     const length = lengthFor(bytes);
     let chunk = this.#free.get(length)?.pop();
     if (chunk === undefined) chunk = new LaneChunk(length);
@@ -31,7 +31,7 @@ export class ChunkPool {
   }
 
   /** Returns a chunk that is no longer used to the pool. */
-  give(chunk: LaneChunk): void {
+  release(chunk: LaneChunk): void {
     const { length } = chunk.bytes;
     if (chunk.isShared || length > CHUNK_BYTES_MAX) return;
     if (this.#freeBytes + length > FREE_BYTES_MAX) return;

@@ -2,7 +2,7 @@
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { WanEngine } from './wan-engine.ts';
 
-export class AnswerGate {
+export class DurableGate {
   readonly #engine: Pick<WanEngine, 'partitionCount' | 'delays'>;
   /** Whether an event was held back since this was last set to false. */
   hasDelayed = false;

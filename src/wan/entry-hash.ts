@@ -65,28 +65,28 @@ export class EntryHash {
     this.#v2 = this.#key0 ^ 0x6c796765;
     this.#v3 = this.#key1 ^ 0x74656462;
     this.#count = 0;
-    this.#take(head, 0, HEAD_WORDS * 4);
-    this.#takeSpan(key);
-    this.#takeSpan(value);
-    this.#takeSpan(contentType);
+    this.#mix(head, 0, HEAD_WORDS * 4);
+    this.#mixSpan(key);
+    this.#mixSpan(value);
+    this.#mixSpan(contentType);
     this.#finish();
   }
 
-  #takeSpan(span: Span): void {
+  #mixSpan(span: Span): void {
     const { words: own, start, length } = span;
     if (length === 0) return;
     const words = own ?? this.#scratch.load(span).words;
     let at = own === undefined ? 0 : start >>> 2;
     let rest = length;
     for (; rest > PIECE_BYTES; rest -= PIECE_BYTES) {
-      this.#take(words, at, PIECE_BYTES);
+      this.#mix(words, at, PIECE_BYTES);
       at += PIECE_BYTES / 4;
     }
-    this.#take(words, at, rest);
+    this.#mix(words, at, rest);
   }
 
   /** Hashes `length` bytes from words[at]; bytes of the last word beyond them are ignored. */
-  #take(words: Int32Array, at: number, length: number): void {
+  #mix(words: Int32Array, at: number, length: number): void {
     const end = at + ((length + 3) >>> 2);
     const mask = (length & 3) === 0 ? -1 : (1 << ((length & 3) * 8)) - 1;
     let v0 = this.#v0;

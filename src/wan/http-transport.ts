@@ -8,7 +8,7 @@ import { addressText } from '../base/server-address.ts';
 import { readBuffer } from '../http/response-parser.ts';
 import type { WanEndpoint } from './publisher-options.ts';
 import { type OnRead, TargetConnection } from './target-connection.ts';
-import type { TransportAnswer, WanTransport } from './wan-transport.ts';
+import type { TransportResponse, WanTransport } from './wan-transport.ts';
 
 interface HttpTransportOptions {
   /** First path segment for endpoints that specify none. */
@@ -49,7 +49,7 @@ export class HttpTransport implements WanTransport {
     this.#authorization = username === undefined ? '' : `Authorization: Basic ${login}\r\n`;
   }
 
-  send(endpoint: WanEndpoint, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer> {
+  send(endpoint: WanEndpoint, message: Uint8Array, timeoutMs: number): Promise<TransportResponse> {
     try {
       const connection = this.#connectionTo(endpoint);
       return connection.send(this.#head(endpoint, message.length), message, timeoutMs);

@@ -8,7 +8,7 @@
 /** Limit of all admitted messages, in bytes: four of the longest with the default settings. */
 const INFLATED_BYTES_MAX = 67_108_864;
 
-export class InflatingRoom {
+export class InflationLimit {
   readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
   /** Inflated bytes of the admitted messages. */
   usedBytes = 0;

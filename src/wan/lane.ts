@@ -14,7 +14,7 @@ import type { Viewed } from '../base/short-copies.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
-import { LaneChunks } from './chunk-list.ts';
+import { ChunkList } from './chunk-list.ts';
 import type { ChunkPool } from './chunk-pool.ts';
 import { eventBytes, isOnPath, writeEvent } from './event-codec.ts';
 import type { LaneChunk } from './lane-chunk.ts';
@@ -51,7 +51,7 @@ export interface BatchRoom {
 }
 
 /** Decides which events may be sent. */
-interface LeaveRule {
+interface SendRule {
   /** The data set that the batch is for. */
   readonly target: Uint8Array;
   /** Whether the change is not durable yet; EVERY_PARTITION: in any partition. */
@@ -73,7 +73,7 @@ export class Lane {
   /** Count of live records that are numbered. */
   numberedCount = 0;
   /** Whether a batch of the lane is in flight, and whether its events are sent without delay. */
-  isUnderWay = false;
+  isInFlight = false;
   isUrgent = false;
   /** The version at which the records' synchronisation began; none in a lane of the queue. */
   readonly syncBegan = new Version();
@@ -81,7 +81,7 @@ export class Lane {
   generation = 0;
   /** Position after the last numbered record. */
   waitingFrom = 0;
-  #chunks: LaneChunks;
+  #chunks: ChunkList;
   #head = 0;
   #tail = 0;
   /** Bytes of the dead records from the head on. */
@@ -92,7 +92,7 @@ export class Lane {
     this.number = number;
     this.#totals = totals;
     this.#pool = pool;
-    this.#chunks = new LaneChunks(pool);
+    this.#chunks = new ChunkList(pool);
     this.#sequences = sequences;
   }
 
@@ -131,7 +131,7 @@ export class Lane {
    * reduces; if `isFirst`, the first record always fits. Records whose path contains the target
    * die. Returns the number selected, and adds the bytes of their events to `chosen`.
    */
-  choose(room: BatchRoom, isFirst: boolean, rule: LeaveRule, chosen: { bytes: number }): number {
+  choose(room: BatchRoom, isFirst: boolean, rule: SendRule, chosen: { bytes: number }): number {
     const count = this.#choose(room, isFirst, rule, chosen);
     this.#pass(0);
     return count;
@@ -290,7 +290,7 @@ export class Lane {
     const old = this.#chunks;
     const from = this.#head;
     let left = this.numberedCount;
-    this.#chunks = new LaneChunks(this.#pool);
+    this.#chunks = new ChunkList(this.#pool);
     this.#head = this.#tail;
     this.waitingFrom = this.#tail;
     this.#deadBytes = 0;
@@ -313,7 +313,7 @@ export class Lane {
     old.drop(old.list.length);
   }
 
-  #choose(room: BatchRoom, isFirst: boolean, rule: LeaveRule, chosen: { bytes: number }): number {
+  #choose(room: BatchRoom, isFirst: boolean, rule: SendRule, chosen: { bytes: number }): number {
     let count = 0;
     for (const chunk of this.#chunks.list) {
       const { view, bytes } = chunk;

@@ -73,8 +73,8 @@ export class MapSync implements SyncReading {
     return this.#parts.publisher;
   }
 
-  cancel(because: string): void {
-    this.#end(because);
+  cancel(reason: string): void {
+    this.#end(reason);
   }
 
   policyOf({ name, key, partition }: Mutation): number {
@@ -112,7 +112,7 @@ export class MapSync implements SyncReading {
     const leftMs = this.#progressMs + responseTimeoutMs - clock.now();
     if (leftMs <= 0) {
       const failure = `nothing was acknowledged for ${responseTimeoutMs} ms`;
-      return this.#end(failure + publisher.because);
+      return this.#end(failure + publisher.errorSuffix);
     }
     this.#timer = clock.after(Math.ceil(leftMs), () => this.#watch());
   }

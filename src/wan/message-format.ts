@@ -48,7 +48,7 @@
  * The payload of the response to a batch:
  *
  *     0  reason why not all events were applied, one byte: 0 all were, 1 no memory, 2 disk, 3 the
- *        target's data set is another one, 4 the engine is closed, 5 the cluster is PASSIVE; at 1 zero
+ *        target's data set is another one, 4 engine closed, 5 cluster PASSIVE; at 1 zero
  *     2  number of sections, two bytes; at 4 for each 20 bytes:
  *
  *     0  how many of its events, from the first on, need not be sent again
@@ -65,10 +65,10 @@ import { Version } from '../engine/version.ts';
 
 export const HANDSHAKE = 1;
 export const BATCH = 2;
-export const HANDSHAKE_ANSWER = 3;
-export const BATCH_ANSWER = 4;
+export const HANDSHAKE_RESPONSE = 3;
+export const BATCH_RESPONSE = 4;
 export const TREES_REQUEST = 5;
-export const TREES_ANSWER = 6;
+export const TREES_RESPONSE = 6;
 
 type Kind = 1 | 2 | 3 | 4 | 5 | 6;
 
@@ -79,7 +79,7 @@ export const LANES_MAX = 32;
 /** Length of a section before its events, in bytes. */
 export const SECTION_BYTES = 28;
 /** Length of a section in the response to a batch, in bytes. */
-export const SECTION_ANSWER_BYTES = 20;
+export const SECTION_RESPONSE_BYTES = 20;
 
 /** Epochs per millisecond: two starts in one millisecond (after a clock change) get two epochs. */
 export const EPOCHS_A_MS = 1000;
@@ -106,7 +106,7 @@ export interface MessageHead {
   /** Id of the sender's data set. */
   readonly dataSet: Buffer;
   /** CRC-32 of the message that this one responds to, or 0. */
-  readonly answered: number;
+  readonly respondsTo: number;
 }
 
 /** A message whose head was checked. */
@@ -142,7 +142,7 @@ export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<O
   const flags = bytes[6]!;
   const checksum = view.getUint32(CRC_AT, true);
   if (checksum !== checksumOf(bytes)) throw malformed('its checksum does not match');
-  if (kind < HANDSHAKE || kind > TREES_ANSWER) throw malformed(`its kind is ${kind}`);
+  if (kind < HANDSHAKE || kind > TREES_RESPONSE) throw malformed(`its kind is ${kind}`);
   if ((flags & ~KNOWN_FLAGS) !== 0 || bytes[7] !== 0) throw malformed('it has an unknown flag');
   const length = view.getUint32(12, true);
   const inflatedLength = view.getUint32(16, true);
@@ -158,7 +158,7 @@ export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<O
     isOnReceipt: (flags & IS_ON_RECEIPT) !== 0,
     clock: new Version().set(view.getInt32(20, true), view.getInt32(24, true)),
     dataSet: bytes.subarray(28, 28 + DATA_SET_ID_BYTES),
-    answered: view.getUint32(44, true),
+    respondsTo: view.getUint32(44, true),
     payload: isDeflated ? await inflated(body, inflatedLength) : body,
     checksum,
   };
@@ -197,7 +197,7 @@ export function sealedChecksum(message: Buffer): number {
 
 function writeHead(
   bytes: Buffer,
-  { kind, isOnReceipt, clock, dataSet, answered }: MessageHead,
+  { kind, isOnReceipt, clock, dataSet, respondsTo }: MessageHead,
   inflatedLength: number,
   flags: number,
 ): Buffer {
@@ -212,7 +212,7 @@ function writeHead(
   view.setInt32(20, clock.low, true);
   view.setInt32(24, clock.high, true);
   bytes.set(dataSet, 28);
-  view.setUint32(44, answered, true);
+  view.setUint32(44, respondsTo, true);
   view.setUint32(CRC_AT, checksumOf(bytes), true);
   return bytes;
 }

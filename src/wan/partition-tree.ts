@@ -12,7 +12,7 @@ export const TREE_BYTES_MAX = 8_388_608;
 export const SUM_BYTES = 8;
 
 /** Approximate memory of a tree beside its leaves, in bytes. */
-const FURTHER_BYTES = 512;
+const TREE_OVERHEAD_BYTES = 512;
 
 /** Returns how many trees of 2^bits leaves fit into TREE_BYTES_MAX. */
 export function treesMax(bits: number): number {
@@ -20,7 +20,7 @@ export function treesMax(bits: number): number {
 }
 
 export function treeBytes(bits: number): number {
-  return FURTHER_BYTES + SUM_BYTES * 2 ** bits;
+  return TREE_OVERHEAD_BYTES + SUM_BYTES * 2 ** bits;
 }
 
 export class PartitionTree {

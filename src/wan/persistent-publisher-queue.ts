@@ -5,7 +5,7 @@
  *
  * Events acknowledged after the marks were written are queued again, and so are changes that were
  * dropped because the queue was full. After a recovery the queue may therefore exceed its capacity,
- * up to its limit in bytes plus `bytesFurther`: the events that waited before the restart are
+ * up to its limit in bytes plus `recoveryExtraBytes`: the events that waited before the restart are
  * recovered last and must not be dropped.
  */
 
@@ -20,7 +20,7 @@ import { FILE_HEAD_BYTES, isCopyAt, readRecord } from './lane-record.ts';
 import type { WanMapRef } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 
-interface KeptPublisherQueueParts {
+interface PersistentPublisherQueueParts {
   readonly name: string;
   readonly queue: PublisherQueue;
   readonly clock: Clock;
@@ -32,11 +32,11 @@ interface KeptPublisherQueueParts {
   readonly onCleared: () => void;
 }
 
-export class KeptPublisherQueue {
+export class PersistentPublisherQueue {
   readonly name: string;
   /** Number of bytes by which a recovery may exceed the queue's limit. */
-  bytesFurther = 0;
-  readonly #parts: KeptPublisherQueueParts;
+  recoveryExtraBytes = 0;
+  readonly #parts: PersistentPublisherQueueParts;
   readonly #queue: PublisherQueue;
   readonly #change = new Mutation();
   /**
@@ -44,7 +44,7 @@ export class KeptPublisherQueue {
    */
   #floor: Float64Array | undefined;
 
-  constructor(parts: KeptPublisherQueueParts) {
+  constructor(parts: PersistentPublisherQueueParts) {
     this.#parts = parts;
     this.name = parts.name;
     this.#queue = parts.queue;
@@ -135,7 +135,7 @@ export class KeptPublisherQueue {
   }
 
   #hasRoom(change: Mutation): boolean {
-    if (this.#queue.hasRoomAgain(change, this.bytesFurther)) return true;
+    if (this.#queue.hasRoomForRecovered(change, this.recoveryExtraBytes)) return true;
     this.#parts.onDropped();
     return false;
   }

@@ -106,9 +106,11 @@ export class PublisherQueue {
     return this.#isReplacing(change, size, added);
   }
 
-  /** Returns whether a recovered event fits, with the limit in bytes raised by `bytesFurther`. */
-  hasRoomAgain(change: Mutation, bytesFurther: number): boolean {
-    return this.size === 0 || this.bytes + this.#addedBytes(change) <= this.bytesMax + bytesFurther;
+  /** Returns whether a recovered event fits; `recoveryExtraBytes` raises the limit in bytes. */
+  hasRoomForRecovered(change: Mutation, recoveryExtraBytes: number): boolean {
+    return (
+      this.size === 0 || this.bytes + this.#addedBytes(change) <= this.bytesMax + recoveryExtraBytes
+    );
   }
 
   /** Queues the event, which must fit. */

@@ -5,7 +5,12 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
-import { handshakeMessage, type MessageTexts, readHandshakeAnswer, type Sender } from './batch.ts';
+import {
+  handshakeMessage,
+  type MessageTexts,
+  readHandshakeResponse,
+  type Sender,
+} from './batch.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import { AHEAD_MS_MAX, msOf } from './clock-skew.ts';
 import { epochMs, type OpenedMessage } from './message-format.ts';
@@ -13,7 +18,7 @@ import type { WanPublisherOptions } from './publisher-options.ts';
 import { TargetDataSet } from './target-data-set.ts';
 import { TargetEndpoint } from './target-endpoint.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import { statusText, type TransportAnswer, type WanTransport } from './wan-transport.ts';
+import { statusText, type TransportResponse, type WanTransport } from './wan-transport.ts';
 
 const WARNING_PERIOD_MS = 60_000;
 
@@ -29,7 +34,7 @@ interface TargetParts {
   readonly random: () => number;
   readonly texts: MessageTexts;
   /** Called when a handshake has ended, so an endpoint may have become usable. */
-  readonly onMet: () => void;
+  readonly onHandshakeEnd: () => void;
   /** Called when the target's data set has changed. */
   readonly onNewDataSet: () => void;
   /** Called when the target may have events whose numbers it has not recorded. */
@@ -83,34 +88,36 @@ export class PublisherTarget {
    * Makes a new handshake with every endpoint and resolves with the first usable one. After the
    * response timeout it rejects with an Error whose message is the reason.
    */
-  async meet(): Promise<TargetEndpoint> {
+  async reach(): Promise<TargetEndpoint> {
     if (this.#isClosed) throw new Error('the publisher has ended');
     const { clock, options } = this.#parts;
     const met = new Promise<TargetEndpoint>((resolve, reject) => {
       const timer = clock.after(options.responseTimeoutMs, () => {
         this.#waiters.delete(waiter);
         reject(
-          new Error(`no target responded within ${options.responseTimeoutMs} ms${this.because}`),
+          new Error(
+            `no target responded within ${options.responseTimeoutMs} ms${this.errorSuffix}`,
+          ),
         );
       });
       const waiter: Waiter = { resolve, reject, timer };
       this.#waiters.add(waiter);
     });
     for (const endpoint of this.endpoints) {
-      if (endpoint.status !== 'connecting') this.#greet(endpoint);
+      if (endpoint.status !== 'connecting') this.#beginHandshake(endpoint);
     }
     return await met;
   }
 
   /** The last error as the end of a sentence; empty if there is none. */
-  get because(): string {
+  get errorSuffix(): string {
     return this.lastError === null ? '' : `: ${this.lastError}`;
   }
 
   /** Begins handshakes with the endpoints that are due. */
-  greetDue(nowMs: number): void {
+  beginDueHandshakes(nowMs: number): void {
     for (const endpoint of this.endpoints) {
-      if (endpoint.status === 'idle' && endpoint.retryAtMs <= nowMs) this.#greet(endpoint);
+      if (endpoint.status === 'idle' && endpoint.retryAtMs <= nowMs) this.#beginHandshake(endpoint);
     }
   }
 
@@ -124,16 +131,16 @@ export class PublisherTarget {
   }
 
   /** Sends the message. Resolves with the response, or rejects after the response timeout. */
-  exchange(endpoint: TargetEndpoint, message: Buffer): Promise<TransportAnswer> {
+  exchange(endpoint: TargetEndpoint, message: Buffer): Promise<TransportResponse> {
     const { options, transport } = this.#parts;
     return transport.send(endpoint.endpoint, message, options.responseTimeoutMs);
   }
 
   /** Advances the clock to the target's. If that is too far ahead, the endpoint fails instead. */
-  accepts(endpoint: TargetEndpoint, answer: OpenedMessage): boolean {
-    const aheadMs = msOf(answer.clock) - this.#parts.clock.wall();
+  accepts(endpoint: TargetEndpoint, response: OpenedMessage): boolean {
+    const aheadMs = msOf(response.clock) - this.#parts.clock.wall();
     if (aheadMs <= AHEAD_MS_MAX) {
-      if (!answer.clock.isNone) this.#parts.engine.observe(answer.clock);
+      if (!response.clock.isNone) this.#parts.engine.observe(response.clock);
       return true;
     }
     this.fail(endpoint, `its clock is ${Math.round(aheadMs / 1000)} s ahead`);
@@ -143,7 +150,7 @@ export class PublisherTarget {
   succeed(endpoint: TargetEndpoint): void {
     endpoint.succeed();
     this.lastError = null;
-    if (endpoint.isNews('')) {
+    if (endpoint.isNew('')) {
       const fields = { ...this.#names, endpoint: endpoint.text };
       this.#parts.log.info(fields, `WAN publisher: ${endpoint.text} takes events`);
     }
@@ -153,14 +160,14 @@ export class PublisherTarget {
     if (this.#isClosed) return;
     // If several batches in flight fail, this counts as one failure.
     if (endpoint.status !== 'idle') endpoint.fail(this.#parts.clock.now(), isDenied);
-    this.#tell(endpoint, `${endpoint.text} does not take events: ${fault}`, false);
+    this.#logFault(endpoint, `${endpoint.text} does not take events: ${fault}`, false);
   }
 
   /** Called if the endpoint has responded with a status other than 200. */
-  refuse(endpoint: TargetEndpoint, answer: TransportAnswer): void {
-    const isDenied = answer.status === 401 || answer.status === 403;
-    if (answer.status === 409) this.#isContested = true;
-    this.fail(endpoint, `it responded with ${statusText(answer)}`, isDenied);
+  refuse(endpoint: TargetEndpoint, response: TransportResponse): void {
+    const isDenied = response.status === 401 || response.status === 403;
+    if (response.status === 409) this.#isContested = true;
+    this.fail(endpoint, `it responded with ${statusText(response)}`, isDenied);
   }
 
   /** Called if an event is too long for the endpoint. */
@@ -195,27 +202,27 @@ export class PublisherTarget {
     this.#parts.transport.close();
   }
 
-  #greet(endpoint: TargetEndpoint): void {
+  #beginHandshake(endpoint: TargetEndpoint): void {
     endpoint.status = 'connecting';
-    void this.#greetAndWait(endpoint);
+    void this.#handshake(endpoint);
   }
 
-  async #greetAndWait(endpoint: TargetEndpoint): Promise<void> {
+  async #handshake(endpoint: TargetEndpoint): Promise<void> {
     const message = handshakeMessage(this.#parts.sender, this.#parts.texts);
     try {
-      const answer = await this.exchange(endpoint, message);
-      if (answer.status !== 200) this.refuse(endpoint, answer);
-      else this.#onGreeted(endpoint, await readHandshakeAnswer(answer.body, message));
+      const response = await this.exchange(endpoint, message);
+      if (response.status !== 200) this.refuse(endpoint, response);
+      else this.#onHandshake(endpoint, await readHandshakeResponse(response.body, message));
     } catch (error) {
       this.fail(endpoint, `no response: ${reasonOf(error)}`);
     }
-    this.#parts.onMet();
+    this.#parts.onHandshakeEnd();
   }
 
-  #onGreeted(endpoint: TargetEndpoint, answer: OpenedMessage & { epoch: number }): void {
+  #onHandshake(endpoint: TargetEndpoint, response: OpenedMessage & { epoch: number }): void {
     const { clock, sender, log } = this.#parts;
-    if (!this.accepts(endpoint, answer)) return;
-    const aheadMs = epochMs(answer.epoch) - clock.wall();
+    if (!this.accepts(endpoint, response)) return;
+    const aheadMs = epochMs(response.epoch) - clock.wall();
     if (aheadMs > AHEAD_MS_MAX) {
       const seconds = Math.round(aheadMs / 1000);
       return this.fail(
@@ -223,27 +230,27 @@ export class PublisherTarget {
         `it has recorded a start of this data set that is ${seconds} s ahead`,
       );
     }
-    if (answer.epoch > sender.epoch) {
-      sender.epoch = answer.epoch + 1;
+    if (response.epoch > sender.epoch) {
+      sender.epoch = response.epoch + 1;
       const text =
         'the target has recorded a later start of this data set: was the clock set back?';
       log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
-    } else if (this.#isContested && answer.epoch === sender.epoch) {
-      // The target has taken numbers that were not given here (wan-receiver.ts): they begin anew.
+    } else if (this.#isContested && response.epoch === sender.epoch) {
+      // The target has recorded numbers that this member has not assigned: restart the numbering.
       sender.epoch++;
     }
     this.#isContested = false;
-    const { isUsable, fault, warning } = this.#dataSet.choose(endpoint, answer.dataSet);
+    const { isUsable, fault, warning } = this.#dataSet.choose(endpoint, response.dataSet);
     if (warning !== undefined) {
       log.warn(this.#names, `WAN publisher: ${warning}`);
       this.#parts.onNewDataSet();
     }
     if (!isUsable) {
       endpoint.dismiss(clock.now());
-      this.#tell(endpoint, fault, true);
+      this.#logFault(endpoint, fault, true);
       return;
     }
-    if (answer.epoch < sender.epoch) this.#parts.onForgotten();
+    if (response.epoch < sender.epoch) this.#parts.onForgotten();
     endpoint.status = 'usable';
     endpoint.bytesMax = BATCH_BYTES_MAX;
     for (const { resolve, timer } of this.#waiters) {
@@ -253,9 +260,9 @@ export class PublisherTarget {
     this.#waiters.clear();
   }
 
-  #tell(endpoint: TargetEndpoint, fault: string, isError: boolean): void {
+  #logFault(endpoint: TargetEndpoint, fault: string, isError: boolean): void {
     this.lastError = fault;
-    if (!endpoint.isNews(fault)) return;
+    if (!endpoint.isNew(fault)) return;
     const fields = { ...this.#names, endpoint: endpoint.text };
     if (isError) this.#parts.log.error(fields, `WAN publisher: ${fault}`);
     else this.#parts.log.warn(fields, `WAN publisher: ${fault}`);

@@ -17,7 +17,7 @@ import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutatio
 import { batchesPerEndpoint } from './batch-limits.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
 import { hasDataSet } from './event-codec.ts';
-import { KeptPublisherQueue } from './persistent-publisher-queue.ts';
+import { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import type { PublisherState, RefOf, WanMapRef, WanPublisherOptions } from './publisher-options.ts';
 import { PublisherQueue } from './publisher-queue.ts';
 import type { SyncReading } from './sync-lanes.ts';
@@ -40,7 +40,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   readonly replication: string;
   readonly id: string;
   /** The queue as persistence sees it. */
-  readonly kept: KeptPublisherQueue;
+  readonly persistentQueue: PersistentPublisherQueue;
   /** Whether the publisher has ended and sends nothing more. */
   isClosed = false;
   readonly #parts: PublisherParts;
@@ -73,7 +73,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#refuses = options.queueFullBehavior !== 'DISCARD_AFTER_MUTATION';
     this.#refusesAlways = options.queueFullBehavior === 'THROW_EXCEPTION';
     this.#state = options.initialPublisherState;
-    this.kept = new KeptPublisherQueue({
+    this.persistentQueue = new PersistentPublisherQueue({
       name: JSON.stringify([parts.replication, options.publisherId]),
       queue: this.#queue,
       clock,
@@ -86,9 +86,9 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   }
 
   /** Sets its share of all publishers' limits: queued bytes, and bytes that a recovery may add. */
-  share(bytes: number, bytesFurther: number): void {
+  share(bytes: number, recoveryExtraBytes: number): void {
     this.#queue.share(bytes);
-    this.kept.bytesFurther = bytesFurther;
+    this.persistentQueue.recoveryExtraBytes = recoveryExtraBytes;
   }
 
   /** Sets the function to call when the queue has changed. It must not call the engine. */
@@ -196,13 +196,13 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   }
 
   /** The last error as the end of a sentence; empty if there is none. */
-  get because(): string {
-    return this.#sender.target.because;
+  get errorSuffix(): string {
+    return this.#sender.target.errorSuffix;
   }
 
   /** Resolves with a member of the target that has just responded. Rejects if there is none. */
-  async meet(): Promise<TreeTarget> {
-    const endpoint = await this.#sender.meet();
+  async reach(): Promise<TreeTarget> {
+    const endpoint = await this.#sender.reach();
     const { target } = this.#sender;
     return { send: (message) => target.exchange(endpoint, message), dataSet: endpoint.dataSet };
   }

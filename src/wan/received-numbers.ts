@@ -11,7 +11,7 @@ const SOURCES_MAX = 256;
 const PUBLISHERS_MAX = 64;
 
 /** State of one publisher of a data set. */
-export class KnownPublisher {
+export class PublisherNumbers {
   /** By lane, the number of the last event applied. */
   readonly lastNumbers = new Float64Array(LANES_MAX);
   /** By lane, the number of the first event of the latest batch. */
@@ -23,14 +23,14 @@ export class KnownPublisher {
   readonly work: (Promise<void> | undefined)[] = Array.from({ length: LANES_MAX });
 }
 
-export class KnownSource {
+export class SourceNumbers {
   epoch = 0;
   /** Time of the last log line about a clock that is ahead. */
   warnedMs = Number.NEGATIVE_INFINITY;
-  readonly publishers = new Map<string, KnownPublisher>();
+  readonly publishers = new Map<string, PublisherNumbers>();
 
-  publisher(name: string): KnownPublisher {
-    return found(this.publishers, name, PUBLISHERS_MAX, () => new KnownPublisher());
+  publisher(name: string): PublisherNumbers {
+    return getOrCreate(this.publishers, name, PUBLISHERS_MAX, () => new PublisherNumbers());
   }
 
   /** Begins an epoch: its events are numbered from 1. */
@@ -45,16 +45,21 @@ export class KnownSource {
   }
 }
 
-export class KnownSources {
-  readonly #sources = new Map<string, KnownSource>();
+export class ReceivedNumbers {
+  readonly #sources = new Map<string, SourceNumbers>();
 
-  source(dataSet: Buffer): KnownSource {
-    return found(this.#sources, dataSet.toString('latin1'), SOURCES_MAX, () => new KnownSource());
+  source(dataSet: Buffer): SourceNumbers {
+    return getOrCreate(
+      this.#sources,
+      dataSet.toString('latin1'),
+      SOURCES_MAX,
+      () => new SourceNumbers(),
+    );
   }
 }
 
 /** Returns the key's value, created if necessary, and marks it as the most recently used. */
-function found<Value>(
+function getOrCreate<Value>(
   values: Map<string, Value>,
   key: string,
   most: number,

@@ -73,7 +73,7 @@ export class SyncLanes implements StoredVisitor {
   #visitsLeft = 0;
   /** State of the current step. */
   #lane: Lane;
-  #givenCount = 0;
+  #visitedCount = 0;
   #bytes = 0;
   #isLimited = false;
   #isOverflown = false;
@@ -103,7 +103,7 @@ export class SyncLanes implements StoredVisitor {
   }
 
   /** Whether this dispatch has used up its visits, so that another one is needed. */
-  get isTired(): boolean {
+  get isExhausted(): boolean {
     return this.isReading && this.#visitsLeft <= 0;
   }
 
@@ -133,7 +133,7 @@ export class SyncLanes implements StoredVisitor {
   }
 
   /** Drops the entries of an ended synchronisation: the queue has no events of their keys. */
-  clearLeft(): void {
+  clearEnded(): void {
     if (this.#reading === undefined) this.clear();
   }
 
@@ -151,7 +151,7 @@ export class SyncLanes implements StoredVisitor {
   ready(number: number): Lane | undefined {
     const lane = this.lanes[number]!;
     const queued = this.#queue.lanes[number]!;
-    if (queued.isUnderWay || queued.numberedCount > 0) return undefined;
+    if (queued.isInFlight || queued.numberedCount > 0) return undefined;
     if (lane.numberedCount > 0) return lane;
     const reading = this.#laneReadings[number];
     if (reading !== undefined && !this.#isFull(lane, reading)) this.#read(lane, reading);
@@ -199,7 +199,7 @@ export class SyncLanes implements StoredVisitor {
 
   /** Called for each visited entry or item. */
   onStored(stored: Mutation): void {
-    this.#givenCount++;
+    this.#visitedCount++;
     if (stored.operation !== SET || this.#isOverflown) return;
     const policy = this.#reading!.policyOf(stored);
     if (policy < 0) return;
@@ -242,14 +242,14 @@ export class SyncLanes implements StoredVisitor {
     const { place, item } = cursor;
     const queues = [...cursor.queues];
     this.#lane = lane;
-    this.#givenCount = 0;
+    this.#visitedCount = 0;
     this.#bytes = 0;
     this.#isLimited = budget > 1;
     this.#isOverflown = false;
     const isMore = this.#engine.visit(partition, cursor, budget, this);
-    this.#visitsLeft -= isMore ? budget : Math.min(budget, this.#givenCount + 1);
+    this.#visitsLeft -= isMore ? budget : Math.min(budget, this.#visitedCount + 1);
     if (!this.#isOverflown) {
-      const room = STEP_BYTES_MAX / Math.max(1, this.#bytes / Math.max(1, this.#givenCount));
+      const room = STEP_BYTES_MAX / Math.max(1, this.#bytes / Math.max(1, this.#visitedCount));
       reading.budget = Math.max(1, Math.min(VISITS_A_STEP, budget * 2, Math.floor(room / 2)));
       return isMore;
     }

@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { ResponseParser } from '../http/response-parser.ts';
-import { ANSWER_BYTES_MAX, type TransportAnswer } from './wan-transport.ts';
+import { RESPONSE_BYTES_MAX, type TransportResponse } from './wan-transport.ts';
 
 /** Longest idle time of a connection, in ms. Proxies and firewalls may drop it after that. */
 const IDLE_MS_MAX = 15_000;
@@ -23,7 +23,7 @@ interface TargetConnectionParts {
 }
 
 interface Exchange {
-  readonly resolve: (answer: TransportAnswer) => void;
+  readonly resolve: (response: TransportResponse) => void;
   readonly reject: (error: Error) => void;
   readonly timeoutMs: number;
   /** Time at which the timeout has passed. */
@@ -33,7 +33,7 @@ interface Exchange {
 export class TargetConnection {
   readonly #parts: TargetConnectionParts;
   readonly #socket: Socket;
-  readonly #parser = new ResponseParser(ANSWER_BYTES_MAX);
+  readonly #parser = new ResponseParser(RESPONSE_BYTES_MAX);
   /** The exchange in flight. */
   #exchange: Exchange | undefined;
   #error: Error | undefined;
@@ -56,11 +56,11 @@ export class TargetConnection {
   }
 
   /** Sends a request with the message as its body. No other may be in flight. */
-  send(head: string, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer> {
+  send(head: string, message: Uint8Array, timeoutMs: number): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
       const endMs = performance.now() + timeoutMs;
       this.#exchange = { resolve, reject, timeoutMs, endMs };
-      if (this.#timer === undefined || this.#timerMs > endMs) this.#lookAt(endMs);
+      if (this.#timer === undefined || this.#timerMs > endMs) this.#armTimer(endMs);
       this.#socket.cork();
       this.#socket.write(head, 'latin1');
       this.#socket.write(message);
@@ -79,13 +79,13 @@ export class TargetConnection {
     // Unrequested bytes could be mistaken for the next response.
     if (this.#exchange === undefined) return this.destroy(undefined);
     try {
-      if (this.#parser.read(chunk, length)) this.#onAnswer();
+      if (this.#parser.read(chunk, length)) this.#onResponse();
     } catch (error) {
       this.destroy(error as Error);
     }
   }
 
-  #onAnswer(): void {
+  #onResponse(): void {
     const exchange = this.#endExchange()!;
     const { status, body, keepsAlive } = this.#parser;
     this.#parser.begin();
@@ -96,22 +96,22 @@ export class TargetConnection {
   }
 
   #onEnd(): void {
-    if (this.#exchange !== undefined && this.#parser.finish()) this.#onAnswer();
+    if (this.#exchange !== undefined && this.#parser.finish()) this.#onResponse();
     this.#socket.destroy();
   }
 
-  #lookAt(ms: number): void {
+  #armTimer(ms: number): void {
     clearTimeout(this.#timer);
     this.#timerMs = ms;
-    this.#timer = setTimeout(() => this.#look(), Math.ceil(ms - performance.now())).unref();
+    this.#timer = setTimeout(() => this.#checkTimeout(), Math.ceil(ms - performance.now())).unref();
   }
 
   /** Ends the exchange if its time is over, or re-arms the timer. */
-  #look(): void {
+  #checkTimeout(): void {
     this.#timer = undefined;
     if (this.#exchange === undefined) return;
     const { timeoutMs, endMs } = this.#exchange;
-    if (performance.now() < endMs) this.#lookAt(endMs);
+    if (performance.now() < endMs) this.#armTimer(endMs);
     else this.destroy(new Error(`timed out after ${timeoutMs} ms`));
   }
 

@@ -22,7 +22,7 @@ export class TargetEndpoint {
   /** The data set in the response to the last handshake. */
   dataSet: Buffer | undefined;
   /** Number of batches in flight. */
-  underWay = 0;
+  inFlightCount = 0;
   /** Limit of a batch's events in bytes: below 4 MiB after the endpoint found a batch too long. */
   bytesMax = BATCH_BYTES_MAX;
   /** Time before which no attempt is made. */
@@ -31,7 +31,7 @@ export class TargetEndpoint {
   readonly #random: () => number;
   #failures = 0;
   /** The last logged text, which is not logged again at each attempt. */
-  #told = '';
+  #lastLogged = '';
 
   constructor(endpoint: WanEndpoint, periodMs: number, random: () => number) {
     this.endpoint = endpoint;
@@ -61,9 +61,9 @@ export class TargetEndpoint {
   }
 
   /** Records the text, empty for a success. Returns whether it is new and is to be logged. */
-  isNews(text: string): boolean {
-    const isNews = this.#told !== text;
-    this.#told = text;
-    return isNews;
+  isNew(text: string): boolean {
+    const isNew = this.#lastLogged !== text;
+    this.#lastLogged = text;
+    return isNew;
   }
 }

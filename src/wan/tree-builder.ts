@@ -20,7 +20,7 @@ const NO_LONG = -1;
 /** Binary logarithm of the bytes whose hashing counts as much work as visiting one entry. */
 const WORK_BYTES_SHIFT = 8;
 
-export class MapHashing implements StoredVisitor {
+export class TreeBuilder implements StoredVisitor {
   /** Work done: 1 for each entry of any map, and 1 for each 256 bytes hashed. */
   work = 0;
   readonly #engine: Pick<StoredEngine, 'visit'>;

@@ -1,22 +1,22 @@
 /**
  * Cache of the hash trees that comparisons in progress have requested from this member. It has at
- * most TREE_BYTES_MAX bytes, evicts the least recently used tree, and drops a tree KEPT_MS after
+ * most TREE_BYTES_MAX bytes, evicts the least recently used tree, and drops a tree IDLE_MS_MAX after
  * its last use. A comparison requests level after level; an evicted tree is built again.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { type PartitionTree, TREE_BYTES_MAX, treeBytes } from './partition-tree.ts';
 
-const KEPT_MS = 10_000;
+const IDLE_MS_MAX = 10_000;
 
-interface KeptTree {
+interface CachedTree {
   readonly tree: PartitionTree;
   usedMs: number;
 }
 
-export class KeptTrees {
+export class TreeCache {
   readonly #clock: Clock;
   /** Trees by name, least recently used first. */
-  readonly #trees = new Map<string, KeptTree>();
+  readonly #trees = new Map<string, CachedTree>();
   #timer: Timer | undefined;
   /** Approximate size of the trees. */
   bytes = 0;
@@ -26,12 +26,12 @@ export class KeptTrees {
   }
 
   get(name: string): PartitionTree | undefined {
-    const kept = this.#trees.get(name);
-    if (kept === undefined) return undefined;
+    const cached = this.#trees.get(name);
+    if (cached === undefined) return undefined;
     this.#trees.delete(name);
-    kept.usedMs = this.#clock.now();
-    this.#trees.set(name, kept);
-    return kept.tree;
+    cached.usedMs = this.#clock.now();
+    this.#trees.set(name, cached);
+    return cached.tree;
   }
 
   /** Adds a tree under a new name. Evicts the least recently used trees to make room. */
@@ -43,7 +43,7 @@ export class KeptTrees {
     }
     this.bytes += bytes;
     this.#trees.set(name, { tree, usedMs: this.#clock.now() });
-    this.#timer ??= this.#clock.after(KEPT_MS, () => this.#dropUnused());
+    this.#timer ??= this.#clock.after(IDLE_MS_MAX, () => this.#dropUnused());
   }
 
   #drop(name: string): void {
@@ -55,7 +55,7 @@ export class KeptTrees {
     this.#timer = undefined;
     const nowMs = this.#clock.now();
     for (const [name, { usedMs }] of this.#trees) {
-      const restMs = usedMs + KEPT_MS - nowMs;
+      const restMs = usedMs + IDLE_MS_MAX - nowMs;
       if (restMs > 0) {
         this.#timer = this.#clock.after(restMs, () => this.#dropUnused());
         return;

@@ -18,7 +18,7 @@ import type { Sender } from './batch.ts';
 import { HASH_KEY_BYTES, LeafOf } from './entry-hash.ts';
 import { textBytes } from './message-format.ts';
 import { type PartitionTree, TREE_DEPTH_MAX, treesMax } from './partition-tree.ts';
-import { MapHashing } from './tree-builder.ts';
+import { TreeBuilder } from './tree-builder.ts';
 import {
   COMPARABLE,
   indexOf,
@@ -26,13 +26,13 @@ import {
   nodeOf,
   OTHER_DEPTH,
   partitionOf,
-  readTreesAnswer,
+  readTreesResponse,
   SUMS_MAX,
   type TreeQuestion,
   TURNED_OFF,
   treeRequest,
 } from './tree-messages.ts';
-import { statusText, type TransportAnswer } from './wan-transport.ts';
+import { statusText, type TransportResponse } from './wan-transport.ts';
 
 /** Levels per request: fewer mean more requests, more mean more equal sums in the responses. */
 const LEVELS = 3;
@@ -44,7 +44,7 @@ const NAME_LENGTH_MAX = 200;
 /** The member that a map is compared with. */
 export interface TreeTarget {
   /** Resolves with the response to the message. Rejects if there is none. */
-  send(message: Buffer): Promise<TransportAnswer>;
+  send(message: Buffer): Promise<TransportResponse>;
   /** The data set that must respond; undefined for any, but always the same one. */
   readonly dataSet: Uint8Array | undefined;
 }
@@ -92,7 +92,7 @@ class Comparison {
   readonly #depth: number;
   readonly #texts: Buffer;
   readonly #key = randomBytes(HASH_KEY_BYTES);
-  readonly #hashing: MapHashing;
+  readonly #builder: TreeBuilder;
   readonly #found: FoundDifferences;
   #dataSet: Uint8Array | undefined;
 
@@ -102,7 +102,7 @@ class Comparison {
     this.#map = map;
     this.#depth = depth;
     this.#texts = Buffer.concat([textBytes(clusterName), textBytes(map)]);
-    this.#hashing = new MapHashing(engine, map, this.#key);
+    this.#builder = new TreeBuilder(engine, map, this.#key);
     this.#found = new FoundDifferences(engine.partitionCount, depth - 1);
     this.#dataSet = target.dataSet;
   }
@@ -127,10 +127,10 @@ class Comparison {
   async #compareRoots(first: number, different: number[]): Promise<number> {
     const { partitionCount } = this.#parts.engine;
     const end = Math.min(first + SUMS_MAX, partitionCount);
-    const workEnd = this.#hashing.work + WORK_A_REQUEST;
+    const workEnd = this.#builder.work + WORK_A_REQUEST;
     const roots: PartitionTree[] = [];
     const nodes: NodeNumber[] = [];
-    for (let partition = first; partition < end && this.#hashing.work < workEnd; partition++) {
+    for (let partition = first; partition < end && this.#builder.work < workEnd; partition++) {
       roots.push(await this.#tree(partition, 0));
       nodes.push(nodeOf(partition, 0));
     }
@@ -149,9 +149,9 @@ class Comparison {
   async #compareInside(partitions: readonly number[], first: number): Promise<number> {
     const bits = this.#depth - 1;
     const end = Math.min(first + treesMax(bits), partitions.length);
-    const workEnd = this.#hashing.work + WORK_A_REQUEST;
+    const workEnd = this.#builder.work + WORK_A_REQUEST;
     const trees = new Map<number, PartitionTree>();
-    for (let at = first; at < end && this.#hashing.work < workEnd; at++) {
+    for (let at = first; at < end && this.#builder.work < workEnd; at++) {
       const partition = partitions[at]!;
       trees.set(partition, await this.#tree(partition, bits));
     }
@@ -164,7 +164,7 @@ class Comparison {
     for (const [at, node] of nodes.entries()) {
       const partition = partitionOf(node);
       this.#found.add(partition, indexOf(node), trees.get(partition)!);
-      const pause = at % 1024 === 0 ? this.#hashing.pause() : undefined;
+      const pause = at % 1024 === 0 ? this.#builder.pause() : undefined;
       if (pause !== undefined) await pause;
     }
     return trees.size;
@@ -196,7 +196,7 @@ class Comparison {
           if (theirLow !== 0 || theirHigh !== 0) different.push(nodeOf(partition, index));
           else this.#found.addAll(partition, level + levels, index, tree);
         }
-        const pause = this.#hashing.pause();
+        const pause = this.#builder.pause();
         if (pause !== undefined) await pause;
       }
     }
@@ -205,7 +205,7 @@ class Comparison {
 
   async #tree(partition: number, bits: number): Promise<PartitionTree> {
     if (this.#parts.isCancelled()) throw this.#failure('it was cancelled');
-    return await this.#hashing.tree(partition, bits, bits > 0);
+    return await this.#builder.tree(partition, bits, bits > 0);
   }
 
   /** Requests the target's sums: low and high words. */
@@ -216,32 +216,32 @@ class Comparison {
     const depth = this.#depth;
     const question: TreeQuestion = { key: this.#key, partitionCount, depth, level, levels, nodes };
     const message = treeRequest(sender, this.#texts, question);
-    let answer: TransportAnswer;
+    let response: TransportResponse;
     try {
-      answer = await target.send(message);
+      response = await target.send(message);
     } catch (error) {
       throw this.#failure(`no response from the target, ${reasonOf(error)}`);
     }
-    if (answer.status !== 200)
-      throw this.#failure(`the target responded with ${statusText(answer)}`);
-    return await this.#sumsOf(answer, message, question);
+    if (response.status !== 200)
+      throw this.#failure(`the target responded with ${statusText(response)}`);
+    return await this.#sumsOf(response, message, question);
   }
 
   async #sumsOf(
-    { body }: TransportAnswer,
+    { body }: TransportResponse,
     message: Buffer,
     question: TreeQuestion,
   ): Promise<Uint32Array> {
-    const answer = await readTreesAnswer(body, message, question).catch((error: unknown) => {
+    const response = await readTreesResponse(body, message, question).catch((error: unknown) => {
       if (!(error instanceof GridError)) throw error;
       throw this.#failure(`the target sent an invalid response, ${error.message}`);
     });
-    this.#dataSet ??= Buffer.from(answer.dataSet);
-    if (!answer.dataSet.equals(this.#dataSet)) {
+    this.#dataSet ??= Buffer.from(response.dataSet);
+    if (!response.dataSet.equals(this.#dataSet)) {
       throw this.#failure('the data set of the target has changed');
     }
-    const { reason, depth, partitionCount } = answer;
-    if (reason === COMPARABLE) return answer.sums;
+    const { reason, depth, partitionCount } = response;
+    if (reason === COMPARABLE) return response.sums;
     if (reason === TURNED_OFF) {
       throw this.#failure('its merkle-tree is on here and off at the target');
     }

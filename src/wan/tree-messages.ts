@@ -22,7 +22,7 @@
  *     4  number of partitions of the responder, four bytes
  *     8  for each node 2^levels sums, from the lowest index on: low word, high word
  */
-import { headOf, readAnswer, type Sender } from './batch.ts';
+import { headOf, openResponse, type Sender } from './batch.ts';
 import { HASH_KEY_BYTES } from './entry-hash.ts';
 import {
   HEAD_BYTES,
@@ -31,12 +31,12 @@ import {
   PayloadReader,
   PayloadWriter,
   sealPlain,
-  TREES_ANSWER,
   TREES_REQUEST,
+  TREES_RESPONSE,
 } from './message-format.ts';
 import { SUM_BYTES, TREE_DEPTH_MAX, treesMax } from './partition-tree.ts';
 
-/** Limit of the sums in a response, which then stays below ANSWER_BYTES_MAX. */
+/** Limit of the sums in a response, which then stays below RESPONSE_BYTES_MAX. */
 export const SUMS_MAX = 8000;
 
 export const COMPARABLE = 0;
@@ -47,7 +47,7 @@ export const OTHER_PARTITION_COUNT = 3;
 const DEPTH_MIN = 2;
 const PARTITION_COUNT_MAX = 65_536;
 const REQUEST_BYTES = 20;
-const ANSWER_BYTES = 8;
+const RESPONSE_BYTES = 8;
 const NODE_BYTES = 4;
 /** A node's number is its partition times this factor, plus its index. */
 const PARTITION_FACTOR = 65_536;
@@ -146,36 +146,36 @@ function readNodes(
 }
 
 /** The responder's trees, and the reason why they cannot be compared. */
-export interface AnsweringSide {
+export interface RespondingSide {
   readonly reason: number;
   readonly depth: number;
   readonly partitionCount: number;
 }
 
 /** Builds a response without its head. `sums` are low and high words. */
-export function unsealedTreesAnswer(
-  { reason, depth, partitionCount }: AnsweringSide,
+export function unsealedTreesResponse(
+  { reason, depth, partitionCount }: RespondingSide,
   sums: Uint32Array,
 ): Buffer {
-  const bytes = Buffer.alloc(HEAD_BYTES + ANSWER_BYTES + sums.length * 4);
+  const bytes = Buffer.alloc(HEAD_BYTES + RESPONSE_BYTES + sums.length * 4);
   const writer = new PayloadWriter(bytes).byte(reason).byte(depth).short(0).word(partitionCount);
   for (const word of sums) writer.word(word);
   return bytes;
 }
 
-interface TreesAnswer extends AnsweringSide {
+interface TreesResponse extends RespondingSide {
   readonly dataSet: Buffer;
   /** Low and high words. */
   readonly sums: Uint32Array;
 }
 
 /** Reads the response to a request. Rejects with GridError WAN_MESSAGE_INVALID. */
-export async function readTreesAnswer(
+export async function readTreesResponse(
   body: Uint8Array,
   message: Buffer,
   { nodes, levels }: TreeQuestion,
-): Promise<TreesAnswer> {
-  const { opened, reader } = await readAnswer(body, message, TREES_ANSWER);
+): Promise<TreesResponse> {
+  const { opened, reader } = await openResponse(body, message, TREES_RESPONSE);
   const reason = reader.byte();
   if (reason > OTHER_PARTITION_COUNT) throw malformed(`its reason is ${reason}`);
   const depth = reader.byte();
@@ -183,7 +183,7 @@ export async function readTreesAnswer(
   const partitionCount = reader.word();
   const { dataSet, payload } = opened;
   const count = reason === COMPARABLE ? nodes.length * 2 ** levels : 0;
-  if (payload.length !== ANSWER_BYTES + count * SUM_BYTES)
+  if (payload.length !== RESPONSE_BYTES + count * SUM_BYTES)
     throw malformed('its number of sums does not match');
   const sums = new Uint32Array(2 * count);
   for (let at = 0; at < sums.length; at++) sums[at] = reader.word();

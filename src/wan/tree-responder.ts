@@ -9,18 +9,18 @@ import { GridError } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
 import type { PartitionTree } from './partition-tree.ts';
 import type { MapTree } from './publisher-options.ts';
-import { MapHashing } from './tree-builder.ts';
-import { KeptTrees } from './tree-cache.ts';
+import { TreeBuilder } from './tree-builder.ts';
+import { TreeCache } from './tree-cache.ts';
 import {
-  type AnsweringSide,
   COMPARABLE,
   indexOf,
   OTHER_DEPTH,
   OTHER_PARTITION_COUNT,
   partitionOf,
   type ReceivedTreeRequest,
+  type RespondingSide,
   TURNED_OFF,
-  unsealedTreesAnswer,
+  unsealedTreesResponse,
 } from './tree-messages.ts';
 import type { WanEngine } from './wan-engine.ts';
 
@@ -34,33 +34,33 @@ export interface TreeParts {
   readonly treeOf: (map: Buffer) => MapTree;
 }
 
-export class TreeAnswers {
+export class TreeResponder {
   readonly #parts: TreeParts;
-  readonly #kept: KeptTrees;
-  readonly #turn = new InTurn();
+  readonly #cache: TreeCache;
+  readonly #requests = new InTurn();
   #waitingCount = 0;
 
   constructor(parts: TreeParts) {
     this.#parts = parts;
-    this.#kept = new KeptTrees(parts.clock);
+    this.#cache = new TreeCache(parts.clock);
   }
 
   /** Bytes of the cached trees. */
-  get keptBytes(): number {
-    return this.#kept.bytes;
+  get cachedBytes(): number {
+    return this.#cache.bytes;
   }
 
   /** Resolves with a response without its head. Rejects with GridError WAN_TREES_BUSY. */
-  async answer(sender: Buffer, request: ReceivedTreeRequest): Promise<Buffer> {
+  async respond(sender: Buffer, request: ReceivedTreeRequest): Promise<Buffer> {
     const side = this.#judge(request);
-    if (side.reason !== COMPARABLE) return unsealedTreesAnswer(side, new Uint32Array(0));
+    if (side.reason !== COMPARABLE) return unsealedTreesResponse(side, new Uint32Array(0));
     if (this.#waitingCount >= WAITING_MAX) {
       throw new GridError('WAN_TREES_BUSY', { waitingMax: WAITING_MAX });
     }
     this.#waitingCount++;
     try {
-      const sums = await this.#turn.run(() => this.#sums(sender, request));
-      return unsealedTreesAnswer(side, sums);
+      const sums = await this.#requests.run(() => this.#sums(sender, request));
+      return unsealedTreesResponse(side, sums);
     } finally {
       this.#waitingCount--;
     }
@@ -70,7 +70,7 @@ export class TreeAnswers {
     map,
     depth: theirDepth,
     partitionCount: theirCount,
-  }: ReceivedTreeRequest): AnsweringSide {
+  }: ReceivedTreeRequest): RespondingSide {
     const { partitionCount } = this.#parts.engine;
     const { isOn, depth } = this.#parts.treeOf(map);
     if (!isOn) return { reason: TURNED_OFF, depth, partitionCount };
@@ -81,16 +81,16 @@ export class TreeAnswers {
 
   async #sums(sender: Buffer, request: ReceivedTreeRequest): Promise<Uint32Array> {
     const { map, key, level, levels, nodes } = request;
-    const hashing = new MapHashing(this.#parts.engine, map, key);
+    const builder = new TreeBuilder(this.#parts.engine, map, key);
     const comparison = nameOf(sender, request);
     const width = 2 ** levels;
     const sums = new Uint32Array(2 * nodes.length * width);
-    const trees = this.#keptOf(comparison, request);
+    const trees = this.#cachedOf(comparison, request);
     let at = 0;
     for (const node of nodes) {
       const partition = partitionOf(node);
       const tree =
-        trees.get(partition) ?? (await this.#made(hashing, comparison, partition, request));
+        trees.get(partition) ?? (await this.#made(builder, comparison, partition, request));
       trees.set(partition, tree);
       const first = indexOf(node) * width;
       for (let index = first; index < first + width; index++) {
@@ -98,34 +98,34 @@ export class TreeAnswers {
         sums[at++] = low;
         sums[at++] = high;
       }
-      const pause = hashing.pause();
+      const pause = builder.pause();
       if (pause !== undefined) await pause;
     }
     return sums;
   }
 
   /** Returns the cached trees and marks them as recently used, so that none of them is evicted. */
-  #keptOf(comparison: string, { nodes }: ReceivedTreeRequest): Map<number, PartitionTree> {
+  #cachedOf(comparison: string, { nodes }: ReceivedTreeRequest): Map<number, PartitionTree> {
     const trees = new Map<number, PartitionTree>();
     for (const node of nodes) {
       const partition = partitionOf(node);
       if (trees.has(partition)) continue;
-      const tree = this.#kept.get(comparison + partition);
+      const tree = this.#cache.get(comparison + partition);
       if (tree !== undefined) trees.set(partition, tree);
     }
     return trees;
   }
 
   async #made(
-    hashing: MapHashing,
+    builder: TreeBuilder,
     comparison: string,
     partition: number,
     { depth, level, levels }: ReceivedTreeRequest,
   ): Promise<PartitionTree> {
     // Nothing more is requested from a tree that is only a root.
-    if (level + levels === 0) return await hashing.tree(partition, 0, false);
-    const tree = await hashing.tree(partition, depth - 1, false);
-    this.#kept.put(comparison + partition, tree);
+    if (level + levels === 0) return await builder.tree(partition, 0, false);
+    const tree = await builder.tree(partition, depth - 1, false);
+    this.#cache.put(comparison + partition, tree);
     return tree;
   }
 }

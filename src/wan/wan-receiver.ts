@@ -35,23 +35,23 @@ import { Version } from '../engine/version.ts';
 import { AHEAD_MS_MAX, AHEAD_WARNED_MS, msOf } from './clock-skew.ts';
 import { hasDataSet, policyAt, readEvent } from './event-codec.ts';
 import { EventRules, type RequestLimits } from './event-rules.ts';
-import { InflatingRoom } from './inflation-limit.ts';
+import { InflationLimit } from './inflation-limit.ts';
 import {
   BATCH,
-  BATCH_ANSWER,
+  BATCH_RESPONSE,
   epochMs,
   HANDSHAKE,
-  HANDSHAKE_ANSWER,
+  HANDSHAKE_RESPONSE,
   HEAD_BYTES,
   inflatedBytes,
   malformed,
   type OpenedMessage,
   openMessage,
   PayloadWriter,
-  SECTION_ANSWER_BYTES,
+  SECTION_RESPONSE_BYTES,
   sealPlain,
-  TREES_ANSWER,
   TREES_REQUEST,
+  TREES_RESPONSE,
 } from './message-format.ts';
 import {
   checkEvents,
@@ -61,15 +61,15 @@ import {
   readBatch,
   readHandshake,
 } from './received-batch.ts';
-import { type KnownPublisher, type KnownSource, KnownSources } from './received-numbers.ts';
+import { type PublisherNumbers, ReceivedNumbers, type SourceNumbers } from './received-numbers.ts';
 import { readTreeRequest } from './tree-messages.ts';
-import { TreeAnswers, type TreeParts } from './tree-responder.ts';
+import { type TreeParts, TreeResponder } from './tree-responder.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import type { ReceiveAnswer } from './wan-service.ts';
+import type { ReceiveResult } from './wan-service.ts';
 
 const WARNING_PERIOD_MS = 60_000;
 /** Limit of the characters of a name in the log and in errors. */
-const NAME_LENGTH_TOLD = 200;
+const NAME_LENGTH_MAX = 200;
 
 const ALL_APPLIED = 0;
 const NO_MEMORY = 1;
@@ -99,7 +99,7 @@ interface ReceiverParts extends TreeParts {
 
 export class WanReceiver implements Receiver {
   readonly #parts: ReceiverParts;
-  readonly #sources = new KnownSources();
+  readonly #sources = new ReceivedNumbers();
   readonly #change = new Mutation();
   /** The path of the change: that of the event, then the sender. */
   readonly #path = Buffer.alloc(PATH_LENGTH_MAX * DATA_SET_ID_BYTES);
@@ -118,15 +118,15 @@ export class WanReceiver implements Receiver {
   #rejectedMs = Number.NEGATIVE_INFINITY;
   /** Time of the last log line about a message for another cluster. */
   #otherClusterMs = Number.NEGATIVE_INFINITY;
-  readonly #room = new InflatingRoom();
+  readonly #room = new InflationLimit();
   /** Slices shared by all batches that are being applied. */
   readonly #slices = new SharedSlices();
-  readonly #trees: TreeAnswers;
+  readonly #trees: TreeResponder;
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
     this.#receivedBytesMax = exceptionBytes(parts.queueBytesMax);
-    this.#trees = new TreeAnswers(parts);
+    this.#trees = new TreeResponder(parts);
     this.#rules = new EventRules(parts.requestLimits);
     this.#own = makerOf(parts.dataSetId, 0);
   }
@@ -137,12 +137,12 @@ export class WanReceiver implements Receiver {
   }
 
   /** Bytes of the hash trees cached for comparisons in progress. */
-  get keptTreeBytes(): number {
-    return this.#trees.keptBytes;
+  get cachedTreeBytes(): number {
+    return this.#trees.cachedBytes;
   }
 
   /** Resolves with the response; never rejects. The message's bytes are read until then. */
-  async receive(message: Buffer): Promise<ReceiveAnswer> {
+  async receive(message: Buffer): Promise<ReceiveResult> {
     const inflated = inflatedBytes(message);
     // Over-long messages are not inflated.
     const bytes = inflated > this.#parts.payloadBytesMax ? 0 : inflated;
@@ -156,7 +156,7 @@ export class WanReceiver implements Receiver {
     }
   }
 
-  async #open(message: Buffer): Promise<ReceiveAnswer> {
+  async #open(message: Buffer): Promise<ReceiveResult> {
     const opened = await openMessage(message, this.#parts.payloadBytesMax);
     const { kind } = opened;
     if (kind !== HANDSHAKE && kind !== BATCH && kind !== TREES_REQUEST) {
@@ -164,7 +164,7 @@ export class WanReceiver implements Receiver {
     }
     this.#checkClock(opened.clock, opened);
     if (kind === TREES_REQUEST) return await this.#compare(opened);
-    return kind === HANDSHAKE ? this.#greet(opened) : await this.#take(opened);
+    return kind === HANDSHAKE ? this.#onHandshake(opened) : await this.#receiveBatch(opened);
   }
 
   onResult({ outcome, partition, sequence }: OperationResult): void {
@@ -181,25 +181,25 @@ export class WanReceiver implements Receiver {
     }
   }
 
-  #greet(opened: OpenedMessage): ReceiveAnswer {
+  #onHandshake(opened: OpenedMessage): ReceiveResult {
     const { clusterName, epoch } = readHandshake(opened);
     this.#checkCluster(clusterName);
     this.#checkEpoch(epoch);
     this.#parts.engine.observe(opened.clock);
     const bytes = Buffer.alloc(HEAD_BYTES + 8);
     new PayloadWriter(bytes).count(this.#sources.source(opened.dataSet).epoch);
-    return this.#answer(opened, HANDSHAKE_ANSWER, bytes, NO_PARTITION);
+    return this.#respond(opened, HANDSHAKE_RESPONSE, bytes, NO_PARTITION);
   }
 
   /** The compared entries may still be lost, so the response depends on all of them. */
-  async #compare(opened: OpenedMessage): Promise<ReceiveAnswer> {
+  async #compare(opened: OpenedMessage): Promise<ReceiveResult> {
     const request = readTreeRequest(opened);
     this.#checkCluster(request.clusterName);
-    const bytes = await this.#trees.answer(opened.dataSet, request);
-    return this.#answer(opened, TREES_ANSWER, bytes, EVERY_PARTITION);
+    const bytes = await this.#trees.respond(opened.dataSet, request);
+    return this.#respond(opened, TREES_RESPONSE, bytes, EVERY_PARTITION);
   }
 
-  async #take(opened: OpenedMessage): Promise<ReceiveAnswer> {
+  async #receiveBatch(opened: OpenedMessage): Promise<ReceiveResult> {
     const { engine, dataSetId } = this.#parts;
     const batch = readBatch(opened);
     this.#checkCluster(batch.clusterName);
@@ -217,7 +217,7 @@ export class WanReceiver implements Receiver {
     engine.observe(opened.clock);
     if (!opened.isOnReceipt) return await this.#apply(opened, batch, source, publisher);
     const { length } = opened.payload;
-    const isRoom =
+    const hasRoom =
       this.#receivedBytes === 0 || this.#receivedBytes + length <= this.#receivedBytesMax;
     this.#receivedBytes += length;
     const work = this.#apply(opened, batch, source, publisher).catch((error: unknown) =>
@@ -229,13 +229,13 @@ export class WanReceiver implements Receiver {
     const end = work.finally(() => {
       this.#receivedBytes -= length;
     });
-    if (!isRoom) await end;
+    if (!hasRoom) await end;
     const all = batch.sections.map(({ count }) => count);
     return this.#report(opened, batch, publisher, ALL_APPLIED, all, true);
   }
 
   /** Throws GridError WAN_OLDER_EPOCH if the sender has started again since. */
-  #enter(source: KnownSource, epoch: number): void {
+  #enter(source: SourceNumbers, epoch: number): void {
     if (epoch < source.epoch) throw new GridError('WAN_OLDER_EPOCH', {});
     if (epoch > source.epoch) source.begin(epoch);
   }
@@ -243,14 +243,14 @@ export class WanReceiver implements Receiver {
   async #apply(
     opened: OpenedMessage,
     batch: ReceivedBatch,
-    source: KnownSource,
-    publisher: KnownPublisher,
-  ): Promise<ReceiveAnswer> {
+    source: SourceNumbers,
+    publisher: PublisherNumbers,
+  ): Promise<ReceiveResult> {
     const done: number[] = [];
     let reason = ALL_APPLIED;
     for (const section of batch.sections) {
       const before = publisher.work[section.lane];
-      const work = this.#applyInTurn(before, opened, batch, section, source, publisher);
+      const work = this.#applySection(before, opened, batch, section, source, publisher);
       const end = work.then(ended, ended);
       publisher.work[section.lane] = end;
       const outcome = await work;
@@ -264,13 +264,13 @@ export class WanReceiver implements Receiver {
     return this.#report(opened, batch, publisher, reason, done, opened.isOnReceipt);
   }
 
-  async #applyInTurn(
+  async #applySection(
     before: Promise<void> | undefined,
     opened: OpenedMessage,
     { payload, epoch }: ReceivedBatch,
     { lane, firstNumber, count, syncBegan, start, end }: ReceivedSection,
-    source: KnownSource,
-    { lastNumbers, notTaken, rejected }: KnownPublisher,
+    source: SourceNumbers,
+    { lastNumbers, notTaken, rejected }: PublisherNumbers,
   ): Promise<{ done: number; reason: number }> {
     if (before !== undefined) await before;
     let at = start;
@@ -310,7 +310,7 @@ export class WanReceiver implements Receiver {
     this.#isOutdated = false;
     // Most changes were made by the sender itself.
     if (path.length === 0) path.set(sender, 0, DATA_SET_ID_BYTES);
-    else this.#goOn(path, sender);
+    else this.#appendSender(path, sender);
     if (hasDataSet(path, dataSetId)) return ALL_APPLIED;
     change.origin = FROM_SOURCE;
     this.#reason = ENGINE_CLOSED;
@@ -324,7 +324,7 @@ export class WanReceiver implements Receiver {
   }
 
   /** Appends the sender to the path. */
-  #goOn(path: Span, sender: Buffer): void {
+  #appendSender(path: Span, sender: Buffer): void {
     path.bytes.copy(this.#path, 0, path.start, path.end);
     sender.copy(this.#path, path.length);
     path.set(this.#path, 0, path.length + DATA_SET_ID_BYTES);
@@ -379,30 +379,36 @@ export class WanReceiver implements Receiver {
   #report(
     opened: OpenedMessage,
     { sections }: ReceivedBatch,
-    { notTaken, rejected }: KnownPublisher,
+    { notTaken, rejected }: PublisherNumbers,
     reason: number,
     done: readonly number[],
     isIndependent: boolean,
-  ): ReceiveAnswer {
-    const bytes = Buffer.alloc(HEAD_BYTES + 4 + sections.length * SECTION_ANSWER_BYTES);
+  ): ReceiveResult {
+    const bytes = Buffer.alloc(HEAD_BYTES + 4 + sections.length * SECTION_RESPONSE_BYTES);
     const writer = new PayloadWriter(bytes).short(reason).short(sections.length);
     for (const [index, { lane }] of sections.entries()) {
       writer.word(done[index]!).count(notTaken[lane]!).count(rejected[lane]!);
     }
     const partition = isIndependent ? NO_PARTITION : EVERY_PARTITION;
-    return this.#answer(opened, BATCH_ANSWER, bytes, partition);
+    return this.#respond(opened, BATCH_RESPONSE, bytes, partition);
   }
 
-  #answer(
+  #respond(
     opened: OpenedMessage,
     kind: 3 | 4 | 6,
     bytes: Buffer,
     partition: -1 | -2,
-  ): ReceiveAnswer {
+  ): ReceiveResult {
     const { engine, dataSetId } = this.#parts;
     const clock = new Version();
     engine.now(clock);
-    const head = { kind, isOnReceipt: false, clock, dataSet: dataSetId, answered: opened.checksum };
+    const head = {
+      kind,
+      isOnReceipt: false,
+      clock,
+      dataSet: dataSetId,
+      respondsTo: opened.checksum,
+    };
     return { status: 200, body: sealPlain(bytes, head), partition };
   }
 }
@@ -412,7 +418,7 @@ export class WanReceiver implements Receiver {
  * late, or another peer has sent numbers that the sender has not given: throws GridError
  * WAN_NUMBERS_PASSED, and the sender begins a later epoch. Its events would otherwise pass for known ones.
  */
-function passNumbers({ sections }: ReceivedBatch, { firstNumbers }: KnownPublisher): void {
+function passNumbers({ sections }: ReceivedBatch, { firstNumbers }: PublisherNumbers): void {
   for (const { lane, firstNumber: number } of sections) {
     const passed = firstNumbers[lane]!;
     if (number < passed) throw new GridError('WAN_NUMBERS_PASSED', { lane, number, passed });
@@ -421,7 +427,7 @@ function passNumbers({ sections }: ReceivedBatch, { firstNumbers }: KnownPublish
 }
 
 function shortened(name: string): string {
-  return name.slice(0, NAME_LENGTH_TOLD);
+  return name.slice(0, NAME_LENGTH_MAX);
 }
 
 function ended(): void {}

@@ -8,7 +8,7 @@ import type { Span } from '../base/span.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { RequestLimits } from './event-rules.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
-import type { KeptPublisherQueue } from './persistent-publisher-queue.ts';
+import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
 import {
   type MapTree,
@@ -22,7 +22,7 @@ import { WanReceiver } from './wan-receiver.ts';
 import type {
   AddedPublishers,
   PublisherStatus,
-  ReceiveAnswer,
+  ReceiveResult,
   TaskStatus,
   WanService,
 } from './wan-service.ts';
@@ -59,7 +59,7 @@ interface WanReplicationsParts {
   readonly treeOf: (map: Buffer) => MapTree;
   readonly random?: () => number;
   /** Whether nothing is sent before `begin`. */
-  readonly isHeld?: boolean;
+  readonly waitsForBegin?: boolean;
   /** Set if queues are persisted: called when they have changed. Must not call the engine. */
   readonly onProgress?: () => void;
 }
@@ -77,7 +77,7 @@ export class WanReplications implements WanService {
   constructor(parts: WanReplicationsParts) {
     const { engine, dataSetId, clock } = parts;
     this.#parts = parts;
-    this.#hasBegun = parts.isHeld !== true;
+    this.#hasBegun = parts.waitsForBegin !== true;
     const { random = Math.random } = parts;
     const inMs = Math.floor(random() * EPOCHS_A_MS);
     const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
@@ -144,8 +144,8 @@ export class WanReplications implements WanService {
   }
 
   /** Returns the queues of all publishers as persistence sees them. */
-  keptQueues(): readonly KeptPublisherQueue[] {
-    return this.#publishers.map(({ kept }) => kept);
+  persistentQueues(): readonly PersistentPublisherQueue[] {
+    return this.#publishers.map(({ persistentQueue }) => persistentQueue);
   }
 
   /** Starts to send events. */
@@ -154,7 +154,7 @@ export class WanReplications implements WanService {
     for (const publisher of this.#publishers) publisher.begin();
   }
 
-  receive(message: Span): Promise<ReceiveAnswer> {
+  receive(message: Span): Promise<ReceiveResult> {
     return this.#receiver.receive(message.toBuffer());
   }
 

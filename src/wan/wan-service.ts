@@ -34,7 +34,7 @@ export interface WanService {
    * Processes a message of another member, whose bytes are only read during the call. Never
    * rejects: a fault of the message is the `error` of the result.
    */
-  receive(message: Span): Promise<ReceiveAnswer>;
+  receive(message: Span): Promise<ReceiveResult>;
 }
 
 /** Controls a publisher until the process ends. Each call is allowed in any state, repeatedly. */
@@ -108,7 +108,7 @@ export interface AddedPublishers {
 }
 
 /** The result of a message of another member. */
-export type ReceiveAnswer =
+export type ReceiveResult =
   | { readonly error: GridError }
   | {
       readonly error?: undefined;

@@ -33,7 +33,7 @@ interface TasksParts {
 
 export class WanTasks {
   readonly #parts: TasksParts;
-  readonly #kept = new Map<string, WanTask>();
+  readonly #tasks = new Map<string, WanTask>();
   /** By publisher, the names of the maps whose checks have finished (latin1). */
   readonly #checked = new WeakMap<WanPublisher, Set<string>>();
   #current: WanTask | undefined;
@@ -72,7 +72,7 @@ export class WanTasks {
   }
 
   statusOf(uuid: string): TaskStatus | undefined {
-    return this.#kept.get(uuid)?.status;
+    return this.#tasks.get(uuid)?.status;
   }
 
   /** Cancels the synchronisation to a publisher that is closed. */
@@ -101,10 +101,10 @@ export class WanTasks {
       creationMs: Math.floor(clock.wall()),
     });
     this.#current = task;
-    this.#kept.set(task.uuid, task);
-    for (const uuid of this.#kept.keys()) {
-      if (this.#kept.size <= TASKS_MAX) break;
-      this.#kept.delete(uuid);
+    this.#tasks.set(task.uuid, task);
+    for (const uuid of this.#tasks.keys()) {
+      if (this.#tasks.size <= TASKS_MAX) break;
+      this.#tasks.delete(uuid);
     }
     return task;
   }
@@ -116,7 +116,7 @@ export class WanTasks {
     const what = `WAN ${task.isCheck ? 'check' : 'sync'} ${task.uuid}`;
     try {
       task.finish(await work());
-      if (!this.#isClosed) this.#tellEnd(task, fields, what);
+      if (!this.#isClosed) this.#logEnd(task, fields, what);
     } catch (error) {
       task.fail(reasonOf(error));
       if (!this.#isClosed) log.warn(fields, `${what} failed: ${reasonOf(error)}`);
@@ -124,7 +124,7 @@ export class WanTasks {
     this.#current = undefined;
   }
 
-  #tellEnd({ notTakenCount }: WanTask, fields: object, what: string): void {
+  #logEnd({ notTakenCount }: WanTask, fields: object, what: string): void {
     const { log } = this.#parts;
     if (notTakenCount === 0) return log.info(fields, `${what} finished`);
     const text = `the target did not take ${notTakenCount} entries, as its policy kept its own`;
@@ -137,7 +137,7 @@ export class WanTasks {
     task: WanTask,
   ): Promise<undefined> {
     const { clock, engine, sender } = this.#parts;
-    const { dataSet } = await publisher.meet();
+    const { dataSet } = await publisher.reach();
     // The target's clock has just been observed.
     const began = new Version();
     sender.now(began);
@@ -200,7 +200,7 @@ export class WanTasks {
     onPartition: ComparisonParts['onPartition'],
   ): Promise<Differences> {
     const { engine, sender, compare, treeOf } = this.#parts;
-    const target = await publisher.meet();
+    const target = await publisher.reach();
     const { clusterName } = publisher;
     const isCancelled = () => this.#isClosed;
     return await compare(

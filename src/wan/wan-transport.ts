@@ -4,26 +4,26 @@ import type { WanEndpoint } from './publisher-options.ts';
 export interface WanTransport {
   /**
    * Sends a message. Resolves with the response: an HTTP status and a body of at most
-   * ANSWER_BYTES_MAX. Rejects if it is unknown whether the message arrived, including when there is
+   * RESPONSE_BYTES_MAX. Rejects if it is unknown whether the message arrived, including when there is
    * no response within `timeoutMs`. The message's bytes must not change until then.
    */
-  send(endpoint: WanEndpoint, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer>;
+  send(endpoint: WanEndpoint, message: Uint8Array, timeoutMs: number): Promise<TransportResponse>;
   /** Closes every connection. Exchanges in flight reject. */
   close(): void;
 }
 
-export interface TransportAnswer {
+export interface TransportResponse {
   readonly status: number;
   readonly body: Uint8Array;
 }
 
 /** Limit of a response body, in bytes; no member's response is nearly as long. */
-export const ANSWER_BYTES_MAX = 65_536;
+export const RESPONSE_BYTES_MAX = 65_536;
 
 const TEXT_LENGTH_MAX = 500;
 
 /** Describes a response other than 200 for logs and terminals; its body may be anything. */
-export function statusText({ status, body }: TransportAnswer): string {
+export function statusText({ status, body }: TransportResponse): string {
   const text = Buffer.from(body)
     .toString()
     .slice(0, TEXT_LENGTH_MAX)
