@@ -34,7 +34,7 @@ describe('listenAsConfigured', () => {
     });
   });
 
-  it('tries one port where auto-increment is off, where it was typed, and where it is 0', async () => {
+  it('tries one port if auto-increment is off, if a flag gives it, and if it is 0', async () => {
     const off = configOf(['port', '6000'], ['portAutoIncrement', 'false']);
     const typed = resolveConfig([{ key: 'port', text: '6000', source: FLAG }]);
     for (const config of [off, typed, configOf(['port', '0'])]) {

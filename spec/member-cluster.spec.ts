@@ -21,7 +21,7 @@ async function clusterOf(isLite: boolean, shared?: (clock: FakeClock) => SharedE
   return { clock, lines, stops, ...parts };
 }
 
-test('a member alone has started at once, and is stopped by a shutdown of all', async () => {
+test('a single member has started at once, and is stopped by a shutdown of all', async () => {
   const { cluster, standalone, stops } = await clusterOf(true);
   await cluster.start(ADDRESS, () => assert.fail());
   assert.deepEqual(
@@ -34,7 +34,7 @@ test('a member alone has started at once, and is stopped by a shutdown of all', 
   await cluster.leave();
 });
 
-test('a member on a shared engine joins, tells the log, ends polls in PASSIVE, and leaves', async () => {
+test('a member on a shared engine joins, logs that, ends polls in PASSIVE, and leaves', async () => {
   let life: MemberLife | undefined;
   let isAway = true;
   const made = await clusterOf(false, (clock) => {

@@ -69,7 +69,7 @@ describe('a disk that fails', () => {
     });
   }
 
-  it('with sync always: the same where a sync fails, also for a poll under way', async () => {
+  it('with sync always: the same if a sync fails, also for a waiting poll', async () => {
     const { server, ask, status, fail, quiet } = await open('always');
     assert.equal(await status(post('queues/q', 'item')), 200);
     const poller = clientOf(server);
@@ -114,7 +114,7 @@ describe('a full disk', () => {
     );
   });
 
-  it('says that the outcome is unknown of a change that a crash may or may not undo', async () => {
+  it('reports an unknown outcome for a change that a crash may or may not undo', async () => {
     const { ask, fail } = await open('interval');
     for (const request of [LICENSE, STATE]) {
       fail('EIO', false, BEFORE_LAST);
@@ -127,7 +127,7 @@ describe('a full disk', () => {
     assert.deepEqual([answer.status, answer.fields.get('grid-outcome')], [503, undefined]);
   });
 
-  it('tells and logs an error other than a full disk while a segment is made', async () => {
+  it('reports and logs an error other than a full disk while a segment is created', async () => {
     const { ask, failToCreate, lines, quiet, clock, status, persistence } = await open('interval');
     failToCreate('EIO', true);
     const value = 'v'.repeat(900);

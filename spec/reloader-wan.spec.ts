@@ -56,7 +56,7 @@ function idsOf({ wanReplications }: Config): readonly string[] {
   );
 }
 
-test('a reload changes nothing of WAN replication, and the log says that it takes a restart', async () => {
+test('a reload changes nothing of WAN replication, and logs that a restart is needed', async () => {
   for (const [before, after, kept] of [
     ['target-endpoints: a', 'target-endpoints: b', 'wan-replication'],
     ['p: {', 'other: {', 'wan-replication'],
@@ -80,7 +80,7 @@ test('a reload changes nothing of WAN replication, and the log says that it take
   }
 });
 
-test('a reload says nothing of it where the file has not changed, also with what was added', async () => {
+test('a reload does not report it if the file has not changed, even after additions', async () => {
   const { it, addWan, ids, add } = await reloader();
   await addWan(CALL);
   assert.deepEqual((await it.reload()).kept, []);
@@ -128,7 +128,7 @@ test('a map that is there stays as it is', async () => {
   ]);
 });
 
-test('a text that is read on a thread has its maps’ settings, too', async () => {
+test('a text read on a thread includes the settings of its maps', async () => {
   const { config } = await read(FILE);
   const text = 'grid: {map: {n: {wan-replication-ref: {r: }}}}';
   const { config: extended } = await addConfigText(config, text, loadInThread);
@@ -201,7 +201,7 @@ test('Reloader adds all of a call or nothing', async () => {
   );
 });
 
-test('Reloader removes an added publisher, which then does not come back', async () => {
+test('Reloader removes an added publisher permanently', async () => {
   const { it, add, addWan, record, ids, extend, lines } = await reloader();
   const two = [
     { clusterName: 'q', targetEndpoints: 'b' },
@@ -235,7 +235,7 @@ test('Reloader removes an added publisher, which then does not come back', async
   assert.equal(lines.filter(({ msg }) => msg === 'WAN publisher removed').length, 4);
 });
 
-test('Reloader removes no publisher of the configuration, nor one that it does not know', async () => {
+test('Reloader removes no configured or unknown publisher', async () => {
   const { it, addWan, ids, extend, lines } = await reloader();
   await addWan(CALL);
   for (const [replication, id, code] of [
@@ -250,7 +250,7 @@ test('Reloader removes no publisher of the configuration, nor one that it does n
   assert.deepEqual(ids(), ['r p', 'r q']);
 });
 
-test('Reloader removes no publisher where that cannot be stored', async () => {
+test('Reloader removes no publisher if that cannot be stored', async () => {
   let isFailing = false;
   const record = new LocalRecord('1.2', async () => {
     if (isFailing) throw new Error('EIO');
@@ -263,7 +263,7 @@ test('Reloader removes no publisher where that cannot be stored', async () => {
   assert.deepEqual(ids(), ['r p', 'r q']);
 });
 
-test('Reloader adds no publisher that cannot be stored, nor where servers keep the data', async () => {
+test('Reloader adds no publisher that cannot be stored, nor if servers store the data', async () => {
   const failing = new LocalRecord('1.2', () => Promise.reject(new Error('EIO')));
   const stored = await (await reloader({ record: failing })).addWan(CALL);
   assert.ok('faults' in stored);

@@ -51,7 +51,7 @@ function loaded(parts: Partial<LoadedConfig>): LoadedConfig {
   return { config, structured: [], sections: [], findings: [], ...parts };
 }
 
-test('Reloader takes over the settings that may change, and names those that may not', async () => {
+test('Reloader applies the settings that may change, and names those that may not', async () => {
   const config = resolveConfig([
     { key: 'logLevel', text: 'FINE', source: FILE },
     { key: 'partitionCount', text: '7', source: FILE },
@@ -107,7 +107,7 @@ test('Reloads has code for exactly the settings that are marked as reloadable', 
   );
 });
 
-test('prepared changes nothing where a part cannot be prepared, and runs shared code once', async () => {
+test('prepared changes nothing if a part cannot be prepared, and runs shared code once', async () => {
   const calls: string[] = [];
   const noted =
     (name: string): Reload =>
@@ -138,7 +138,7 @@ test('prepared changes nothing where a part cannot be prepared, and runs shared 
   assert.deepEqual(calls, ['prepare tls', 'prepare groups']);
 });
 
-test('Reloader changes nothing where the configuration is wrong or refused', async () => {
+test('Reloader changes nothing if the configuration is invalid or refused', async () => {
   const findings = [finding('refused', 'Cannot serve with security.enabled: why', FILE.name)];
   const loads = [
     () => Promise.reject(new ConfigFault([finding('error', 'wrong', 'f:1:1')])),
@@ -154,7 +154,7 @@ test('Reloader changes nothing where the configuration is wrong or refused', asy
   );
 });
 
-test('Reloader tells which setting could not be taken over', async () => {
+test('Reloader reports which setting could not be applied', async () => {
   const fault = new GridError('TLS_FILE_UNUSABLE', { file: 'f', reason: 'r' });
   const { it, lines } = reloader(async () => loaded({}), fault);
   assert.deepEqual((await it.reload()).faults, ['Cannot use "f" for TLS: r']);
@@ -229,7 +229,7 @@ test('Reloader adds to the configuration that a reload has taken over', async ()
   assert.equal(taken.at(-1)?.endpointGroups.get('DATA'), true);
 });
 
-test('Reloader turns security neither on nor off, and says so', async () => {
+test('Reloader turns security neither on nor off, and reports that', async () => {
   const config = resolveConfig([]);
   const security = { ...config.security, isEnabled: true, realms: new Map([['r', []]]) };
   const { it, taken } = reloader(async () => loaded({ config: { ...config, security } }));
@@ -324,7 +324,7 @@ function member(record: RecordOfTwo, fault?: () => Error | undefined) {
 
 const queue = (name: string, size: number) => `grid: {queue: {${name}: {max-size: ${size}}}}`;
 
-test('Reloader adds what another member adds, and all of it where it starts', async () => {
+test('Reloader adds texts that another member adds, and all of them at its start', async () => {
   const record = new RecordOfTwo();
   const a = member(record);
   const b = member(record);
@@ -342,7 +342,7 @@ test('Reloader adds what another member adds, and all of it where it starts', as
   assert.deepEqual([a.users(), b.users(), late.users()], [['ann'], ['ann'], ['ann']]);
 });
 
-test('Reloaders of two members that add at once come to the same', async () => {
+test('Reloaders of two members that add at once end with the same texts', async () => {
   const record = new RecordOfTwo();
   const a = member(record);
   const b = member(record);
@@ -356,7 +356,7 @@ test('Reloaders of two members that add at once come to the same', async () => {
   assert.equal((await a.queues()).length, 3);
 });
 
-test('a reload of one member leaves the others, and those that come, what was added', async () => {
+test('a reload of one member leaves the added texts to others and to members that join later', async () => {
   const record = new RecordOfTwo();
   const a = member(record);
   const b = member(record);
@@ -370,7 +370,7 @@ test('a reload of one member leaves the others, and those that come, what was ad
   assert.deepEqual([a.users(), b.users(), late.users()], [undefined, ['ann'], ['ann']]);
 });
 
-test('Reloader withdraws from the record what it could not apply, and only that', async () => {
+test('Reloader withdraws from the record only the text that it could not apply', async () => {
   const record = new RecordOfTwo();
   let fault: Error | undefined;
   const a = member(record, () => fault);
@@ -385,7 +385,7 @@ test('Reloader withdraws from the record what it could not apply, and only that'
   assert.deepEqual(await a.queues(), [['q', 4]]);
 });
 
-test('a shared record has what a text added, and no password but as a hash', async () => {
+test('a shared record has the added text, with passwords only as hashes', async () => {
   const record = new RecordOfTwo();
   const a = member(record);
   const b = member(record);

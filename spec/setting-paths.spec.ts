@@ -47,7 +47,7 @@ const paths = [
   ...Object.values(SECURITY_PATHS),
 ];
 
-test('paths of settings stand in the table alone', () => {
+test('paths of settings are only in the table', () => {
   const found: Record<string, string[]> = {};
   for (const file of sourceFiles()) {
     if (TABLE.includes(file)) continue;
@@ -110,7 +110,7 @@ function defaultsIn(text: string): string[] {
   return text.match(given) ?? [];
 }
 
-test('defaults of settings stand in the table alone', () => {
+test('defaults of settings are only in the table', () => {
   assert.deepEqual(defaultsIn('const PORT = 5701;\nlet { port = 1 } = x; port ?? 2; port === 3'), [
     'PORT = 5701',
     'port = 1',

@@ -17,7 +17,7 @@ describe('Alarm', () => {
     assert(!alarm.isSet);
   });
 
-  it('can be set again, also by what it calls and to a time that has passed', () => {
+  it('can be set again, also by its callback and to a time in the past', () => {
     const again = new Alarm(clock, () => {
       if (calls.push(clock.now()) < 3) again.set(clock.now() - 5);
     });

@@ -74,7 +74,7 @@ function eventsOf(message: Buffer): number {
 }
 
 describe('WanReplications.check', () => {
-  it('counts what differs, and changes nothing', async () => {
+  it('counts the differences, and changes nothing', async () => {
     const members = await pair();
     const { a, b } = members;
     const equal = await check(members);
@@ -92,7 +92,7 @@ describe('WanReplications.check', () => {
     assert.deepEqual([a.engine.contents(), b.engine.contents()], before);
   });
 
-  it('has no figures before its end, and a message where it fails', async () => {
+  it('has no figures before its end, and a message if it fails', async () => {
     const members = await pair({}, 13);
     const uuid = members.a.replications.check('r', 'p', Buffer.from('map'));
     const { stage, entriesToSync, checkedPartitions } = members.a.replications.progressOf(uuid)!;
@@ -103,7 +103,7 @@ describe('WanReplications.check', () => {
     assert.equal(await synchronise(members, 'map'), 500);
   });
 
-  it('fails where the target is away', async () => {
+  it('fails if the target cannot be reached', async () => {
     const members = await pair();
     members.b.isDown = true;
     const { stage, message } = await check(members);
@@ -113,7 +113,7 @@ describe('WanReplications.check', () => {
 });
 
 describe('WanReplications.synchronise after a check', () => {
-  it('sends what differs by then alone, of the maps that were checked', async () => {
+  it('sends only the current differences of the maps that were checked', async () => {
     const members = await pair();
     const { a, b } = members;
     assert.equal(await synchronise(members, 'map'), 500);
@@ -134,7 +134,7 @@ describe('WanReplications.synchronise after a check', () => {
     assert.equal(await synchronise(members, 'map'), 0);
   });
 
-  it('sends everything where the target can no longer be compared', async () => {
+  it('sends everything if the target can no longer be compared', async () => {
     const members = await pair();
     const { network, a } = members;
     await check(members);

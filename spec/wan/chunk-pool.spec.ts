@@ -28,7 +28,7 @@ describe('ChunkPool', () => {
     assert.notEqual(pool.acquire(4000, 0), chunk);
   });
 
-  it('does not give again what is read elsewhere, or has a length of its own', () => {
+  it('does not reuse chunks that are shared, or have a length of their own', () => {
     const pool = new ChunkPool();
     for (const [bytes, isShared] of [
       [4000, true],

@@ -106,7 +106,7 @@ describe('EntryHash', () => {
     }
   });
 
-  it('differs with each field, with where one ends and the next begins, and with the key', () => {
+  it('depends on each field, on the boundaries between them, and on the key', () => {
     const texts = [
       ['ab', 'c', 'd'],
       ['a', 'bc', 'd'],

@@ -23,7 +23,7 @@ describe('EventRules', () => {
   const { headerBytesMax, targetBytesMax } = REQUEST_LIMITS;
   const path = '/grid/rest/maps/m/'.length;
 
-  it('names what no client could have written, on both sides of each limit', () => {
+  it('rejects changes that no client could have written, tested on both sides of each limit', () => {
     const cases: [Mutation, RegExp | undefined][] = [
       [changeWith({}), undefined],
       [changeWith({ contentType: '' }), undefined],
@@ -55,7 +55,7 @@ describe('EventRules', () => {
 });
 
 describe('WanReceiver.receive', () => {
-  it('skips events that no client could have written, and takes the others', async () => {
+  it('skips events that no client could have written, and applies the others', async () => {
     const rejected = await sendHostileEvents(4000, 1);
     assert.ok(rejected > 1000, `${rejected}`);
   });

@@ -45,7 +45,7 @@ describe('HttpTransport', () => {
     for (const end of ends.splice(0)) end();
   });
 
-  it('posts the message to the path, with the login, on a connection that is kept', async () => {
+  it('posts the message to the path, with the credentials, on a persistent connection', async () => {
     const seen: unknown[] = [];
     const { counts, endpoint } = await serve((request, response) => {
       const { method, url, headers } = request;
@@ -69,14 +69,14 @@ describe('HttpTransport', () => {
     assert.equal(counts.connections, 1);
   });
 
-  it('destroys a connection on which bytes come that nobody asked for', async () => {
+  it('destroys a connection that receives unrequested bytes', async () => {
     const unasked = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
     let connections = 0;
-    const respondsTo: Promise<void>[] = [];
+    const closed: Promise<void>[] = [];
     const server = createPlainServer((socket) => {
       connections++;
       socket.on('error', () => {});
-      respondsTo.push(new Promise((resolve) => socket.on('close', () => resolve())));
+      closed.push(new Promise((resolve) => socket.on('close', () => resolve())));
       socket.on('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood');
         setTimeout(() => socket.write(unasked), 20);
@@ -85,12 +85,12 @@ describe('HttpTransport', () => {
     const endpoint = await listening(server);
     const transport = transportOf();
     assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
-    await respondsTo[0];
+    await closed[0];
     assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
     assert.equal(connections, 2);
   });
 
-  it('rejects where it is not known whether the message came', async () => {
+  it('rejects if it is unknown whether the message arrived', async () => {
     const silent = await listening(createPlainServer((socket) => socket.on('error', () => {})));
     const transport = transportOf();
     await assert.rejects(transport.send(silent, MESSAGE, 20), /^Error: timed out after 20 ms$/);
@@ -106,7 +106,7 @@ describe('HttpTransport', () => {
     await assert.rejects(transport.send(silent, MESSAGE, LONG_MS), /closed/);
   });
 
-  it('rejects where no connection can be begun', async () => {
+  it('rejects if no connection can be opened', async () => {
     const connectTls = () => {
       throw new Error('no certificate');
     };
@@ -132,7 +132,7 @@ describe('HttpTransport', () => {
     assert.equal(counts.connections, 1);
   });
 
-  it('takes answers in each form that HTTP has for them', async () => {
+  it('accepts responses in each form of HTTP', async () => {
     const forms = {
       'in pieces':
         'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nans\r\n3\r\nwer\r\n0\r\n\r\n',
@@ -166,7 +166,7 @@ describe('HttpTransport', () => {
     }
   });
 
-  it('makes a new connection after an answer that was the last one, or came too early', async () => {
+  it('opens a new connection after a last or premature response', async () => {
     const early = 'HTTP/1.1 413 Too Long\r\nContent-Length: 0\r\n\r\n';
     const counts = { connections: 0 };
     const endpoint = await listening(
@@ -186,7 +186,7 @@ describe('HttpTransport', () => {
     }
   });
 
-  it('rejects what is no answer', async () => {
+  it('rejects invalid responses', async () => {
     const length = 'Content-Length: 1\r\n';
     const wrong: [string, RegExp][] = [
       ['GARBAGE\r\n\r\n', /not HTTP/],
@@ -224,7 +224,7 @@ describe('HttpTransport', () => {
     assert.deepEqual([counts.connections, transport.connectionCount], [2, 1]);
   });
 
-  it('takes an answer of 64 KiB, and rejects a longer one', async () => {
+  it('accepts a response of 64 KiB, and rejects a longer one', async () => {
     let bytes = RESPONSE_BYTES_MAX;
     const { endpoint } = await serve((_, response) => response.end(Buffer.alloc(bytes++)));
     const { body } = await transportOf().send(endpoint, MESSAGE, LONG_MS);
@@ -232,7 +232,7 @@ describe('HttpTransport', () => {
     await assert.rejects(transportOf().send(endpoint, MESSAGE, LONG_MS), /longer than 65536 bytes/);
   });
 
-  it('takes a long head of an answer', async () => {
+  it('accepts a long head of a response', async () => {
     const head = `HTTP/1.1 204 No Content\r\nX: ${'x'.repeat(60_000)}\r\n\r\n`;
     const endpoint = await listening(
       createPlainServer((socket) => {

@@ -38,7 +38,7 @@ describe('InflationLimit', () => {
   });
 });
 
-it('WanReceiver answers each of many deflated messages at once, the wrong ones, too', async () => {
+it('WanReceiver responds to each of many simultaneous deflated messages, including invalid ones', async () => {
   const member = receiver();
   const batch = batchOf(CHANGES, member.dataSetId);
   const right = await sealDeflated(batch, headOf(BATCH));

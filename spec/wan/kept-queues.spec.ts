@@ -114,7 +114,7 @@ describe('a publisher of a source with persistence', () => {
     });
   }
 
-  it('gets back nothing that was acknowledged once the marks are written', async () => {
+  it('recovers no acknowledged event once the marks are written', async () => {
     const pair = new Pair();
     const first = await pair.start();
     pair.target.isDown = false;
@@ -156,7 +156,7 @@ describe('a publisher of a source with persistence', () => {
     assert.equal(pair.storage.has(UNSYNCED_MARKS), false);
   });
 
-  it('is not marked without a sync where a later change has replaced one that is marked', async () => {
+  it('is not marked without a sync if a later change has replaced a marked one', async () => {
     const pair = new Pair();
     const first = await pair.start({ snapshotEnabled: true });
     set(first, 'a', 'b', 'a');
@@ -194,7 +194,7 @@ describe('a publisher of a source with persistence', () => {
     });
   }
 
-  it('begins empty where it is new, and is kept from then on', async () => {
+  it('begins empty if it is new, and is persisted from then on', async () => {
     const pair = new Pair();
     const first = await pair.start();
     set(first, 'a');
@@ -209,7 +209,7 @@ describe('a publisher of a source with persistence', () => {
     assert.equal(back.status.queueSize, 0);
   });
 
-  it('gets back a clear behind the sets before it, and before those after it', async () => {
+  it('recovers a clear after the sets before it, and before those after it', async () => {
     const pair = new Pair();
     const first = await pair.start();
     const keys = Array.from({ length: 20 }, (_, index) => `key${index}`);
@@ -222,7 +222,7 @@ describe('a publisher of a source with persistence', () => {
     assert.deepEqual(await pair.sent(again), places('after'));
   });
 
-  it('may have more than its capacity afterwards, and is full until it has less', async () => {
+  it('may exceed its capacity after a recovery, and is full until it has less', async () => {
     const pair = new Pair();
     const first = await pair.start({ queueCapacity: 5 });
     const keys = Array.from({ length: 12 }, (_, index) => `key${index}`);
@@ -236,7 +236,7 @@ describe('a publisher of a source with persistence', () => {
     assert.deepEqual(await pair.sent(again), places(...keys));
   });
 
-  it('drops the newest where bytes do not suffice even so', async () => {
+  it('drops the newest events if the bytes still do not suffice', async () => {
     const pair = new Pair();
     const long = Buffer.alloc(2 ** 20);
     const options = { queueBytesMax: 2 ** 20, segmentBytes: 2 ** 22 };
@@ -252,7 +252,7 @@ describe('a publisher of a source with persistence', () => {
     assert.ok(queueSize >= 60 && queueBytes <= 65 * 2 ** 20, `${queueSize}, ${queueBytes}`);
   });
 
-  it('stays empty where its queue was cleared and the marks were kept', async () => {
+  it('remains empty if its queue was cleared and the marks were written', async () => {
     const pair = new Pair();
     const first = await pair.start();
     set(first, 'a', 'b');
@@ -264,7 +264,7 @@ describe('a publisher of a source with persistence', () => {
     assert.deepEqual(await pair.sent(again), []);
   });
 
-  it('is cleared where that is kept, and as before where it cannot be', async () => {
+  it('is cleared if that can be stored, and unchanged otherwise', async () => {
     const pair = new Pair();
     const first = await pair.start();
     set(first, 'a', 'b');
@@ -290,7 +290,7 @@ describe('a publisher of a source with persistence', () => {
     assert.deepEqual(await pair.sent(again), []);
   });
 
-  it('keeps what is queued while it is being cleared', async () => {
+  it('retains events that are queued while it is being cleared', async () => {
     for (const snapshotEnabled of [false, true]) {
       const pair = new Pair();
       const first = await pair.start({ snapshotEnabled });
@@ -338,7 +338,7 @@ describe('a publisher of a source with persistence', () => {
     assert.equal(writes, before);
   });
 
-  it('goes on with older marks where new ones cannot be written', async () => {
+  it('continues with older marks if new ones cannot be written', async () => {
     const pair = new Pair();
     const first = await pair.start();
     pair.target.isDown = false;
@@ -381,14 +381,14 @@ describe('a snapshot', () => {
     return { pair, source, keys };
   }
 
-  it('keeps what waits of the log that it replaces', async () => {
+  it('stores the waiting events of the log that it replaces', async () => {
     const { pair, source, keys } = await filled();
     const again = await pair.restart(source, options);
     assert.equal(again.status.queueSize, keys.length);
     assert.deepEqual(await pair.sent(again), places(...keys));
   });
 
-  it('removes the file of the one before, and leaves none where nothing waits', async () => {
+  it('removes the file of the previous one, and writes none if nothing waits', async () => {
     const { pair, source, keys } = await filled();
     const [first] = waitingOf(pair.storage);
     await pair.sent(source);
@@ -403,7 +403,7 @@ describe('a snapshot', () => {
     assert.deepEqual(pair.there, places(...keys));
   });
 
-  it('is not recovered without its file, or with a damaged one; and repair tells of it', async () => {
+  it('is not recovered without its file or with a damaged one; repair reports it', async () => {
     const { pair, source } = await filled();
     const [name] = waitingOf(pair.storage);
     const whole = Buffer.from(pair.storage.bytes(name!));
@@ -427,7 +427,7 @@ describe('a snapshot', () => {
     }
   });
 
-  it('is of no use to a forced start: queues begin empty, and the old files are kept', async () => {
+  it('is not used by a forced start: queues begin empty, and the old files remain', async () => {
     const pace = { now: () => 0, yieldToEventLoop: async () => {} };
     for (const start of [startEmpty, startPartial]) {
       const { pair, source } = await filled();
@@ -451,7 +451,7 @@ describe('a snapshot', () => {
 describe('a full disk', () => {
   const options = { keepsTombstones: false, initialPublisherState: 'PAUSED' } as const;
 
-  it('keeps the removals that wait, and values that ended before they were sent', async () => {
+  it('retains waiting removals, and values that ended before they were sent', async () => {
     const pair = new Pair(120_000);
     const source = await pair.start(options);
     const ask = new AtOnce(source.engine);
@@ -478,7 +478,7 @@ describe('a full disk', () => {
 });
 
 describe('damaged or missing marks', () => {
-  it('let the member start: all that the log has is sent again', async () => {
+  it('let the member start: everything in the log is sent again', async () => {
     for (const damage of ['missing', 'changed'] as const) {
       const pair = new Pair();
       const first = await pair.start();

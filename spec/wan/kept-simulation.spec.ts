@@ -5,7 +5,7 @@ import { keptRound } from './kept-simulation.ts';
 const SEEDS = Number(process.env.WAN_SEEDS ?? 4);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
 
-describe('WanReplications with persistence, whose source ends at random places', () => {
+describe('WanReplications with persistence, whose source ends at random points', () => {
   for (const sync of ['always', 'interval', 'never'] as const) {
     it(`makes both sides equal with ${sync}, seeds from ${FIRST} on`, async () => {
       for (let seed = FIRST; seed < FIRST + SEEDS; seed++) await keptRound(seed, sync);

@@ -83,7 +83,7 @@ describe('WanReceiver.receive', () => {
     }
   });
 
-  it('refuses what inflates to more than it says, or says more than is allowed', async () => {
+  it('refuses a message that inflates to more than its head declares, or declares too much', async () => {
     const member = receiver();
     const bomb = deflateRawSync(Buffer.alloc(2 ** 26));
     for (const [said, status] of [

@@ -15,7 +15,7 @@ const POLICIES = [
 ];
 
 describe('WanReplications whose members write keys of their own, and are killed', () => {
-  it('never removes an entry by an older delete that comes by another way: seeds that have failed', async () => {
+  it('never removes an entry by an older delete that arrives on another path: seeds that have failed', async () => {
     await simulateOwnKeys('mesh', 3, PASS_THROUGH, 110);
     await simulateOwnKeys('mesh', 4, PASS_THROUGH, 105);
   });

@@ -77,7 +77,7 @@ function keysOf({ engine }: Member): string[] {
 }
 
 describe('a queue of WanReplications', () => {
-  it('drops what is beyond its capacity, and keeps the first', async () => {
+  it('drops events beyond its capacity, and retains the first ones', async () => {
     const { network, a, b } = pair({ queueCapacity: 1000, batchSize: 100 });
     b.isDown = true;
     assert.equal(set(a, 5000), 5000);
@@ -94,7 +94,7 @@ describe('a queue of WanReplications', () => {
     assert.deepEqual(keysOf(b), first);
   });
 
-  it('refuses clients with THROW_EXCEPTION, and never what is merged', () => {
+  it('refuses clients with THROW_EXCEPTION, but never merged changes', () => {
     const { a } = pair({ queueCapacity: 1000, queueFullBehavior: 'THROW_EXCEPTION' });
     assert.equal(set(a, 1001), 1000);
     assert.equal(a.engine.contents().length, 1000);
@@ -112,7 +112,7 @@ describe('a queue of WanReplications', () => {
     assert.equal(a.status.eventsDropped, 1);
   });
 
-  it('refuses with THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE while it is REPLICATING alone', () => {
+  it('refuses with THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE only while it is REPLICATING', () => {
     const queueFullBehavior = 'THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE';
     const { a } = pair({ queueCapacity: 10, queueFullBehavior });
     assert.equal(set(a, 11), 10);
@@ -121,7 +121,7 @@ describe('a queue of WanReplications', () => {
     assert.equal(a.status.eventsDropped, 11);
   });
 
-  it('is bounded in bytes, and takes one event of any length', () => {
+  it('is bounded in bytes, and accepts one event of any length', () => {
     const { a } = pair({ queueBytesMax: 1000 });
     a.control.pause();
     a.engine.change(SET, 'map', 'long', 'x'.repeat(5000));
@@ -133,7 +133,7 @@ describe('a queue of WanReplications', () => {
     assert.ok(a.status.queueBytes <= 1000 && a.status.queueBytes > 800);
   });
 
-  it('has an equal share of the bytes of all, which no full queue takes', async () => {
+  it('has an equal share of the bytes of all, which no full queue uses', async () => {
     const network = new Network();
     const publishers = ['b', 'c'].map((id) => ({
       ...OPTIONS,
@@ -220,7 +220,7 @@ describe('a queue of WanReplications', () => {
     assert.equal(a.status.eventsSent, 3);
   });
 
-  it('takes the next event of a key that waits with snapshot-enabled, though its bytes are full', () => {
+  it('accepts a later event of a waiting key with snapshot-enabled, although it is full', () => {
     const queueFullBehavior = 'THROW_EXCEPTION';
     const { a } = pair({ snapshotEnabled: true, queueBytesMax: 1000, queueFullBehavior });
     a.control.pause();
@@ -244,7 +244,7 @@ describe('a queue of WanReplications', () => {
     assert.equal(keysOf(b).length, 20);
   });
 
-  it('takes only the maps that are referred to', () => {
+  it('queues only the maps that are referred to', () => {
     const { a } = pair();
     a.control.pause();
     a.engine.change(SET, 'own', 'key', 'value');
@@ -253,7 +253,7 @@ describe('a queue of WanReplications', () => {
 });
 
 describe('the states of a publisher', () => {
-  it('queue and send, queue alone, or drop', async () => {
+  it('queue and send, only queue, or drop', async () => {
     const { network, a, b } = pair({ initialPublisherState: 'PAUSED' });
     set(a, 1);
     await network.pass(1000);
@@ -332,7 +332,7 @@ describe('a batch', () => {
     assert.equal(keysOf(b).length, 19);
   });
 
-  it('has 4 MiB at most, but for a longer event, which goes alone', async () => {
+  it('has 4 MiB at most; a longer event has a batch of its own', async () => {
     const { network, a, b } = pair({ batchSize: 1000 });
     for (let index = 0; index < 5; index++) {
       a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(1_500_000));
@@ -344,7 +344,7 @@ describe('a batch', () => {
     assert.equal(lengths.filter((length) => length > 4_300_000).length, 1);
   });
 
-  it('is deflated where the publisher says so', async () => {
+  it('is deflated if the publisher is configured so', async () => {
     const { network, a, b } = pair({ compression: 'deflate' });
     a.engine.change(SET, 'map', 'key', 'x'.repeat(100_000));
     // A thread deflates the batch in its own time.
@@ -384,16 +384,16 @@ describe('a batch', () => {
     assert.equal(a.status.lastError, null);
   });
 
-  it('lies in memory that is used again once it was respondsTo, and not before', async () => {
+  it('is built in memory that is reused after its response, and not before', async () => {
     const { network, a, b } = pair({ batchSize: 1 });
     const send = async (key: string) => {
       a.engine.change(SET, 'map', key, 'value');
       await network.pass(200);
       return network.sent.findLast(({ message }) => message[5] === BATCH)!.memory;
     };
-    const first = await send('respondsTo');
+    const first = await send('answered');
     network.fate = () => ({ arrivals: [1], answerMs: undefined });
-    assert.equal(await send('not respondsTo'), first);
+    assert.equal(await send('not answered'), first);
     network.fate = () => ({ arrivals: [1], answerMs: 1 });
     await network.pass(3000);
     const { memory } = network.sent.at(-1)!;
@@ -426,7 +426,7 @@ describe('a batch', () => {
     assert.deepEqual(b.engine.contents(), []);
   });
 
-  it('that is applied in part is continued where it ended', async () => {
+  it('that is applied in part continues at its end', async () => {
     const { network, a, b } = pair();
     set(a, 3);
     await network.pass(200);
@@ -458,7 +458,7 @@ describe('a batch', () => {
     assert.deepEqual([b.engine.mergedCount, a.status.eventsSent], [5, 5]);
   });
 
-  it('is acknowledged on receipt where the publisher says so', async () => {
+  it('is acknowledged on receipt if the publisher is configured so', async () => {
     const { network, a, b } = pair({ acknowledgeType: 'ACK_ON_RECEIPT' });
     b.engine.durableCount = 0;
     set(a, 5);
@@ -467,7 +467,7 @@ describe('a batch', () => {
     assert.equal(keysOf(b).length, 5);
   });
 
-  it('waits for its changes to be durable where it is acknowledged on completion', async () => {
+  it('waits for its changes to be durable if it is acknowledged on completion', async () => {
     const { network, a, b } = pair();
     b.engine.durableCount = 0;
     set(a, 5);
@@ -506,7 +506,7 @@ describe('the endpoints of a publisher', () => {
     });
   }
 
-  it('share the events; where one dies the other has them all', async () => {
+  it('share the events; if one fails, the other gets them all', async () => {
     const network = new Network();
     const targetEndpoints = [endpoint('b'), endpoint('c')];
     const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints }]);
@@ -611,7 +611,7 @@ describe('the endpoints of a publisher', () => {
     assert.deepEqual(b.engine.contents(), a.engine.contents());
   });
 
-  it('that are members of two data sets behind one address are tried with a delay', async () => {
+  it('that share an address but not a data set are tried with a delay', async () => {
     const { network, a, b } = pair();
     const other = new Member(network, 'other', []);
     let count = 0;
@@ -675,7 +675,7 @@ describe('the endpoints of a publisher', () => {
     assert.ok(keysOf(b).includes('map/key0'), keysOf(b).join());
   });
 
-  it('take no later events for known ones, whatever numbers another peer has sent', async () => {
+  it('apply later events, whatever numbers another peer has sent', async () => {
     for (const acknowledgeType of ['ACK_ON_OPERATION_COMPLETE', 'ACK_ON_RECEIPT'] as const) {
       const { network, a, b } = pair({ batchSize: 100, acknowledgeType });
       set(a, 20);
@@ -692,13 +692,13 @@ describe('the endpoints of a publisher', () => {
         assert.equal(keysOf(b).length, 41 + round * 20, `${number}`);
       }
       const wanted =
-        /it answered 409, .* lane \d+ begins with event \d+, after a batch that began with event 9007199254740989/;
+        /it responded with 409, .* lane \d+ begins with event \d+, after a batch that began with event 9007199254740989/;
       assert.match(a.log.lines.join('\n'), wanted);
       assert.equal(a.status.lastError, null);
     }
   });
 
-  it('that know a start of this data set more than a day ahead are not used', async () => {
+  it('that have recorded a start of this data set more than a day ahead are not used', async () => {
     const { network, a, b } = pair();
     const ahead = (network.clock.wall() + 90_000_000) * EPOCHS_A_MS;
     network.answer = (message) => {
@@ -719,7 +719,7 @@ describe('the endpoints of a publisher', () => {
     assert.equal(a.status.queueSize, 0);
   });
 
-  it('that know a later start of this data set make it begin a later epoch', async () => {
+  it('that have recorded a later start of this data set make it begin a later epoch', async () => {
     const { network, a, b } = pair();
     set(a, 3);
     await network.pass(500);
@@ -737,8 +737,8 @@ describe('the endpoints of a publisher', () => {
   });
 });
 
-describe('what is republished', () => {
-  it('goes no further with 16 data sets in its path, nor to one of them', async () => {
+describe('a republished change', () => {
+  it('is not forwarded with 16 data sets in its path, nor to one of them', async () => {
     const { network, a, b } = pair();
     set(a, 1);
     await network.pass(300);

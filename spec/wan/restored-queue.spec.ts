@@ -10,7 +10,7 @@ import { PublisherQueue } from '../../src/wan/publisher-queue.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { changeOf } from './messages.ts';
 
-it('PublisherQueue has the latest set of a key alone while it is restored', () => {
+it('PublisherQueue has only the latest set of a key while it is restored', () => {
   const queue = new PublisherQueue(7, { capacity: 100, bytesMax: 2 ** 20, batchesMax: 4 }, false);
   let sequence = 0;
   const add = (operation: Operation, key: string) => {

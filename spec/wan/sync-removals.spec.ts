@@ -161,7 +161,7 @@ for (const [policy, name] of POLICIES.entries()) {
       }
     }
 
-    it('takes what the table of the policies says where the target has written meanwhile', async () => {
+    it('follows the table of the policies if the target has written meanwhile', async () => {
       const chain = new Chain(policy);
       const { source, target, third } = chain;
       fill(source, 'v');
@@ -181,7 +181,7 @@ for (const [policy, name] of POLICIES.entries()) {
       assert.equal((await chain.check()).differentLeaves === 0, !isKept);
     });
 
-    it('does not undo what the source removes meanwhile, and the target after it began', async () => {
+    it('does not undo removals by the source meanwhile, or by the target after it began', async () => {
       for (const operation of [DELETE, CLEAR] as const) {
         const chain = new Chain(policy, { batchSize: 2 });
         const { source, target, third } = chain;
@@ -207,7 +207,7 @@ for (const [policy, name] of POLICIES.entries()) {
 }
 
 describe('a sync whose batches arrive twice', () => {
-  it('counts what was not taken once', async () => {
+  it('counts each entry that was not taken once', async () => {
     const chain = new Chain(LATEST_UPDATE, { batchSize: 3 });
     const { source, target } = chain;
     fill(source, 'v');

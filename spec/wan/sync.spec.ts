@@ -88,7 +88,7 @@ describe('WanReplications.synchronise', () => {
     });
   }
 
-  it('sends one map alone, of it what the filter lets through, with its lifetimes', async () => {
+  it('sends only one map, its filtered entries, with their lifetimes', async () => {
     const { a, b } = pair({ initialPublisherState: 'STOPPED' });
     a.accepts = ({ bytes, start }) => bytes[start] !== 'x'.charCodeAt(0);
     a.engine.change(SET, 'map', 'key', 'value', 60_000);
@@ -102,7 +102,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual(entriesOf(b), ['map/key = value', 'other/key = value']);
   });
 
-  it('copies not much more than its limits where entries are long', async () => {
+  it('copies little more than its limits if entries are long', async () => {
     const { network, a, b } = pair({ initialPublisherState: 'STOPPED', batchSize: 500 });
     for (let index = 0; index < 100; index++) {
       a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(index % 3 === 0 ? 400_000 : 10));
@@ -112,7 +112,7 @@ describe('WanReplications.synchronise', () => {
     assert.ok(network.sent.every(({ message }) => message.length < 4_300_000));
   });
 
-  it('skips waiting events that are older than what it has sent of their key', async () => {
+  it('skips waiting events that are older than the entry sent for their key', async () => {
     const { network, a, b } = pair({ queueCapacity: 1 });
     a.engine.change(SET, 'map', 'key', '1');
     await network.pass(200);
@@ -128,7 +128,7 @@ describe('WanReplications.synchronise', () => {
     await watch(network, 500, () => assert.deepEqual(entriesOf(b), ['map/key = 2']));
   });
 
-  it('skips them with snapshot-enabled, too, and many of one key', async () => {
+  it('also skips them with snapshot-enabled, and many of one key', async () => {
     for (const snapshotEnabled of [true, false]) {
       const { network, a, b } = pair({ queueCapacity: 500, snapshotEnabled });
       a.control.pause();
@@ -182,7 +182,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual(entriesOf(b), ['map/key = 2']);
   });
 
-  it('sends first what may have arrived, while nothing else of the queue leaves', async () => {
+  it('first sends events that may have arrived, and no others of the queue', async () => {
     const { network, a, b } = pair();
     network.fate = () => ({ arrivals: [1], answerMs: network.sent.length > 1 ? undefined : 1 });
     a.engine.change(SET, 'map', 'key', '1');
@@ -201,7 +201,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual([a.status.queueSize, a.status.eventsSent], [2, 1]);
   });
 
-  it('fails where nothing is acknowledged for the response timeout; the next one sends all', async () => {
+  it('fails if nothing is acknowledged for the response timeout; the next one sends all', async () => {
     const { network, a, b } = pair({ initialPublisherState: 'PAUSED' });
     set(a, 200);
     b.isDown = true;
@@ -223,7 +223,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual(entriesOf(b), entriesOf(a));
   });
 
-  it('fails where the target takes nothing, and says why', async () => {
+  it('fails if the target accepts nothing, and reports the reason', async () => {
     const network = new Network();
     const a = new Member(network, 'a', [OPTIONS]);
     const b = new Member(network, 'b', []);
@@ -236,7 +236,7 @@ describe('WanReplications.synchronise', () => {
     assert.match(message ?? '', /memory is used up/);
   });
 
-  it('meets a target that came back empty before, and fails where that happens under way', async () => {
+  it('accepts a target emptied before it, and fails if that happens during it', async () => {
     const { network, a, b } = pair();
     set(a, 3);
     await network.pass(200);
@@ -259,7 +259,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual(entriesOf(b), entriesOf(a));
   });
 
-  it('keeps what may have arrived behind its failure, so that nothing older follows', async () => {
+  it('retains entries that may have arrived after a failure, so that nothing older follows', async () => {
     const { network, a, b } = pair({ queueCapacity: 1 });
     a.control.pause();
     a.engine.change(SET, 'map', 'key', '1');
@@ -321,7 +321,7 @@ describe('WanReplications.synchronise', () => {
     assert.equal(a.replications.progressOf('x'), undefined);
   });
 
-  it('keeps the last 100, and none beyond the end of the member', async () => {
+  it('are remembered: the last 100, until the end of the member', async () => {
     const { network, a } = pair();
     const uuids: string[] = [];
     for (let count = 0; count < 101; count++) {

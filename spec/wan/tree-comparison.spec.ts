@@ -29,7 +29,7 @@ function equalSides(count: number, depth = 10): readonly [ComparedSide, Compared
 }
 
 describe('compareMap', () => {
-  it('finds no difference of equal content, however it came about', async () => {
+  it('finds no difference between equal contents, whatever their history', async () => {
     const [source, target] = equalSides(3000);
     const { differences, requests, checked } = await compare(source, target);
     assert.deepEqual(figuresOf(differences), {
@@ -178,13 +178,13 @@ describe('compareMap fails', () => {
     });
   }
 
-  it('where the target has another number of partitions', async () => {
+  it('if the target has another number of partitions', async () => {
     const source = new ComparedSide();
     const message = /there are 271 partitions here and 13 at the target$/;
     await assert.rejects(compare(source, new ComparedSide({ partitionCount: 13 })), { message });
   });
 
-  it('where no answer comes, another status, or an answer that is none', async () => {
+  it('if there is no response, another status, or an invalid response', async () => {
     const [source, target] = equalSides(10);
     const cases = [
       [/no response from the target, away$/, async () => Promise.reject(new Error('away'))],
@@ -207,7 +207,7 @@ describe('compareMap fails', () => {
     }
   });
 
-  it('where a byte of an answer is flipped or cut', async () => {
+  it('if a byte of a response is flipped or cut off', async () => {
     const [source, target] = equalSides(10);
     const length = 48 + 8 + 271 * 8;
     for (let at = 0; at < length; at += at < 60 ? 1 : 97) {
@@ -226,7 +226,7 @@ describe('compareMap fails', () => {
     }
   });
 
-  it('where another data set answers than that of the handshake, or than before', async () => {
+  it('if the response is from another data set than the handshake or an earlier response', async () => {
     const [source, target] = equalSides(10);
     const message = /the data set of the target has changed$/;
     const send = async (request: Buffer) => await target.receive(request);
@@ -241,7 +241,7 @@ describe('compareMap fails', () => {
     await assert.rejects(compare(source, target, 10, given), { message });
   });
 
-  it('where it is cancelled', async () => {
+  it('if it is cancelled', async () => {
     const [source, target] = equalSides(10);
     let count = 0;
     const isCancelled = () => count++ === 100;
@@ -268,7 +268,7 @@ describe('trees that a target keeps', () => {
     assert.equal(clock.timerCount, count);
   });
 
-  it('take 8 MiB at most, and are made again where they are gone', async () => {
+  it('use 8 MiB at most, and are built again after eviction', async () => {
     const [source, target] = equalSides(2000, 16);
     for (let index = 0; index < 50; index++) target.set(`key${index * 13}`, 'other');
     let largest = 0;

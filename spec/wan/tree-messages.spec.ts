@@ -17,7 +17,7 @@ import { headOf } from './messages.ts';
 const roots = (count: number) => Array.from({ length: count }, (_, index) => nodeOf(index, 0));
 
 describe('a request for hash trees', () => {
-  it('is respondsTo by as many sums as it asks for, also where it is deflated', async () => {
+  it('gets as many sums as it requests, also if it is deflated', async () => {
     const side = hostileSide();
     for (const [index, sums] of [3, 16, 24].entries()) {
       const request = REQUESTS[index]!;
@@ -33,7 +33,7 @@ describe('a request for hash trees', () => {
     assert.equal((await many.receive(deflated)).body.length, 56 + 271 * 8);
   });
 
-  it('is refused where a byte is flipped or cut', async () => {
+  it('is refused if a byte is flipped or cut off', async () => {
     const side = hostileSide();
     const before = contentOf(side.engine);
     for (const request of REQUESTS) {
@@ -48,7 +48,7 @@ describe('a request for hash trees', () => {
     assert.equal(side.receiver.cachedTreeBytes, 0);
   });
 
-  it('is refused where levels, nodes or their number are out of bounds', async () => {
+  it('is refused if levels, nodes or their number are out of bounds', async () => {
     const side = new ComparedSide({ tree: { isOn: true, depth: 16 } });
     const own = { partitionCount: 271, depth: 16 };
     const wrong: Record<string, Partial<TreeQuestion>> = {
@@ -93,7 +93,7 @@ describe('a request for hash trees', () => {
     assert.equal((await side.receive(resealed(answer))).status, 400);
   });
 
-  it('changes nothing, is respondsTo shortly and leaves nothing where it is wrong inside', async () => {
+  it('changes nothing, gets a short response and leaves no memory in use if its payload is invalid', async () => {
     await sendWrongRequests(6000, 1);
   });
 });

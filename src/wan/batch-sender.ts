@@ -141,7 +141,7 @@ export class BatchSender {
     return await reaching;
   }
 
-  /** Returns a number greater than those of all sent events. */
+  /** A number greater than those of all sent events. */
   get nextNumber(): number {
     const lanes = [...this.#parts.queue.lanes, ...this.#sync.lanes];
     return Math.max(...lanes.map(({ firstNumber, numberedCount }) => firstNumber + numberedCount));

@@ -234,7 +234,7 @@ function compact(lane: Lane, keys: WaitingKeys): void {
   keys.reset(moved);
 }
 
-/** Kills all but the latest record of each key at these waiting positions. Clears stay. */
+/** Kills all but the latest record of each key at these waiting positions. Clears remain. */
 function keepLatest(lane: Lane, positions: readonly number[]): void {
   const keys = new WaitingKeys(lane);
   const event = new Mutation();

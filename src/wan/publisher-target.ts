@@ -56,7 +56,7 @@ export class PublisherTarget {
   /** Fields of log lines that identify the publisher. */
   readonly #names: object;
   readonly #waiters = new Set<Waiter>();
-  /** Whether a batch was answered with 409 since the last handshake. */
+  /** Whether a batch got status 409 since the last handshake. */
   #isContested = false;
   #isClosed = false;
   /** Events rejected since the last log line, and the time of that line. */

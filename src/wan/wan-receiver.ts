@@ -414,9 +414,10 @@ export class WanReceiver implements Receiver {
 }
 
 /**
- * A lane has one batch under way, so its batches never begin before the latest one. A batch that does is
- * late, or another peer has sent numbers that the sender has not given: throws GridError
- * WAN_NUMBERS_PASSED, and the sender begins a later epoch. Its events would otherwise pass for known ones.
+ * Records the first numbers of a batch. A lane has one batch in flight, so its batches never begin
+ * before the latest one. A batch that does is late, or another peer has sent numbers that the
+ * sender has not assigned: then the sender's events could be mistaken for applied ones. Throws
+ * GridError WAN_NUMBERS_PASSED, and the sender begins a later epoch.
  */
 function passNumbers({ sections }: ReceivedBatch, { firstNumbers }: PublisherNumbers): void {
   for (const { lane, firstNumber: number } of sections) {

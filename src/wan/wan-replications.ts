@@ -70,7 +70,7 @@ export class WanReplications implements WanService {
   readonly #receiver: WanReceiver;
   readonly #tasks: WanTasks;
   #hasBegun: boolean;
-  /** The first number of the events of a publisher that is added: greater than those of removed ones. */
+  /** First event number of an added publisher: greater than the numbers of removed ones. */
   #firstNumber = 1;
   readonly #sender: { readonly dataSetId: Buffer; epoch: number; now: WanEngine['now'] };
 
