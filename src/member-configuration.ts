@@ -26,9 +26,9 @@ export interface ConfiguredParts {
   readonly audit: CountingAudit;
   readonly clock: Clock;
   readonly descriptors: DescriptorShares;
-  /** Those of the process when it was started. */
+  /** Open files of the process at its start. */
   readonly filesAtStart: OpenFiles;
-  /** Counts connections beyond `connections-max`, which is the detail. */
+  /** Counts connections beyond `connections-max`; the detail is that limit. */
   readonly refused: RepeatedEvents<number>;
   readonly tlsFiles: TlsFiles | undefined;
   readonly tls: TlsIdentity | undefined;

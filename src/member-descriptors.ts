@@ -37,8 +37,8 @@ export interface DescriptorShares extends ListenerShares {
 }
 
 /**
- * `files`: those of the process at its start. `listeners`: for a configuration that was extended since, the
- * shares of the start, which remain.
+ * Returns the shares. `files` are those of the process at its start. `listeners` are the shares at
+ * the start, which stay valid for an extended configuration.
  */
 export function descriptorShares(
   config: Config,
@@ -69,7 +69,7 @@ function listenerShares(config: Config, files: OpenFiles): ListenerShares {
   };
 }
 
-/** Number of files and connections beside those of clients. */
+/** Returns the number of files, and of connections that are not of clients. */
 function otherCount(config: Config, { count }: OpenFiles): number {
   return count + OTHER_COUNT + filesOf(config) + wanConnections(config);
 }

@@ -110,7 +110,8 @@ function lostServers(clock: Clock, log: Log): (address: ServerAddress, reason: E
 }
 
 function lossText(server: string, reason: Error): string {
-  if (reason instanceof OutOfStep) return `the connection to the server ${server} is re-established`;
+  if (reason instanceof OutOfStep)
+    return `the connection to the server ${server} is re-established`;
   return isOfRights(reason)
     ? `the server ${server} refuses this member's user`
     : `the server ${server} does not answer`;
