@@ -125,7 +125,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   }
 
   /** Recovers the engine and the queues. Responses before that depend on no data: no delay. */
-  async open(engine: StoredEngine, queues?: KeptQueues): Promise<void> {
+  async open(engine: StoredEngine, queues?: DurableQueues): Promise<void> {
     this.#engine = engine;
     const recovered = await this.#attempt(() => {
       engine.reset();
@@ -142,7 +142,7 @@ export class MemberPersistence implements ResponseDelay, Upkeep {
   }
 
   /** Empties a queue durably. On a disk error it rejects and leaves the queue unchanged. */
-  async clearQueue(queue: KeptQueue): Promise<void> {
+  async clearQueue(queue: DurableQueue): Promise<void> {
     await this.#persistence.clearQueue(queue);
   }
 

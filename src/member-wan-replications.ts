@@ -24,7 +24,7 @@ interface ReplicationParts {
   /** First segment of the member's own paths. */
   readonly segment: string;
   /** Returns whether the cluster's state permits changes. */
-  readonly takesWrites: () => boolean;
+  readonly acceptsWrites: () => boolean;
   /** Whether no response may be sent before the next `release`. */
   readonly delaysAll: () => boolean;
   readonly dataSetId: Buffer;
@@ -62,7 +62,7 @@ export interface Replications
 }
 
 export function makeReplications(parts: ReplicationParts): Replications {
-  const { config, engine, clock, log, maps, segment, takesWrites, delaysAll, dataSetId } = parts;
+  const { config, engine, clock, log, maps, segment, acceptsWrites, delaysAll, dataSetId } = parts;
   const { waitsForBegin, onProgress } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
@@ -73,7 +73,7 @@ export function makeReplications(parts: ReplicationParts): Replications {
     waitsForBegin,
     ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
-    takesWrites,
+    acceptsWrites,
     delaysAll,
     queueBytesMax: config.wanQueueBytesMax,
     requestLimits: { ...config, segment },

@@ -46,7 +46,7 @@ export interface WanParts {
   /** First segment of the member's own paths. */
   readonly segment: string;
   /** Returns whether the cluster's state permits changes. */
-  readonly takesWrites: () => boolean;
+  readonly acceptsWrites: () => boolean;
   /** Whether no response may be sent before the next `release`. */
   readonly delaysAll: () => boolean;
   /**
@@ -55,7 +55,7 @@ export interface WanParts {
    */
   readonly keepQueues: (() => Promise<void>) | undefined;
   /** Empties the queue durably, or rejects. Undefined if queues are not persisted. */
-  readonly clearQueue: ((queue: KeptQueue) => Promise<void>) | undefined;
+  readonly clearQueue: ((queue: DurableQueue) => Promise<void>) | undefined;
   /** Adds publishers to the configuration and calls the member's `extend`. */
   addToConfig(text: string): ReturnType<WanCalls['add']>;
   /** Removes a publisher from the configuration and calls the member's `extend`. */
@@ -110,7 +110,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
     this.#replications?.begin();
   }
 
-  queues(): readonly KeptQueue[] {
+  queues(): readonly DurableQueue[] {
     return this.#replications?.persistentQueues() ?? [];
   }
 

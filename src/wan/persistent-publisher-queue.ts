@@ -1,5 +1,5 @@
 /**
- * Persists a publisher's queue across restarts (../engine/kept-queues.ts). A recovery queues the
+ * Persists a publisher's queue across restarts (../engine/durable-queues.ts). A recovery queues the
  * events stored with the snapshot, then the changes of the log after the marks, each as the
  * publisher would queue it now. For several sets of one key only the latest is queued.
  *

@@ -84,7 +84,7 @@ interface ReceiverParts extends TreeParts {
   /** Returns the name of this member's cluster. */
   readonly clusterName: () => string;
   /** Whether the cluster's state permits changes; it may change while a batch is applied. */
-  readonly takesWrites: () => boolean;
+  readonly acceptsWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
   /** Limit of a message's inflated payload, in bytes. */
@@ -280,7 +280,7 @@ export class WanReceiver implements Receiver {
       if (pause !== undefined) await pause;
       this.#enter(source, epoch);
       // Batches acknowledged on receipt were accepted before.
-      if (!opened.isOnReceipt && !this.#parts.takesWrites())
+      if (!opened.isOnReceipt && !this.#parts.acceptsWrites())
         return { done: index, reason: PASSIVE };
       const policy = policyAt(payload.bytes, at) as MergePolicy;
       const change = this.#change;

@@ -38,7 +38,7 @@ interface WanReplicationsParts {
   readonly dataSetId: Buffer;
   readonly clusterName: () => string;
   /** Returns whether the cluster's state permits changes. */
-  readonly takesWrites: () => boolean;
+  readonly acceptsWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
   /**
