@@ -91,7 +91,7 @@ describe('a restored backup', () => {
     await soon(() => target.values('a'), ['1']);
     await backUp(first);
     const grid = sendingTo([target.port], {}, LATEST);
-    const later = /knows a later start of this data set/;
+    const later = /has recorded a later start of this data set/;
     const hasMetLater = ({ lines }: WanMember) => lines.some(({ msg = '' }) => later.test(msg));
     const dataDirectory = await restored('beside', 'other', '--new-member');
     const other = await started({ dataDirectory, grid });
