@@ -1,18 +1,21 @@
 /**
- * Counts the changes that are not answered, in two eras: those that began before somebody asked when all of
- * them will be answered, and those since.
+ * Counts changes without a result in two eras: those begun before the last call of `answered`, and
+ * those begun since.
  */
 import type { Clock } from '../../base/clock.ts';
 import { InTurn } from '../../base/in-turn.ts';
 
-/** How often it is looked whether any is left. */
+/** Delay between two checks whether any change remains, in ms. */
 const LOOK_MS = 2;
 
 /** An operation of a change. */
 interface Counted {
   /** 0 or 1. */
   era: number;
-  /** Goes on with a change that another operation has begun, whose era it has. */
+  /**
+   * Whether it continues a change that another operation began. It then has the era of that
+   * operation.
+   */
   readonly isSequel: boolean;
 }
 
@@ -36,8 +39,9 @@ export class ChangesUnderWay {
   }
 
   /**
-   * Resolves when all changes that began before are answered. `confirmed` gives a check whether replicas
-   * have, or have not, confirmed what was written until then; a sequel may follow.
+   * Resolves when all changes begun before the call have results. `confirmed` returns a check
+   * whether the replicas have confirmed the changes written so far, or will not. A sequel may be
+   * sent after that, so both are repeated.
    */
   async answered(confirmed: () => () => boolean): Promise<void> {
     await this.#questions.run(async () => {

@@ -1,7 +1,8 @@
 /**
- * The topology of Redis Cluster, as any of its nodes tells it. The one that told it last is asked first,
- * over a connection that is kept; those that failed come last. A node that is cut off from the others
- * knows that it is, so that one whose state is not ok only counts where no other one is better.
+ * The topology of Redis Cluster, read from any of its nodes. The last node that reported it is
+ * asked first, over a connection that stays open; nodes that failed are asked last. A node that is
+ * cut off from the others detects it, so the report of a node whose state is not ok counts only if
+ * no better one is found.
  */
 
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
@@ -13,7 +14,7 @@ import { fieldsIn, judged } from './server-info.ts';
 import { StoreUnusable } from './servers.ts';
 import type { SlotRange, Topology, TopologyOptions, TopologySource } from './topology-source.ts';
 
-/** Nodes whose state is not ok that are asked in one look. */
+/** Limit for the nodes with a state other than ok that one lookup asks. */
 const UNSURE_MAX = 3;
 
 interface Told extends Topology {
@@ -27,7 +28,7 @@ export class ClusterTopology implements TopologySource {
   readonly trials = ['CLUSTER INFO', 'CLUSTER SLOTS', 'ASKING'].map((command) => trial(command));
   readonly #options: TopologyOptions;
   #nodes: readonly ServerAddress[];
-  /** Nodes that failed when they were asked last, by address. */
+  /** Nodes that failed when they were last asked, by address. */
   readonly #failed = new Set<string>();
   #control: ControlConnection | undefined;
 
@@ -64,7 +65,10 @@ export class ClusterTopology implements TopologySource {
     this.#control?.end();
   }
 
-  /** Those of the URL, too, in case that all others are gone. */
+  /**
+   * The nodes in the order in which they are asked. Includes those of the URL in case all others
+   * are gone.
+   */
   #inTurn(): ServerAddress[] {
     const last = this.#control?.address;
     const nodes = new Map<string, ServerAddress>();
@@ -112,7 +116,10 @@ export class ClusterTopology implements TopologySource {
   }
 }
 
-/** The reply to CLUSTER SLOTS: arrays of first, last, primary and replicas, each [host, port, …]. */
+/**
+ * Reads the reply to CLUSTER SLOTS: arrays of first, last, primary and replicas, each [host, port,
+ * …].
+ */
 function toldBy(from: ServerAddress, isOk: boolean, slots: ReplyValue): Told {
   const ranges: SlotRange[] = [];
   const nodes: ServerAddress[] = [];

@@ -1,14 +1,14 @@
 /**
- * The commands of a turn, one behind the other as RESP2 writes them, in one buffer: an array of bulk
- * strings each. A command is `begin` and then as many arguments as that says.
+ * The commands of a turn in one buffer, encoded one after another as RESP2 arrays of bulk strings.
+ * A command is `begin`, then as many arguments as its header declares.
  */
 import { copyRange, ViewedBytes } from '../../base/short-copies.ts';
 import type { Span } from '../../base/span.ts';
 
 const FIRST_BYTES = 16384;
-/** A buffer beyond this is not used again. */
+/** Limit for a buffer that is reused, in bytes. */
 const REUSED_BYTES_MAX = 1024 * 1024;
-/** Digits of the greatest length, `$` and two line ends. */
+/** Bytes around an argument: the digits of the greatest length, `$` and two line ends. */
 const FRAME_BYTES = 24;
 
 export class CommandBuffer {
@@ -16,18 +16,18 @@ export class CommandBuffer {
   #bytes: Buffer;
   #length = 0;
 
-  /** `byteCount`: how long it is at first. */
+  /** `byteCount`: the initial size. */
   constructor(byteCount = FIRST_BYTES) {
     this.#memory = new ViewedBytes(byteCount);
     this.#bytes = this.#memory.bytes;
   }
 
-  /** Bytes that are gathered. */
+  /** Bytes written since the buffer was cleared or taken. */
   get length(): number {
     return this.#length;
   }
 
-  /** The beginning of a command: the bytes of `header(…)`. */
+  /** Begins a command. `header` is from `header(…)`. */
   begin(header: ViewedBytes): void {
     this.#makeRoom(header.length);
     this.#copy(header.bytes, header.view, 0, header.length);
@@ -45,19 +45,19 @@ export class CommandBuffer {
     this.#endLine();
   }
 
-  /** ASCII. */
+  /** Adds an ASCII argument. */
   text(text: string): void {
     this.#beginBulk(text.length);
     this.#length += this.#bytes.write(text, this.#length, 'latin1');
     this.#endLine();
   }
 
-  /** An integer, in decimal digits. */
+  /** Adds an integer argument in decimal digits. */
   number(value: number): void {
     this.text(String(value));
   }
 
-  /** Two strings as one argument. */
+  /** Adds two strings as one argument. */
   pair(first: Span, second: Span): void {
     this.#beginBulk(first.length + second.length);
     this.#copySpan(first);
@@ -65,7 +65,10 @@ export class CommandBuffer {
     this.#endLine();
   }
 
-  /** An argument of several parts, which have that length together; `part` follows, then `close`. */
+  /**
+   * Begins an argument made of several parts, `length` bytes in total. Call `part` for each, then
+   * `close`.
+   */
   open(length: number): void {
     this.#beginBulk(length);
   }
@@ -78,19 +81,19 @@ export class CommandBuffer {
     this.#endLine();
   }
 
-  /** Commands that are written already. */
+  /** Adds commands that are already encoded. */
   whole(commands: Buffer): void {
     this.#makeRoom(commands.length);
     this.#copy(commands, undefined, 0, commands.length);
   }
 
-  /** What another buffer has gathered. */
+  /** Adds the commands of another buffer. */
   copyOf(other: CommandBuffer): void {
     this.#makeRoom(other.#length);
     this.#copy(other.#bytes, other.#memory.view, 0, other.#length);
   }
 
-  /** Drops what was gathered. */
+  /** Removes all commands. */
   clear(): void {
     this.#length = 0;
   }
@@ -99,7 +102,10 @@ export class CommandBuffer {
     return Buffer.from(this.#bytes.subarray(start, end));
   }
 
-  /** The buffer, with the gathered bytes in front. From now on they gather anew, in `spare`, if any. */
+  /**
+   * Returns the memory, whose first `length` bytes are the commands. Later commands are written to
+   * `spare`, or to new memory.
+   */
   take(spare: ViewedBytes | undefined): ViewedBytes {
     const taken = this.#memory;
     this.#memory = spare ?? new ViewedBytes(FIRST_BYTES);
@@ -122,7 +128,7 @@ export class CommandBuffer {
     this.#length = end;
     const bytes = this.#bytes;
     for (let rest = value, at = end - 1; ; at--) {
-      // A division of integers: a length has 32 bits.
+      // Integer division: a length has 32 bits.
       const tens = (rest / 10) | 0;
       bytes[at] = 0x30 + rest - 10 * tens;
       if (tens === 0) return;
@@ -159,12 +165,15 @@ export class CommandBuffer {
   }
 }
 
-/** Whether a buffer is worth being used again. */
+/** Whether a buffer is small enough to be reused. */
 export function isReusable({ length }: ViewedBytes): boolean {
   return length <= REUSED_BYTES_MAX;
 }
 
-/** The first bytes of a command of `argumentCount` arguments, its words before the variable ones included. */
+/**
+ * Returns the first bytes of a command with `argumentCount` arguments, including `words`, its fixed
+ * first arguments.
+ */
 export function header(argumentCount: number, ...words: readonly (string | Buffer)[]): ViewedBytes {
   const pieces: Buffer[] = [Buffer.from(`*${argumentCount}\r\n`)];
   for (const word of words) {

@@ -1,23 +1,23 @@
 /**
- * Waits until replicas have the changes of a connection. WAIT counts the replicas that have everything
- * that the connection has written before it. One WAIT is under way at a time, and goes along with the
- * commands of its turn; the changes of the turns meanwhile share the next one. Each is judged by the
- * count that it needs itself.
+ * Waits until replicas have a connection's changes. WAIT counts the replicas that have everything
+ * the connection wrote before it. One WAIT is pending at a time, sent with the commands of its
+ * turn; changes of later turns share the next one. Each change compares the count with its own
+ * requirement.
  */
 import { type CommandBuffer, header } from './command-buffer.ts';
 import { INTEGER, kindSet, type Reply } from './reply.ts';
 
 const WAIT = header(3, 'WAIT');
 
-/** A change that replicas are to have. */
+/** A change that replicas must confirm. */
 export interface Confirmed {
-  /** The replicas that it needs. */
+  /** Replicas that the change needs. */
   readonly replicaCount: number;
-  /** The group that it is in; undefined when it needs no replica any more. */
+  /** The group of changes that it waits with; undefined if it needs no replica any more. */
   group: object | undefined;
-  /** `replicaCount` replicas have the change, or more. */
+  /** Called when at least `replicaCount` replicas have the change. */
   onConfirmed(): void;
-  /** Fewer have it, or it is not known. */
+  /** Called when fewer replicas have the change, or their count is unknown. */
   onUnconfirmed(): void;
 }
 
@@ -29,25 +29,25 @@ export class Confirmations {
   #addedCount = 0;
   #endedCount = 0;
 
-  /** `timeoutMs`: how long a WAIT waits, less than the connection's deadline. */
+  /** `timeoutMs`: the timeout of a WAIT, below the connection's deadline. */
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The change was written to the connection. */
+  /** Adds a change that was written to the connection. */
   add(change: Confirmed): void {
     change.group = this.#gathering;
     this.#gathering.push(change);
     this.#addedCount++;
   }
 
-  /** A check whether all changes that were added until now are confirmed, or will not be. */
+  /** Returns a check whether all changes added so far are confirmed, or will not be. */
   ended(): () => boolean {
     const count = this.#addedCount;
     return () => this.#endedCount >= count;
   }
 
-  /** Whether the commands of a turn are to be followed by a WAIT. */
+  /** Whether a WAIT must follow the commands of the turn. */
   get isDue(): boolean {
     return this.#group === undefined && this.#gathering.length > 0;
   }
@@ -73,7 +73,7 @@ export class Confirmations {
     this.#end(-1);
   }
 
-  /** The connection has ended. */
+  /** Called when the connection has ended. */
   end(): void {
     this.#group = this.#gathering;
     this.#gathering = [];

@@ -1,7 +1,7 @@
 /**
- * A connection for what is asked seldom: about the servers, not for data. Each answer is a promise, each
- * reply a value. Those who ask judge it. Commands may be given from the start; they leave when the server
- * has let this member in.
+ * A connection for rare queries about the servers, not for data. Each query returns a promise of
+ * the reply as a value, which the caller validates. Queries may be made at once; they are sent
+ * after the login.
  */
 
 import type { ServerAddress } from '../../base/server-address.ts';
@@ -9,19 +9,23 @@ import { header } from './command-buffer.ts';
 import { type ConnectionOptions, RedisConnection } from './redis-connection.ts';
 import { ANY_KIND, ARRAY, ERROR, INTEGER, NIL, type Reply } from './reply.ts';
 
-/** A reply: text byte by byte (latin1), a number, an array, null for none, or an error. */
+/**
+ * A reply: text with a character per byte (latin1), a number, an array, null for nil, or an error.
+ */
 export type ReplyValue = string | number | null | ServerError | readonly ReplyValue[];
 
-/** A server has replied with an error. */
+/** An error reply of a server. */
 export class ServerError extends Error {}
 
 export class ControlConnection {
   readonly address: ServerAddress;
   readonly #connection: RedisConnection;
-  /** Why the connection has ended; undefined while it has not. */
+  /** Why the connection has ended; undefined while it is open. */
   #reason: Error | undefined;
 
-  /** `onMessage`: what channels tell that are subscribed to. `onEnded` is not called after `end`. */
+  /**
+   * `onMessage` is called for messages of subscribed channels. `onEnded` is not called after `end`.
+   */
   constructor(
     address: ServerAddress,
     options: ConnectionOptions,
@@ -42,7 +46,7 @@ export class ControlConnection {
     return this.#reason !== undefined;
   }
 
-  /** Rejects with ServerError, or with the reason why the connection has ended. */
+  /** Sends a command. Rejects with ServerError, or with the reason why the connection has ended. */
   ask(...words: readonly (string | Buffer)[]): Promise<ReplyValue> {
     if (this.#reason !== undefined) return Promise.reject(this.#reason);
     const { commands } = this.#connection;
@@ -68,7 +72,10 @@ export class ControlConnection {
   }
 }
 
-/** The reply from its present node on; the node is the value's last one afterwards. */
+/**
+ * Converts the reply from its current node on. Afterwards the current node is the last one of the
+ * value.
+ */
 export function replyValue(reply: Reply): ReplyValue {
   const { kind, integer } = reply;
   if (kind === INTEGER) return integer;

@@ -1,7 +1,8 @@
 /**
- * Sends operations to the primaries of their partitions. What was surely not done is sent again, in the
- * order of the partition, until the deadline; what may have been done only where it may be repeated. A
- * primary that has been away for a deadline fails its operations at once.
+ * Sends operations to the primaries of their partitions. An operation that was certainly not done
+ * is sent again, in the order of its partition, until its deadline; one that may have been done
+ * only if it is repeatable. If a primary has been unreachable for a deadline, its operations fail
+ * at once.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
@@ -42,14 +43,14 @@ import { BULK, kindSet, STATUS } from './reply.ts';
 import { isUnwritten, unwrittenLines } from './scripts.ts';
 import type { Servers } from './servers.ts';
 
-/** Operations under way at most, and the bytes of their commands. */
+/** Limits for the operations under way and the bytes of their commands. */
 const OPERATIONS_MAX = 100_000;
 const COMMAND_BYTES_MAX = 64 * 1024 * 1024;
-/** How often waiting operations are looked at. */
+/** Delay between two checks of the waiting operations, in ms. */
 const LOOK_MS = 10;
 const ASKING = header(1, 'ASKING');
 const NO_REPLICAS = 'NOREPLICAS';
-/** Why an operation is not sent whose primary lacks replicas. */
+/** Why an operation is not sent if its primary lacks replicas. */
 const TOO_FEW = 'the primary has fewer replicas than the change needs';
 const IGNORED: ReplyReceiver = { replyKinds: kindSet(STATUS), onReply() {}, onLost() {} };
 
@@ -61,40 +62,46 @@ interface DispatcherOptions {
   /** The sources of the scripts that operations call. */
   readonly scripts: readonly string[];
   readonly underWay: ChangesUnderWay;
-  /** As the connections have it. */
+  /** See ConnectionOptions. */
   mayChange(): boolean;
-  /** A server has replied with an error that no operation should cause. */
+  /** Called when a server replies with an error that no operation should cause. */
   onFault(text: string): void;
-  /** A server has refused a change. `command` returns its name. */
+  /** Called when a server has refused a change. `command` returns its name. */
   onRefused(address: ServerAddress, command: () => string, text: string): void;
 }
 
-/** Where the operations on a queue go. */
+/** The partition and the lane of a queue's operations. */
 type QueuePlace = Pick<Operation, 'partition' | 'isReplicated'>;
 
 /** An operation that waits to be sent. */
 interface Waiting {
   readonly operation: Operation;
   readonly command: Buffer;
-  /** The server that it is to ask, where another one said so. */
+  /** The server to send it to, if another server named one with ASK. */
   readonly asked: ServerAddress | undefined;
-  /** A server has refused it for now: it goes alone, so that those behind it cannot overtake it. */
+  /**
+   * Whether a server has refused it for now. It is then sent without others, so that later ones
+   * cannot overtake it.
+   */
   isRefused: boolean;
 }
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  /** Changes that wait, by lane, in order; changes of the same lane wait behind them: see laneOf. */
+  /**
+   * Changes that wait, by lane, in order. A change of the same lane waits for those before it: see
+   * laneOf.
+   */
   readonly #lanes = new Map<number, Waiting[]>();
-  /** Reads that wait, by partition, though reads that come later do not wait behind them. */
+  /** Reads that wait, by partition. Later reads do not wait for them. */
   readonly #reads = new Map<number, Waiting[]>();
-  /** Changes of a lane that are written and not answered. */
+  /** Number of changes written and without a reply, by lane. */
   readonly #writtenCounts: Int32Array;
   /** The connection that a lane's last change was written to. */
   readonly #writtenTo: (RedisConnection | undefined)[];
-  /** Where an operation that has to wait writes its command. */
+  /** The buffer for the command of an operation that has to wait. */
   readonly #aside = new CommandBuffer();
-  /** Where the command of the operation that has begun stands among those of the turn. */
+  /** Start of the current operation's command in the buffer of its connection. */
   #start = 0;
   readonly #unwrittenLines: ReturnType<typeof unwrittenLines>;
   #operationCount = 0;
@@ -113,14 +120,15 @@ export class Dispatcher {
     this.#writtenTo = new Array(laneCount).fill(undefined);
   }
 
-  /** Operations that are not answered. */
+  /** Operations without a result. */
   get operationCount(): number {
     return this.#operationCount;
   }
 
   /**
-   * Begins an operation on the partition: its command is to be written to the buffer, then `end` called.
-   * Undefined where it fails at once, as onFailed was told.
+   * Begins an operation on the partition. The caller writes its command to the returned buffer and
+   * calls `end`. Returns undefined if the operation has failed at once; onFailed has then been
+   * called.
    */
   begin(operation: Operation, partition: number): CommandBuffer | undefined {
     operation.partition = partition;
@@ -143,14 +151,14 @@ export class Dispatcher {
     return connection.commands;
   }
 
-  /** Calls `run` when the queue's changes of this turn are about to be sent, so that it may add some. */
+  /** Calls `run` just before the queue's changes of this turn are sent, so that it can add some. */
   beforeWrite(place: QueuePlace, run: () => void): void {
     const connection = this.#changeLinkOf(place)?.connection;
     if (connection === undefined) this.#options.clock.endOfTurn(run);
     else connection.beforeWrite(run);
   }
 
-  /** The command of the operation is written. */
+  /** Sends the operation, whose command has been written. */
   end(operation: Operation): void {
     const { connection } = operation;
     this.#operationCount++;
@@ -162,7 +170,7 @@ export class Dispatcher {
     if (operation.isChange) this.#count(operation, connection);
   }
 
-  /** A change is written. */
+  /** Records that a change was written. */
   #count(operation: Operation, connection: RedisConnection): void {
     const lane = laneOf(operation);
     this.#writtenCounts[lane]!++;
@@ -171,7 +179,7 @@ export class Dispatcher {
     if (operation.replicaCount > 0) connection.confirmations.add(operation);
   }
 
-  /** The operation has its reply. */
+  /** Called when the operation has its reply. */
   leave(operation: Operation): void {
     this.#operationCount--;
     this.#commandBytes -= operation.length;
@@ -180,7 +188,7 @@ export class Dispatcher {
     this.#options.underWay.leave(operation);
   }
 
-  /** A server replied to the operation with an error. */
+  /** Called when a server has replied to the operation with an error. */
   onError(operation: Operation, text: string): void {
     const kind = errorKind(text);
     const { servers, layout } = this.#options;
@@ -204,7 +212,10 @@ export class Dispatcher {
     operation.onFailed(failure);
   }
 
-  /** `text`: of an error that ends an operation; `words`: the first two of its command. */
+  /**
+   * Returns the failure for an error that ends an operation. `words`: the first two words of its
+   * command.
+   */
   #failureOf(
     kind: ReturnType<typeof errorKind>,
     text: string,
@@ -216,7 +227,7 @@ export class Dispatcher {
     return kind === NO_RIGHT ? FORBIDDEN : FOREIGN;
   }
 
-  /** No reply will come to the operation. */
+  /** Called when the operation will have no reply. */
   onLost(operation: Operation, wasWritten: boolean): void {
     if (!wasWritten || operation.isRepeatable) return this.#sendAgain(operation, undefined, false);
     this.leave(operation);
@@ -224,7 +235,10 @@ export class Dispatcher {
     operation.onFailed(UNANSWERED);
   }
 
-  /** A connection is ready, or the primary of a slot is another one. */
+  /**
+   * Sends the operations that can be sent now. Called when a connection is ready or a slot has a
+   * new primary.
+   */
   look(): void {
     if (this.#isClosed) return;
     const now = this.#options.clock.now();
@@ -233,7 +247,7 @@ export class Dispatcher {
     this.#lookLater();
   }
 
-  /** Fails all operations that wait; what is written is told by its connection. */
+  /** Fails all operations that wait. Those that were written fail with their connection. */
   close(): void {
     this.#isClosed = true;
     const waiting = [...this.#reads.values(), ...this.#lanes.values()].flat();
@@ -242,12 +256,15 @@ export class Dispatcher {
     for (const { operation } of waiting) this.#fail(operation, AWAY);
   }
 
-  /** Whether the queue's changes fail at once, as its primary has been away for a deadline. */
+  /**
+   * Whether the queue's changes fail at once because its primary has been unreachable for a
+   * deadline.
+   */
   isAway(place: QueuePlace): boolean {
     return this.#isAway(this.#changeLinkOf(place));
   }
 
-  /** Why the queue's changes fail while its primary is away. */
+  /** Returns why the queue's changes fail while its primary is unreachable. */
   whyAway(place: QueuePlace): Failure {
     return whyAway(this.#changeLinkOf(place));
   }
@@ -264,8 +281,8 @@ export class Dispatcher {
   }
 
   /**
-   * Whether the change has to wait for others, or cannot be made. A change that a former primary has not
-   * answered yet is one to wait for.
+   * Whether the change must wait for others or cannot be made. It also waits for the replies of a
+   * former primary to earlier changes.
    */
   #isHeldUp(operation: Operation, primary: Primary, connection: RedisConnection): boolean {
     return (
@@ -275,7 +292,7 @@ export class Dispatcher {
     );
   }
 
-  /** Whether a change of the lane is under way on another connection. */
+  /** Whether a change of the lane is pending on another connection. */
   #isElsewhere(lane: number, connection: RedisConnection): boolean {
     return this.#writtenCounts[lane]! > 0 && this.#writtenTo[lane] !== connection;
   }
@@ -299,7 +316,10 @@ export class Dispatcher {
     return this.#aside;
   }
 
-  /** The server has lost its scripts. They are there before what is sent to it again. */
+  /**
+   * Loads the scripts of a server that has lost them. They are loaded before the operations that
+   * are sent to it again.
+   */
   #loadScripts(connection: RedisConnection): void {
     if (this.#loading === connection) return;
     this.#loading = connection;
@@ -325,7 +345,7 @@ export class Dispatcher {
     this.#wait({ operation, command, asked: undefined, isRefused: false });
   }
 
-  /** The operation was surely not done, or may be repeated. */
+  /** Sends an operation again that was certainly not done, or is repeatable. */
   #sendAgain(operation: Operation, asked: ServerAddress | undefined, isRefused: boolean): void {
     const connection = operation.connection!;
     const command = connection.copyCommand();
@@ -370,7 +390,10 @@ export class Dispatcher {
     if (lane.length === 0) this.#reads.delete(partition);
   }
 
-  /** What was written before comes back first, so that what waits stays in order. */
+  /**
+   * Sends the changes of a lane. Waits for the replies to those written before, to preserve the
+   * order of the lane.
+   */
   #sendLane(number: number, lane: Waiting[], now: number): void {
     while (lane.length > 0 && this.#writtenCounts[number] === 0) {
       let sent = 0;
@@ -380,7 +403,7 @@ export class Dispatcher {
         sent++;
         if (isAlone) break;
       }
-      // Once the server takes the first one again, it takes the others.
+      // If the server accepted the first one, it will accept the rest.
       if (sent > 0 && lane[0]!.isRefused) for (const waiting of lane) waiting.isRefused = false;
       lane.splice(0, sent);
       if (sent === 0) break;
@@ -388,7 +411,7 @@ export class Dispatcher {
     if (lane.length === 0) this.#lanes.delete(number);
   }
 
-  /** Sends or fails it; false where it has to wait on. */
+  /** Sends or fails the operation. Returns false if it must continue to wait. */
   #send({ operation, command, asked }: Waiting, now: number): boolean {
     const { servers, layout } = this.#options;
     const slot = layout.slotOf(operation.partition);
@@ -429,10 +452,13 @@ export class Dispatcher {
 
 const NO_LINK = { connection: undefined };
 
-/** Lanes of a partition. */
+/** Number of lanes of a partition. */
 const LANES = 2;
 
-/** Changes of a partition stay in order that are in one lane: those that wait for replicas, or the others. */
+/**
+ * Returns the lane of a change. The changes of a partition are in two lanes, those that wait for
+ * replicas and the others; the order is preserved within a lane.
+ */
 function laneOf({ partition, isReplicated }: Operation): number {
   return LANES * partition + (isReplicated ? 1 : 0);
 }
@@ -449,7 +475,7 @@ function whyAway(link: Link | undefined): Failure {
   return link?.isForbidden ? FORBIDDEN : AWAY;
 }
 
-/** The first two words of a command: its name, and that of a script. */
+/** Returns the first two words of a command: its name and that of a script. */
 function firstWords(command: Buffer): readonly string[] {
   const [, , name = '', , second = ''] = command
     .toString('latin1', 0, FIRST_BYTES)
@@ -457,7 +483,7 @@ function firstWords(command: Buffer): readonly string[] {
   return [name, second];
 }
 
-/** Enough for a call of a script. */
+/** Bytes that contain the first two words of a script call. */
 const FIRST_BYTES = 128;
 
 /** Whether the change needs more replicas than its primary has. */

@@ -1,23 +1,25 @@
-/** What an error that a server replies with says of its command. */
+/** Classifies the error replies of servers by what they mean for the command. */
 import type { ServerAddress } from '../../base/server-address.ts';
 
-/** The command was surely not done, and may be sent again: at once, elsewhere, or in a moment. */
+/**
+ * The command was certainly not done and may be sent again: at once, elsewhere, or shortly after.
+ */
 export const AGAIN = 1;
 /** The slot has another primary, which the reply names. */
 export const MOVED = 2;
-/** This one command belongs to another server, which the reply names. */
+/** Only this command belongs to another server, which the reply names. */
 export const ASK = 3;
-/** The server does not know the script any more. */
+/** The server does not have the script. */
 export const NO_SCRIPT = 4;
-/** There is no memory for the change; it was not made. */
+/** The server has no memory for the change, which was not made. */
 export const NO_MEMORY = 5;
-/** The server takes no changes now; it was not made, and will not be at once. */
+/** The server accepts no changes for now; this one was not made. */
 export const REFUSED_CHANGE = 6;
-/** The user may not do it, or is none: see isUnwritten. */
+/** The user lacks the right, or is unknown to the server: see isUnwritten. */
 export const NO_RIGHT = 7;
-/** A key has a value that this program has not written: see isUnwritten. */
+/** A key has a value that this program did not write: see isUnwritten. */
 export const WRONG_TYPE = 8;
-/** Any other: a fault of this program, of the data, or of the server. */
+/** Any other error: a fault of this program, of the data, or of the server. */
 export const FAULT = 9;
 
 type ErrorKind = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
@@ -41,22 +43,22 @@ const KINDS: ReadonlyMap<string, ErrorKind> = new Map([
   ['WRONGTYPE', WRONG_TYPE],
 ]);
 
-/** How Redis and Valkey say so of a command within a script. */
+/** The error of Redis and Valkey when a command within a script is not permitted. */
 const NO_RIGHT_IN_SCRIPT = /^ERR (?:The user executing the script|ACL failure in script)/;
 
 export function errorKind(text: string): ErrorKind {
   return KINDS.get(firstWord(text)) ?? (NO_RIGHT_IN_SCRIPT.test(text) ? NO_RIGHT : FAULT);
 }
 
-/** What an error is about: `WRONGPASS`, for example. */
+/** Returns the code of an error, such as `WRONGPASS`. */
 export function firstWord(text: string): string {
   const end = text.indexOf(' ');
   return end < 0 ? text : text.slice(0, end);
 }
 
 /**
- * The server that MOVED or ASK names, told by the server `from`; undefined where it names none. A server
- * that does not know its own host tells the port alone.
+ * Returns the server that a MOVED or ASK error names, or undefined if it names none. `from` is the
+ * server that replied: one that does not know its own host reports only the port.
  */
 export function addressIn(text: string, from: ServerAddress): ServerAddress | undefined {
   const [, host = '', digits] = /^\S+ \d+ (.*):(\d{1,5})$/.exec(text) ?? [];
@@ -65,7 +67,7 @@ export function addressIn(text: string, from: ServerAddress): ServerAddress | un
   return { host: isUnknownHost(host) ? from.host : host, port };
 }
 
-/** Whether a server says so that its host is that under which it was asked. */
+/** Whether the reported host stands for the address that the client connected to. */
 export function isUnknownHost(host: string | null): boolean {
   return host === null || host === '' || host === '?';
 }

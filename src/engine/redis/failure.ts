@@ -1,4 +1,7 @@
-/** Why an operation has no result, and what the engine answers then: an outcome, and its reason. */
+/**
+ * Reasons why an operation has no result, each with the outcome and the reason that the engine
+ * returns.
+ */
 import {
   DATA_LAYOUT,
   DISCONNECTED,
@@ -16,15 +19,15 @@ import {
   UNREACHABLE,
 } from '../engine.ts';
 
-/** The operation was surely not done: its server is away, or cannot serve it now. */
+/** The operation was certainly not done: its server is unreachable or cannot execute it now. */
 export const AWAY = 1;
 /** The server has no memory for the change, which was not made. */
 export const FULL = 2;
-/** It has fewer replicas than the change needs, which was not made. */
+/** The server has fewer replicas than the change needs; the change was not made. */
 export const SHORT = 3;
-/** It takes no changes now; this one was not made. */
+/** The server accepts no changes for now; this one was not made. */
 export const REFUSED = 4;
-/** The user may not do it; it was not done. */
+/** The user lacks the right; the operation was not done. */
 export const FORBIDDEN = 5;
 /** The member has lost its lease; the change was not made. */
 export const CUT_OFF = 6;
@@ -34,9 +37,9 @@ export const FOREIGN = 7;
 export const CROWDED_OUT = 8;
 /** The data has another layout than this member; the operation was not sent. */
 export const OTHER_LAYOUT = 9;
-/** No reply is known: the operation may have been done. */
+/** The operation has no reply and may have been done. */
 export const UNANSWERED = 10;
-/** The operation was done, and too few replicas are known to have it. */
+/** The operation was done, but too few replicas have confirmed it. */
 export const UNCONFIRMED = 11;
 
 export type Failure = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;

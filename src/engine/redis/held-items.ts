@@ -1,7 +1,8 @@
 /**
- * Returns items that are held and that nobody knows of any more: all that a member held that is out; and
- * what this member has forgotten, as a lost connection may have carried out a take once it was given up.
- * Partition by partition; each item goes back to its old place. All of it may be done again.
+ * Returns held items that no take will use: those held by a member that was removed, and those of
+ * this member whose take is over, as a command on a lost connection may have been executed after
+ * its take was abandoned. Works partition by partition; each item returns to its old position.
+ * Everything is repeatable.
  */
 import { header } from './command-buffer.ts';
 import type { Failure } from './failure.ts';
@@ -12,25 +13,28 @@ import { HOLD_DIGITS, PUT_OUT } from './queue-scripts.ts';
 import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
 import { GiveBack } from './take-operations.ts';
 
-/** Partitions under way at a time. */
+/** Limit for the partitions that are processed at the same time. */
 const PARTITIONS_AT_ONCE = 32;
 const HKEYS = header(2, 'HKEYS');
 
 interface ReturnedOptions {
   readonly context: QueueContext;
   readonly settings: QueueSettings;
-  /** Whose items. */
+  /** The member incarnation whose items are returned. */
   readonly incarnation: Buffer;
   /**
-   * The seconds for which its marks stay, where it is out: then nothing is held for it from now on. Undefined
-   * where it is in.
+   * Seconds for which the marks of a removed member are retained; from this call on nothing can be
+   * held for it. Undefined for a current member.
    */
   readonly outSeconds: number | undefined;
-  /** The holds that are known, and stay. Asked when the store has named some. */
+  /**
+   * Returns the holds of current takes, whose items are not returned. Called after the store has
+   * listed the holds.
+   */
   knownHolds(): ReadonlySet<string>;
 }
 
-/** Resolves with the number of items that are back; rejects where that is not known of all. */
+/** Resolves with the number of items returned; rejects if the return of some is uncertain. */
 export async function returnHeld(options: ReturnedOptions): Promise<number> {
   const { partitionCount } = options.context.layout;
   let next = 0;

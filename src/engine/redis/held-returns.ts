@@ -1,30 +1,32 @@
 /**
- * Returns the items that former members held: the store lists these members until their items are back. What
- * they had sent is ended first. The member that joined first does it, with a beat; where that fails, the
- * next beat asks again.
+ * Returns the items that former members held. The store lists these members until their items are
+ * returned. Commands that they sent are ended first. The oldest member does this with its
+ * heartbeat; if it fails, the next heartbeat tries again.
  */
 import type { Clock } from '../../base/clock.ts';
 import { OUT_SECONDS } from './queue-scripts.ts';
 
 const HOUR_MS = 3_600_000;
-/** The marks of a former member stay for this time at least. */
+/** Minimum time for which the marks of a former member are retained, in seconds. */
 const OUT_SECONDS_MIN = 60;
 
 interface HeldReturnsOptions {
   readonly clock: Clock;
-  /** The former members, as UUID:NUMBER. */
+  /** Returns the former members as UUID:NUMBER. */
   gone(): Promise<readonly string[]>;
-  /** Resolves once nothing takes effect that these processes have sent. */
+  /** Resolves when no command that these processes sent can take effect any more. */
   endChangesOf(uuids: ReadonlySet<string>): Promise<void>;
-  /** Resolves once the member holds nothing; may be called again. Its marks stay for some seconds. */
+  /**
+   * Resolves when the member holds nothing; repeatable. Its marks are retained for `outSeconds`.
+   */
   returnHeld(incarnation: string, outSeconds: number): Promise<unknown>;
-  /** The member holds nothing. */
+  /** Removes a member that holds nothing from the list. */
   forget(incarnation: string): Promise<void>;
 }
 
 export class HeldReturns {
   readonly #options: HeldReturnsOptions;
-  /** When items were returned within the last hour, on the clock's `now`. */
+  /** Times of the returns within the last hour, by `clock.now()`. */
   #times: number[] = [];
   #isRunning = false;
 
@@ -32,7 +34,7 @@ export class HeldReturns {
     this.#options = options;
   }
 
-  /** Does nothing while it is under way. `present`: the uuids of the members. */
+  /** Starts a run unless one is under way. `present`: the uuids of the current members. */
   begin(present: ReadonlySet<string>): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -52,11 +54,14 @@ export class HeldReturns {
         await forget(incarnation);
       }
     } catch {
-      // The list still has it.
+      // The list still contains the member.
     }
   }
 
-  /** The more members go, the shorter, so that their marks together are bounded. */
+  /**
+   * Returns how long marks are retained: shorter the more members were removed, which bounds their
+   * total.
+   */
   #outSeconds(): number {
     const now = this.#options.clock.now();
     this.#times = this.#times.filter((time) => now - time < HOUR_MS);

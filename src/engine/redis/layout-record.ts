@@ -1,19 +1,19 @@
 /**
- * The record of the layout, in the cluster's own record: its format and the count of partitions. Each join
- * compares it with that of the member, as keys would not be found otherwise, and writes it where there is
- * none.
+ * The record of the data's layout: its format and the number of partitions. It is part of the
+ * cluster's record. A join compares it with the layout of the member, which could not find the keys
+ * of another one, and writes it if it is missing.
  */
 import type { Layout } from './layout.ts';
 import { StoreUnusable } from './servers.ts';
 
-/** Of layout.ts, and of the values. */
+/** Version of the format of layout.ts and of the stored values. */
 const FORMAT = 1;
 
 export function layoutText({ partitionCount }: Layout): string {
   return JSON.stringify({ format: FORMAT, partitionCount });
 }
 
-/** Why a member cannot use data whose record has that text. */
+/** Returns the error of a member that cannot use data with this layout record. */
 export function layoutFault(text: string, layout: Layout, clusterName: string): StoreUnusable {
   const difference = differenceOf(text, layout.partitionCount);
   return new StoreUnusable(

@@ -1,8 +1,8 @@
 /**
- * Where things stand in the store, format 1. Each partition has a hash tag, so that its keys share a slot
- * of Redis Cluster, and the tags are spread evenly over the slots. The tag stands before any name, as
- * names have braces. The name of the cluster follows, with its length before it, so that several
- * clusters share a server; then what the key is for, and the name of the map or queue:
+ * The keys of the store, format 1. Each partition has a hash tag, so that its keys share a slot of
+ * Redis Cluster; the tags are spread evenly over the slots. The tag precedes any name, as names may
+ * contain braces. The length and the name of the cluster follow, so that several clusters can share
+ * a server; then the kind of the key and the name of the map or queue:
  *
  *     {TAG}LENGTH:CLUSTER/KIND:NAME
  */
@@ -11,32 +11,34 @@ import { Span } from '../../base/span.ts';
 import { partitionOf } from '../hash.ts';
 import { KeyWords } from '../key-words.ts';
 
-/** Slots of Redis Cluster. */
+/** Number of slots in Redis Cluster. */
 export const SLOT_COUNT = 16384;
 
-/** What a key is for: a place among the letters, one of which stands in the key. */
+/**
+ * Kinds of keys: each is the index of its letter in LETTERS. MAP is the hash of a map's entries.
+ */
 export const MAP = 0;
-/** The ends of life of a map's entries: a sorted set beside the hash. */
+/** The expiry times of a map's entries: a sorted set beside the hash. */
 export const EXPIRIES = 1;
-/** The maps of a partition that have such a set: a sorted set, by the end that comes first. */
+/** The maps of a partition that have such a set: a sorted set by their earliest expiry time. */
 export const EXPIRING = 2;
 /** The items of a queue. */
 export const ITEMS = 3;
-/** The items of a queue that came back, which are polled first. */
+/** The items that were returned to a queue; they are polled first. */
 export const RETURNED = 4;
-/** Numbers of a queue. */
+/** The counters of a queue. */
 export const QUEUE = 5;
-/** The members whose polls wait at a queue. */
+/** The members with polls that wait at a queue. */
 export const WAITING = 6;
-/** The items that members hold, of a partition. */
+/** The items of a partition that members hold. */
 export const HELD = 7;
-/** The marks of holds that have ended, of a partition. */
+/** The marks of holds that have ended in a partition. */
 export const MARKS = 8;
-/** The channel of a member: what comes into the queues of a partition where its polls wait. */
+/** The channel on which a member is notified of new items in the queues of a partition. */
 export const WAKE_UPS = 9;
 
 const LETTERS = 'mxeqrnwhku';
-/** Of the cluster's own keys. */
+/** The kind of the cluster's own keys. */
 const CLUSTER_LETTER = 'c';
 
 export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
@@ -46,7 +48,7 @@ export class Layout {
   readonly #tags: readonly string[];
   readonly #slots: Uint16Array;
   readonly #owner: string;
-  /** By kind, then partition; those of a kind lie in one memory. */
+  /** By kind, then partition. Those of a kind share one block of memory. */
   readonly #prefixes: Span[][] = [];
   readonly #key = new KeyWords();
 
@@ -57,34 +59,36 @@ export class Layout {
     this.#owner = `${Buffer.byteLength(clusterName)}:${clusterName}/`;
   }
 
-  /** The partition of a key of a map, or of a queue by its name. */
+  /** Returns the partition of a map's key, or of a queue by its name. */
   partitionOf(name: Span): number {
     const { words, length } = this.#key.load(name);
     return partitionOf(words, 0, length, this.partitionCount);
   }
 
-  /** The slot of everything in the partition. */
+  /** Returns the slot of the partition's keys. */
   slotOf(partition: number): number {
     return this.#slots[partition]!;
   }
 
-  /** What stands before the name in the partition's keys of that kind. */
+  /** Returns the prefix of the partition's keys of a kind; the name follows it. */
   prefix(kind: KeyKind, partition: number): Span {
     this.#prefixes[kind] ??= this.#prefixesOf(kind);
     return this.#prefixes[kind][partition]!;
   }
 
-  /** The partition's key of that kind and name. */
+  /** Returns the partition's key of a kind and name. */
   key(kind: KeyKind, partition: number, name: Buffer): Buffer {
     return Buffer.concat([this.prefix(kind, partition).toBuffer(), name]);
   }
 
-  /** The key of the cluster's own value of that name; all of them share a slot. */
+  /** Returns the key of a value of the cluster itself. All such keys share a slot. */
   clusterKey(name: string): Buffer {
     return Buffer.from(`{${this.#tags[0]}}${this.#owner}${CLUSTER_LETTER}:${name}`);
   }
 
-  /** The pattern of all keys, or channels, of that kind, as access control lists have it. */
+  /**
+   * Returns the pattern of all keys, or channels, of a kind, in the syntax of access control lists.
+   */
   pattern(kind: KeyKind): string {
     return this.#pattern(LETTERS[kind]!);
   }
@@ -94,7 +98,7 @@ export class Layout {
     return this.#pattern(CLUSTER_LETTER);
   }
 
-  /** Access control lists take no spaces. */
+  /** Replaces spaces, which access control lists do not accept. */
   #pattern(letter: string): string {
     const owner = this.#owner.replace(/[*?[\]\\]/g, '\\$&').replaceAll(' ', '?');
     return `{*}${owner}${letter}:*`;
@@ -112,7 +116,10 @@ export class Layout {
   }
 }
 
-/** The tag of each partition: a number, in base 36, of the slot that the partition is to have. */
+/**
+ * Returns the tag of each partition: a number in base 36 that hashes to the slot chosen for the
+ * partition.
+ */
 function tagsOf(partitionCount: number): string[] {
   const tags: string[] = new Array(partitionCount).fill('');
   const wanted = new Map<number, number[]>();
@@ -131,7 +138,7 @@ function tagsOf(partitionCount: number): string[] {
   return tags;
 }
 
-/** CRC-16/XMODEM of the tag, as Redis Cluster has it. */
+/** CRC-16/XMODEM of the tag, as specified by Redis Cluster. */
 function slotOfTag(tag: string): number {
   let crc = 0;
   for (let at = 0; at < tag.length; at++) {

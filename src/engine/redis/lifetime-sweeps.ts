@@ -1,8 +1,8 @@
 /**
- * Removes entries whose life has ended. Nobody finds or counts them, so it is only for their memory: the
- * member that joined first looks at some partitions each second, at each of them about each 10 s. A look asks
- * which maps have ended entries; these are removed in short steps. Every PURGE_ROUNDS rounds the ends of
- * deleted entries are removed, too. All of it may be done twice.
+ * Reclaims the memory of expired entries, which no request finds or counts. Every second the oldest
+ * member checks some of the partitions, each about every 10 s. A check asks for the maps with
+ * expired entries, which are removed in short steps. Every PURGE_ROUNDS rounds, expiry times of
+ * deleted entries are also removed. Everything is repeatable.
  */
 import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -13,18 +13,18 @@ import { NumberStep } from './number-step.ts';
 import { Operation, type Work } from './operation.ts';
 import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
 
-/** Ended entries that one step removes at most. */
+/** Limit for the expired entries that one step removes. */
 const SWEPT_MAX = 100;
-/** Looks at all partitions take so many seconds, or more where there are very many of them. */
+/** Time in which all partitions are checked, in seconds; longer if there are very many. */
 const ROUND_SECONDS = 10;
-/** Rounds from one look at all ends of a partition to the next. */
+/** Rounds between two purges of a partition. */
 const PURGE_ROUNDS = 5;
-/** Ends that one step looks at. */
+/** Expiry times that one purge step checks. */
 const PURGED_MAX = 500;
 const PARTITIONS_A_LOOK_MAX = 256;
-/** Partitions under way at a time. */
+/** Limit for the partitions that are processed at the same time. */
 const PARTITIONS_AT_ONCE = 4;
-/** Maps of a partition that one look finds at most; those that are left are found by the next one. */
+/** Limit for the maps that one check of a partition finds; the next check finds the rest. */
 const MAPS_A_LOOK = 64;
 export const FROM_FIRST = Buffer.from('-inf');
 const TO_LAST = Buffer.from('+inf');
@@ -48,7 +48,7 @@ export class LifetimeSweeps {
     this.#options = options;
   }
 
-  /** Called each second. Does nothing while the last call's work is under way. */
+  /** Starts a run. Called every second. Does nothing while the last run is under way. */
   begin(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -72,7 +72,10 @@ export class LifetimeSweeps {
     });
   }
 
-  /** What fails is left to the next round. */
+  /**
+   * Removes the expired entries of a partition. Entries that could not be removed are left to the
+   * next round.
+   */
   async #sweepPartition(partition: number): Promise<void> {
     for (const map of await listedMaps(this.#options, partition, false, 0)) {
       await new Promise<void>((resolve) => {
@@ -94,7 +97,10 @@ export class LifetimeSweeps {
   }
 }
 
-/** One step of a purge: resolves with the next cursor, undefined at the end or where it has failed. */
+/**
+ * Executes one step of a purge. Resolves with the next cursor, or undefined at the end or if it
+ * failed.
+ */
 function purge(
   { dispatcher, layout }: SweepOptions,
   partition: number,
@@ -119,7 +125,7 @@ function purge(
   });
 }
 
-/** Removes the ended entries of a map in the partition until none is left. */
+/** Removes the expired entries of a map in the partition until none remains. */
 export function sweep(
   options: SweepOptions,
   partition: number,
@@ -134,7 +140,7 @@ export function sweep(
   };
   const { operation } = new NumberStep(dispatcher, true, onSwept, onFailed);
   operation.isRepeatable = true;
-  // The entries have ended without it, for everybody.
+  // The entries have already expired for every reader.
   operation.changesData = false;
   const commands = dispatcher.begin(operation, partition);
   if (commands === undefined) return;
@@ -148,8 +154,8 @@ export function sweep(
 }
 
 /**
- * The maps of the partition that may have ended entries, or `all` that have lifetimes, from that place on;
- * none where the server cannot be asked now.
+ * Resolves with the maps of the partition that may have expired entries, or with `all` that have
+ * lifetimes, from index `from` on; with none if the server is unavailable.
  */
 function listedMaps(
   options: SweepOptions,

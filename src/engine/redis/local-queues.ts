@@ -1,47 +1,48 @@
 /**
- * What a member knows of the queues that it uses: their settings, and its own takes that wait at each, first
- * come first served. A queue that was not used lately is forgotten.
+ * The queues that a member uses: for each its settings and the member's own waiting takes, first
+ * come first served. Queues that have not been used recently are removed.
  *
- * A take that waits is either asked for, by a script under way that has its hold, or it was found that no
- * item is there for it, or for one before it; then the store knows that this member waits. Those asked
- * for come first: nobody may take before the others, as an item that comes is theirs.
+ * A waiting take is in one of two states. Either a script under way has its hold and may find an
+ * item for it, or a script has found no item for it or for an earlier take; the store then records
+ * that this member waits. Takes of the first kind precede the others in the list, and no other may
+ * overtake them, as the next item is theirs.
  */
 import { Span } from '../../base/span.ts';
 import type { Receiver } from '../engine.ts';
 import type { Layout } from './layout.ts';
 
-/** So many queues are known before unused ones are looked for. */
+/** Number of queues from which on unused ones are removed. */
 const QUEUES_MAX = 10_000;
 
 export interface QueueSettings {
-  /** Items that the queue may have, or Infinity. */
+  /** Capacity of the queue in items, or Infinity. */
   queueCapacity(queue: Buffer): number;
   /** Replicas that must have a change of the queue. */
   queueReplicaCount(queue: Buffer): number;
 }
 
-/** No item is known to be held for it. */
+/** No item is known to be held for the take. */
 export const OPEN = 1;
-/** Its item is held, and being removed. */
+/** The take's item is held and is being removed. */
 export const REMOVING = 2;
-/** It was answered FOUND; whether its client got the item is not known. */
+/** The take's result was FOUND; its delivery to the client is not acknowledged yet. */
 export const LEAVING = 3;
-/** It has ended. */
+/** The take has ended. */
 export const OVER = 4;
 
-/** A take, from its call until its item is gone or back. */
+/** A take, from its call until its item is delivered or returned. */
 export class QueueTake {
   readonly queue: LocalQueue;
   readonly receiver: Receiver;
-  /** Rises from take to take. */
+  /** The hold's number, which increases from take to take. */
   readonly hold: number;
   readonly holdText: string;
   /** The member incarnation that the item is held for. */
   incarnation: Buffer;
-  /** Where it stands among the takes of the engine. */
+  /** Index among the takes of the engine. */
   readonly place: number;
   state: 1 | 2 | 3 | 4 = OPEN;
-  /** Whether it waits, in the list of its queue. */
+  /** Whether it waits in the list of its queue. */
   isListed = false;
   previous: QueueTake | undefined;
   next: QueueTake | undefined;
@@ -49,13 +50,13 @@ export class QueueTake {
   askedCount = 0;
   /** Whether a script has found no item for it, so that it waits. */
   isWaiting = false;
-  /** Whether a script that has failed may hold an item for it. */
+  /** Whether a script that failed may hold an item for it. */
   mayHold = false;
   /** The id of its deadline; 0 for none. */
   deadline = 0;
-  /** Its time is over; it ends with the reply under way. */
+  /** Whether its time has elapsed; it ends with the reply to the script under way. */
   isDue = false;
-  /** As the store has it; from REMOVING on. */
+  /** The item in its stored form; from REMOVING on. */
   item: Buffer | undefined;
 
   constructor(
@@ -74,10 +75,10 @@ export class QueueTake {
   }
 }
 
-/** Offers of a queue that gather. */
+/** Offers that are collected for a queue. */
 export interface GatheredOffers {
   readonly count: number;
-  /** Where they fail at once, their receivers are told later. */
+  /** Sends the offers. If they fail at once, their receivers are notified later. */
   send(): void;
 }
 
@@ -85,27 +86,27 @@ export class LocalQueue {
   readonly name: Buffer;
   readonly span = new Span();
   readonly partition: number;
-  /** Items that it may have; 0 for no limit. */
+  /** Capacity in items; 0 for no limit. */
   capacity = 0;
   replicaCount = 0;
-  /** See Operation: fixed, as the operations on the queue stay in order. */
+  /** See Operation. Constant, to preserve the order of the queue's operations. */
   readonly isReplicated: boolean;
   first: QueueTake | undefined;
   last: QueueTake | undefined;
-  /** The last take in the list that a script under way has. */
+  /** The last take in the list that a script under way serves. */
   lastAsked: QueueTake | undefined;
-  /** Scripts under way that take for those that wait. */
+  /** Scripts under way that serve waiting takes. */
   askedCount = 0;
-  /** Takes whose items are neither gone nor back, and takes that are not answered. */
+  /** Takes without a result, and takes whose items are neither delivered nor returned. */
   takeCount = 0;
-  /** Holds whose marks are of no use any more. */
+  /** Holds whose marks are no longer needed. */
   drops: string[] = [];
-  /** Offers, and takes that do not wait, which gather in this turn: queue-turn.ts. */
+  /** Offers, and takes that do not wait, collected in this turn: see queue-turn.ts. */
   offers: GatheredOffers | undefined;
   takes: QueueTake[] = [];
-  /** Whether it is being looked at. */
+  /** Whether a check for its items is under way. */
   isLookedAt = false;
-  /** Whether it was used since it was looked at last. */
+  /** Whether it was used since the last sweep. */
   isUsed = true;
   readonly #settings: QueueSettings;
 
@@ -118,19 +119,19 @@ export class LocalQueue {
     this.isReplicated = this.replicaCount > 0;
   }
 
-  /** Asks for its settings anew. */
+  /** Reads the settings of the queue again. */
   refresh(): void {
     const capacity = this.#settings.queueCapacity(this.name);
     this.capacity = capacity === Number.POSITIVE_INFINITY ? 0 : capacity;
     this.replicaCount = this.#settings.queueReplicaCount(this.name);
   }
 
-  /** The first take that no script has asked for; undefined where there is none. */
+  /** The first take that no script under way serves; undefined if there is none. */
   get firstUnasked(): QueueTake | undefined {
     return this.lastAsked === undefined ? this.first : this.lastAsked.next;
   }
 
-  /** Whether it may be forgotten. */
+  /** Whether it may be removed. */
   get isIdle(): boolean {
     return this.takeCount === 0 && this.drops.length === 0 && !this.isUsed;
   }
@@ -155,7 +156,7 @@ export class LocalQueue {
     take.isListed = false;
   }
 
-  /** The takes up to that one, at most so many. */
+  /** Returns the waiting takes up to and including `take`, at most `count`. */
   upTo(take: QueueTake, count: number): QueueTake[] {
     const takes: QueueTake[] = [];
     for (let each: QueueTake | undefined = take; each !== undefined; each = each.previous) {
@@ -164,19 +165,21 @@ export class LocalQueue {
     return takes.reverse();
   }
 
-  /** A script asks for the takes up to that one; for none where it is undefined. */
+  /** Records that a script serves the takes up to `last`, or none if undefined. */
   ask(last: QueueTake | undefined): void {
     this.askedCount++;
     if (last === undefined) return;
     if (this.lastAsked === undefined || this.lastAsked.hold < last.hold) this.lastAsked = last;
   }
 
-  /** The script has its reply, or none will come. */
+  /** Records that the script has its reply, or will have none. */
   endAsking(): void {
     if (--this.askedCount === 0) this.lastAsked = undefined;
   }
 
-  /** The holds whose marks are to be dropped next, one behind the other, at most so many. */
+  /**
+   * Removes and returns up to `count` holds whose marks the next script is to drop, concatenated.
+   */
   takeDrops(count: number): string {
     if (this.drops.length === 0) return '';
     return this.drops.splice(0, count).join('');
@@ -213,7 +216,10 @@ export class LocalQueues {
     return this.#byName.values();
   }
 
-  /** Forgets queues not used since the last call; the others have their settings as they are now. */
+  /**
+   * Removes queues that were not used since the last call, and reads the settings of the others
+   * again.
+   */
   sweep(): void {
     for (const [key, queue] of this.#byName) {
       if (queue.isIdle) this.#byName.delete(key);

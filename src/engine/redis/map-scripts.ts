@@ -1,16 +1,19 @@
 /**
- * The scripts of maps. A value's header (stored-value.ts) has the version in bytes 2 to 9, counted from 1,
- * and where bit 2 of byte 1 is set the end of life in the next 6. The set of ends has each entry of the
- * hash that has a lifetime, by the time of its end in ms; it may also have fields that were deleted or
- * set anew since, so that each look at it reads the header. PURGE removes those of deleted entries. The
- * set of maps has each map of the partition that has a set of ends, by the first of these or an earlier
- * time.
+ * The scripts of maps. The header of a value (stored-value.ts) has the version in bytes 2 to 9,
+ * counted from 1, and, if bit 2 of byte 1 is set, the expiry time in the next 6. The set of expiry
+ * times lists each entry of the hash that has a lifetime, by its expiry time in ms. It may also
+ * list fields that were deleted or replaced since, so every use of it reads the header; PURGE
+ * removes those of deleted entries. The set of maps lists each map of the partition that has a set
+ * of expiry times, by the first of these or an earlier time.
  *
- * What removes entries, or only replaces bytes, may do so where the server has no memory left.
+ * Scripts that remove entries, or only replace bytes, are allowed when the server is out of memory.
  */
 import { script } from './scripts.ts';
 
-/** Functions that the scripts share: the server's time in ms; the end of life that a value says. */
+/**
+ * Functions that the scripts share: the server's time in ms, the expiry time in a value, and the
+ * value unless it has expired.
+ */
 const SHARED = `
 local function now()
   local time = redis.call('TIME')
@@ -30,7 +33,10 @@ local function present(value)
 end
 `;
 
-/** Puts an entry that has a lifetime. Keys: hash, ends, maps. Arguments: field, value, end, map. */
+/**
+ * Sets an entry with a lifetime. Keys: hash, expiry times, maps. Arguments: field, value, expiry,
+ * map.
+ */
 export const SET_WITH_END = script(
   `redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
@@ -41,9 +47,9 @@ return 1`,
 );
 
 /**
- * Puts an entry where the present one has a version. Keys: hash, ends, maps. Arguments: field, value, end
- * or 0, version or nothing for no entry, map. Returns 1, or the version of the present entry, or nothing
- * for none.
+ * Sets an entry if the current one has a version. Keys: hash, expiry times, maps. Arguments: field,
+ * value, expiry time or 0, version or empty for no entry, map. Returns 1, or the version of the
+ * current entry, or an empty string if there is none.
  */
 export const SET_IF = script(
   `${SHARED}
@@ -60,7 +66,10 @@ return 1`,
   5,
 );
 
-/** Removes an entry of that version. Keys: hash. Arguments: field, version. Returns as SET_IF. */
+/**
+ * Removes an entry of a version. Keys: hash. Arguments: field, version. Returns what SET_IF
+ * returns.
+ */
 export const DELETE_IF = script(
   `${SHARED}
 local held = present(redis.call('HGET', KEYS[1], ARGV[1]))
@@ -73,8 +82,8 @@ return 1`,
 );
 
 /**
- * Removes entries whose life has ended. Keys: hash, ends, maps. Arguments: the number looked at at most,
- * map. Returns how many more there are to be looked at.
+ * Removes expired entries. Keys: hash, expiry times, maps. Arguments: the limit for the entries
+ * checked, map. Returns the number of entries that are still to be checked.
  */
 export const SWEEP = script(
   `#!lua flags=allow-oom
@@ -99,8 +108,9 @@ return redis.call('ZCOUNT', KEYS[2], '-inf', time)`,
 );
 
 /**
- * Removes the ends of entries that were deleted, one part of the set after the other. Keys: hash, ends, maps.
- * Arguments: the cursor, 0 at first; ends looked at; map. Returns the next cursor, 0 at the end.
+ * Removes expiry times of deleted entries, one part of the set per call. Keys: hash, expiry times,
+ * maps. Arguments: the cursor, 0 at first; the number of times to check; map. Returns the next
+ * cursor, 0 at the end.
  */
 export const PURGE = script(
   `#!lua flags=allow-oom
@@ -122,8 +132,9 @@ return cursor`,
 );
 
 /**
- * Moves the end of an entry's life, as it was read. Keys: hash, ends. Arguments: field, version, end as
- * the header has it, end. Nothing is done where the entry is another one by now.
+ * Sets the expiry time of an entry after a read. Keys: hash, expiry times. Arguments: field,
+ * version, expiry time as in the header, expiry time. Does nothing if the entry has been replaced
+ * since.
  */
 export const TOUCH = script(
   `#!lua flags=allow-oom

@@ -1,7 +1,7 @@
 /**
- * The names of members' connections, and their end at the servers. What a member had sent before it was cut
- * off or killed may be on its way for minutes: the kernel sends it once it can. A server that ends the
- * connection first drops it.
+ * The names of members' connections, and how they are ended at the servers. A command that a member
+ * sent before it was cut off or killed can be in transit for minutes, until the kernel can send it.
+ * A server that has ended the connection discards it.
  */
 import { createHash } from 'node:crypto';
 import { OutcomeUnknown } from '../../base/errors.ts';
@@ -15,16 +15,19 @@ const CLIENT_LIST = header(4, 'CLIENT', 'LIST', 'TYPE', 'normal');
 const LISTED = /^id=(\d+) addr=(\S+) .* name=(\S+) /;
 const CLUSTER_DIGITS = 16;
 
-/** What the names of a cluster's connections begin with; the uuid of the member's process follows. */
+/**
+ * Returns the prefix of the names of a cluster's connections; the uuid of the member's process
+ * follows it.
+ */
 export function namePrefix(clusterName: string): string {
   const hash = createHash('sha1').update(clusterName).digest('hex').slice(0, CLUSTER_DIGITS);
   return `gridnode:${hash}:`;
 }
 
 /**
- * Ends the connections of the members for which `isFormer` returns true, at each primary that is connected;
- * one that is not has lost them. A server that forbids it to this user keeps them. Rejects where the
- * connection to a server is lost meanwhile.
+ * Ends the connections of the members for which `isFormer` returns true, at each connected primary;
+ * one that is not connected has lost them. A server that does not permit this to the user keeps
+ * them open. Rejects if the connection to a server is lost meanwhile.
  */
 export async function endConnections(
   primaries: Iterable<Primary>,
@@ -45,7 +48,7 @@ export async function endConnections(
   );
 }
 
-/** The reply as text; nothing where it is an error. */
+/** Resolves with the reply as text; empty if it is an error. */
 function ask(connection: RedisConnection, write: () => void): Promise<string> {
   if (!connection.isReady) return Promise.reject(lost(connection));
   return new Promise((resolve, reject) => {

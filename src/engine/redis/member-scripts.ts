@@ -1,23 +1,24 @@
 /**
- * The scripts of the cluster's own store: one for each step of a MembershipStore, which says what a
- * step does. All of it is one hash, in the slot of partition 0: a server that gives the slot away,
- * or takes it, refuses a script of several keys where it has only some of them. The fields:
+ * The scripts of the cluster's own store: one for each step of a MembershipStore, which documents
+ * the steps. All state is one hash in the slot of partition 0, as a server from or to which the slot
+ * is migrating refuses a script with several keys if it has only some of them. The fields:
  *
  *     revision, version, text, admits
- *     begun, limitEnd   while a limit runs
+ *     begun, limitEnd   while a limit is in force
  *     lastJoin, stopsUpTo
- *     beaten            the time of the last beat or join
- *     server            the run id of the server that took it
- *     layout            of the data: see layout-record.ts
- *     members           JSON: the members, by the number of their join; `seen`: the time of the last beat or
- *                       join of its own; `ends`: the end of the lease
- *     replaced          JSON: members that were replaced, likewise
- *     left              JSON: the addresses that left
- *     gone              JSON: UUID:NUMBER of former members whose held items are to go back
+ *     beaten            time of the last heartbeat or join of any member
+ *     server            run id of the server that executed the last step
+ *     layout            layout of the data: see layout-record.ts
+ *     members           JSON: the members, in the order of their join numbers; `seen`: time of the
+ *                       member's last heartbeat or join; `ends`: end of its lease
+ *     replaced          JSON: members that were replaced, in the same form
+ *     left              JSON: addresses of members that left
+ *     gone              JSON: UUID:NUMBER of former members whose held items must be returned
  *
- * Times are in ms, by the server that runs the script. Numbers are decimal digits, as the server's
- * JSON rounds numbers. A step needs little memory, and the cluster is to live where there is none
- * left, so all are allowed then. The first argument is the channel of hints.
+ * Times are in ms, by the server that runs the script. Numbers are stored as decimal digits, as the
+ * server's JSON rounds numbers. A step needs little memory and the cluster must survive a lack of
+ * it, so all steps are allowed when the server is out of memory. The first argument is the channel
+ * of hints.
  */
 import {
   BEAT_MS,
@@ -28,10 +29,10 @@ import {
 } from '../../cluster/membership-store.ts';
 import { type Script, script } from './scripts.ts';
 
-/** What stands first in a reply, where it is not why a member cannot join. */
+/** First element of a reply, unless it is the reason why a member cannot join. */
 export const VIEW = 'VIEW';
 export const OUT = 'OUT';
-/** The data has another layout than the member that would join. */
+/** The data has another layout than the member that tries to join. */
 export const LAYOUT = 'LAYOUT';
 
 const COMMON = `#!lua flags=allow-oom
@@ -161,15 +162,15 @@ local function view(hasText, first)
 end
 `;
 
-/** `argumentCount`: of those behind the channel. */
+/** Defines a step. `argumentCount`: the number of arguments after the channel. */
 function step(source: string, argumentCount: number): Script {
   return script(`${COMMON}${source}`, 1, 1 + argumentCount);
 }
 
 /**
- * Arguments: layout of the data, uuid, address, version of the member, '1' for a lite one or '',
- * version of the cluster, duration of the lease. Returns a view with the number of the join first,
- * and the place in front of all; or why the member cannot join: LAYOUT and that of the data, or the
+ * Arguments: layout of the data, uuid, address, version of the member, '1' for a lite member or '',
+ * version of the cluster, duration of the lease. Returns the place, then a view with the join
+ * number first; or the reason why the member cannot join: LAYOUT and the layout of the data, or the
  * obstacle, the cluster's version and `stopsUpTo`.
  */
 export const JOIN = step(
@@ -236,8 +237,8 @@ return reply`,
 );
 
 /**
- * Arguments: uuid, number of the join, `stopsUpTo`, duration of the lease, revision that is known,
- * the one that is confirmed. Returns a view with the number of the join first, or OUT.
+ * Arguments: uuid, join number, `stopsUpTo`, duration of the lease, the revision that the member
+ * has, the revision that it has confirmed. Returns a view with the join number first, or OUT.
  */
 export const BEAT = step(
   `
@@ -261,7 +262,7 @@ return view(not isKnown, tonumber(joinNumber))`,
   6,
 );
 
-/** Arguments: uuid, number of the join, `stopsUpTo`. */
+/** Arguments: uuid, join number, `stopsUpTo`. */
 export const LEAVE = step(
   `
 stop(tonumber(ARGV[4]))
@@ -273,9 +274,9 @@ return 0`,
 );
 
 /**
- * Arguments: uuid, number of the join, revision, text, admission, duration of the limit, or one of
- * the values below 1 that a RecordChange may have. Returns a view with 1 first where the change is
- * made and otherwise 0, or OUT.
+ * Arguments: uuid, join number, revision, text, admission, duration of the limit, or one of the
+ * values below 1 that a RecordChange may have. Returns a view with 1 first if the change was made
+ * and otherwise 0, or OUT.
  */
 export const CHANGE = step(
   `
@@ -299,9 +300,7 @@ return view(not isMade, isMade and 1 or 0)`,
   6,
 );
 
-/**
- * Arguments: uuid, number of the join. Returns a view with the number of the join first, or OUT.
- */
+/** Arguments: uuid, join number. Returns a view with the join number first, or OUT. */
 export const STOP_ALL = step(
   `
 if not find(ARGV[2], ARGV[3]) then return out() end
@@ -310,7 +309,7 @@ return view(false, tonumber(ARGV[3]))`,
   2,
 );
 
-/** Arguments: UUID:NUMBER of a former member whose items are back. */
+/** Argument: UUID:NUMBER of a former member whose items have been returned. */
 export const FORGET = step(
   `
 setList('gone', (split(list('gone'), function(each) return each == ARGV[2] end)))

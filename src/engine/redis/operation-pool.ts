@@ -1,4 +1,4 @@
-/** Operations of one kind that are used again, in the order in which they were made. */
+/** A pool of reusable operations of one kind. The oldest free one is used first. */
 import { FreeNumbers } from '../../base/free-numbers.ts';
 import type { Operation } from './operation.ts';
 
@@ -16,7 +16,7 @@ export class OperationPool<Subject> {
     return number < 0 ? this.#new() : this.#operations[number]!;
   }
 
-  /** The operation is over. */
+  /** Returns an operation that is over to the pool. */
   give(operation: Operation<Subject>): void {
     this.#free.give(operation.poolNumber);
   }

@@ -1,7 +1,7 @@
 /**
- * An operation on the store: one command, whose reply comes once, or an outcome in its place. What that means
- * is known to its work. So all operations are of one shape, which those who send them need not find out
- * each time. They are reused, so that none is made for a request.
+ * An operation on the store: one command, which has one reply, or a failure instead. Its work
+ * interprets the reply. So all operations have one shape, and the code that sends them stays
+ * monomorphic. They are reused, so that none is allocated per request.
  */
 import type { Confirmed } from './confirmations.ts';
 import type { Failure } from './failure.ts';
@@ -9,69 +9,78 @@ import type { ReplyReceiver } from './pending-commands.ts';
 import type { RedisConnection } from './redis-connection.ts';
 import { ERROR, type Reply } from './reply.ts';
 
-/** Sends operations, and is told what becomes of them. */
+/** Sends operations and handles their replies, errors and losses. */
 interface Sender {
-  /** The operation has its reply. */
+  /** Called when the operation has its reply. */
   leave(operation: Operation): void;
-  /** The server replied to it with an error. */
+  /** Called when the server has replied to the operation with an error. */
   onError(operation: Operation, text: string): void;
-  /** No reply will come. `wasWritten`: the server may have got the command. */
+  /**
+   * Called when there will be no reply. `wasWritten`: whether the server may have received the
+   * command.
+   */
   onLost(operation: Operation, wasWritten: boolean): void;
 }
 
-/** What one operation, or many, are made for. */
+/** The task that an operation, or many, execute. */
 export interface Work<Subject = undefined> {
   /** The kinds of reply that the operation's command can have: see kindSet. */
   readonly replyKinds: number;
-  /** The reply, which is no error. */
+  /** Called with the reply, which is not an error. */
   onResult(reply: Reply, operation: Operation<Subject>): void;
-  /** There is no result, for that reason. */
+  /** Called when there is no result, with the reason. */
   onFailed(failure: Failure, operation: Operation<Subject>): void;
-  /** The replicas have what was done. */
+  /** Called when the replicas have the change. */
   onConfirmed?(operation: Operation<Subject>): void;
-  /** It is not known whether the replicas have what was done. */
+  /** Called when it is not known whether the replicas have the change. */
   onUnconfirmed?(operation: Operation<Subject>): void;
 }
 
 export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
-  /** Changes data: it is written only while this member may do that. */
+  /** Whether it changes data. It is then written only while this member may change data. */
   changesData = true;
   /** See ChangesUnderWay. */
   era = 0;
   isSequel = false;
-  /** May be sent again although it may have been done. */
+  /** Whether it may be sent again although it may have been done. */
   isRepeatable = false;
-  /** Replicas that must have the change; 0 where it needs none, or is none. */
+  /** Replicas that must have the change; 0 if it needs none, or changes nothing. */
   replicaCount = 0;
   /**
-   * Goes over the connection of changes that wait for replicas, as do all operations on the same queue. A
-   * replica that does not answer so delays no others.
+   * Whether it uses the connection of changes that wait for replicas, as all operations on one
+   * queue do. A slow replica then delays no other operations.
    */
   isReplicated = false;
-  /** Replicas without which it is not sent, where it is of no use then although they need not have it. */
+  /**
+   * Replicas without which it is not sent, although they need not have its change: it would then be
+   * of no use.
+   */
   replicasNeeded = 0;
-  /** The server's error, or why the operation was not sent; only of one that is made for one use. */
+  /**
+   * The server's error, or why the operation was not sent. Valid only for an operation that is used
+   * once.
+   */
   errorText = '';
   group: object | undefined;
-  /** Rises from each operation that is sent to the next. */
+  /** Number in the order in which operations were begun. */
   number = 0;
-  /** Its number in the pool that it comes from, if any. */
+  /** Number in its pool, if it belongs to one. */
   poolNumber = 0;
   partition = 0;
-  /** Not sent again after this time, on the clock's `now`; 0 for one that was sent once. */
+  /** Time after which it is not sent again, by `clock.now()`; 0 if it was sent only once. */
   until = 0;
-  // What every reply uses lies together, from here on.
-  /** How long its command is. */
+  // The fields from here on are used for every reply and are adjacent in memory.
+  /** Length of its command, in bytes. */
   length = 0;
   /** The connection that it was written to; undefined while it waits for one. */
   connection: RedisConnection | undefined;
-  /** Goes over the connection of changes, in the order of its partition. */
+  /** Whether it uses a connection of changes, in the order of its partition. */
   isChange = true;
-  /** Those of the work, unless its commands differ. */
+  /** The kinds of the work, unless the command of this operation has others. */
   replyKinds: number;
   readonly #sender: Sender;
   readonly #work: Work<Subject>;
-  /** What the work does with this operation. */
+  /** Data of the work for this operation. */
   subject: Subject;
 
   constructor(sender: Sender, work: Work<Subject>, subject: Subject) {
@@ -81,13 +90,13 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
     this.subject = subject;
   }
 
-  /** This operation goes on with the change that the other has begun. */
+  /** Marks this operation as continuing the change that `former` began. */
   follow(former: Operation): void {
     this.era = former.era;
     this.isSequel = true;
   }
 
-  /** The change is to have this many replicas. */
+  /** Sets the number of replicas that the change needs. */
   needReplicas(count: number): void {
     this.replicaCount = count;
     this.isReplicated = count > 0;

@@ -1,6 +1,6 @@
 /**
- * The commands of a connection whose replies are to come, in order: a ring that grows. Each has a number,
- * its place in the buffer of its turn, and its receiver.
+ * The commands of a connection that have no reply yet, in order: a growing ring buffer. Each has a
+ * number, its position in the buffer of its turn, and its receiver.
  */
 import { isOfKind, type Reply } from './reply.ts';
 
@@ -8,18 +8,21 @@ import { isOfKind, type Reply } from './reply.ts';
 export interface ReplyReceiver {
   /** The kinds of reply that the command can have: see kindSet. */
   readonly replyKinds: number;
-  /** The reply is valid during the call. */
+  /** Called with the reply, which is valid during the call. */
   onReply(reply: Reply): void;
-  /** No reply will come. `wasWritten`: the server may have got the command. */
+  /**
+   * Called when there will be no reply. `wasWritten`: whether the server may have received the
+   * command.
+   */
   onLost(wasWritten: boolean): void;
 }
 
 interface PendingCommand {
   readonly number: number;
-  /** Where it stands in its buffer. */
+  /** Position in its buffer. */
   readonly start: number;
   readonly end: number;
-  /** When it was given, on the clock's `now`. */
+  /** Time at which it was added, by `clock.now()`. */
   readonly time: number;
 }
 
@@ -28,27 +31,27 @@ export class PendingCommands {
   #times = new Float64Array(64);
   #starts = new Int32Array(64);
   #ends = new Int32Array(64);
-  /** The number of the next command that is answered, and that of the next one that is given. */
+  /** Numbers of the command whose reply is next, and of the next command to be added. */
   head = 0;
   tail = 0;
-  /** The command whose receiver is told that it was dropped. */
+  /** The dropped command whose receiver is being called. */
   #dropped: PendingCommand | undefined;
 
   get count(): number {
     return this.tail - this.head;
   }
 
-  /** When the oldest command was given, on the clock's `now`; undefined where there is none. */
+  /** Time at which the oldest command was added, by `clock.now()`; undefined if there is none. */
   get oldest(): number | undefined {
     return this.count === 0 ? undefined : this.#times[this.#at(this.head)];
   }
 
-  /** When the command was given that was shifted or dropped last. */
+  /** Time at which the last command shifted or dropped was added. */
   get lastTime(): number {
     return this.#dropped?.time ?? this.#times[this.#at(this.head - 1)]!;
   }
 
-  /** The command that was shifted or dropped last: its number, and where it stands in its buffer. */
+  /** The last command shifted or dropped: its number and its position in its buffer. */
   get last(): Omit<PendingCommand, 'time'> {
     if (this.#dropped !== undefined) return this.#dropped;
     const number = this.head - 1;
@@ -57,7 +60,7 @@ export class PendingCommands {
   }
 
   push(receiver: ReplyReceiver, start: number, end: number, now: number): void {
-    // One place stays free, so that the last one shifted is still there.
+    // One slot remains free, so that the last command shifted is still stored.
     if (this.count >= this.#times.length - 1) this.#grow();
     const at = this.#at(this.tail++);
     this.#receivers[at] = receiver;
@@ -74,7 +77,10 @@ export class PendingCommands {
     return receiver;
   }
 
-  /** Removes the command whose reply is next, as `shift`; undefined also where it cannot have that reply. */
+  /**
+   * Removes and returns the next receiver, like `shift`; returns undefined also if it cannot have
+   * that reply.
+   */
   shiftFor({ kind }: Reply): ReplyReceiver | undefined {
     const receiver = this.#receivers[this.#at(this.head)];
     if (receiver === undefined || !isOfKind(kind, receiver.replyKinds)) return undefined;
@@ -82,7 +88,10 @@ export class PendingCommands {
     return receiver;
   }
 
-  /** Removes the commands from that number on, and calls `tell` for each; others may be added meanwhile. */
+  /**
+   * Removes the commands from number `from` on and calls `tell` for each receiver, which may add
+   * others.
+   */
   drop(from: number, tell: (receiver: ReplyReceiver) => void): void {
     const dropped: [ReplyReceiver, PendingCommand][] = [];
     for (let number = from; number < this.tail; number++) {

@@ -1,11 +1,12 @@
 /**
- * The connections to the primary of some slots: one for reads of maps; two for changes and for all
- * operations on queues, in order: one where they wait for replicas, one for the others. A connection
- * that has ended is made anew, ever more slowly while that fails. Scripts are loaded before it is used.
+ * The connections to the primary of some slots: one for reads of maps, and two for changes and all
+ * operations on queues, in order: one for those that wait for replicas, one for the others. A lost
+ * connection is replaced, with growing pauses while that fails. Scripts are loaded before a
+ * connection is used.
  *
- * A server may have commands of a connection that has ended, and run them later. So it is told first to
- * end that connection, too: when the next one is used, all that was not answered has ended. A server that
- * forbids that to this user may do it late.
+ * A server may have received commands of a lost connection and execute them later. So a new
+ * connection first makes the server end the lost one: once the new one is ready, no earlier command
+ * can still take effect. A server that does not permit this to the user may execute them late.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
@@ -35,37 +36,40 @@ const INFO_MEMORY = header(2, 'INFO', 'memory');
 const ECHO = header(2, 'ECHO');
 const ROLE = header(1, 'ROLE');
 const TIME = header(1, 'TIME');
-/** Fewer digits than a stored value has bytes: none is taken for one. */
+/**
+ * Limit for the numbers sent with ECHO: they have fewer digits than a stored value has bytes, so
+ * that no value is mistaken for one.
+ */
 const ECHO_COUNT_MAX = 1e9;
-/** Errors that the server may have for an ECHO. */
+/** Errors with which a server may reply to ECHO. */
 const ECHO_REFUSED = /^(?:BUSY|LOADING|MASTERDOWN|NOAUTH|NOPERM|ERR unknown command)\b/;
-/** Interval between two looks whether a server may drop data, in ms. */
+/** Interval between two checks whether a server may drop data, in ms. */
 const EVICTION_LOOK_MS = 60_000;
 const PRIMARY_ROLE = 'master';
 const REPLICA_ROLE = 'slave';
 
 interface PrimaryObserver extends LinkObserver {
-  /** The server may drop data, as this policy says; again with each look. */
+  /** Called with every check that finds that the server may drop data by this policy. */
   onEviction(policy: string): void;
 }
 
 interface LinkObserver {
-  /** A connection is ready for commands. */
+  /** Called when a connection is ready for commands. */
   onReady(): void;
-  /** A connection has ended, or could not be made. */
+  /** Called when a connection has ended or could not be established. */
   onLost(address: ServerAddress, reason: Error): void;
-  /** A message that no command has asked for, where the connections subscribe. */
+  /** Called for a message that is not a reply, if the connections subscribe. */
   onMessage?(message: Reply): void;
 }
 
 export interface PrimaryOptions extends ConnectionOptions {
-  /** Whether servers may be used that drop data. */
+  /** Whether servers that drop data may be used. */
   readonly allowsEviction: boolean;
-  /** By which other members know the connections of this one; undefined for none. */
+  /** The name by which other members recognise this member's connections; undefined for none. */
   connectionName(): string | undefined;
-  /** A server has refused a command. `command` returns its name. */
+  /** Called when a server has refused a command. `command` returns its name. */
   onRefused(address: ServerAddress, command: () => string, text: string): void;
-  /** What the user must be permitted on each primary. */
+  /** The rights that the user needs on each primary. */
   readonly rights: Rights;
   /** The sources of the scripts that are called. */
   readonly scripts: readonly string[];
@@ -75,15 +79,15 @@ export class Primary {
   readonly address: ServerAddress;
   readonly reads: Link;
   readonly changes: Link;
-  /** Of changes that wait for replicas. */
+  /** The connection for changes that wait for replicas. */
   readonly confirmed: Link;
-  /** Replicas that were connected when it was last asked; Infinity while that is not known. */
+  /** Replicas that were connected at the last check; Infinity while unknown. */
   replicaCount = Number.POSITIVE_INFINITY;
-  /** The policy by which the server may drop data; undefined where it does not, or may do so. */
+  /** The policy by which the server drops data; undefined if it does not, or is allowed to. */
   evictionPolicy: string | undefined;
   readonly #allowsEviction: boolean;
   readonly #onEviction: (policy: string) => void;
-  /** When it was asked for that last, on the clock's `now`. */
+  /** Time of the last check of the policy, by `clock.now()`. */
   #evictionAskedMs = Number.NEGATIVE_INFINITY;
   readonly #links: readonly Link[];
   readonly #clock: Clock;
@@ -99,31 +103,31 @@ export class Primary {
     this.#links = [this.reads, this.changes, this.confirmed];
   }
 
-  /** Commands whose replies have not come. */
+  /** Commands without a reply. */
   get pendingCount(): number {
     return this.#links.reduce((sum, { pendingCount }) => sum + pendingCount, 0);
   }
 
-  /** Bytes of those commands, and of replies under way. */
+  /** Bytes of those commands, and of replies that are being received. */
   get waitingBytes(): number {
     return this.#links.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
   }
 
-  /** Whether all connections take commands. */
+  /** Whether all connections are ready for commands. */
   get isReady(): boolean {
     return this.#links.every(({ connection }) => connection !== undefined);
   }
 
-  /** Whether it owes a reply that waits for no replica, for so long or longer. */
+  /** Whether a reply that waits for no replica has been due for at least `ms`. */
   isSilent(ms: number): boolean {
     const since = this.reads.connection?.owesSince;
     return since !== undefined && this.#clock.now() - since >= ms;
   }
 
   /**
-   * Asks for its role and its replicas, over the connection that waits for no replica, and whether the
-   * replies of each connection match its commands: a stopped server is found out also where nothing else
-   * is asked. The connections to a server that has become a replica end.
+   * Queries the role and the number of replicas over the connection that waits for no replica, and
+   * checks that the replies of each connection match its commands. This also detects a stopped
+   * server that is otherwise idle. If the server has become a replica, its connections end.
    */
   check(): void {
     for (const link of this.#links) link.compareReplies();
@@ -153,7 +157,10 @@ export class Primary {
     });
   }
 
-  /** Asks for its time; false where it cannot be asked now. `askedAt`: on the clock's `now`. */
+  /**
+   * Queries the server's time. Returns false if this is not possible now. `askedAt`: by
+   * `clock.now()`.
+   */
   askTime(onTime: (serverMs: number, askedAt: number) => void): boolean {
     const { connection } = this.reads;
     if (connection === undefined) return false;
@@ -183,12 +190,12 @@ function ask(
   connection.expect(start, { replyKinds, onReply, onLost() {} });
 }
 
-/** `replicaCount` is undefined where the server is a replica itself. */
+/** `replicaCount` is undefined if the server is itself a replica. */
 interface Role {
   readonly replicaCount: number | undefined;
 }
 
-/** Asks the server for its role: `onRole` gets it, or the error in its place. */
+/** Queries the server's role. `onRole` is called with it or with an error. */
 function askRole(connection: RedisConnection, onRole: (role: Role | Error) => void): void {
   ask(connection, ROLE, ARRAYS, (reply) => {
     if (reply.kind === ERROR) return onRole(new Error(reply.text));
@@ -202,7 +209,7 @@ function askRole(connection: RedisConnection, onRole: (role: Role | Error) => vo
 const ARRAYS = kindSet(ARRAY);
 const BULKS = kindSet(BULK);
 
-/** The server is no primary, so that it is neither read nor changed. */
+/** The server is not a primary, so it is neither read nor changed. */
 class IsReplica extends Error {
   constructor() {
     super('it is a replica, and no primary any more');
@@ -214,11 +221,11 @@ export function isOfRights(reason: Error): boolean {
   return reason instanceof LoginRefused || errorKind(reason.message) === NO_RIGHT;
 }
 
-/** A connection that is made again. */
+/** A connection that is established again when it is lost. */
 export class Link {
-  /** The connection that takes commands; undefined while there is none. */
+  /** The connection for commands; undefined while there is none. */
   connection: RedisConnection | undefined;
-  /** Since when there is no connection, on the clock's `now`; undefined while there is one. */
+  /** Time since which there is no connection, by `clock.now()`; undefined while there is one. */
   awaySince: number | undefined;
   /** Whether there is no connection because the user lacks rights, or its password is wrong. */
   isForbidden = false;
@@ -229,13 +236,13 @@ export class Link {
   readonly #isForPrimary: boolean;
   #echoCount = 0;
   #made: RedisConnection | undefined;
-  /** The present connection, or the one before, as its server names it. */
+  /** The server's identification of the current connection, or of the previous one. */
   #name: ConnectionName | undefined;
   #again: Timer | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #isEnded = false;
 
-  /** `isForPrimary`: it takes no commands where the server is a replica. */
+  /** `isForPrimary`: whether commands are refused if the server is a replica. */
   constructor(
     address: ServerAddress,
     options: PrimaryOptions,
@@ -260,8 +267,8 @@ export class Link {
   }
 
   /**
-   * Asks for a number, which ends the connection where another reply is received. A late reply does not end
-   * it: the commands before may wait for replicas.
+   * Sends a number with ECHO; a different reply ends the connection. A late one does not, as
+   * earlier commands may wait for replicas.
    */
   compareReplies(): void {
     const { connection } = this;
@@ -325,7 +332,8 @@ export class Link {
     const receiver: ReplyReceiver = {
       replyKinds: BULKS,
       onReply: (reply) => {
-        // A server that loads its data cannot take scripts yet; the first calls bring it back here.
+        // A server that is loading its data cannot load scripts yet; the first calls will load
+        // them.
         if (reply.kind === ERROR && !this.#isEnded) return made.fail(new Error(reply.text));
         if (--left === 0) this.#onReady(made);
       },
@@ -349,7 +357,7 @@ export class Link {
     this.#made = undefined;
     if (this.#isEnded) return;
     const { deadlineMs } = this.#options;
-    // A server that owes a reply has been away for as long.
+    // A server that owes a reply has been unreachable for that time.
     this.awaySince ??= this.#clock.now() - (reason instanceof NoReply ? deadlineMs : 0);
     this.isForbidden = isOfRights(reason);
     const pauseMs = reason instanceof LoginRefused ? PAUSE_MS_MAX : this.#pauseMs;
@@ -359,27 +367,27 @@ export class Link {
   }
 }
 
-/** A connection, as its server names it: both together are not used again after a restart. */
+/** A server's identification of a connection. The combination is not reused after a restart. */
 interface ConnectionName {
   readonly id: string;
-  /** Of the client. */
+  /** The address of the client. */
   readonly address: string;
 }
 
-/** From the reply to CLIENT INFO. */
+/** Returns the identification in a reply to CLIENT INFO. */
 function nameIn(text: string): ConnectionName | undefined {
   const [, id, address] = /^id=(\d+) addr=(\S+)/.exec(text) ?? [];
   return id === undefined || address === undefined ? undefined : { id, address };
 }
 
-/** Writes the command that ends another connection to the same server. */
+/** Sends the command that ends another connection to the same server. */
 function kill(connection: RedisConnection, name: ConnectionName): void {
   const start = connection.commands.length;
   writeKill(connection, name);
   connection.expect(start, { replyKinds: kindSet(INTEGER), onReply() {}, onLost() {} });
 }
 
-/** Writes that command; its reply is to be expected by the caller. */
+/** Writes the command that ends a connection. The caller must expect its reply. */
 export function writeKill({ commands }: RedisConnection, { id, address }: ConnectionName): void {
   commands.begin(CLIENT_KILL);
   commands.text(id);
@@ -396,7 +404,7 @@ function setName(connection: RedisConnection, name: string | undefined): void {
   connection.expect(start, { replyKinds: kindSet(STATUS), onReply() {}, onLost() {} });
 }
 
-/** Writes the command that makes a script known to the server. */
+/** Sends the command that loads a script into the server. */
 export function loadScript(
   connection: RedisConnection,
   script: string,

@@ -1,4 +1,4 @@
-/** What the operations on queues share, and how they write the keys and words of their scripts. */
+/** Context of all operations on queues, and functions that write the keys of their scripts. */
 import type { Span } from '../../base/span.ts';
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';
@@ -12,13 +12,13 @@ export interface QueueContext {
   readonly dispatcher: Dispatcher;
   readonly layout: Layout;
   readonly answers: Answers;
-  /** The name of this engine in channels and among those that wait. */
+  /** The name of this engine in channels and in the set of waiting members. */
   readonly listener: Buffer;
-  /** Tells the receiver that nothing has come. */
+  /** Notifies the receiver that the operation has no result. */
   fail(receiver: Receiver, failure: Failure): void;
 }
 
-/** The keys of the items, and of those that came back. */
+/** Writes the keys of the items and of the returned items. */
 export function writeItems(commands: CommandBuffer, layout: Layout, queue: LocalQueue): void {
   commands.pair(layout.prefix(ITEMS, queue.partition), queue.span);
   commands.pair(layout.prefix(RETURNED, queue.partition), queue.span);
@@ -36,7 +36,7 @@ export function writeWaiting(commands: CommandBuffer, layout: Layout, queue: Loc
   commands.pair(layout.prefix(WAITING, queue.partition), queue.span);
 }
 
-/** The keys of what a member incarnation holds in the partition, and of its marks. */
+/** Writes the keys of a member incarnation's held items and marks in the partition. */
 export function writeHolds(
   commands: CommandBuffer,
   layout: Layout,
@@ -65,7 +65,7 @@ export function writeMarks(
   writeBoth(commands, layout.prefix(MARKS, partition), incarnation);
 }
 
-/** What stands before the listener in the channels of the partition. */
+/** Returns the prefix of the partition's channels; the listener follows it. */
 export function channelsOf(layout: Layout, partition: number): Span {
   return layout.prefix(WAKE_UPS, partition);
 }

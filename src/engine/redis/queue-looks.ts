@@ -1,7 +1,7 @@
 /**
- * What a member does about queues each second: it looks whether there are items for its takes that wait, as
- * a wake-up is only a hint; it drops marks that nothing else has dropped; it asks again for items that are
- * to come back. A look is one command a partition, of up to QUEUES_A_LOOK queues.
+ * Work on queues that a member does every second: it checks for items for its waiting takes, as a
+ * wake-up is only a hint; it drops marks that no script has dropped; and it sends again the returns
+ * of items that failed. A check is one command for up to QUEUES_A_LOOK queues of a partition.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { header } from './command-buffer.ts';
@@ -14,7 +14,7 @@ import { INTEGER, kindSet, type Reply } from './reply.ts';
 const INTEGERS = kindSet(INTEGER);
 const LOOK_MS = 1000;
 const QUEUES_A_LOOK = 64;
-/** Marks that one command drops at most. */
+/** Limit for the marks that one command drops. */
 const DROPS_MAX = 64;
 
 export class QueueLooks {
@@ -26,7 +26,7 @@ export class QueueLooks {
   #timer: Timer | undefined;
   #isEnded = false;
 
-  /** `onLook` is called with each look. */
+  /** `onLook` is called with each run. */
   constructor(
     context: QueueContext,
     clock: Clock,
@@ -42,7 +42,7 @@ export class QueueLooks {
     this.#wait();
   }
 
-  /** Drops the marks that are left, and looks no more. */
+  /** Drops the remaining marks and stops. */
   end(): void {
     this.#isEnded = true;
     this.#timer?.cancel();
@@ -61,7 +61,7 @@ export class QueueLooks {
     const waiting = new Map<number, LocalQueue[]>();
     for (const queue of this.#queues.all()) {
       this.#drop(queue);
-      // A script under way looks, too.
+      // A script under way also checks for items.
       if (queue.first === undefined || queue.askedCount > 0 || queue.isLookedAt) continue;
       const queues = waiting.get(queue.partition);
       if (queues === undefined) waiting.set(queue.partition, [queue]);
@@ -90,7 +90,7 @@ export class QueueLooks {
     dispatcher.end(look);
   }
 
-  /** Drops the marks of the queue that are of no use any more. */
+  /** Drops the marks of the queue that are no longer needed. */
   #drop(queue: LocalQueue): void {
     const { dispatcher, layout } = this.#context;
     while (queue.drops.length > 0) {
@@ -108,7 +108,7 @@ export class QueueLooks {
   }
 }
 
-/** Whether any of some queues has items. */
+/** Checks whether any of several queues has items. */
 class Look implements Work {
   readonly replyKinds = INTEGERS;
   readonly #queues: readonly LocalQueue[];
@@ -127,11 +127,11 @@ class Look implements Work {
     }
   }
 
-  /** The next look comes in a second. */
+  /** The next check follows within a second. */
   onFailed(): void {
     for (const queue of this.#queues) queue.isLookedAt = false;
   }
 }
 
-/** Drops marks. One that stays does no harm until its member is out. */
+/** Drops marks. A mark that remains does no harm before its member is removed. */
 const DROPPING: Work = { replyKinds: INTEGERS, onResult() {}, onFailed() {} };

@@ -1,40 +1,49 @@
 /**
  * The scripts of queues. All keys of a queue are in the slot of its partition:
  *
- *     items     a list of items, as stored-value.ts has them; bytes 2 to 9 are the item's number
- *     returned  a sorted set of the items that came back, by number; they are polled before the list
- *     numbers   a hash: `n`, the number given last; `h`, the items held, which count for the capacity
- *     waiting   a sorted set of the members whose polls wait, by the hold that the oldest poll will have
- *     held      of a member and a partition, a hash: the items held, by hold and queue
- *     marks     of a member and a partition, a hash: the holds whose items were removed, by hold and queue
+ *     items     a list of items in the format of stored-value.ts; bytes 2 to 9 are the item's number
+ *     returned  a sorted set of the returned items, by number; they are polled before the list
+ *     numbers   a hash: `n`, the last number assigned; `h`, the number of held items, which count
+ *               for the capacity
+ *     waiting   a sorted set of the members with waiting polls, by the hold of the oldest poll
+ *     held      a hash per member and partition: the held items, by hold and queue
+ *     marks     a hash per member and partition: holds whose items were removed, by hold and queue
  *
- * A hold is a number of HOLD_DIGITS digits that its member has chosen, so that each script can be asked
- * again: it finds what it has done. Numbers of items begin with the time in us, so that they rise also
- * where a queue was empty, and its numbers were dropped, in between. `marks` of a member that is out has
- * an empty field: nothing is held for it any more. Its other marks stay for OUT_SECONDS, or less where many
- * members go: a member that was only cut off may not have answered those takes, and puts the items back by
- * them. A partition without items held, and without marks, has no such key: the member's connections have
+ * A hold is a number of HOLD_DIGITS digits that its member chooses, so that each script is
+ * repeatable: it detects what it has already done. Numbers of items begin with the time in µs, so
+ * they also increase across a time in which a queue was empty and its numbers were removed. The
+ * `marks` of a removed member have an empty field: nothing can be held for it any more. Its other
+ * marks are retained for OUT_SECONDS, or less if many members were removed: a member that was only
+ * cut off may not have returned the results of those takes, and uses the marks to return the items.
+ * A partition without held items and marks has no such key, as the member's connections have been
  * ended before.
  *
- * A server with no memory left refuses the first write of an offer; the first one of any other script
- * needs no memory, and those behind it are allowed then. So all of a script is done, or nothing.
+ * A server that is out of memory refuses the first write of an offer. The first write of any other
+ * script needs no memory, and the writes after it are then allowed. So a script is executed
+ * completely or not at all.
  */
 import { script } from './scripts.ts';
 
 export const HOLD_DIGITS = 16;
-/** Takes that one script serves at most, and the bytes after which it takes no further item. */
+/**
+ * Limits for the takes that one script serves, and for the bytes after which it holds no further
+ * item.
+ */
 export const TAKES_MAX = 64;
-/** Items that one script adds at most. */
+/** Limit for the items that one script adds. */
 export const OFFERS_MAX = 64;
 const TAKEN_BYTES_MAX = 1024 * 1024;
-/** How long a member that is out cannot hold items, and how long it is known that its polls wait. */
+/**
+ * Time for which a removed member cannot hold items, and for which waiting members are stored, in
+ * seconds.
+ */
 export const OUT_SECONDS = 3600;
 const WAITING_SECONDS = 86400;
 
 /**
- * Notifies the member whose poll waits longest that there is an item; members that do not listen are dropped.
- * Returns false if none is left. A notified member reports again that it waits. A server that forbids the
- * notification to the user makes these polls wait for their next look, and refuses nothing.
+ * Notifies the member whose poll waits longest that there is an item; members that do not listen
+ * are removed. Returns false if none is left. A notified member reports again that it waits. If the
+ * server does not permit the notification to the user, these polls wait for their next check.
  */
 const WAKE = `
 local function wake(waiting, channel, queue)
@@ -50,10 +59,10 @@ end
 `;
 
 /**
- * Adds items. Keys: items, returned, numbers, waiting. Arguments: the capacity or 0, the channels' prefix,
- * the queue, whether the member's own polls take next ('1' or nothing); then of each item, up to OFFERS_MAX,
- * the first byte, and the bytes behind its number. Returns how many were added: where not all, the queue is
- * full.
+ * Adds items. Keys: items, returned, numbers, waiting. Arguments: the capacity or 0, the channels'
+ * prefix, the queue, whether the member's own polls take next ('1' or empty); then for each item,
+ * up to OFFERS_MAX, the first byte and the bytes after its number. Returns how many were added: if
+ * not all, the queue is full.
  */
 export const OFFER = script(
   `${WAKE}
@@ -86,21 +95,21 @@ return count`,
   4,
 );
 
-/** The next item. Keys: items, returned. Returns it, or nil. */
+/** Returns the next item or nil. Keys: items, returned. */
 export const PEEK = script(
   `return redis.call('ZRANGE', KEYS[2], 0, 0)[1] or redis.call('LINDEX', KEYS[1], 0)`,
   2,
   0,
 );
 
-/** The number of items. Keys: items, returned. */
+/** Returns the number of items. Keys: items, returned. */
 export const COUNT = script(
   `return redis.call('LLEN', KEYS[1]) + redis.call('ZCARD', KEYS[2])`,
   2,
   0,
 );
 
-/** Drops marks: the holds of that queue. */
+/** Drops the marks of holds of a queue. */
 const DROP = `
 local function drop(marks, holds, queue)
   for at = 1, #holds, ${HOLD_DIGITS} do
@@ -110,11 +119,11 @@ end
 `;
 
 /**
- * Holds items for takes, and says whether the member waits at the queue. Keys: items, returned, numbers,
- * waiting, held, marks. Arguments: the queue, the holds one behind the other, marks to be dropped alike,
- * the member or nothing where its takes do not wait, whether further takes of it wait ('1' or nothing),
- * the channels' prefix. Returns whether items are left (1 or 0), and the item of each take up to the
- * first one that has none, which is nothing where it was removed since; or -1 where the member is out.
+ * Holds items for takes, and records whether the member waits at the queue. Keys: items, returned,
+ * numbers, waiting, held, marks. Arguments: the queue, the holds concatenated, the marks to drop in
+ * the same form, the member or empty if its takes do not wait, whether more of its takes wait ('1'
+ * or empty), the channels' prefix. Returns whether items remain (1 or 0), and the item of each take
+ * up to the first one without any, empty if it was removed since; or -1 if the member was removed.
  */
 export const TAKE = script(
   `${WAKE}${DROP}
@@ -166,9 +175,9 @@ return reply`,
 );
 
 /**
- * Removes items that are held: their holds become marks. Keys: items, returned, numbers, held, marks.
- * Arguments: the queue, the holds one behind the other, marks to be dropped alike. Returns for each hold
- * the digit 1 if the item is removed, now or before, and 0 if there is no such hold.
+ * Removes held items: their holds become marks. Keys: items, returned, numbers, held, marks.
+ * Arguments: the queue, the holds concatenated, the marks to drop in the same form. Returns for
+ * each hold the digit 1 if the item is removed, now or before, and 0 if there is no such hold.
  */
 export const REMOVE = script(
   `${DROP}
@@ -197,10 +206,10 @@ return table.concat(reply)`,
 );
 
 /**
- * Puts an item back that is held, or whose removal has left a mark. Keys: returned, numbers, waiting, held,
- * marks. Arguments: the queue, the hold, the item where its removal was asked for and otherwise nothing,
- * the channels' prefix, whether the member's own polls take next ('1' or nothing). Returns 1, or 0 where
- * there is neither.
+ * Returns an item to its queue that is held, or whose removal has left a mark. Keys: returned,
+ * numbers, waiting, held, marks. Arguments: the queue, the hold, the item if its removal was
+ * requested and otherwise empty, the channels' prefix, whether the member's own polls take next
+ * ('1' or empty). Returns 1, or 0 if there is neither.
  */
 export const GIVE_BACK = script(
   `${WAKE}
@@ -223,8 +232,8 @@ return 1`,
 );
 
 /**
- * A member is out: nothing is held for it from now on. Keys: held, marks. Arguments: the seconds for which
- * its marks stay. Returns the fields of the items that it holds, for GIVE_BACK.
+ * Removes a member: nothing can be held for it from now on. Keys: held, marks. Arguments: the
+ * seconds for which its marks are retained. Returns the fields of its held items, for GIVE_BACK.
  */
 export const PUT_OUT = script(
   `#!lua flags=allow-oom

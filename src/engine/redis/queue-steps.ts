@@ -1,6 +1,6 @@
 /**
- * Queues in the store: what is done in one step, an offer, a look at the next item, and the count. Takes
- * are in queue-takes.ts. An offer that may have been done is not sent again. Short ones gather in a turn
+ * Operations on queues that are one step: offers, peeks and counts. Takes are in queue-takes.ts. An
+ * offer that may have been done is not sent again. Offers of short items are collected for a turn
  * (queue-turn.ts).
  */
 import type { Clock } from '../../base/clock.ts';
@@ -37,16 +37,16 @@ const NO_VERSION = new Version();
 const FOR_EVER = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
 const YES = Buffer.from('1');
 const NO = Buffer.alloc(0);
-/** A longer item does not gather, as it would be copied once more. */
+/** Limit for an item that is collected, in bytes; collecting copies it once more. */
 const GATHERED_BYTES_MAX = 4096;
 const FIRST_ITEMS_BYTES = 1024;
-/** Buffers for items that gather in later turns. */
+/** Limit for the spare buffers for items collected in later turns. */
 const SPARES_MAX = 16;
 const INTEGERS = kindSet(INTEGER);
-/** Replies to a peek, and to a count. */
+/** Kinds of the replies to a peek and to a count. */
 const ITEMS = kindSet(BULK, NIL);
 const COUNTS = INTEGERS;
-/** Arguments of an item. */
+/** Number of arguments per item. */
 const ITEM_ARGUMENTS = 2;
 
 export class QueueSteps {
@@ -96,7 +96,7 @@ export class QueueSteps {
     const { answers, dispatcher } = this.#context;
     const queue = this.#queues.get(name);
     this.#turn.send(queue);
-    // What comes next belongs to the takes that wait.
+    // The next item belongs to the waiting takes.
     if (queue.firstUnasked !== undefined && !dispatcher.isAway(queue)) {
       return answers.tell(receiver, answers.begin(ABSENT));
     }
@@ -109,7 +109,7 @@ export class QueueSteps {
     this.#look(queue, false, receiver);
   }
 
-  /** A buffer for items that gather, until it comes back. */
+  /** Returns a buffer for collected items; giveBuffer takes it back. */
   takeBuffer(): CommandBuffer {
     return this.#spares.pop() ?? new CommandBuffer(FIRST_ITEMS_BYTES);
   }
@@ -127,7 +127,7 @@ export class QueueSteps {
     return (this.#offers.pop() ?? new Offers(this.#context, this.#clock, this)).begin(queue);
   }
 
-  /** Peeks and counts are reads, but stay in the order of the changes. */
+  /** Peeks and counts change nothing, but are executed in the order of the changes. */
   #newLook(): Operation<Receiver> {
     const look = new Operation(this.#context.dispatcher, this.#looking, NOBODY);
     look.isRepeatable = true;
@@ -149,7 +149,7 @@ export class QueueSteps {
   }
 }
 
-/** Offers of a queue, in one step: the first ones are made, as many as there is room for. */
+/** Offers to a queue in one step: the first ones are applied, as many as the capacity allows. */
 class Offers implements Work, GatheredOffers {
   readonly replyKinds = INTEGERS;
   readonly #operation: Operation<undefined>;
@@ -157,7 +157,7 @@ class Offers implements Work, GatheredOffers {
   readonly #clock: Clock;
   readonly #steps: QueueSteps;
   readonly #receivers: Receiver[] = [];
-  /** The arguments of those that gather. */
+  /** The arguments of the collected offers. */
   #items: CommandBuffer | undefined;
   #queue!: LocalQueue;
   #isBeingSent = false;
@@ -200,7 +200,7 @@ class Offers implements Work, GatheredOffers {
     this.#steps.giveBuffer(items);
   }
 
-  /** Where it fails at once, the receiver is told during the call. */
+  /** Sends one offer. If it fails at once, its receiver is notified during the call. */
   sendOne(head: HeaderWriter, value: Span, receiver: Receiver): void {
     this.#receivers.push(receiver);
     const commands = this.#beginCommand();
@@ -251,7 +251,7 @@ class Offers implements Work, GatheredOffers {
     return commands;
   }
 
-  /** It is over: returns those to be told, and may be used again. */
+  /** Ends the step and returns its receivers; the object can then be reused. */
   #end(): Receiver[] {
     const receivers = this.#receivers.splice(0);
     this.#steps.recycleOffers(this);
@@ -274,7 +274,7 @@ function writeItem(commands: CommandBuffer, head: HeaderWriter, value: Span): vo
   commands.close();
 }
 
-/** Peeks, and counts of the items. */
+/** Executes peeks and counts. */
 class Looking implements Work<Receiver> {
   readonly replyKinds = COUNTS;
   readonly #context: QueueContext;

@@ -1,11 +1,13 @@
 /**
- * Takes of items from queues in the store, in two steps: an item is held for the take; then, unless that was
- * cancelled meanwhile, it is removed, and the take is answered. Holds are numbers that this member chooses,
- * so that each step can be asked again, and a cancel goes right behind the step under way.
+ * Takes of items from queues, in two steps: an item is held for the take; then, unless the take was
+ * cancelled meanwhile, the item is removed and becomes the take's result. Holds are numbers that
+ * this member chooses, so each step is repeatable, and a cancel can be sent directly after the step
+ * under way.
  *
- * Takes that wait have a list a queue (local-queues.ts). An offer of this member that finds some is
- * followed by a script that takes for them, and so is an item that comes back; what others offer is told
- * by wake-ups, and looked for each second. Takes that do not wait gather in a turn (queue-turn.ts).
+ * Each queue has a list of its waiting takes (local-queues.ts). If an offer of this member, or a
+ * returned item, finds some, a script that serves them follows. Items from other members are
+ * notified by wake-ups, and a check every second finds the rest. Takes that do not wait are
+ * collected for a turn (queue-turn.ts).
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';
@@ -35,9 +37,12 @@ import {
   type TakeObserver,
 } from './take-operations.ts';
 
-/** Holds in a ms, of one member. */
+/** Limit for the holds that one member numbers per ms. */
 const HOLDS_PER_MS = 2048;
-/** A removal whose replicas are not known is asked for again within this part of the deadline. */
+/**
+ * The fraction of the deadline within which a removal that was not confirmed by replicas is sent
+ * again.
+ */
 const ASKED_AGAIN_WITHIN = 0.5;
 
 interface QueueTakesOptions {
@@ -45,7 +50,7 @@ interface QueueTakesOptions {
   readonly time: ServerTime;
   readonly deadlineMs: number;
   readonly turn: QueueTurn;
-  /** A take waits at the queue, and none did before. */
+  /** Called when the first take waits at a queue. */
   onWaiting(queue: LocalQueue): void;
 }
 
@@ -59,7 +64,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   readonly #takes: (QueueTake | undefined)[] = [];
   readonly #wheel: TimerWheel;
   readonly #stored = new StoredValue();
-  /** Items that are to come back, and did not yet, by the names of their queues. */
+  /** Returns of items that have failed and are sent again, by the names of their queues. */
   #unreturned = new Map<string, GiveBack[]>();
   #lastHold = 0;
 
@@ -83,7 +88,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       this.#context.fail(receiver, this.#context.dispatcher.whyAway(queue));
       return NO_TICKET;
     }
-    // What comes next belongs to the takes that wait.
+    // The next item belongs to the waiting takes.
     if (timeoutMs === 0 && isUnasked) {
       this.#tell(receiver, ABSENT);
       return NO_TICKET;
@@ -123,13 +128,18 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     this.#tell(receiver, APPLIED);
   }
 
-  /** An item may be there for those that wait: takes for the first one that no script has asked for. */
+  /**
+   * Serves the waiting takes up to the first that no script serves, as there may be an item for it.
+   */
   follow(queue: LocalQueue): void {
     const take = queue.firstUnasked ?? queue.last;
     if (take !== undefined) this.#askFor(take);
   }
 
-  /** Items may be there: takes for the first ones that wait; where none does, the store is told. */
+  /**
+   * Serves the first waiting takes, as there may be items; without any, tells the store that no
+   * take waits.
+   */
   serve(queue: LocalQueue): void {
     const takes: QueueTake[] = [];
     for (let take = queue.first; take !== undefined; take = take.next) {
@@ -138,7 +148,9 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     this.#ask(queue, takes, true);
   }
 
-  /** Takes for those that have gathered; where that fails at once, their receivers are told later. */
+  /**
+   * Serves takes collected in a turn. If that fails at once, their receivers are notified later.
+   */
   askGathered(queue: LocalQueue, gathered: readonly QueueTake[]): void {
     const takes = gathered.filter(({ state }) => state === OPEN);
     const failure = takes.length === 0 ? undefined : this.#ask(queue, takes, false);
@@ -152,26 +164,29 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     });
   }
 
-  /** Sends what is to come back again. */
+  /** Sends the failed returns of items again. */
   returnAgain(): void {
     const unreturned = this.#unreturned;
     this.#unreturned = new Map();
     for (const own of unreturned.values()) for (const giveBack of own) giveBack.send();
   }
 
-  /** What is to come back to the queue goes before what is taken next, so that it is not overtaken. */
+  /**
+   * Sends the queue's failed returns again before the next take, so that it does not overtake those
+   * items.
+   */
   #returnFirst(queue: LocalQueue): void {
     const own = this.#unreturned.get(queue.name.toString('latin1'));
     if (own === undefined || this.#context.dispatcher.isAway(queue)) return;
     for (const giveBack of own.splice(0, TAKES_MAX)) giveBack.send();
   }
 
-  /** The holds of all takes that have not ended. */
+  /** Returns the holds of all takes that have not ended. */
   knownHolds(): ReadonlySet<string> {
     return new Set(this.#takes.flatMap((take) => take?.holdText ?? []));
   }
 
-  /** Ends all takes that are not answered: they are answered ABSENT, and their items return. */
+  /** Ends all takes without a result: they return ABSENT and their items are returned. */
   close(): void {
     for (const take of this.#takes) {
       if (take === undefined || take.state === LEAVING) continue;
@@ -214,7 +229,8 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       take.askedCount--;
       take.mayHold ||= mayHold;
       if (take.state !== OPEN) continue;
-      // One that has waited goes on: the next script finds what this one may have held for it.
+      // A take that has waited continues: the next script finds an item that this one may have held
+      // for it.
       if (take.isListed && take.isWaiting && !take.isDue) continue;
       this.#abandon(take);
       this.#context.fail(take.receiver, failure);
@@ -248,7 +264,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     if (receiver !== undefined) this.#tell(receiver, isBack ? APPLIED : LOST);
   }
 
-  /** It is asked for again with the next look; the hold's end is not known until then. */
+  /** The return is sent again with the next check; until then, the end of the hold is unknown. */
   onNotBack(giveBack: GiveBack): void {
     const { receiver } = giveBack;
     giveBack.receiver = undefined;
@@ -268,12 +284,12 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     return take;
   }
 
-  /** Asks for an item for the take that waits, and for those before it first. */
+  /** Requests items for the waiting take and for those before it. */
   #askFor(take: QueueTake): Failure | undefined {
     return this.#ask(take.queue, take.queue.upTo(take, TAKES_MAX), true);
   }
 
-  /** Returns why it has failed at once; undefined where it has not. */
+  /** Returns why the request has failed at once, or undefined. */
   #ask(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): Failure | undefined {
     const { incarnation } = this;
     this.#options.turn.send(queue);
@@ -327,13 +343,16 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     this.follow(queue);
   }
 
-  /** The take was cancelled: its item goes back, also where servers were changed in between. */
+  /** Returns the item of a cancelled take, also if servers were replaced meanwhile. */
   #returnOnce({ queue, incarnation, holdText }: QueueTake): void {
     const none = undefined;
     new GiveBack(this.#context, this, queue, incarnation, holdText, none, none).send();
   }
 
-  /** The take is not to be answered: what a script under way holds for it goes back right behind that. */
+  /**
+   * Ends a take that will have no result. If a script under way may hold an item for it, a return
+   * follows directly.
+   */
   #abandon(take: QueueTake): void {
     const mayHold = take.mayHold || take.askedCount > 0 || take.state === REMOVING;
     this.#unlist(take);
@@ -360,7 +379,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     this.#tell(take.receiver, outcome);
   }
 
-  /** The take does not wait any more; with the last one, the store is told. */
+  /** Removes a take from the waiting ones. After the last one, the store is notified. */
   #unlist(take: QueueTake): void {
     if (!take.isListed) return;
     const { queue, state } = take;

@@ -1,8 +1,9 @@
 /**
- * What a turn asks of a queue: the offers, and the takes that do not wait, are gathered, and leave as one
- * script each when the connection is about to write, the offers first. So they are all under way at the same
- * time, and may take effect in another order than called; offers among themselves, and takes, keep theirs.
- * Any other operation on the queue comes behind what was gathered before it.
+ * Collects the offers to a queue, and the takes that do not wait, in each turn. They are sent as
+ * one script of each kind when the connection is about to write, offers first. They are all
+ * concurrent, so offers and takes may take effect in another order than they were called; the order
+ * among offers, and among takes, is preserved. Any other operation on the queue is sent after those
+ * collected before it.
  */
 import type { Dispatcher } from './dispatcher.ts';
 import type { LocalQueue, QueueTake } from './local-queues.ts';
@@ -13,7 +14,7 @@ export class QueueTurn {
   readonly #sendTakes: (queue: LocalQueue, takes: readonly QueueTake[]) => void;
   readonly #queues = new Set<LocalQueue>();
 
-  /** `sendTakes`: where they fail at once, their receivers are told later. */
+  /** `sendTakes`: if they fail at once, it notifies their receivers later. */
   constructor(
     dispatcher: Dispatcher,
     sendTakes: (queue: LocalQueue, takes: readonly QueueTake[]) => void,
@@ -22,7 +23,7 @@ export class QueueTurn {
     this.#sendTakes = sendTakes;
   }
 
-  /** An offer was added to the queue's. */
+  /** Called after an offer was added to the queue's collected ones. */
   onOffer(queue: LocalQueue): void {
     if (queue.offers!.count === OFFERS_MAX) this.send(queue);
     else this.#gather(queue);
@@ -33,7 +34,7 @@ export class QueueTurn {
     else this.#gather(queue);
   }
 
-  /** Sends what was gathered of the queue. */
+  /** Sends the collected operations of the queue. */
   send(queue: LocalQueue): void {
     this.#queues.delete(queue);
     const { offers, takes } = queue;

@@ -1,4 +1,4 @@
-/** The engine's answers: one object for each depth of calls that receivers make while they read theirs. */
+/** The results of the engine: one object for each depth of nested calls by receivers. */
 import { Span } from '../../base/span.ts';
 import {
   APPLIED,
@@ -12,9 +12,9 @@ import {
 } from '../engine.ts';
 import { Version } from '../version.ts';
 
-/** Where the bytes of a value come from. */
+/** The connection that holds the bytes of a value. */
 interface Source {
-  /** They are not used for others. */
+  /** Prevents the bytes from being reused. */
   keepBytes(): void;
 }
 
@@ -43,7 +43,7 @@ class RedisAnswer implements OperationResult {
     return this;
   }
 
-  /** The bytes have a buffer of their own, which the collector frees. */
+  /** The bytes have a buffer of their own, which the garbage collector frees. */
   pin(): Pin {
     this.#source?.keepBytes();
     return PINNED;
@@ -57,7 +57,10 @@ export class Answers {
   readonly #answers: RedisAnswer[] = [];
   #depth = 0;
 
-  /** An answer for `tell`, of that outcome alone so far; of the reply of that source, if any. */
+  /**
+   * Returns an answer for `tell` that has only an outcome. `source`: the connection whose reply it
+   * is read from.
+   */
   begin(outcome: Outcome, source?: Source): RedisAnswer {
     const answer = this.#answers[this.#depth];
     if (answer !== undefined) return answer.begin(outcome, source);

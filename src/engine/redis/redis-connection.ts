@@ -1,9 +1,9 @@
 /**
- * A connection to a server of Redis or Valkey. The commands of a turn leave in one write, or those of two
- * turns where they are few and the server owes replies; the replies come in the same order. A server that
- * owes a reply for longer than the deadline is given up, as a stopped one keeps its socket open. A
- * connection that has ended is not used again, and nothing is sent twice: each receiver is told whether
- * its command may have reached the server.
+ * A connection to a Redis or Valkey server. The commands of a turn are sent in one write, or those
+ * of two turns if they are few and the server owes replies; the replies are received in the same
+ * order. A connection whose reply is overdue ends, as a stopped server keeps its socket open. An
+ * ended connection is not used again and no command is sent twice: each receiver is notified
+ * whether its command may have reached the server.
  */
 import assert from 'node:assert/strict';
 import { connect as connectPlain, type Socket } from 'node:net';
@@ -17,18 +17,18 @@ import { firstWord } from './error-reply.ts';
 import { PendingCommands, type ReplyReceiver } from './pending-commands.ts';
 import { ARRAY, ERROR, kindSet, type Reply, ReplyReader, STATUS } from './reply.ts';
 
-/** The commands of a turn share a buffer until all are answered. */
+/** The commands of a turn. They share a buffer until all have replies. */
 interface Batch {
   readonly memory: ViewedBytes;
   readonly length: number;
-  /** The number of the first command behind them. */
+  /** Number of the first command after the batch. */
   readonly end: number;
 }
 
 export interface Login {
   /** Undefined for the default user. */
   readonly user: string | undefined;
-  /** Undefined where none is asked for. */
+  /** Undefined if the server requires no password. */
   readonly password: string | undefined;
 }
 
@@ -37,26 +37,32 @@ export interface ConnectionOptions {
   readonly login: Login;
   /** Undefined for a connection without TLS. */
   readonly tls: TlsOptions | undefined;
-  /** A reply that takes longer ends the connection; ms. */
+  /** Time after which a missing reply ends the connection, in ms. */
   readonly deadlineMs: number;
-  /** Connections that stand or are being made are counted here. */
+  /** Counts the connections that are open or being established. */
   readonly counter: { count: number };
-  /** Asked when commands that change data are written: they are not where it says no. */
+  /** Called before commands that change data are written. If it returns false, they are not. */
   mayChange(): boolean;
 }
 
 interface ConnectionObserver {
-  /** The server takes commands. */
+  /** Called when the server accepts commands. */
   onReady(): void;
-  /** The connection has ended; its receivers are told next. Not called after `end`. */
+  /** Called when the connection has ended, before its receivers. Not called after `end`. */
   onEnded(reason: Error): void;
-  /** A message that no command has asked for, on a connection that subscribes; at its first node. */
+  /**
+   * Called for a message that is not a reply, on a connection that subscribes. The message is at
+   * its first node.
+   */
   onMessage?(message: Reply): void;
 }
 
-/** The server does not let this member in: a wrong password, for example. */
+/** The server has refused the login: for example, because of a wrong password. */
 export class LoginRefused extends Error {}
-/** A reply that its command cannot have: one was lost or doubled on the way, or another one came. */
+/**
+ * A reply of a kind that its command cannot have: a reply was lost or duplicated, or an unrelated
+ * one was received.
+ */
 export class OutOfStep extends Error {
   constructor() {
     super('its replies do not match the commands');
@@ -68,57 +74,66 @@ export class NoReply extends Error {}
 const AUTH_USER = header(3, 'AUTH');
 const AUTH = header(2, 'AUTH');
 const PING = header(1, 'PING');
-/** How a server begins that lets nobody in so; what else it replies may pass. */
+/** Codes of errors that refuse a login. After other errors a later login may succeed. */
 const REFUSALS = ['WRONGPASS', 'NOAUTH', 'NOPERM', 'DENIED'];
 const STATUSES = kindSet(STATUS);
-/** Codes of errors that a peer without TLS, or with it, causes; those of certificates are not among them. */
+/**
+ * Codes of errors caused by a peer that unexpectedly uses, or does not use, TLS. Errors of
+ * certificates are excluded.
+ */
 const OF_NO_TLS = /^(?:ECONNRESET|EPIPE|EPROTO|ERR_SSL_.*)$/;
 const EXPECTS_TLS = 'the port may expect TLS, which an engine URL of rediss:// uses';
 const EXPECTS_PLAIN = 'the port may expect no TLS, which an engine URL of redis:// does not use';
 const READ_BUFFER_BYTES = 65536;
-/** A connection that does not stand by then is given up: a new one gets through a healed network sooner. */
+/**
+ * Time after which an attempt to connect is abandoned, in ms. A new attempt gets through a repaired
+ * network sooner.
+ */
 const CONNECT_MS_MAX = 2000;
-/** Turns whose commands are under way at a time, as a rule. */
+/** Limit for the spare buffers: the usual number of turns whose commands are pending. */
 const SPARES_MAX = 4;
-/** Fewer commands wait a turn for others, where the server is at work: a write costs as much as ten. */
+/**
+ * Fewer commands than this wait one turn for others if the server owes replies: a write costs as
+ * much as ten commands.
+ */
 const WRITTEN_MIN = 32;
-/** How often the deadline is looked at within its time. */
+/** Number of checks of the deadline within its time. */
 const LOOKS = 8;
-/** The part of the deadline that a WAIT may take. */
+/** The fraction of the deadline that a WAIT may take. */
 const CONFIRMED_WITHIN = 0.8;
 
 export class RedisConnection {
   readonly address: ServerAddress;
   /** Whether commands may be written. */
   isReady = false;
-  /** Where the next command is written, before `expect`. */
+  /** The buffer that the next command is written to, before `expect`. */
   readonly commands = new CommandBuffer();
-  /** Whether there are changes of data among the commands of the turn. */
+  /** Whether the commands of the turn include changes of data. */
   hasChanges = false;
-  /** Waits for replicas to have the changes written. */
+  /** Waits for replicas to confirm the changes. */
   readonly confirmations: Confirmations;
   readonly #options: ConnectionOptions;
   readonly #observer: ConnectionObserver;
   readonly #onMessage: ((message: Reply) => void) | undefined;
-  /** Of TCP, which carries TLS where that is used. */
+  /** The TCP socket, which carries TLS if that is used. */
   readonly #carrier: Socket;
-  /** What is read and written. */
+  /** The socket that is read and written. */
   #socket: Socket;
-  /** TLS begins when the carrier is connected; nothing is written before. */
+  /** Whether TLS must begin once the TCP socket is connected; nothing is written before. */
   #isTlsDue = false;
   readonly #reader: ReplyReader;
   readonly #pending = new PendingCommands();
   readonly #batches: Batch[] = [];
   /** Buffers for the commands of later turns. */
   readonly #spares: ViewedBytes[] = [];
-  /** The commands of a turn that are not written, while their receivers are told. */
+  /** The commands of a turn that are not written, while their receivers are notified. */
   #dropped: ViewedBytes | undefined;
   #isFlushDue = false;
-  /** Whether the commands have waited a turn. */
+  /** Whether the commands have already waited one turn. */
   #isPutOff = false;
-  /** Called before the commands of the turn are written. */
+  /** Callbacks that run before the commands of the turn are written. */
   #last: (() => void)[] = [];
-  /** The time of the turn in which commands gather, on the clock's `now`. */
+  /** Start of the turn whose commands are collected, by `clock.now()`. */
   #now = 0;
   #deadline: Timer | undefined;
   #isEnded = false;
@@ -139,37 +154,37 @@ export class RedisConnection {
     this.#logIn();
   }
 
-  /** Commands whose reply has not come. */
+  /** Commands without a reply. */
   get pendingCount(): number {
     return this.#pending.count;
   }
 
-  /** When the oldest of them was given, on the clock's `now`; undefined where there is none. */
+  /** Time at which the oldest of them was added, by `clock.now()`; undefined if there is none. */
   get owesSince(): number | undefined {
     return this.#pending.oldest;
   }
 
-  /** Bytes of commands that are not answered, and of the reply under way. */
+  /** Bytes of commands without a reply, and of the reply that is being received. */
   get waitingBytes(): number {
     let bytes = this.commands.length + this.#reader.keptBytes;
     for (const batch of this.#batches) bytes += batch.length;
     return bytes;
   }
 
-  /** The command in `commands` from `start` on is whole; its reply goes to the receiver. */
+  /** Ends the command that begins at `start` in `commands`. Its reply is passed to the receiver. */
   expect(start: number, receiver: ReplyReceiver): void {
     if (this.#isEnded) assert.fail('no command to a connection that has ended');
     if (!this.#isFlushDue) this.#beginTurn();
     this.#pending.push(receiver, start, this.commands.length, this.#now);
   }
 
-  /** Calls `run` before the commands of the turn are written, also where the connection has ended. */
+  /** Calls `run` before the commands of the turn are written, even if the connection has ended. */
   beforeWrite(run: () => void): void {
     this.#last.push(run);
     if (!this.#isFlushDue) this.#beginTurn();
   }
 
-  /** When the command was given whose receiver is being called, on the clock's `now`. */
+  /** Time at which the command of the receiver being called was added, by `clock.now()`. */
   get lastTime(): number {
     return this.#pending.lastTime;
   }
@@ -180,7 +195,7 @@ export class RedisConnection {
     this.#options.clock.endOfTurn(this.#flush);
   }
 
-  /** A copy of the command whose receiver is being called, to send it elsewhere. */
+  /** Copies the command of the receiver being called, to send it elsewhere. */
   copyCommand(): Buffer {
     const { number, start, end } = this.#pending.last;
     if (this.#dropped !== undefined) return Buffer.from(this.#dropped.bytes.subarray(start, end));
@@ -189,17 +204,20 @@ export class RedisConnection {
     return Buffer.from(batch.memory.bytes.subarray(start, end));
   }
 
-  /** The receiver of the present reply goes on using the bytes of a long value. */
+  /**
+   * Called by the receiver of the current reply if it uses the bytes of a long value after the
+   * call.
+   */
   keepBytes(): void {
     this.#reader.give();
   }
 
-  /** Ends the connection; the receivers are told during the call. */
+  /** Ends the connection. The receivers are notified during the call. */
   end(): void {
     this.#end(undefined);
   }
 
-  /** Ends the connection, which is of no use for that reason; the observer is told, too. */
+  /** Ends the connection because of `reason`. The observer is also notified. */
   fail(reason: Error): void {
     this.#end(reason);
   }
@@ -237,7 +255,9 @@ export class RedisConnection {
     socket.on('close', () => this.#end(new Error('the server has closed the connection')));
   }
 
-  /** What is written now leaves when the connection stands; a login first, alone. */
+  /**
+   * Adds the first command: a login, or a PING. It is sent when the connection is established.
+   */
   #logIn(): void {
     const { user, password } = this.#options.login;
     const start = this.commands.length;
@@ -278,7 +298,7 @@ export class RedisConnection {
     if (batch !== undefined && this.#pending.head >= batch.end) this.#drop(batch);
   }
 
-  /** All commands of the batch are answered. */
+  /** Releases the buffer of a batch whose commands all have replies. */
   #drop({ memory }: Batch): void {
     this.#batches.shift();
     if (isReusable(memory) && this.#spares.length < SPARES_MAX) this.#spares.push(memory);
@@ -307,14 +327,14 @@ export class RedisConnection {
     this.#socket.write(memory.bytes.subarray(0, length));
   }
 
-  /** Whether the commands are to wait for those of the next turn. */
+  /** Whether the commands should wait for those of the next turn. */
   #mayGather(): boolean {
     const written = this.#batches.at(-1)?.end;
     if (written === undefined || this.#isEnded) return false;
     return this.#pending.tail - written < WRITTEN_MIN;
   }
 
-  /** No command of the turn is written. Those that change nothing come again. */
+  /** Drops the commands of the turn. Those that change no data are sent again. */
   #dropTurn(): void {
     this.hasChanges = false;
     const written = this.#batches.at(-1)?.end ?? this.#pending.head;
@@ -349,16 +369,20 @@ export class RedisConnection {
     this.#options.counter.count--;
     this.#deadline?.cancel();
     this.#reader.end();
-    // The system would go on sending what the socket holds, also after this member has lost its lease.
+    // Otherwise the kernel would send the socket's buffered data, even after this member has lost
+    // its lease.
     if (this.#pending.count > 0 && !this.#carrier.connecting) this.#carrier.resetAndDestroy();
     this.#socket.destroy();
     this.#carrier.destroy();
-    // The observer first: what a receiver calls in turn must not come to this connection any more.
+    // The observer is called first, so that no receiver uses this connection again.
     if (reason !== undefined) this.#observer.onEnded(this.#explained(reason));
     this.#loseAll();
   }
 
-  /** The reason, with the usual cause where a server has let nobody in and has not said why. */
+  /**
+   * Adds the usual cause to the reason if the server ended the connection without explanation
+   * before the login.
+   */
   #explained(reason: Error): Error {
     if (this.#pending.head > 0 || this.#carrier.connecting) return reason;
     const { tls } = this.#options;
@@ -385,7 +409,7 @@ export class RedisConnection {
 
 const MESSAGES = ['message', 'smessage', 'sunsubscribe'];
 
-/** Whether the reply is none, but a message of a channel; it is at its first node afterwards. */
+/** Whether the reply is in fact a message of a channel. Leaves it at its first node. */
 function isMessage(reply: Reply): boolean {
   if (reply.kind !== ARRAY || reply.integer === 0) return false;
   const isOne = MESSAGES.includes(reply.next().text);
@@ -393,7 +417,7 @@ function isMessage(reply: Reply): boolean {
   return isOne;
 }
 
-/** Why the server does not take commands; undefined where it does. */
+/** Returns why the server does not accept commands, or undefined if it does. */
 function loginFault(text: string): Error | undefined {
   const word = firstWord(text);
   if (REFUSALS.includes(word) || /^ERR .*\bAUTH\b/.test(text)) return new LoginRefused(text);

@@ -1,7 +1,7 @@
 /**
- * The engine on servers of Redis or Valkey: any number of members share their data. An operation is one
- * command or one script on the primary of its partition. What the servers cannot tell is UNKNOWN; what
- * was surely not done is UNREACHABLE or MEMORY_FULL.
+ * The engine on Redis or Valkey servers: any number of members share their data. An operation is
+ * one command or one script on the primary of its partition. If the servers cannot report whether
+ * it was done, the outcome is UNKNOWN; if it was certainly not done, UNREACHABLE or MEMORY_FULL.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
@@ -45,36 +45,46 @@ export interface RedisEngineOptions
     Omit<QueueSettings, 'queueReplicaCount'> {
   readonly clusterName: string;
   readonly partitionCount: number;
-  /** Whether servers may be used that drop data. */
+  /** Whether servers that drop data may be used. */
   readonly allowsEviction: boolean;
-  /** Makes the servers; which they are is for the caller to say. */
+  /** Creates the connections to the servers, which the caller chooses. */
   connect(options: PrimaryOptions, observer: ServersObserver): Servers;
-  /** Replicas that must have a change of the map; undefined for as many as is usual with such servers. */
+  /**
+   * Replicas that must have a change of the map; undefined for the usual number with these servers.
+   */
   mapReplicaCount(map: Span): number | undefined;
-  /** The same of a queue. */
+  /**
+   * Replicas that must have a change of the queue; undefined for the usual number with these
+   * servers.
+   */
   queueReplicaCount(queue: Buffer): number | undefined;
-  /** Replicas that must have a step of the cluster's store; as many as is usual where it is undefined. */
+  /** Replicas that must have a step of the cluster's store; undefined for the usual number. */
   readonly clusterReplicaCount?: number | undefined;
-  /** The greatest number that the first two tell now; undefined where they tell none. */
+  /**
+   * The greatest number that the two functions above return for any map or queue; undefined for the
+   * usual number.
+   */
   replicaCountMax?(): number | undefined;
-  /** The member incarnation that items are held for; a random one where it is undefined. */
+  /** The member incarnation that items are held for; random if undefined. */
   readonly incarnation?: string;
-  /** A server was lost, or could not be reached. */
+  /** Called when a server was lost or could not be reached. */
   onLost(address: ServerAddress, reason: Error): void;
-  /** A server has replied with an error that no operation should cause. */
+  /** Called when a server replies with an error that no operation should cause. */
   onFault(text: string): void;
-  /** A server has refused a change. `command` returns its name. */
+  /** Called when a server has refused a change. `command` returns its name. */
   onRefused(address: ServerAddress, command: () => string, text: string): void;
-  /** Something is missing at the servers, as seen when the engine is opened: a sentence. */
+  /**
+   * Called with a sentence about a weakness of the servers that is found when the engine is opened.
+   */
   onWarning(text: string): void;
 }
 
-/** Without a uuid other members cannot end this one's connections. */
+/** Without a uuid, other members cannot end this member's connections. */
 type Life = Pick<MemberLife, 'hasLease'> & Partial<Pick<MemberLife, 'uuid'>>;
 
 export class RedisEngine implements Engine, ChangeWork {
   readonly isOrdered = false;
-  /** Of the members that share the servers' data. */
+  /** The store of the members that share the servers' data. */
   readonly memberStore: MembershipStore;
   readonly #options: RedisEngineOptions;
   readonly #clock: Clock;
@@ -90,7 +100,7 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #namePrefix: string;
   #life: Life = { hasLease: true };
   #isOpen = false;
-  /** Whether nothing is served: the engine is closed, or the data has another layout. */
+  /** Whether all operations are refused: the engine is closed, or the data has another layout. */
   #isStopped = false;
   #closing: Promise<void> | undefined;
 
@@ -172,7 +182,10 @@ export class RedisEngine implements Engine, ChangeWork {
     this.memberStore = this.#memberStore = memberStore;
   }
 
-  /** Called before the engine is opened: changes of data are sent only while the member has its lease. */
+  /**
+   * Sets the member's life, which permits changes only while the member has its lease. Called
+   * before `open`.
+   */
   attach(life: Life): void {
     this.#life = life;
   }
@@ -182,8 +195,8 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   /**
-   * See ChangeWork. A change whose reply was lost has ended once the connection is made again: see Link; or
-   * after the deadline.
+   * See ChangeWork. A change whose reply was lost has ended when its connection is established
+   * again (see Link), or after the deadline.
    */
   changesAnswered(): Promise<void> {
     this.#queues.sendGathered();
@@ -269,33 +282,33 @@ export class RedisEngine implements Engine, ChangeWork {
     this.#queues.acknowledge(hold, isDelivered, receiver);
   }
 
-  /** The member incarnation that items are held for from now on. */
+  /** Sets the member incarnation that items are held for from now on. */
   set incarnation(incarnation: string) {
     this.#queues.incarnation = incarnation;
   }
 
   /**
-   * Returns the items that a member incarnation held which is out. May be called again, by any member.
-   * Resolves with the number of items; rejects where some may be held still.
+   * Returns the items held by a member incarnation that was removed. Repeatable, by any member.
+   * Resolves with the number of items; rejects if some may still be held.
    */
   returnHeld(incarnation: string): Promise<number> {
     return this.#queues.returnHeld(incarnation);
   }
 
-  /** Connections to servers. */
+  /** Number of connections to servers. */
   get connectionCount(): number {
     return this.#counter.count;
   }
 
-  /** Whether a reply is to come, or replicas are waited for; a take that waits is none of it. */
+  /** Whether replies or confirmations of replicas are pending. A waiting take does not count. */
   get isBusy(): boolean {
     if (this.#dispatcher.operationCount > 0) return true;
     return [...this.#servers.primaries].some(({ pendingCount }) => pendingCount > 0);
   }
 
   /**
-   * Whether changes have the copies that they need: each primary answers and has as many replicas as the
-   * greatest count of a map, a queue or the cluster's store; none may drop them.
+   * Whether changes have the required copies: each primary responds and has at least as many
+   * replicas as any map, any queue and the cluster's store require; none may drop data.
    */
   get isKeptSafe(): boolean {
     const count = this.#replicaCountMax();
@@ -307,8 +320,9 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   /**
-   * Tries until the servers answer; onLost tells of each that does not. Rejects with StoreUnusable where
-   * that does not help: a wrong password, a server that is too old, a Sentinel name that is not known.
+   * Resolves when the servers respond; onLost reports each server that does not. Rejects with
+   * StoreUnusable if trying again does not help: a wrong password, a server that is too old, an
+   * unknown Sentinel name.
    */
   async open(): Promise<void> {
     await this.#servers.open();
@@ -326,7 +340,7 @@ export class RedisEngine implements Engine, ChangeWork {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      // Before anything is answered, as later operations are of a closed engine.
+      // Set before any receiver is called, so that operations they begin fail as closed.
       this.#isStopped = true;
       this.#closing = Promise.resolve().then(() => this.#end());
       this.#queues.sendGathered();
@@ -336,7 +350,7 @@ export class RedisEngine implements Engine, ChangeWork {
     return this.#closing;
   }
 
-  /** What is under way is answered first, by the deadline at the latest. */
+  /** Waits for pending operations, until the deadline, and closes the connections. */
   async #end(): Promise<void> {
     const end = this.#clock.now() + this.#options.deadlineMs;
     while (this.isBusy && this.#clock.now() < end) {

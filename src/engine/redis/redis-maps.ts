@@ -1,6 +1,7 @@
 /**
- * Maps in the store: a hash a partition, and beside it, where entries have lifetimes, a sorted set of
- * their ends. Plain commands do what they can; a change with a condition or a lifetime is a script.
+ * Maps in the store: a hash for each partition and, if entries have lifetimes, a sorted set of
+ * their expiry times. Plain commands are used where possible; a change with a condition or a
+ * lifetime is a script.
  */
 import { Span } from '../../base/span.ts';
 import {
@@ -31,10 +32,10 @@ const HSET = header(4, 'HSET');
 const HDEL = header(3, 'HDEL');
 const INTEGERS = kindSet(INTEGER);
 const INTEGERS_AND_VERSIONS = kindSet(INTEGER, BULK);
-/** A read moves the end of an entry's life once in so many ms at most. */
+/** Minimum interval at which reads postpone the expiry of an entry, in ms. */
 const TOUCH_MS = 1000;
 const END_BYTES = 6;
-/** Greatest end of life that the header has room for; 8,921 years. */
+/** Greatest expiry time that fits in the header, in ms; 8,921 years. */
 const END_MS_MAX = 2 ** 48 - 1;
 
 interface RedisMapsOptions {
@@ -43,9 +44,9 @@ interface RedisMapsOptions {
   readonly answers: Answers;
   readonly time: ServerTime;
   readonly versions: HybridClock;
-  /** Replicas that must have a change. */
+  /** Replicas that must have a change of the map. */
   replicaCount(map: Span): number;
-  /** Tells the receiver that nothing has come. */
+  /** Notifies the receiver that the operation has no result. */
   fail(receiver: Receiver, failure: Failure): void;
 }
 
@@ -124,7 +125,10 @@ export class RedisMaps {
     dispatcher.end(change);
   }
 
-  /** An entry was read whose end a read moves. `command` has its map's key and its field. */
+  /**
+   * Postpones the expiry of an entry that was read. `command`: the read, with the key of the map
+   * and the field.
+   */
   touch(partition: number, command: Buffer, stored: StoredValue): void {
     const { dispatcher, layout, time } = this.#options;
     const idleEnd = time.wall() + stored.maxIdleSeconds * 1000;
@@ -133,7 +137,7 @@ export class RedisMaps {
     const [, hash, field] = argumentsOf(command) as [Buffer, Buffer, Buffer];
     const map = hash.subarray(layout.prefix(MAP, partition).length);
     const change = this.#change(new Span().set(map, 0, map.length), undefined, NOBODY);
-    // A replica that is late must not end the entry's life.
+    // A slow replica must not let the entry expire.
     change.needReplicas(0);
     const commands = dispatcher.begin(change, partition);
     if (commands === undefined) return;
@@ -168,7 +172,7 @@ export class RedisMaps {
 const FOR_EVER: Life = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
 const NOBODY: Receiver = { onResult() {} };
 
-/** Gets. */
+/** Executes gets. */
 class Reading implements Work<Receiver> {
   readonly replyKinds = kindSet(BULK, NIL);
   readonly #options: RedisMapsOptions;
@@ -223,13 +227,13 @@ class Reading implements Work<Receiver> {
   }
 }
 
-/** What a change is of its own. */
+/** The data of a change. */
 interface Change {
   readonly version: Version;
   receiver: Receiver;
 }
 
-/** Sets, deletes and touches. */
+/** Executes sets, deletes and touches. */
 class Changing implements Work<Change> {
   readonly replyKinds = INTEGERS;
   readonly #options: RedisMapsOptions;
@@ -288,7 +292,7 @@ class Changing implements Work<Change> {
   }
 }
 
-/** As in the header; none is no bytes. */
+/** Returns the version as in the header; empty for none. */
 function versionBytes(version: Version): Buffer {
   if (version.isNone) return NO_BYTES;
   const bytes = Buffer.alloc(8);
@@ -299,7 +303,7 @@ function versionBytes(version: Version): Buffer {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** The arguments of a command, its name first. */
+/** Returns the arguments of a command, its name first. */
 function argumentsOf(command: Buffer): Buffer[] {
   const found: Buffer[] = [];
   let at = command.indexOf('\r\n') + 2;

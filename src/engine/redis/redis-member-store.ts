@@ -1,9 +1,10 @@
 /**
- * The cluster's own store on the servers: each step is one script (member-scripts.ts) on the primary of
- * partition 0, by the time of that server. One step is under way at a time. Hints come over a channel.
+ * The cluster's own store on the servers: each step is one script (member-scripts.ts) on the
+ * primary of partition 0, by the time of that server. One step is under way at a time. Hints are
+ * received over a channel.
  *
- * A join and a change of the record need replicas. A beat counts where the servers agree on the primary that
- * has answered it (Servers.agreeOn), or where a replica has it.
+ * A join and a change of the record need replicas. A heartbeat counts if the servers agree on the
+ * primary that has replied to it (Servers.agreeOn), or if a replica has it.
  */
 import { OutcomeUnknown } from '../../base/errors.ts';
 import { InTurn } from '../../base/in-turn.ts';
@@ -47,17 +48,17 @@ import { ARRAY, BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
 import type { Script } from './scripts.ts';
 import { WakeUps, type WakeUpsOptions } from './wake-ups.ts';
 
-/** The partition whose slot the cluster's keys have. */
+/** The partition whose slot contains the cluster's keys. */
 const PARTITION = 0;
-/** The hints' place among the channels of wake-ups, whose listeners have random names. */
+/** The listener of the hints' channel, among those of wake-ups, which have random names. */
 const LISTENER = Buffer.from('cluster');
 const LITE = '1';
 const NOT_LITE = '';
 const HGET_GONE = header(3, 'HGET');
 const GONE = Buffer.from('gone');
-/** Replicas that make a beat count where nothing else does. */
+/** Replicas that a heartbeat needs if the servers do not agree on the primary. */
 const BEAT_REPLICAS = 1;
-/** The numbers of joins rise as long as the record is kept. */
+/** Join numbers increase as long as the record exists, so a lower one shows its loss. */
 const RECORD_LOST = 'the servers have lost the record of the members, and perhaps data';
 const REFUSED: Refused = { refused: true };
 
@@ -65,26 +66,26 @@ interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'server
   readonly dispatcher: Dispatcher;
   readonly layout: Layout;
   readonly clusterName: string;
-  /** Replicas that must have a join, and a change of the record. */
+  /** Replicas that must have a join or a change of the record. */
   replicaCount(): number;
-  /** The data has another layout than this member. */
+  /** Called when the data has another layout than this member. */
   onOtherLayout(): void;
-  /** `text`: a sentence. */
+  /** Called with a sentence. */
   onWarning(text: string): void;
-  /** What items are held under from now on, and the member's place. */
+  /** Called with the incarnation that items are held for from now on, and the member's place. */
   onJoined(incarnation: string, place: number): void;
   /**
-   * There are former members whose items are not back. Called with each beat of the member that joined first,
-   * with the uuids of the members.
+   * Called with every heartbeat of the oldest member while former members have held items, with the
+   * uuids of the current members.
    */
   onGone(present: ReadonlySet<string>): void;
-  /** Called with each beat of the member that joined first. */
+  /** Called with every heartbeat of the oldest member. */
   onOldest(): void;
 }
 
-/** A view as a script replies it. */
+/** The reply of a script that returns a view. */
 interface ToldView {
-  /** What stands before the view. */
+  /** The element before the view. */
   readonly first: number;
   readonly view: ClusterView;
   readonly goneCount: number;
@@ -98,9 +99,9 @@ export class RedisMemberStore implements MembershipStore {
   readonly #hintListeners: (() => void)[] = [];
   readonly #moveListeners: (() => void)[] = [];
   readonly #hints: WakeUps;
-  /** Of the last join; 0 before it. */
+  /** Number of the last join; 0 before the first. */
   #lastJoinNumber = 0;
-  /** The server that has answered the last beat or join. */
+  /** The server that has replied to the last heartbeat or join. */
   #server: string | undefined;
 
   constructor(options: RedisMemberStoreOptions) {
@@ -186,7 +187,10 @@ export class RedisMemberStore implements MembershipStore {
     this.#moveListeners.push(listener);
   }
 
-  /** The primaries have changed. */
+  /**
+   * Checks whether the server of the last heartbeat is still a primary. Called when the primaries
+   * may have changed.
+   */
   look(): void {
     const primaries = [...this.#options.servers.primaries];
     if (this.#server === undefined || primaries.length === 0) return;
@@ -195,7 +199,7 @@ export class RedisMemberStore implements MembershipStore {
     for (const listener of this.#moveListeners) listener();
   }
 
-  /** The former members whose items are not back. */
+  /** Returns the former members whose items have not been returned. */
   gone(): Promise<readonly string[]> {
     return this.#send(
       (commands) => {
@@ -214,7 +218,7 @@ export class RedisMemberStore implements MembershipStore {
     await this.#step(FORGET, [incarnation], NOTHING);
   }
 
-  /** No hint comes any more. */
+  /** Ends the hints. */
   close(): void {
     this.#hints.end();
   }
@@ -285,7 +289,7 @@ type Write = (commands: CommandBuffer) => void;
 /** How the reply to a step is read. */
 interface Reading<Answer> {
   readonly replyKinds: number;
-  /** Throws OutOfStep where it is none of the step. */
+  /** Throws OutOfStep if the reply cannot belong to the step. */
   read(reply: Reply, server: ServerAddress): Answer;
 }
 
@@ -300,7 +304,7 @@ const OBSTACLES: readonly string[] = [
   'FULL',
 ] satisfies readonly JoinObstacle[];
 
-/** A server takes no changes now, so that the step was not made. */
+/** A server refuses changes for now, so the step was not executed. */
 class StepRefused extends Error {
   readonly server: ServerAddress;
 
@@ -400,7 +404,7 @@ function viewIn(reply: Reply): ToldView {
   return { first, view, goneCount };
 }
 
-/** The reply is at the member's first node. */
+/** Reads a member; the reply is at its first node. */
 function memberIn(reply: Reply): StoredMember {
   const uuid = utf8(reply);
   const joinNumber = reply.next().integer;

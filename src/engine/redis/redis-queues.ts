@@ -1,6 +1,6 @@
 /**
- * Queues in the store, with all that belongs to them: operations of one step, takes, wake-ups, and the looks
- * of each second. Their layout is that of queue-scripts.ts.
+ * Queues in the store, with all their parts: single-step operations, takes, wake-ups and periodic
+ * checks. Their layout is described in queue-scripts.ts.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
@@ -19,7 +19,7 @@ import type { ServerTime } from './server-time.ts';
 import type { Servers } from './servers.ts';
 import { WakeUps } from './wake-ups.ts';
 
-/** After so many deadlines a lost connection has no command under way any more. */
+/** Time after which a lost connection has no command under way, in deadlines. */
 const FORGOTTEN_DEADLINES = 2;
 const NONE: ReadonlySet<string> = new Set();
 
@@ -29,7 +29,7 @@ interface RedisQueuesOptions extends QueueSettings {
   readonly deadlineMs: number;
   readonly servers: Servers;
   readonly connection: PrimaryOptions;
-  /** The member incarnation that items are held for; a random one where it is undefined. */
+  /** The member incarnation that items are held for; random if undefined. */
   readonly incarnation: string | undefined;
 }
 
@@ -76,7 +76,7 @@ export class RedisQueues {
     this.#looks = new QueueLooks(context, clock, this.#queues, this.#takes, onLook);
   }
 
-  /** Items are held for this member incarnation from now on. */
+  /** Sets the member incarnation that items are held for from now on. */
   set incarnation(incarnation: string) {
     this.#takes.incarnation = Buffer.from(incarnation);
   }
@@ -105,12 +105,12 @@ export class RedisQueues {
     this.#takes.acknowledge(hold, isDelivered, receiver);
   }
 
-  /** Sends what has gathered in this turn. */
+  /** Sends the operations collected in this turn. */
   sendGathered(): void {
     this.#turn.sendAll();
   }
 
-  /** Returns what a member incarnation held that is out: see held-items.ts. */
+  /** Returns the items held by a member incarnation that was removed: see held-items.ts. */
   returnHeld(incarnation: string, outSeconds = OUT_SECONDS): Promise<number> {
     const [context, settings] = [this.#context, this.#settings];
     const bytes = Buffer.from(incarnation);
@@ -123,7 +123,10 @@ export class RedisQueues {
     });
   }
 
-  /** A connection was lost: looks, once the commands that it may have carried are over, what is held. */
+  /**
+   * Called when a connection was lost. Once its commands can no longer be under way, items held for
+   * ended takes are returned.
+   */
   onLost(): void {
     if (this.#isDue || this.#isClosed) return;
     this.#isDue = true;
@@ -133,7 +136,7 @@ export class RedisQueues {
     });
   }
 
-  /** Answers takes that wait ABSENT; no command begins by itself any more. */
+  /** Ends waiting takes with ABSENT. No command is sent afterwards without a call. */
   close(): void {
     this.#isClosed = true;
     this.#wakeUps.end();

@@ -1,11 +1,12 @@
 /**
- * Replies in RESP2, read from a stream of bytes without an object a reply. A reply is a list of nodes in
- * the order in which they came: an array, then its elements. Its reader moves from node to node.
+ * Parses RESP2 replies from a stream of bytes without allocating an object per reply. A reply is a
+ * list of nodes in the order received: an array, then its elements. Its reader moves from node to
+ * node.
  */
 import { ViewedBytes } from '../../base/short-copies.ts';
 import { Span } from '../../base/span.ts';
 
-/** The kinds of nodes, by their first byte; NIL is a bulk string or an array that is none. */
+/** The kinds of nodes, by their first byte. NIL is a null bulk string or a null array. */
 export const STATUS = 0x2b;
 export const ERROR = 0x2d;
 export const INTEGER = 0x3a;
@@ -15,38 +16,40 @@ export const NIL = 0;
 
 type ReplyKind = 0x2b | 0x2d | 0x3a | 0x24 | 0x2a | 0;
 
-/** The set of these kinds and ERROR, which any command may be answered with: a bit each. */
+/** Returns a set of kinds as bits. ERROR is always included, as any command may fail. */
 export function kindSet(...kinds: readonly ReplyKind[]): number {
   return kinds.reduce<number>((set, kind) => set | (1 << (kind & 31)), 1 << (ERROR & 31));
 }
 
-/** Of a command that may be answered with anything. */
+/** The kinds of a command that may have any reply. */
 export const ANY_KIND = kindSet(STATUS, INTEGER, BULK, ARRAY, NIL);
 
 export function isOfKind(kind: ReplyKind, set: number): boolean {
   return ((set >>> (kind & 31)) & 1) === 1;
 }
 
-/** Longest bulk string: the server's own limit. */
+/** Length of the longest bulk string, in bytes: the limit of the server. */
 const BULK_BYTES_MAX = 512 * 1024 * 1024;
-/** Longest line, and most nodes of a reply: beyond, the peer is no Redis. */
+/** Limits for a line and for the nodes of a reply; a peer that exceeds them is not Redis. */
 const LINE_BYTES_MAX = 65536;
 const NODES_MAX = 4_194_304;
-/** A buffer beyond this is not kept for later replies. */
+/** Limit for a buffer that is reused for later replies, in bytes. */
 const KEPT_BYTES_MAX = 1024 * 1024;
 const FIRST_KEPT_BYTES = 65536;
-/** Digits of a number that fits in 32 bits, whatever they are. */
+/** Digits of which any number fits in 32 bits. */
 const DIGITS_OF_INTEGERS = 9;
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** The bytes are no RESP2. The connection cannot be used any more. */
+/** The bytes are not valid RESP2. The connection cannot be used any more. */
 export class ReplyFault extends Error {}
 
-/** The reply that is being received, at one of its nodes. Bytes are valid during the call of the receiver. */
+/** The current reply, at one of its nodes. Its bytes are valid during the call of the receiver. */
 export class Reply {
   kind: ReplyKind = NIL;
-  /** INTEGER: the number, within 2^53. ARRAY: the number of elements, which are the next nodes. */
+  /**
+   * INTEGER: the number, within 2^53. ARRAY: the number of elements, which are the following nodes.
+   */
   integer = 0;
   /** STATUS, ERROR, BULK: the bytes. */
   readonly bytes = new Span();
@@ -63,7 +66,7 @@ export class Reply {
     return this.next();
   }
 
-  /** Moves to the next node, and returns itself; to NIL behind the last one. */
+  /** Moves to the next node, or to NIL after the last one. Returns itself. */
   next(): this {
     const at = ++this.#at;
     const nodes = this.#nodes;
@@ -78,7 +81,7 @@ export class Reply {
     return this;
   }
 
-  /** The text of a STATUS, ERROR or BULK node, byte by byte. */
+  /** The text of a STATUS, ERROR or BULK node, a character per byte. */
   get text(): string {
     const { bytes, start, end } = this.bytes;
     return bytes.toString('latin1', start, end);
@@ -125,12 +128,12 @@ export class ReplyReader {
   readonly #onReply: (reply: Reply) => void;
   readonly #nodes = new NodeList();
   readonly #reply = new Reply(this.#nodes);
-  /** The beginning of a reply whose end has not come, in front. */
+  /** Buffer that begins with the start of an incomplete reply. */
   #kept = NO_MEMORY;
   #keptLength = 0;
-  /** Bytes that the reply in `#kept` has at least. */
+  /** Minimum length of the reply in `#kept`, in bytes. */
   #neededLength = 0;
-  /** Whether somebody uses the bytes of `#kept` beyond the call. */
+  /** Whether a receiver uses the bytes of `#kept` beyond the call. */
   #isGiven = false;
   #isOver = false;
 
@@ -138,14 +141,15 @@ export class ReplyReader {
     this.#onReply = onReply;
   }
 
-  /** Bytes of the reply under way. */
+  /** Capacity of the buffer for an incomplete reply, in bytes. */
   get keptBytes(): number {
     return this.#kept.length;
   }
 
   /**
-   * Reads on, the first `length` bytes. The replies that end in them are received during the call; the bytes
-   * may be used for others afterwards. `view`: their memory, where it is at hand. Throws ReplyFault.
+   * Reads the first `length` bytes. Replies that are completed by them are received during the
+   * call; the bytes may be reused afterwards. `view`: a view of their memory, if available. Throws
+   * ReplyFault.
    */
   read(bytes: Buffer, length: number, view?: DataView): void {
     if (this.#keptLength === 0) {
@@ -165,19 +169,22 @@ export class ReplyReader {
     if (at < keptLength) this.#keep(kept.bytes, at, keptLength);
   }
 
-  /** The receiver of the reply goes on using the bytes of a node of more than FIRST_KEPT_BYTES. */
+  /**
+   * Called by the receiver of a reply that uses the bytes of a node of more than FIRST_KEPT_BYTES
+   * beyond the call.
+   */
   give(): void {
     this.#isGiven = true;
   }
 
-  /** Nothing is received any more, even of the bytes being read. */
+  /** Stops receiving, including from the bytes being read. */
   end(): void {
     this.#isOver = true;
     this.#kept = NO_MEMORY;
     this.#keptLength = 0;
   }
 
-  /** Receives the replies that are whole; returns where the first that is not begins. */
+  /** Receives the complete replies. Returns where the first incomplete one begins. */
   #readAll(bytes: Buffer, length: number, view?: DataView): number {
     this.#nodes.bytes = bytes;
     this.#nodes.view = view;
@@ -196,7 +203,10 @@ export class ReplyReader {
     return at;
   }
 
-  /** The end of the reply at `from`, or minus the place up to which more bytes must come. */
+  /**
+   * Returns the end of the reply at `from`, or minus the position up to which more bytes are
+   * needed.
+   */
   #readReply(bytes: Buffer, from: number, length: number): number {
     const nodes = this.#nodes;
     nodes.count = 0;
@@ -254,7 +264,7 @@ function fail(kind: number | undefined): never {
   throw new ReplyFault(`a reply that begins with byte ${kind}`);
 }
 
-/** Where the line ends, before its CR LF; -1 where the end has not come. */
+/** Returns the end of the line, before its CR LF, or -1 if it is incomplete. */
 function endOfLine(bytes: Buffer, from: number, length: number): number {
   let at = from;
   while (at < length && bytes[at] !== CR) at++;
@@ -277,7 +287,7 @@ function integerOf(bytes: Buffer, start: number, end: number): number {
   return isNegative ? -integer : integer;
 }
 
-/** `start`, `end`: the number of the digit. */
+/** `start`, `end`: the range of the number that contains the digit. */
 function digitAt(bytes: Buffer, at: number, start: number, end: number): number {
   const digit = bytes[at]! - 0x30;
   if (digit < 0 || digit > 9) throw badNumber(bytes, start, end);

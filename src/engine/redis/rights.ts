@@ -1,10 +1,12 @@
 /**
- * The rights that the engine's user needs on a server: commands, and the keys and channels that they are
- * used with. Each is tried before the member joins: a missing right ends the start, and fails no request.
+ * The rights that the engine's user needs on a server: commands, and the keys and channels that
+ * they are used with. Each is tried before the member joins: a missing right ends the start rather
+ * than failing requests.
  *
- * A trial leaves nothing behind. Commands that have keys are called within a script that must not write: the
- * server checks the rights first, and then refuses the command if it writes or publishes. The others have
- * arguments that match nothing. Any other error, such as MOVED or OOM, says nothing about rights.
+ * A trial changes nothing. Commands with keys are called within a script that must not write: the
+ * server checks the rights first, and then refuses the command if it writes or publishes. The
+ * others have arguments that match nothing. Any other error, such as MOVED or OOM, does not concern
+ * rights.
  */
 import { addressText } from '../../base/server-address.ts';
 import { type ControlConnection, type ReplyValue, ServerError } from './control-connection.ts';
@@ -35,7 +37,7 @@ export interface Trial {
   readonly pattern?: string;
 }
 
-/** The trial of a command without keys and channels. */
+/** Returns the trial of a command without keys and channels. */
 export function trial(command: string, ...words: readonly string[]): Trial {
   return { command, words: [...command.split(' '), ...words] };
 }
@@ -44,7 +46,7 @@ export function trial(command: string, ...words: readonly string[]): Trial {
 const NAME = Buffer.from('rights');
 const PARTITION = 0;
 
-/** The commands that are used with each kind of key, in scripts or without. */
+/** The commands that are used with each kind of key, in scripts or directly. */
 const OF_KEYS: readonly (readonly [KeyKind, string])[] = [
   [MAP, 'EXISTS HDEL HEXISTS HGET HLEN HSET UNLINK'],
   [EXPIRIES, 'EXISTS UNLINK ZADD ZCOUNT ZRANGE ZRANGEBYSCORE ZREM ZSCAN'],
@@ -58,13 +60,16 @@ const OF_KEYS: readonly (readonly [KeyKind, string])[] = [
 ];
 const OF_RECORD = 'HDEL HGET HINCRBY HSET';
 
-/** The least number of arguments behind the key; 1 where a command is not listed. */
+/** Minimum number of arguments after the key; 1 for a command that is not listed. */
 const ARGUMENT_COUNTS: Readonly<Record<string, number>> = {
   ...{ EXISTS: 0, HKEYS: 0, HLEN: 0, LLEN: 0, LPOP: 0, UNLINK: 0, ZCARD: 0, ZPOPMIN: 0 },
   ...{ HINCRBY: 2, HSET: 2, ZADD: 2, ZCOUNT: 2, ZRANGE: 2, ZRANGEBYSCORE: 2 },
 };
 
-/** Arguments: of each trial the number of its words, and the words. Returns an error or nothing for each. */
+/**
+ * Arguments: for each trial the number of its words, and the words. Returns for each an error or an
+ * empty string.
+ */
 const SCRIPT = `#!lua flags=no-writes,allow-oom
 local replies, at = {}, 1
 while at <= #ARGV do
@@ -111,8 +116,9 @@ export class Rights {
   }
 
   /**
-   * Rejects with StoreUnusable if the user of the connection lacks rights. The connection is of no use for
-   * other commands afterwards, as it subscribes. `more`: commands that this kind of servers needs.
+   * Rejects with StoreUnusable if the user of the connection lacks rights. Afterwards the
+   * connection cannot be used for other commands, as it subscribes. `more`: commands that this kind
+   * of servers needs.
    */
   async assertOn(
     control: ControlConnection,
@@ -155,7 +161,7 @@ class MissingRights {
     await Promise.all(trials.map((each) => this.add(each, control.ask(...each.words))));
   }
 
-  /** Rejects where the server gives no answer. */
+  /** Rejects if the server does not reply. */
   async add(each: Trial, answer: Promise<ReplyValue>): Promise<void> {
     try {
       await answer;
@@ -165,7 +171,7 @@ class MissingRights {
     }
   }
 
-  /** `text`: an error of the server, or anything else. */
+  /** `text`: an error of the server, or any other result. */
   note({ command, pattern }: Trial, text: string): void {
     if (errorKind(text) !== NO_RIGHT) return;
     if (pattern === undefined || OF_COMMAND.test(text)) this.#commands.add(command);
@@ -187,6 +193,6 @@ class MissingRights {
   }
 }
 
-/** How Redis and Valkey name what is not permitted; a key where neither matches. */
+/** How Redis and Valkey report which right is missing; if neither matches, it is that for a key. */
 const OF_COMMAND = / run /;
 const OF_CHANNEL = / channels?\b/;

@@ -1,6 +1,7 @@
 /**
- * Scripts: what must happen in one step of the server. Each stays in one slot and checks before it
- * writes. They are called by the SHA-1 of their source, which every connection has told its server.
+ * Scripts: operations that the server must execute in one step. Each uses one slot and checks
+ * before it writes. Scripts are called by the SHA-1 of their source; every connection loads them
+ * into its server.
  */
 import { createHash } from 'node:crypto';
 import type { ViewedBytes } from '../../base/short-copies.ts';
@@ -9,18 +10,18 @@ import { header } from './command-buffer.ts';
 /** Commands that write, and the functions of queue-scripts.ts that do. */
 const WRITE =
   /redis\.p?call\('(?:HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop)\(/;
-/** Redis names the script, too; Valkey 9 does not. */
+/** How an error reports the line of a script. Redis also names the script; Valkey 9 does not. */
 const FAILED_AT = / script: .*on @user_script:(\d+)/;
 
 export interface Script {
   readonly source: string;
   /** The beginning of a call, before the keys. */
   readonly header: ViewedBytes;
-  /** The same, with so many more arguments than `script` was told. */
+  /** Returns the beginning of a call with `more` arguments beyond those that `script` declared. */
   headerWith(more: number): ViewedBytes;
 }
 
-/** The lines of each script before which it has not written, by its SHA-1. */
+/** Returns, by the SHA-1 of each script, the lines before which it has not written anything. */
 export function unwrittenLines(
   sources: readonly string[],
 ): ReadonlyMap<string, ReadonlySet<number>> {
@@ -28,8 +29,8 @@ export function unwrittenLines(
 }
 
 /**
- * Whether the error of a command, or of a script, says that nothing was written before it. `words`: the first
- * two words of the command.
+ * Whether the error of a command or script shows that nothing was written before it. `words`: the
+ * first two words of the command.
  */
 export function isUnwritten(
   text: string,
@@ -41,7 +42,10 @@ export function isUnwritten(
   return lines.get(sha)?.has(Number(line)) ?? false;
 }
 
-/** Up to the first that writes; those of functions are not among them, as these are called anywhere. */
+/**
+ * Returns the lines up to the first that writes, except those within functions, which are called
+ * from anywhere.
+ */
 function linesTillWrite(source: string): ReadonlySet<number> {
   const lines = new Set<number>();
   let isInFunction = false;
@@ -60,7 +64,7 @@ function shaOf(source: string): string {
   return createHash('sha1').update(source).digest('hex');
 }
 
-/** `argumentCount`: of the arguments behind the keys. */
+/** Defines a script. `argumentCount`: the number of arguments after the keys. */
 export function script(source: string, keyCount: number, argumentCount: number): Script {
   const sha = shaOf(source);
   const headers: ViewedBytes[] = [];

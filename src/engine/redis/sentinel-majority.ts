@@ -1,21 +1,22 @@
 /**
- * Asks whether a majority of the Sentinels names a server as the primary. A Sentinel that is cut off still
- * names the old one, but it knows the others, so it makes no majority. All are asked at once: those of the
- * URL, and those that they know. Each counts once, by its id, as it may be known by several addresses.
+ * Checks whether a majority of the Sentinels names a server as the primary. A Sentinel that is cut
+ * off still names the old primary, but it also counts the others, so it is no majority. All are
+ * asked at once: those of the URL and those that they list. Each counts once, by its id, as it may
+ * have several addresses.
  */
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ControlConnection, ReplyValue } from './control-connection.ts';
 
 interface SentinelMajorityOptions {
   connect(address: ServerAddress): ControlConnection;
-  /** The Sentinel could not be asked. */
+  /** Called when the Sentinel could not be asked. */
   onFailed(address: ServerAddress, error: unknown): void;
 }
 
 interface Sentinel {
   readonly address: ServerAddress;
   control: ControlConnection | undefined;
-  /** Whether a question is not answered. */
+  /** Whether a query is pending. */
   isAsked: boolean;
 }
 
@@ -32,7 +33,7 @@ export class SentinelMajority {
   readonly #configured: readonly ServerAddress[];
   readonly #sentinels = new Map<string, Sentinel>();
 
-  /** `name`: what the Sentinels watch; `configured`: the addresses of the URL. */
+  /** `name`: the name that the Sentinels monitor; `configured`: the addresses of the URL. */
   constructor(
     name: string,
     configured: readonly ServerAddress[],
@@ -87,7 +88,7 @@ export class SentinelMajority {
     }
   }
 
-  /** Undefined where it does not answer. */
+  /** Returns undefined if the Sentinel does not reply. */
   async #ask(sentinel: Sentinel): Promise<Told | undefined> {
     if (sentinel.isAsked) return undefined;
     sentinel.isAsked = true;
@@ -116,7 +117,7 @@ function namedIn(reply: ReplyValue): string {
   return addressText({ host: `${host}`, port: Number(port) });
 }
 
-/** Each is an array of names and values. */
+/** Each row is an array of names and values. */
 function othersIn(reply: ReplyValue): ServerAddress[] {
   const rows = Array.isArray(reply) ? reply : [];
   return rows.map((row) => {

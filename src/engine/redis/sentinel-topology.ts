@@ -1,7 +1,7 @@
 /**
- * The primary that Sentinels watch. They are asked in turn; the primary that one names must say itself
- * that it is one, as a Sentinel that is cut off names the old one. A subscription tells of a failover at
- * once. The Sentinels may have no password although the servers have one.
+ * The primary that Sentinels monitor. They are asked one after another. The primary that one names
+ * must confirm its role itself, as a Sentinel that is cut off names the old one. A subscription
+ * reports a failover at once. The Sentinels may have no password although the servers have one.
  */
 
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
@@ -19,7 +19,10 @@ const NO_LOGIN = { user: undefined, password: undefined };
 const UNKNOWN_COMMAND = /^ERR unknown command/;
 const NO_PASSWORD = /without any password configured/;
 
-/** Of one look: of a primary that was named; a Sentinel's own; of Sentinels that did not answer. */
+/**
+ * The faults of one lookup: of a primary that was named, of a Sentinel, and of Sentinels that did
+ * not reply.
+ */
 interface Faults {
   told: Error | undefined;
   unusable: Error | undefined;
@@ -31,10 +34,10 @@ export class SentinelTopology implements TopologySource {
   readonly trials = [];
   readonly #options: TopologyOptions;
   readonly #name: string;
-  /** The Sentinel that told it last, first. */
+  /** The Sentinels; the one that last named the primary is first. */
   #sentinels: readonly ServerAddress[];
   #sentinel: ControlConnection | undefined;
-  /** Sentinels that ask for no password, by address. */
+  /** Sentinels that require no password, by address. */
   readonly #withoutLogin = new Set<string>();
   readonly #majority: SentinelMajority;
   #primary: ControlConnection | undefined;
@@ -69,11 +72,11 @@ export class SentinelTopology implements TopologySource {
       }
       faults.told = fault;
     }
-    // A Sentinel that does not know the name does not count where another one does.
+    // A Sentinel that does not know the name is ignored if another one does.
     throw faults.told ?? faults.unusable ?? faults.lost ?? new Error('no Sentinel answers');
   }
 
-  /** Each Sentinel is tried that answers. */
+  /** Checks the rights on each Sentinel that replies. */
   async assertPermitted(): Promise<void> {
     const { user } = this.#options.connection.login;
     const trials = [
@@ -146,7 +149,7 @@ export class SentinelTopology implements TopologySource {
     }
   }
 
-  /** Why the server cannot be the primary; undefined where it is. */
+  /** Returns why the server cannot be the primary; undefined if it is. */
   async #faultOf(address: ServerAddress): Promise<Error | undefined> {
     try {
       const isNew = this.#primary === undefined || !isAt(this.#primary, address);
@@ -164,7 +167,7 @@ export class SentinelTopology implements TopologySource {
 
   #subscribe(address: ServerAddress): void {
     const kept = this.#subscription;
-    // A Sentinel that is stopped owes the reply.
+    // A stopped Sentinel does not reply, which ends the connection.
     if (kept !== undefined && !kept.isEnded && isAt(kept, address)) return ignore(kept.ask('PING'));
     kept?.end();
     const { onChange } = this.#options;
@@ -176,7 +179,7 @@ export class SentinelTopology implements TopologySource {
     ignore(made.ask('SUBSCRIBE', SWITCHED));
   }
 
-  /** The connection kept, where it is to that server and stands; otherwise a new one. */
+  /** Returns the connection `kept` if it is open and to that server; otherwise a new one. */
   #connected(
     kept: ControlConnection | undefined,
     address: ServerAddress,
@@ -195,7 +198,7 @@ export class SentinelTopology implements TopologySource {
   }
 }
 
-/** Whether the Sentinel has refused a password as it has none itself. */
+/** Whether the Sentinel has refused a password because none is configured. */
 function needsNoLogin(error: unknown): boolean {
   return error instanceof LoginRefused && NO_PASSWORD.test(error.message);
 }

@@ -1,4 +1,4 @@
-/** What a server says of itself in INFO, and whether it can be used. */
+/** Reads the INFO of a server and decides whether it can be used. */
 
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ControlConnection } from './control-connection.ts';
@@ -10,8 +10,8 @@ import { StoreUnusable } from './servers.ts';
 const MAJOR_MIN = 7;
 
 /**
- * Its mode: `standalone`, `cluster` or `sentinel`. Rejects with StoreUnusable where the server is too old:
- * older than Redis 7.0, as every Valkey is newer.
+ * Resolves with the server's mode: `standalone`, `cluster` or `sentinel`. Rejects with
+ * StoreUnusable if the server is older than Redis 7.0; every Valkey is newer.
  */
 export async function modeOf(control: ControlConnection): Promise<string> {
   const fields = fieldsIn(await control.ask('INFO', 'server'));
@@ -25,7 +25,7 @@ export async function modeOf(control: ControlConnection): Promise<string> {
   return fields.get('server_mode') ?? fields.get('redis_mode') ?? 'standalone';
 }
 
-/** The lines of INFO and of CLUSTER INFO, `name:value`. */
+/** Returns the lines `name:value` of INFO and of CLUSTER INFO. */
 export function fieldsIn(text: unknown): ReadonlyMap<string, string> {
   const lines = typeof text === 'string' ? text.split('\r\n') : [];
   return new Map(
@@ -37,15 +37,19 @@ export function fieldsIn(text: unknown): ReadonlyMap<string, string> {
 }
 
 /**
- * The policy by which a server drops any data once its memory is full, from INFO memory; undefined where it
- * drops none. The `volatile-` policies drop what has an expiry of the server, which no data has.
+ * Returns the policy by which a server drops any data when its memory is full, from INFO memory;
+ * undefined if it drops none. The `volatile-` policies drop only keys with an expiry set at the
+ * server, which no data has.
  */
 export function evictionPolicyIn(fields: ReadonlyMap<string, string>): string | undefined {
   const policy = fields.get('maxmemory_policy') ?? '';
   return Number(fields.get('maxmemory')) > 0 && policy.startsWith('allkeys-') ? policy : undefined;
 }
 
-/** The same error, or StoreUnusable where asking again does not help: a wrong password, for example. */
+/**
+ * Returns the error, converted to StoreUnusable if trying again does not help: a wrong password,
+ * for example.
+ */
 export function judged(error: unknown, address: ServerAddress, { user }: Login): Error {
   const { message } = error as Error;
   if (error instanceof LoginRefused) {
@@ -59,7 +63,7 @@ export function judged(error: unknown, address: ServerAddress, { user }: Login):
   return error as Error;
 }
 
-/** The user, in a sentence. */
+/** Names the user in a sentence. */
 export function userText(user: string | undefined): string {
   return user === undefined ? 'the default user' : `the user "${user}"`;
 }

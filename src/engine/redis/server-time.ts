@@ -1,9 +1,9 @@
-/** The time of the store's servers, as this member knows it: lifetimes go by it alone. */
+/** The estimated time of the store's servers. Lifetimes use only this time. */
 import type { Clock } from '../../base/clock.ts';
 
 export class ServerTime {
   readonly #clock: Clock;
-  /** What the servers' time is ahead of the clock's monotonic one, in ms. */
+  /** Lead of the servers' time over the clock's monotonic time, in ms. */
   #aheadMs: number;
 
   constructor(clock: Clock) {
@@ -11,12 +11,14 @@ export class ServerTime {
     this.#aheadMs = clock.wall() - clock.now();
   }
 
-  /** Milliseconds since 1970, a whole number. */
+  /** Whole milliseconds since 1970. */
   wall(): number {
     return Math.floor(this.#clock.now() + this.#aheadMs);
   }
 
-  /** A server has told its time, asked at `askedAt` on the clock's `now`. */
+  /**
+   * Sets the time that a server has reported. `askedAt`: the time of the query, by `clock.now()`.
+   */
   set(serverMs: number, askedAt: number): void {
     const now = this.#clock.now();
     this.#aheadMs = serverMs - (askedAt + now) / 2;

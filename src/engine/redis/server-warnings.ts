@@ -1,4 +1,4 @@
-/** What is missing at a server for the promises of the engine: warnings, each a sentence. */
+/** Warnings about server settings that weaken the engine's guarantees, each a sentence. */
 
 import { NAMED_SETTINGS } from '../../base/named-settings.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
@@ -10,14 +10,17 @@ import { StoreUnusable } from './servers.ts';
 const ASKED = ['min-replicas-to-write', 'appendonly', 'cluster-require-full-coverage'];
 
 interface Needed {
-  /** The most replicas that a change needs. */
+  /** The greatest number of replicas that a change needs. */
   readonly replicaCount: number;
-  /** 0 says that it is one server alone. */
+  /** 0 for a single server. */
   readonly usualReplicaCount: number;
   readonly allowsEviction: boolean;
 }
 
-/** Rejects with StoreUnusable where the server is too old, or may drop data. */
+/**
+ * Resolves with the warnings. Rejects with StoreUnusable if the server is too old, or may drop
+ * data.
+ */
 export async function warningsOf(
   control: ControlConnection,
   { usualReplicaCount, replicaCount, allowsEviction }: Needed,
@@ -74,7 +77,7 @@ export async function warningsOf(
   return warnings;
 }
 
-/** A warning. */
+/** Returns a warning. */
 export function evictionText(address: ServerAddress, policy: string): string {
   return (
     `${addressText(address)}: maxmemory-policy is ${policy}: the server drops answered data ` +
@@ -92,7 +95,7 @@ async function replicasOf(control: ControlConnection): Promise<number> {
   return Array.isArray(replicas) ? replicas.length : 0;
 }
 
-/** The settings, or why they cannot be told. */
+/** Resolves with the settings, or with a text that explains why they could not be read. */
 async function settingsOf(
   control: ControlConnection,
 ): Promise<ReadonlyMap<string, string> | string> {

@@ -1,9 +1,11 @@
-/** The servers of the store, as the dispatcher sees them. */
+/** The servers of the store, as used by the dispatcher. */
 import { GridError } from '../../base/errors.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { Primary } from './primary.ts';
 
-/** The store cannot be used as it is, or as the settings are; trying again does not help. */
+/**
+ * The store cannot be used in its present state or with these settings; trying again does not help.
+ */
 export class StoreUnusable extends GridError<'ENGINE_UNUSABLE'> {
   /** `reason`: a sentence without a final period. */
   constructor(reason: string) {
@@ -12,34 +14,39 @@ export class StoreUnusable extends GridError<'ENGINE_UNUSABLE'> {
 }
 
 export interface Servers {
-  /** The primary of the slot; undefined where it is not known. */
+  /** Returns the primary of the slot; undefined if it is unknown. */
   primaryOf(slot: number): Primary | undefined;
-  /** The server at the address, connected to when first asked for. */
+  /** Returns the server at the address; connects to it if it is not connected. */
   at(address: ServerAddress): Primary;
-  /** All primaries that are known. */
+  /** All primaries that are in use. */
   readonly primaries: Iterable<Primary>;
-  /** Since when no server could be asked for the primaries, on the clock's `now`; undefined while one can. */
+  /**
+   * Time since which no server could report the primaries, by `clock.now()`; undefined while one
+   * can.
+   */
   readonly awaySince: number | undefined;
-  /** Replicas that must have a change where no setting says so; known once open. */
+  /** Replicas that must have a change if no setting specifies the number; valid once open. */
   readonly usualReplicaCount: number;
   /**
-   * Whether the server is the present primary of its slots, as far as this is known without its replicas:
-   * a majority of the Sentinels must name it. A server of a Cluster that is cut off stops taking changes
-   * by itself. Resolves within the time that a server has for an answer.
+   * Whether the server is the current primary of its slots, as far as this can be determined
+   * without its replicas: a majority of the Sentinels must name it. A server of a Cluster that is
+   * cut off stops accepting changes by itself. Resolves within the time in which a server must
+   * reply.
    */
   agreeOn(primary: ServerAddress): Promise<boolean>;
-  /** A server has told that this one is the primary of the slot now. */
+  /** Called when a server has reported that `address` is now the primary of the slot. */
   onMoved(slot: number, address: ServerAddress): void;
-  /** Something has changed: asks for the primaries soon. */
+  /** Reads the topology again soon. Called after anything that suggests a change. */
   look(): void;
   /**
-   * Resolves once the primaries are known and connected; tries until then. Rejects with StoreUnusable,
-   * or with another error where it is closed meanwhile.
+   * Resolves once the primaries are found and connected; tries until then. Rejects with
+   * StoreUnusable, or with another error if it is closed meanwhile.
    */
   open(): Promise<void>;
   /**
-   * Looks at each primary's settings and replicas: resolves with what is missing, a sentence each.
-   * `replicaCount`: the most replicas that a change needs. Rejects with StoreUnusable.
+   * Checks each primary's settings and replicas; resolves with warnings, each a sentence.
+   * `replicaCount`: the greatest number of replicas that a change needs. Rejects with
+   * StoreUnusable.
    */
   inspect(replicaCount: number): Promise<readonly string[]>;
   /** Ends all connections. */
@@ -47,12 +54,14 @@ export interface Servers {
 }
 
 export interface ServersObserver {
-  /** A connection is ready, or the primary of a slot is another one. */
+  /** Called when a connection is ready, or a slot has a new primary. */
   onReady(): void;
-  /** A server was lost or could not be reached, or is not what it should be. */
+  /** Called when a server was lost, could not be reached, or is not what it should be. */
   onLost(address: ServerAddress, reason: Error): void;
-  /** The server may drop data by this policy; again every minute. */
+  /** Called every minute while a server may drop data by this policy. */
   onEviction(address: ServerAddress, policy: string): void;
-  /** A server has told its time, asked at `askedAt` on the clock's `now`. */
+  /**
+   * Called when a server has reported its time. `askedAt`: the time of the query, by `clock.now()`.
+   */
   onTime(serverMs: number, askedAt: number): void;
 }

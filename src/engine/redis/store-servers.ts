@@ -1,9 +1,10 @@
 /**
- * The servers of the store: a table from each slot to its primary, which looks at the topology keep up to
- * date. MOVED changes it at once. A look follows each second while something is off, otherwise each 10 s,
- * and soon after anything that tells of a change. A primary to which no slot is left loses its
- * connections, so that what waits for its replies goes elsewhere. Every second each server is asked for its
- * role and replicas, and one of the primaries for its time; where one is silent, a look follows.
+ * The servers of the store: a table from each slot to its primary, updated from lookups of the
+ * topology. MOVED changes it at once. A lookup follows every second while a server or slot is
+ * unavailable, otherwise every 10 s, and soon after anything that suggests a change. The
+ * connections of a primary without slots are ended, so that operations waiting for its replies are
+ * sent elsewhere. Every second, each server is asked for its role and replicas, and one of the
+ * primaries for its time; if one is silent, a lookup follows.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { EngineUrl } from '../../base/engine-url.ts';
@@ -19,12 +20,12 @@ import type { Topology, TopologyOptions, TopologySource } from './topology-sourc
 
 const LOOK_MS = 10_000;
 const LOOK_MS_OFF = 1000;
-/** Between the end of a look and one that a change asks for. */
+/** Delay between the end of a lookup and one that a change causes, in ms. */
 const LOOK_MS_SOON = 100;
 const CHECK_MS = 1000;
-/** A primary that has not answered the last check for so long is silent. */
+/** Time without a reply to the last check after which a primary is silent, in ms. */
 const SILENT_MS = CHECK_MS / 2;
-/** One server holds up a look for so long at most. */
+/** Limit for the time that one server delays a lookup, in ms. */
 const ANSWER_MS_MAX = 2000;
 
 export class StoreServers implements Servers {
@@ -34,25 +35,25 @@ export class StoreServers implements Servers {
   readonly #observer: ServersObserver;
   readonly #clock: Clock;
   readonly #slots: (Primary | undefined)[] = new Array(SLOT_COUNT).fill(undefined);
-  /** Servers that are connected to, by address: the primaries, and those that ASK has named. */
+  /** Connected servers, by address: the primaries, and those that ASK has named. */
   readonly #servers = new Map<string, Primary>();
-  /** When a server was asked for by its address last, on the clock's `now`. */
+  /** Time at which a server was last requested by its address, by `clock.now()`. */
   readonly #askedAt = new Map<Primary, number>();
   readonly #topologyOptions: TopologyOptions;
   #source: TopologySource | undefined;
-  /** Whether the first look is done. */
+  /** Whether the first lookup has succeeded. */
   #isKnown = false;
   #isWhole = false;
   #isLooking = false;
-  /** A look is to follow the one under way soon. */
+  /** Whether another lookup should follow soon. */
   #isLookDue = false;
   #lookedAt: number;
   #next: Timer | undefined;
   #check: Timer | undefined;
   #isClosed = false;
-  /** Primaries that the user has the rights on. */
+  /** Primaries on which the user has the rights. */
   readonly #permitted = new WeakSet<Primary>();
-  /** Wakes the opening, which looks whether it may end. */
+  /** Wakes `open`, which checks whether it can end. */
   #onProgress: () => void = () => {};
 
   constructor(url: EngineUrl, options: PrimaryOptions, observer: ServersObserver) {
@@ -110,11 +111,11 @@ export class StoreServers implements Servers {
 
   async open(): Promise<void> {
     while (!(await this.#isFound())) await this.#pause(LOOK_MS_OFF);
-    // Before connections are awaited that are not ready without some of the rights.
+    // First of all, as connections are not ready without some of the rights.
     await this.#source!.assertPermitted();
     await Promise.all(this.primaries.map((primary) => this.#assertPermitted(primary)));
     const end = this.#clock.now() + this.#options.deadlineMs;
-    // A part of the primaries is enough where the others do not come.
+    // After the deadline, some primaries are enough.
     while (!this.#isConnected(this.#clock.now() >= end)) await this.#pause(LOOK_MS_OFF);
     this.#checkEachSecond();
   }
@@ -133,7 +134,7 @@ export class StoreServers implements Servers {
     return warnings;
   }
 
-  /** A server that gives no answer is tried again by `inspect`. */
+  /** Checks the user's rights. A server that does not reply is tried again by `inspect`. */
   async #assertPermitted(primary: Primary): Promise<void> {
     if (this.#permitted.has(primary)) return;
     const { rights, login } = this.#options;
@@ -173,7 +174,7 @@ export class StoreServers implements Servers {
     return Math.min(this.#options.deadlineMs, ANSWER_MS_MAX);
   }
 
-  /** The first look; false where it is to be tried again. */
+  /** Executes the first lookup. Returns false if it must be tried again. */
   async #isFound(): Promise<boolean> {
     try {
       this.#source ??= await findTopology(this.#topologyOptions);
@@ -227,7 +228,7 @@ export class StoreServers implements Servers {
       const topology = await this.#source!.look();
       if (!this.#isClosed) this.#apply(topology);
     } catch {
-      // The observer was told of each server that could not be asked.
+      // onLost has reported each server that could not be asked.
       this.#isWhole = false;
       this.awaySince ??= this.#clock.now();
     } finally {
@@ -291,9 +292,13 @@ export class StoreServers implements Servers {
     return server;
   }
 
-  /** The time is asked of the first that can be asked, so that it does not jump between their clocks. */
+  /**
+   * Checks all servers. The time is read from the first primary that is available, so that it does
+   * not jump between the servers' clocks.
+   */
   #checkEachSecond(): void {
-    // One that is stopped may have been replaced, and its connections stand until the deadline.
+    // A stopped server may have been replaced, while its connections remain open until the
+    // deadline.
     if (this.primaries.some((primary) => primary.isSilent(SILENT_MS))) this.look();
     for (const server of this.#servers.values()) server.check();
     const { onTime } = this.#observer;

@@ -1,9 +1,9 @@
 /**
- * The value of an entry, and of an item, in the store: a header, and the bytes as they came. The header,
- * format 1, big-endian: a byte of format and flags; the change's version, 8 bytes; where it has a
- * lifetime, its end in ms since 1970, 6 bytes; where it has a max idle, that in seconds, 4 bytes, and the
- * end that no read moves, or 0, 6 bytes; the content type, as a byte for a common one, otherwise its
- * length in 2 bytes and itself.
+ * The value of an entry or an item in the store: a header, then the unchanged bytes. The header,
+ * format 1, big-endian: a byte of format and flags; the version of the change, 8 bytes; with a
+ * lifetime, the expiry time in ms since 1970, 6 bytes; with a max idle, that in seconds, 4 bytes,
+ * and the latest expiry time, which no read postpones, or 0, 6 bytes; the content type, as one byte
+ * for a common one, otherwise its length in 2 bytes and its text.
  */
 import { Span } from '../../base/span.ts';
 import type { Version } from '../version.ts';
@@ -16,15 +16,15 @@ const MAX_IDLE = 8;
 const FLAGS = 15;
 const VERSION_AT = 1;
 const VERSION_BYTES = 8;
-/** Where the version ends; in an item, its number. */
+/** End of the version; in an item, of its number. */
 export const NUMBER_END = VERSION_AT + VERSION_BYTES;
 const END_BYTES = 6;
-/** With a maximum idle time: two ends, and the seconds between them. */
+/** Bytes of a lifetime with a max idle: two times, and the seconds between them. */
 const LIFE_BYTES = 2 * END_BYTES + 4;
 const TYPE_LENGTH_BYTES = 2;
 const HEADER_BYTES_MAX = NUMBER_END + LIFE_BYTES + TYPE_LENGTH_BYTES + 65535;
 
-/** By number, from 1; part of the format: a type is only ever added, at the end. */
+/** Common types, numbered from 1. Part of the format: types may only be added at the end. */
 const COMMON_TYPES = [
   ...['text/plain', 'application/json', 'application/octet-stream', 'application/xml', 'text/xml'],
   ...['text/html', 'text/csv', 'application/x-www-form-urlencoded', 'application/binary'],
@@ -42,7 +42,7 @@ export class HeaderWriter {
   readonly bytes = Buffer.alloc(HEADER_BYTES_MAX);
   length = 0;
 
-  /** The content type is up to 65,535 bytes long. */
+  /** The content type has up to 65,535 bytes. */
   write(version: Version, life: Life, contentType: Span): this {
     const { bytes } = this;
     let flags = FORMAT;
@@ -77,17 +77,17 @@ export class HeaderWriter {
   }
 }
 
-/** When an entry ends; times in ms since 1970. */
+/** When an entry expires; times in ms since 1970. */
 export interface Life {
-  /** 0 for never. */
+  /** Expiry time; 0 for never. */
   readonly endMs: number;
-  /** A read moves the end by so much from then; 0 for none. */
+  /** Time by which a read postpones the expiry, from the read on; 0 for none. */
   readonly maxIdleSeconds: number;
-  /** No read moves the end beyond this time; 0 for none. */
+  /** The latest expiry time, which no read postpones; 0 for none. */
   readonly lastMs: number;
 }
 
-/** What a value in the store says; its spans are valid as long as the bytes read. */
+/** The parsed form of a stored value. Its spans are valid as long as the bytes read. */
 export class StoredValue implements Life {
   readonly value = new Span();
   readonly contentType = new Span();
@@ -97,7 +97,7 @@ export class StoredValue implements Life {
   versionHigh = 0;
   versionLow = 0;
 
-  /** False where the bytes are of another format. */
+  /** Returns false if the bytes have another format. */
   read({ bytes, view, start, end }: Span): boolean {
     const flags = bytes[start]!;
     if (end - start < NUMBER_END || (flags & ~FLAGS) !== FORMAT) return false;
@@ -144,7 +144,7 @@ export class StoredValue implements Life {
   }
 }
 
-/** 0 where the type is not a common one. */
+/** Returns 0 if the type is not a common one. */
 function commonNumber(type: Span): number {
   for (let index = 0; index < COMMON_TYPES.length; index++) {
     if (type.is(COMMON_TYPES[index]!)) return index + 1;

@@ -1,6 +1,6 @@
 /**
- * The operations of takes: items are held for them; items held are removed; an item is put back. Each may
- * be asked again, as the store knows what it has done.
+ * The operations of takes: holding items, removing held items, and returning an item. Each is
+ * repeatable, as the store records what it has done.
  */
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';
@@ -25,26 +25,28 @@ const ITEMS_OR_OUT = kindSet(ARRAY, INTEGER);
 const DIGITS = kindSet(BULK);
 const INTEGERS = kindSet(INTEGER);
 
-/** Receives what came of the operations. */
+/** Receives the results of the operations. */
 export interface TakeObserver {
-  /** `items`: of the first takes; `isOut`: nothing is held for this incarnation any more. */
+  /**
+   * `items`: those of the first takes; `isOut`: nothing can be held for this incarnation any more.
+   */
   onAsked(asking: Asking, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void;
-  /** `mayHold`: items may be held all the same. */
+  /** `mayHold`: whether items may be held nevertheless. */
   onNotAsked(asking: Asking, failure: Failure, mayHold: boolean): void;
-  /** The replicas have what was done. */
+  /** Called when the replicas have the removal. */
   onRemoved(removal: Removal): void;
   onNotRemoved(removal: Removal, failure: Failure): void;
   onUnconfirmed(removal: Removal): void;
 }
 
-/** Receives what came of an item's return. */
+/** Receives the result of an item's return. */
 export interface ReturnObserver {
-  /** `isBack`: it is there now, and was not before. */
+  /** `isBack`: whether the item was returned by this operation. */
   onBack(giveBack: GiveBack, isBack: boolean): void;
   onNotBack(giveBack: GiveBack): void;
 }
 
-/** Holds items for takes, and tells whether the member waits at the queue. */
+/** Holds items for takes, and records whether the member waits at the queue. */
 export class Asking implements Work {
   readonly replyKinds = ITEMS_OR_OUT;
   readonly operation: Operation<undefined>;
@@ -56,7 +58,7 @@ export class Asking implements Work {
   readonly #context: QueueContext;
   readonly #observer: TakeObserver;
   #isBegun = false;
-  /** Why it has failed at once. */
+  /** Why `send` has failed at once. */
   #failure: Failure | undefined;
 
   constructor(
@@ -76,11 +78,14 @@ export class Asking implements Work {
     this.isWaiting = isWaiting;
     this.operation.isRepeatable = true;
     this.operation.isReplicated = queue.isReplicated;
-    // What is held could not be removed.
+    // Without these replicas, the held items could not be removed.
     this.operation.replicasNeeded = queue.replicaCount;
   }
 
-  /** Returns why it has failed at once, of which the observer is not told; undefined where it has not. */
+  /**
+   * Returns why it has failed at once, in which case the observer is not called; otherwise
+   * undefined.
+   */
   send(): Failure | undefined {
     const { dispatcher, layout, listener } = this.#context;
     const { queue, takes } = this;
@@ -126,12 +131,12 @@ export class Removal implements Work {
   readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
   readonly takes: readonly QueueTake[];
-  /** Not asked for again after this time, on the clock's `now`. */
+  /** Time after which it is not sent again, by `clock.now()`. */
   readonly end: number;
   readonly #context: QueueContext;
   readonly #observer: TakeObserver;
   readonly #isAgain: boolean;
-  /** A character a take: `1` where its item is removed, `0` where there was none. */
+  /** One character per take: `1` if its item is removed, `0` if there was none. */
   #removed = '';
 
   constructor(
@@ -154,13 +159,13 @@ export class Removal implements Work {
     this.operation.replicaCount = queue.replicaCount;
   }
 
-  /** It goes on with the change that the other has begun. */
+  /** Marks the removal as continuing the change that `former` began. */
   follow(former: Operation<undefined>): this {
     this.operation.follow(former);
     return this;
   }
 
-  /** Where it fails at once, the observer is told during the call. */
+  /** Sends the removal. If it fails at once, the observer is called during the call. */
   send(): void {
     const { dispatcher, layout } = this.#context;
     const { queue, takes } = this;
@@ -176,12 +181,12 @@ export class Removal implements Work {
     dispatcher.end(this.operation);
   }
 
-  /** Whether the item of the take was removed for it; false where it was not there any more. */
+  /** Whether the item of the take was removed for it; false if it no longer existed. */
   isRemoved(index: number): boolean {
     return this.#removed[index] === '1';
   }
 
-  /** Whether items may be removed where it has failed. */
+  /** Whether items may be removed although it has failed. */
   get mayBeRemoved(): boolean {
     return this.#isAgain || wasSentAgain(this.operation);
   }
@@ -204,15 +209,15 @@ export class Removal implements Work {
   }
 }
 
-/** Puts an item back that is held, or was removed. */
+/** Returns an item to its queue that is held or was removed. */
 export class GiveBack implements Work {
   readonly replyKinds = INTEGERS;
   readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
   readonly hold: string;
-  /** Undefined where its removal was not asked for. */
+  /** Undefined if its removal was not requested. */
   readonly item: Buffer | undefined;
-  /** Told what came of it, once. */
+  /** Notified once of the result. */
   receiver: Receiver | undefined;
   readonly #incarnation: Buffer;
   readonly #context: QueueContext;
@@ -241,7 +246,7 @@ export class GiveBack implements Work {
     this.operation.replicaCount = queue.replicaCount;
   }
 
-  /** Where it fails at once, the observer is told during the call. */
+  /** Sends the return. If it fails at once, the observer is called during the call. */
   send(): void {
     const { dispatcher, layout } = this.#context;
     const { queue } = this;
@@ -262,7 +267,7 @@ export class GiveBack implements Work {
   }
 
   onResult(reply: Reply): void {
-    // Asked again, it is told of nothing where it was done before.
+    // When sent again, the reply is 0 if the item was already returned.
     this.#isBack = reply.integer === 1 || wasSentAgain(this.operation);
     if (this.operation.group === undefined) this.onConfirmed();
   }
@@ -280,14 +285,14 @@ export class GiveBack implements Work {
   }
 }
 
-/** The holds of takes, one behind the other. */
+/** Writes the concatenated holds of takes. */
 function writeTexts(commands: CommandBuffer, takes: readonly QueueTake[]): void {
   let text = '';
   for (const take of takes) text += take.holdText;
   commands.text(text);
 }
 
-/** Whether it may have been sent before, in vain or not. */
+/** Whether it may have been sent more than once. */
 function wasSentAgain({ until }: Operation<undefined>): boolean {
   return until !== 0;
 }

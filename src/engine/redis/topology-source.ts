@@ -1,46 +1,49 @@
-/** The contract of what tells the topology: one look, and what it has found. Types alone. */
+/** Types of the sources of the topology and of what they return. */
 import type { EngineUrl } from '../../base/engine-url.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { ConnectionOptions } from './redis-connection.ts';
 import type { Trial } from './rights.ts';
 
-/** A run of slots with one primary. */
+/** A range of slots with one primary. */
 export interface SlotRange {
   readonly first: number;
-  /** The last of them, not the one behind it. */
+  /** The last slot, inclusive. */
   readonly last: number;
   readonly primary: ServerAddress;
 }
 
 export interface Topology {
   readonly ranges: readonly SlotRange[];
-  /** Every slot is served; otherwise it is worth asking again soon. */
+  /** Whether every slot is served; otherwise it should be read again soon. */
   readonly isWhole: boolean;
 }
 
 export interface TopologySource {
-  /** Replicas that must have a change where no setting says so. */
+  /** Replicas that must have a change if no setting specifies the number. */
   readonly usualReplicaCount: number;
   /**
-   * Asks servers until one tells the topology. One look at a time. Rejects where none does; with
-   * StoreUnusable where asking again does not help.
+   * Asks servers until one reports the topology. Not called concurrently. Rejects if none does;
+   * with StoreUnusable if asking again does not help.
    */
   look(): Promise<Topology>;
-  /** Commands that this kind of servers needs, beside those of the engine. */
+  /** Commands that this kind of servers needs, besides those of the engine. */
   readonly trials: readonly Trial[];
-  /** Rejects with StoreUnusable if the user lacks rights on a server that has no data. */
+  /** Rejects with StoreUnusable if the user lacks rights on a server without data. */
   assertPermitted(): Promise<void>;
-  /** See Servers. */
+  /** See Servers.agreeOn. */
   agreesOn(primary: ServerAddress): Promise<boolean>;
   end(): void;
 }
 
 export interface TopologyOptions {
   readonly url: EngineUrl;
-  /** To every server, found ones included; its deadline is how long one look waits for one of them. */
+  /**
+   * For connections to all servers, discovered ones included; its deadline limits the wait for one
+   * server in a lookup.
+   */
   readonly connection: ConnectionOptions;
-  /** The topology has changed: it is worth a look. */
+  /** Called when the topology may have changed. */
   onChange(): void;
-  /** A server was asked and could not tell. */
+  /** Called when a server could not be asked or could not report the topology. */
   onLost(address: ServerAddress, reason: Error): void;
 }

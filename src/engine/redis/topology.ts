@@ -1,6 +1,7 @@
 /**
- * What servers tell of the store: which server is the primary of which slots. There are three kinds of it:
- * one server, a cluster, and a primary that Sentinels watch; the servers of the URL tell which.
+ * Finds the topology of the store: which server is the primary of which slots. There are three
+ * kinds: one server, a cluster, and a primary that Sentinels monitor; the servers of the URL
+ * determine it.
  */
 
 import type { EngineUrl } from '../../base/engine-url.ts';
@@ -15,8 +16,8 @@ import { StoreUnusable } from './servers.ts';
 import type { TopologyOptions, TopologySource } from './topology-source.ts';
 
 /**
- * Asks the servers of the URL in turn what they are. Rejects with StoreUnusable, or with another error
- * where none answers.
+ * Asks the servers of the URL in turn for their mode. Rejects with StoreUnusable, or with another
+ * error if none replies.
  */
 export async function findTopology(options: TopologyOptions): Promise<TopologySource> {
   const { url, connection, onLost } = options;

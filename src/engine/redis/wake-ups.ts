@@ -1,8 +1,8 @@
 /**
- * Wake-ups: messages from the store that there is an item where a poll of this member waits. Each partition
- * has a channel a member, in its slot, and each primary a connection of its own for them, which is made
- * when a poll waits first. One command is under way there at a time, as messages come in between. A
- * wake-up is a hint: none is asked for again.
+ * Wake-ups: messages from the store that a queue at which a poll of this member waits has an item.
+ * Each member has a channel per partition, in its slot, and a separate connection to each primary
+ * for them, established when the first poll waits. One command is pending there at a time, as
+ * messages are received in between. A wake-up is only a hint and is not repeated.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
@@ -19,7 +19,7 @@ import type { Servers } from './servers.ts';
 const SSUBSCRIBE = header(2, 'SSUBSCRIBE');
 const PING = header(1, 'PING');
 const SUBSCRIBED = 'ssubscribe';
-/** PING is answered with an array once something is subscribed to. */
+/** The reply to PING is an array once there is a subscription. */
 const ARRAYS_AND_PONG = kindSet(ARRAY, STATUS);
 const MESSAGE = 'smessage';
 
@@ -30,16 +30,16 @@ export interface WakeUpsOptions {
   readonly connection: PrimaryOptions;
   /** The name of this engine in channels. */
   readonly listener: Buffer;
-  /** There may be items in the queue. The span is valid during the call. */
+  /** Called when the queue may have items. The span is valid during the call. */
   onWakeUp(queue: Span): void;
-  /** From now on wake-ups come for the partition; those before did not. */
+  /** Called when the subscription to the partition begins; earlier wake-ups were missed. */
   onListening(partition: number): void;
 }
 
 export class WakeUps {
   readonly #options: WakeUpsOptions;
   readonly #subscribers = new Map<Primary, Subscriber>();
-  /** Where polls wait or have waited, by partition: who listens there, if anybody does. */
+  /** Partitions where polls wait or have waited, with the subscriber, if any. */
   readonly #listeners = new Map<number, Subscriber | undefined>();
   #isEnded = false;
 
@@ -47,14 +47,17 @@ export class WakeUps {
     this.#options = options;
   }
 
-  /** A poll waits at a queue of the partition. */
+  /** Subscribes to the partition, where a poll waits at a queue. */
   listen(partition: number): void {
     if (this.#isEnded || this.#listeners.has(partition)) return;
     this.#listeners.set(partition, undefined);
     this.#listenAgain(partition);
   }
 
-  /** Looks whether each partition has its listener at its present primary, and whether all are alive. */
+  /**
+   * Checks whether each partition has a subscriber at its current primary, and whether all
+   * connections are alive.
+   */
   check(): void {
     const primaries = new Set(this.#options.servers.primaries);
     for (const [primary, subscriber] of this.#subscribers) {
@@ -106,12 +109,12 @@ class Subscriber {
   readonly #onStopped: (partition: number) => void;
   readonly #partitions = new Set<number>();
   readonly #byChannel = new Map<string, number>();
-  /** Partitions whose subscription is to be asked for. */
+  /** Partitions that are not subscribed to yet. */
   #due: number[] = [];
   #isAsking = false;
   readonly #queue = new Span();
 
-  /** `onStopped`: the server does not listen for the partition. */
+  /** `onStopped`: called when the server has no subscription to the partition. */
   constructor(primary: Primary, options: WakeUpsOptions, onStopped: (partition: number) => void) {
     this.#options = options;
     this.#onStopped = onStopped;
@@ -134,7 +137,7 @@ class Subscriber {
     this.#ask();
   }
 
-  /** A server that does not answer ends the connection. */
+  /** Sends a PING; a server that does not reply ends the connection. */
   check(): void {
     if (this.#isAsking || this.#link.connection === undefined) return;
     this.#send(PING, undefined, () => {});
@@ -199,7 +202,7 @@ class Subscriber {
       this.#options.onWakeUp(this.#queue.copyFrom(message.next().bytes));
       return;
     }
-    // The slot has moved away.
+    // The slot has been moved to another server.
     const partition = this.#byChannel.get(channel);
     if (partition !== undefined) this.#stop(partition);
   }

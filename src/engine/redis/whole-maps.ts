@@ -1,4 +1,6 @@
-/** Operations on all partitions of a map: its size, and its clear. Each partition is a step of its own. */
+/**
+ * Operations on all partitions of a map: its size and its clear. Each partition is a separate step.
+ */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, COUNTED, type Receiver } from '../engine.ts';
 import { header } from './command-buffer.ts';
@@ -18,7 +20,7 @@ interface WholeMapsOptions extends SweepOptions {
   fail(receiver: Receiver, failure: Failure): void;
 }
 
-/** Asks the size of each partition, and removes what has ended first. */
+/** Sums the sizes of the partitions, after removing their expired entries. */
 export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver): void {
   const { dispatcher, layout, answers } = options;
   const name = map.toBuffer();
@@ -57,8 +59,9 @@ export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver)
 }
 
 /**
- * Removes the entries of each partition. Their ends are removed later, by lifetime-sweeps.ts: a server that
- * gives the slot away refuses a command on two keys of which it has one.
+ * Removes the entries of each partition. Their expiry times are removed later, by
+ * lifetime-sweeps.ts: a server that is migrating the slot refuses a command with two keys if it has
+ * only one of them.
  */
 export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver): void {
   const { dispatcher, layout, answers } = options;
@@ -71,7 +74,7 @@ export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver):
   for (let partition = 0; partition < layout.partitionCount; partition++) {
     const { operation } = new NumberStep(dispatcher, true, total.add, total.fail);
     operation.needReplicas(replicaCount);
-    // Removing what is removed already changes nothing, but a set that came between would be lost.
+    // Not repeatable: a repeated removal would lose entries set in between.
     const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) continue;
     commands.begin(UNLINK);
@@ -80,7 +83,7 @@ export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver):
   }
 }
 
-/** Sums the parts, and tells when all have come. */
+/** Sums the parts, and calls back after the last one. */
 class Total {
   readonly #onEnd: (sum: number, failure: Failure | undefined, doneCount: number) => void;
   #left: number;
@@ -102,7 +105,7 @@ class Total {
     this.#end();
   };
 
-  /** One that may have been done counts more than another. */
+  /** A failure that may have been done takes precedence over others. */
   readonly fail = (failure: Failure): void => {
     if (this.#failure === undefined || isUnknown(failure)) this.#failure = failure;
     this.#end();
