@@ -157,7 +157,7 @@ describe('with Sentinels', () => {
 
   test('a name that no Sentinel knows is refused', async () => {
     const url = pair.url.replace('sentinel=grid', 'sentinel=other');
-    await assert.rejects(opened(url), /"other".*watches nothing of that name/);
+    await assert.rejects(opened(url), /"other".*monitors no primary of that name/);
   });
 
   test('Sentinels without a name for what they watch are refused', async () => {

@@ -83,14 +83,17 @@ it('A join writes the layout, and compares it with that of the member', async ()
     return error.message;
   };
   const cluster = `Cannot use the data of cluster "${clusterName}" in the store`;
-  assert.equal(await refusal(), `${cluster}: it has 271 partitions, and this member is set to 300`);
+  assert.equal(
+    await refusal(),
+    `${cluster}: it has 271 partitions, but this member is configured for 300`,
+  );
   await serverCommand(port, 'HSET', record, 'layout', '{"format":2}');
   assert.equal(
     await refusal(),
-    `${cluster}: its layout has format 2, and this version knows format 1`,
+    `${cluster}: its layout has format 2, but this version supports format 1`,
   );
   await serverCommand(port, 'HSET', record, 'layout', 'something else');
-  assert.equal(await refusal(), `${cluster}: its layout is "something else", which is none`);
+  assert.equal(await refusal(), `${cluster}: its layout record is invalid: "something else"`);
   await Promise.all([engine.close(), other.close()]);
 });
 

@@ -66,7 +66,10 @@ describe('A member that starts while its server', () => {
     assert.equal((await asker.delete('m', 'k')).outcome, APPLIED);
     assert.equal((await asker.get('m', 'k')).outcome, ABSENT);
     const other = await joiningMember({ port, partitionCount: 300 }, { ...OF_MEMBER, uuid: 'b' });
-    await assert.rejects(other.joined, /it has 271 partitions, and this member is set to 300/);
+    await assert.rejects(
+      other.joined,
+      /it has 271 partitions, but this member is configured for 300/,
+    );
     await other.member.end();
   });
 

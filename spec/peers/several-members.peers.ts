@@ -192,7 +192,7 @@ describe('A server of several members', () => {
   for (const [what, words, message] of [
     ['a wrong password', ['--engine', 'URL', 'password'], /Cannot log in to the server/],
     ['another count of partitions', ['--partition-count', '7'], /it has 271 partitions/],
-    ['no Sentinel', ['--engine', 'URL?sentinel=main'], /is no Sentinel/],
+    ['no Sentinel', ['--engine', 'URL?sentinel=main'], /is not a Sentinel/],
   ] as const) {
     it(`that has ${what} ends the start with exit code 2`, async () => {
       const url = `redis://127.0.0.1:${server.port}`;

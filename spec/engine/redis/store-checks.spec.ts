@@ -116,13 +116,15 @@ test('a Sentinel without a name, and several servers that are no cluster, are re
   await refused(/is a Sentinel; add \?sentinel=NAME/);
   server.mode = 'standalone';
   const url = `${server.url},127.0.0.1:1`;
-  await refused(/it names several servers, but 127\.0\.0\.1:\d+ is part of no cluster/, { url });
+  await refused(/it names several servers, but 127\.0\.0\.1:\d+ is not part of a cluster/, { url });
 });
 
 test('a name that no Sentinel knows is refused, with that name', async () => {
   server.mode = 'sentinel';
   server.script = ([name]) => (name === 'SENTINEL' ? '*-1\r\n' : undefined);
-  await refused(/"other" .* watches nothing of that name/, { url: `${server.url}?sentinel=other` });
+  await refused(/"other" .* monitors no primary of that name/, {
+    url: `${server.url}?sentinel=other`,
+  });
 });
 
 test('open tries until the servers answer, and tells of each that does not', async () => {
@@ -177,7 +179,12 @@ test('what is missing at a server is warned of', async () => {
   const GOOD = ['appendonly', 'yes', 'min-replicas-to-write', '1'];
   const BAD = ['appendonly', 'no', 'min-replicas-to-write', '0'];
   const cases: [readonly string[], number | undefined, number, RegExp[]][] = [
-    [GOOD, undefined, 0, [/is one server: what was answered is lost with it/]],
+    [
+      GOOD,
+      undefined,
+      0,
+      [/is a single server without replicas: confirmed changes are lost with it/],
+    ],
     [GOOD, 1, 1, []],
     [GOOD, 1, 0, [/has 0 of the 1 replicas that changes need/]],
     [GOOD, 2, 2, [/min-replicas-to-write is 1: at 2 or more/]],
@@ -196,8 +203,8 @@ test('what is missing at a server is warned of', async () => {
 });
 
 for (const [isTls, hint] of [
-  [false, /; the port may expect TLS, which .* rediss:\/\/ uses/],
-  [true, /; the port may expect no TLS, which .* redis:\/\/ does not use/],
+  [false, /; the port may require TLS: use an engine URL with rediss:\/\//],
+  [true, /; the port may not use TLS: use an engine URL with redis:\/\//],
 ] as const) {
   test(`a port that ends a connection with${isTls ? '' : 'out'} TLS is told of as such`, async () => {
     const ending = createServer((socket) => socket.once('data', () => socket.destroy()));
@@ -223,14 +230,11 @@ test('a server that drops answered data is refused, unless a setting allows it',
   const replicaCountMax = () => 1;
   server.replicaCount = 1;
   await withStore(server.url, { allowsEviction: true, replicaCountMax }, async (store) => {
-    assert.match(
-      store.warnings[0] ?? '',
-      /maxmemory-policy is allkeys-lru: .* drops answered data/,
-    );
+    assert.match(store.warnings[0] ?? '', /maxmemory-policy is allkeys-lru: .* drops stored data/);
     assert(store.engine.isKeptSafe);
   });
   for (const [maxMemory, policy, why] of [
-    [0, 'allkeys-lru', /if maxmemory was set/],
+    [0, 'allkeys-lru', /if maxmemory were set/],
     [1024, 'volatile-lru', /no expiry/],
   ] as const) {
     Object.assign(server, { maxMemory, policy });

@@ -128,7 +128,8 @@ function toldBy(from: ServerAddress, isOk: boolean, slots: ReplyValue): Told {
     const addresses = rows(servers).map(([host, port]) => addressOf(host, port, from));
     const [primary] = addresses;
     if (typeof first !== 'number' || typeof last !== 'number' || primary === undefined) continue;
-    if (!(first >= 0 && last < SLOT_COUNT)) throw new Error(`slots ${first} to ${last}`);
+    if (!(first >= 0 && last < SLOT_COUNT))
+      throw new Error(`the slots ${first} to ${last} are out of range`);
     nodes.push(...addresses);
     ranges.push({ first, last, primary });
     coveredCount += last - first + 1;

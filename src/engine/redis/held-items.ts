@@ -71,8 +71,7 @@ function giveBack(
       onBack: (_: GiveBack, isBack: boolean) => resolve(isBack),
       onNotBack: () => reject(new Error(`Cannot return an item of partition ${queue.partition}`)),
     };
-    const none = undefined;
-    new GiveBack(context, observer, queue, incarnation, hold, none, none).send();
+    new GiveBack(context, observer, queue, incarnation, hold, undefined, undefined).send();
   });
 }
 
@@ -123,7 +122,7 @@ class HoldsAsked implements Work {
   }
 
   onFailed(_: Failure, { partition }: Operation<undefined>): void {
-    this.#onError(new Error(`Cannot ask what a member holds in partition ${partition}`));
+    this.#onError(new Error(`Cannot read the held items of partition ${partition}`));
   }
 }
 

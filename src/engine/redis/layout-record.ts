@@ -23,11 +23,11 @@ export function layoutFault(text: string, layout: Layout, clusterName: string): 
 
 function differenceOf(text: string, partitionCount: number): string {
   const found = parsed(text);
-  if (found === undefined) return `its layout is "${text.slice(0, 100)}", which is none`;
+  if (found === undefined) return `its layout record is invalid: "${text.slice(0, 100)}"`;
   if (found.format !== FORMAT) {
-    return `its layout has format ${found.format}, and this version knows format ${FORMAT}`;
+    return `its layout has format ${found.format}, but this version supports format ${FORMAT}`;
   }
-  return `it has ${found.partitionCount} partitions, and this member is set to ${partitionCount}`;
+  return `it has ${found.partitionCount} partitions, but this member is configured for ${partitionCount}`;
 }
 
 function parsed(text: string): { readonly format?: unknown; partitionCount?: unknown } | undefined {

@@ -234,6 +234,7 @@ export class LocalQueues {
     this.#byName.set(key, queue);
     return queue;
   }
+
   #shrink(): void {
     for (const queue of this.#byName.values()) queue.isUsed = false;
     this.sweep();

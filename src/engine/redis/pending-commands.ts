@@ -96,7 +96,9 @@ export class PendingCommands {
     const dropped: [ReplyReceiver, PendingCommand][] = [];
     for (let number = from; number < this.tail; number++) {
       const at = this.#at(number);
-      const [start, end, time] = [this.#starts[at]!, this.#ends[at]!, this.#times[at]!];
+      const start = this.#starts[at]!;
+      const end = this.#ends[at]!;
+      const time = this.#times[at]!;
       dropped.push([this.#receivers[at]!, { number, start, end, time }]);
       this.#receivers[at] = undefined;
     }
@@ -123,7 +125,8 @@ export class PendingCommands {
     this.#starts = new Int32Array(2 * length);
     this.#ends = new Int32Array(2 * length);
     for (let number = Math.max(0, this.head - 1); number < this.tail; number++) {
-      const [from, to] = [number & (length - 1), this.#at(number)];
+      const from = number & (length - 1);
+      const to = this.#at(number);
       this.#receivers[to] = receivers[from];
       this.#times[to] = times[from]!;
       this.#starts[to] = starts[from]!;

@@ -167,7 +167,8 @@ export class Primary {
     const askedAt = this.#clock.now();
     ask(connection, TIME, ARRAYS, (reply) => {
       if (reply.kind === ERROR) return;
-      const [seconds, micros] = [Number(reply.next().text), Number(reply.next().text)];
+      const seconds = Number(reply.next().text);
+      const micros = Number(reply.next().text);
       if (Number.isNaN(seconds + micros)) return connection.fail(new OutOfStep());
       onTime(seconds * 1000 + micros / 1000, askedAt);
     });
@@ -212,7 +213,7 @@ const BULKS = kindSet(BULK);
 /** The server is not a primary, so it is neither read nor changed. */
 class IsReplica extends Error {
   constructor() {
-    super('it is a replica, and no primary any more');
+    super('it is a replica, not the primary');
   }
 }
 

@@ -137,8 +137,8 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   /**
-   * Serves the first waiting takes, as there may be items; without any, tells the store that no
-   * take waits.
+   * Serves the first waiting takes, as there may be items. If no take waits, records that in the
+   * store.
    */
   serve(queue: LocalQueue): void {
     const takes: QueueTake[] = [];
@@ -345,8 +345,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
 
   /** Returns the item of a cancelled take, also if servers were replaced meanwhile. */
   #returnOnce({ queue, incarnation, holdText }: QueueTake): void {
-    const none = undefined;
-    new GiveBack(this.#context, this, queue, incarnation, holdText, none, none).send();
+    new GiveBack(this.#context, this, queue, incarnation, holdText, undefined, undefined).send();
   }
 
   /**

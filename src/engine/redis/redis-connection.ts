@@ -82,8 +82,8 @@ const STATUSES = kindSet(STATUS);
  * certificates are excluded.
  */
 const OF_NO_TLS = /^(?:ECONNRESET|EPIPE|EPROTO|ERR_SSL_.*)$/;
-const EXPECTS_TLS = 'the port may expect TLS, which an engine URL of rediss:// uses';
-const EXPECTS_PLAIN = 'the port may expect no TLS, which an engine URL of redis:// does not use';
+const EXPECTS_TLS = 'the port may require TLS: use an engine URL with rediss://';
+const EXPECTS_PLAIN = 'the port may not use TLS: use an engine URL with redis://';
 const READ_BUFFER_BYTES = 65536;
 /**
  * Time after which an attempt to connect is abandoned, in ms. A new attempt gets through a repaired
@@ -173,7 +173,7 @@ export class RedisConnection {
 
   /** Ends the command that begins at `start` in `commands`. Its reply is passed to the receiver. */
   expect(start: number, receiver: ReplyReceiver): void {
-    if (this.#isEnded) assert.fail('no command to a connection that has ended');
+    if (this.#isEnded) assert.fail('a command was written to a connection that has ended');
     if (!this.#isFlushDue) this.#beginTurn();
     this.#pending.push(receiver, start, this.commands.length, this.#now);
   }

@@ -115,24 +115,14 @@ export class RedisEngine implements Engine, ChangeWork {
     const connectionName = () => this.#life.uuid && this.#namePrefix + this.#life.uuid;
     const layout = new Layout(clusterName, partitionCount);
     const connection = {
-      ...{ ...options, scripts, mayChange, connectionName, counter: this.#counter },
+      ...options,
+      scripts,
+      mayChange,
+      connectionName,
+      counter: this.#counter,
       rights: new Rights(layout),
     };
-    this.#servers = options.connect(connection, {
-      onReady: () => {
-        memberStore.look();
-        this.#dispatcher.look();
-      },
-      onLost: (address, reason) => {
-        this.#queues.onLost();
-        options.onLost(address, reason);
-      },
-      onEviction: (address, policy) => {
-        // The start refuses such a server.
-        if (this.#isOpen) options.onWarning(evictionText(address, policy));
-      },
-      onTime: (serverMs, askedAt) => time.set(serverMs, askedAt),
-    });
+    this.#servers = options.connect(connection, this.#observer(time));
     const servers = this.#servers;
     const versions = new HybridClock(time);
     const onFault = (text: string) => options.onFault(text);
@@ -140,23 +130,42 @@ export class RedisEngine implements Engine, ChangeWork {
     const underWay = new ChangesUnderWay(clock);
     this.#underWay = underWay;
     this.#dispatcher = new Dispatcher({
-      ...{ clock, layout, servers, deadlineMs, scripts, underWay, mayChange },
-      ...{ onFault, onRefused },
+      clock,
+      layout,
+      servers,
+      deadlineMs,
+      scripts,
+      underWay,
+      mayChange,
+      onFault,
+      onRefused,
     });
     const common = {
-      ...{ dispatcher: this.#dispatcher, layout, answers: this.#answers },
+      dispatcher: this.#dispatcher,
+      layout,
+      answers: this.#answers,
       replicaCount: (map: Span) => options.mapReplicaCount(map) ?? servers.usualReplicaCount,
       fail: (receiver: Receiver, failure: Failure) => this.#fail(receiver, failure),
     };
     this.#queues = new RedisQueues(common, {
-      ...{ clock, time, deadlineMs, servers, connection, incarnation: options.incarnation },
+      clock,
+      time,
+      deadlineMs,
+      servers,
+      connection,
+      incarnation: options.incarnation,
       queueCapacity: (queue) => options.queueCapacity(queue),
       queueReplicaCount: (queue) => options.queueReplicaCount(queue) ?? servers.usualReplicaCount,
     });
     this.#maps = new RedisMaps({ ...common, time, versions });
     this.#whole = { ...common, now: () => time.wall() };
     const memberStore = new RedisMemberStore({
-      ...{ clock, servers, layout, clusterName, connection, dispatcher: this.#dispatcher },
+      clock,
+      servers,
+      layout,
+      clusterName,
+      connection,
+      dispatcher: this.#dispatcher,
       replicaCount: () => options.clusterReplicaCount ?? servers.usualReplicaCount,
       onJoined: (incarnation, place) => {
         versions.setPlace(place, PLACES);
@@ -171,15 +180,39 @@ export class RedisEngine implements Engine, ChangeWork {
       onOldest: () => sweeps.begin(),
     });
     const sweeps = new LifetimeSweeps(this.#whole);
-    const heldReturns = new HeldReturns({
-      clock,
+    const heldReturns = this.#newHeldReturns(memberStore);
+    this.memberStore = this.#memberStore = memberStore;
+  }
+
+  #newHeldReturns(memberStore: RedisMemberStore): HeldReturns {
+    const servers = this.#servers;
+    return new HeldReturns({
+      clock: this.#clock,
       endChangesOf: (uuids) =>
         endConnections(servers.primaries, this.#namePrefix, (uuid) => uuids.has(uuid)),
       gone: () => memberStore.gone(),
       returnHeld: (incarnation, outSeconds) => this.#queues.returnHeld(incarnation, outSeconds),
       forget: (incarnation) => memberStore.forget(incarnation),
     });
-    this.memberStore = this.#memberStore = memberStore;
+  }
+
+  #observer(time: ServerTime): ServersObserver {
+    const options = this.#options;
+    return {
+      onReady: () => {
+        this.#memberStore.look();
+        this.#dispatcher.look();
+      },
+      onLost: (address, reason) => {
+        this.#queues.onLost();
+        options.onLost(address, reason);
+      },
+      onEviction: (address, policy) => {
+        // The start refuses such a server.
+        if (this.#isOpen) options.onWarning(evictionText(address, policy));
+      },
+      onTime: (serverMs, askedAt) => time.set(serverMs, askedAt),
+    };
   }
 
   /**

@@ -110,7 +110,11 @@ export class RedisMemberStore implements MembershipStore {
     this.#record = layout.clusterKey('record');
     this.#channel = layout.key(WAKE_UPS, PARTITION, LISTENER);
     this.#hints = new WakeUps({
-      ...{ clock, layout, servers, connection, listener: LISTENER },
+      clock,
+      layout,
+      servers,
+      connection,
+      listener: LISTENER,
       onWakeUp: () => this.#hint(),
       onListening: () => this.#hint(),
     });
@@ -309,7 +313,7 @@ class StepRefused extends Error {
   readonly server: ServerAddress;
 
   constructor(server: ServerAddress, text: string) {
-    super(`the server ${addressText(server)} refuses it: ${text}`);
+    super(`the server ${addressText(server)} refuses the step: ${text}`);
     this.server = server;
   }
 }

@@ -57,7 +57,11 @@ export class RedisQueues {
     this.#deadlineMs = options.deadlineMs;
     this.#queues = new LocalQueues(layout, options);
     this.#wakeUps = new WakeUps({
-      ...{ clock, layout, servers, connection, listener: context.listener },
+      clock,
+      layout,
+      servers,
+      connection,
+      listener: context.listener,
       onWakeUp: (name) => this.#wake(name),
       onListening: (partition) => this.#serve(partition),
     });
@@ -112,12 +116,10 @@ export class RedisQueues {
 
   /** Returns the items held by a member incarnation that was removed: see held-items.ts. */
   returnHeld(incarnation: string, outSeconds = OUT_SECONDS): Promise<number> {
-    const [context, settings] = [this.#context, this.#settings];
-    const bytes = Buffer.from(incarnation);
     return returnHeld({
-      context,
-      settings,
-      incarnation: bytes,
+      context: this.#context,
+      settings: this.#settings,
+      incarnation: Buffer.from(incarnation),
       outSeconds,
       knownHolds: () => NONE,
     });
@@ -146,10 +148,14 @@ export class RedisQueues {
 
   async #returnForgotten(): Promise<void> {
     if (this.#isClosed) return;
-    const [context, settings, takes] = [this.#context, this.#settings, this.#takes];
-    const { incarnation } = takes;
-    const knownHolds = () => takes.knownHolds();
-    await returnHeld({ context, settings, incarnation, outSeconds: undefined, knownHolds });
+    const takes = this.#takes;
+    await returnHeld({
+      context: this.#context,
+      settings: this.#settings,
+      incarnation: takes.incarnation,
+      outSeconds: undefined,
+      knownHolds: () => takes.knownHolds(),
+    });
   }
 
   #wake(name: Span): void {

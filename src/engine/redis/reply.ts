@@ -237,7 +237,7 @@ export class ReplyReader {
         at += size + 2;
         if (at > length) return -at;
         if (bytes[at - 2] !== CR || bytes[at - 1] !== LF)
-          throw new ReplyFault('a string without an end');
+          throw new ReplyFault('a string that does not end with CR LF');
       } else return fail(kind);
     }
     return at;
@@ -271,7 +271,7 @@ function endOfLine(bytes: Buffer, from: number, length: number): number {
   if (at - from > LINE_BYTES_MAX)
     throw new ReplyFault(`a line of more than ${LINE_BYTES_MAX} bytes`);
   if (at + 1 >= length) return -1;
-  if (bytes[at + 1] !== LF) throw new ReplyFault('a line without an end');
+  if (bytes[at + 1] !== LF) throw new ReplyFault('a line that does not end with CR LF');
   return at;
 }
 
@@ -296,6 +296,6 @@ function digitAt(bytes: Buffer, at: number, start: number, end: number): number 
 
 function badNumber(bytes: Buffer, start: number, end: number): ReplyFault {
   return new ReplyFault(
-    `"${bytes.toString('latin1', start, Math.min(end, start + 30))}" for a number`,
+    `"${bytes.toString('latin1', start, Math.min(end, start + 30))}" instead of a number`,
   );
 }

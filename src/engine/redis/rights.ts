@@ -62,8 +62,20 @@ const OF_RECORD = 'HDEL HGET HINCRBY HSET';
 
 /** Minimum number of arguments after the key; 1 for a command that is not listed. */
 const ARGUMENT_COUNTS: Readonly<Record<string, number>> = {
-  ...{ EXISTS: 0, HKEYS: 0, HLEN: 0, LLEN: 0, LPOP: 0, UNLINK: 0, ZCARD: 0, ZPOPMIN: 0 },
-  ...{ HINCRBY: 2, HSET: 2, ZADD: 2, ZCOUNT: 2, ZRANGE: 2, ZRANGEBYSCORE: 2 },
+  EXISTS: 0,
+  HKEYS: 0,
+  HLEN: 0,
+  LLEN: 0,
+  LPOP: 0,
+  UNLINK: 0,
+  ZCARD: 0,
+  ZPOPMIN: 0,
+  HINCRBY: 2,
+  HSET: 2,
+  ZADD: 2,
+  ZCOUNT: 2,
+  ZRANGE: 2,
+  ZRANGEBYSCORE: 2,
 };
 
 /**

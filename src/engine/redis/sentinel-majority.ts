@@ -48,7 +48,8 @@ export class SentinelMajority {
   /** Never rejects. */
   async names(primary: ServerAddress): Promise<boolean> {
     const wanted = addressText(primary);
-    const [all, naming] = [new Set<string>(), new Set<string>()];
+    const all = new Set<string>();
+    const naming = new Set<string>();
     const known = new Set(this.#configured.map(addressText));
     let count = this.#configured.length;
     return await new Promise((resolve) => {

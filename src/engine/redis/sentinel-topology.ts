@@ -118,7 +118,7 @@ export class SentinelTopology implements TopologySource {
       if (named === null) {
         throw new StoreUnusable(
           `Cannot find "${this.#name}" of engine URL "${this.#options.url.text}": ` +
-            `the Sentinel ${addressText(address)} watches nothing of that name`,
+            `the Sentinel ${addressText(address)} monitors no primary of that name`,
         );
       }
       const [host, port] = Array.isArray(named) ? named : [];
@@ -128,7 +128,7 @@ export class SentinelTopology implements TopologySource {
       if (error instanceof ServerError && UNKNOWN_COMMAND.test(error.message)) {
         const { text } = this.#options.url;
         throw new StoreUnusable(
-          `Cannot use engine URL "${text}": ${addressText(address)} is no Sentinel`,
+          `Cannot use engine URL "${text}": ${addressText(address)} is not a Sentinel`,
         );
       }
       if (!(error instanceof StoreUnusable)) this.#options.onLost(address, error as Error);
@@ -157,7 +157,8 @@ export class SentinelTopology implements TopologySource {
       if (isNew) await modeOf(this.#primary);
       const role = await this.#primary.ask('ROLE');
       const [kind] = Array.isArray(role) ? role : [];
-      if (kind !== 'master') throw new Error(`it is a ${kind}, though a Sentinel says otherwise`);
+      if (kind !== 'master')
+        throw new Error(`it is a ${kind}, although a Sentinel names it as the primary`);
       return undefined;
     } catch (error) {
       this.#options.onLost(address, error as Error);

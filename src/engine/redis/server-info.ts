@@ -19,7 +19,7 @@ export async function modeOf(control: ControlConnection): Promise<string> {
   if (!fields.has('valkey_version') && !(Number.parseInt(version, 10) >= MAJOR_MIN)) {
     throw new StoreUnusable(
       `Cannot use the server ${addressText(control.address)}: it is Redis ${version}, ` +
-        'and the engine needs Redis 7.0, Valkey 7.2, or a newer one',
+        'but the engine requires Redis 7.0, Valkey 7.2, or a newer version',
     );
   }
   return fields.get('server_mode') ?? fields.get('redis_mode') ?? 'standalone';

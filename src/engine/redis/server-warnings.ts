@@ -30,7 +30,7 @@ export async function warningsOf(
   const warnings: string[] = [];
   if (usualReplicaCount === 0 && replicaCount === 0) {
     warnings.push(
-      `${where} is one server: what was answered is lost with it, as no replica has it`,
+      `${where} is a single server without replicas: confirmed changes are lost with it`,
     );
   }
   const memory = fieldsIn(await control.ask('INFO', 'memory'));
@@ -45,8 +45,8 @@ export async function warningsOf(
   if (eviction !== undefined) warnings.push(evictionText(control.address, eviction));
   else if (policy !== 'noeviction') {
     const why = policy.startsWith('volatile-')
-      ? 'data has no expiry there, so that the server drops none of it; set it to noeviction'
-      : 'the server would drop answered data if maxmemory was set';
+      ? 'stored data has no expiry at the server, so it drops none; set it to noeviction'
+      : 'the server would drop stored data if maxmemory were set';
     warnings.push(`${where}: maxmemory-policy is ${policy}: ${why}`);
   }
   const connected = await replicasOf(control);
@@ -70,7 +70,7 @@ export async function warningsOf(
       `at ${replicaCount} or more, changes without replicas are refused before they are made`,
     );
   }
-  add('appendonly', isYes, 'a server that restarts before it is replaced loses answered changes');
+  add('appendonly', isYes, 'a server that restarts before it is replaced loses confirmed changes');
   if (mode === 'cluster') {
     add(ASKED[2]!, (value) => !isYes(value), 'all requests fail while some slots have no server');
   }
@@ -80,7 +80,7 @@ export async function warningsOf(
 /** Returns a warning. */
 export function evictionText(address: ServerAddress, policy: string): string {
   return (
-    `${addressText(address)}: maxmemory-policy is ${policy}: the server drops answered data ` +
+    `${addressText(address)}: maxmemory-policy is ${policy}: the server drops stored data ` +
     'once maxmemory is reached'
   );
 }

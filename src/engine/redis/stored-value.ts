@@ -26,15 +26,22 @@ const HEADER_BYTES_MAX = NUMBER_END + LIFE_BYTES + TYPE_LENGTH_BYTES + 65535;
 
 /** Common types, numbered from 1. Part of the format: types may only be added at the end. */
 const COMMON_TYPES = [
-  ...['text/plain', 'application/json', 'application/octet-stream', 'application/xml', 'text/xml'],
-  ...['text/html', 'text/csv', 'application/x-www-form-urlencoded', 'application/binary'],
-  ...['text/plain; charset=utf-8', 'text/plain;charset=utf-8', 'text/plain;charset=UTF-8'],
-  ...[
-    'application/json; charset=utf-8',
-    'application/json;charset=utf-8',
-    'image/png',
-    'image/jpeg',
-  ],
+  'text/plain',
+  'application/json',
+  'application/octet-stream',
+  'application/xml',
+  'text/xml',
+  'text/html',
+  'text/csv',
+  'application/x-www-form-urlencoded',
+  'application/binary',
+  'text/plain; charset=utf-8',
+  'text/plain;charset=utf-8',
+  'text/plain;charset=UTF-8',
+  'application/json; charset=utf-8',
+  'application/json;charset=utf-8',
+  'image/png',
+  'image/jpeg',
 ].map((type) => Buffer.from(type));
 
 /** Writes headers; the bytes are valid until the next one. */

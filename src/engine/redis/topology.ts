@@ -29,7 +29,7 @@ export async function findTopology(options: TopologyOptions): Promise<TopologySo
       if (mode === 'sentinel') {
         throw new StoreUnusable(
           `Cannot use engine URL "${url.text}": ${addressText(address)} is a Sentinel; ` +
-            'add ?sentinel=NAME, with the name of what it watches',
+            'add ?sentinel=NAME with the name that it monitors',
         );
       }
       return oneServer(url, address);
@@ -56,7 +56,7 @@ function oneServer(url: EngineUrl, address: ServerAddress): TopologySource {
   if (url.servers.length > 1) {
     throw new StoreUnusable(
       `Cannot use engine URL "${url.text}": it names several servers, but ${addressText(address)} ` +
-        'is part of no cluster; name one server, or Sentinels with ?sentinel=NAME',
+        'is not part of a cluster; name one server, or Sentinels with ?sentinel=NAME',
     );
   }
   const topology = {
