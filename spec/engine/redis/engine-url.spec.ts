@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parseEngineUrl } from '../../../src/base/engine-url.ts';
 import { addressText } from '../../../src/base/server-address.ts';
 
-test('parseEngineUrl reads servers, TLS and what Sentinel watches', () => {
+test('parseEngineUrl reads servers, TLS and the name that Sentinels monitor', () => {
   const cases: [string, boolean, string[], string | undefined][] = [
     ['redis://host', false, ['host:6379'], undefined],
     ['redis://host:7000', false, ['host:7000'], undefined],
@@ -22,11 +22,11 @@ test('parseEngineUrl reads servers, TLS and what Sentinel watches', () => {
   }
 });
 
-test('parseEngineUrl keeps the address of an IPv6 host without brackets, as sockets want it', () => {
+test('parseEngineUrl returns the address of an IPv6 host without brackets, as sockets require', () => {
   assert.deepEqual(parseEngineUrl('redis://[::1]:7000').servers, [{ host: '::1', port: 7000 }]);
 });
 
-test('parseEngineUrl names what is wrong', () => {
+test('parseEngineUrl names the invalid part', () => {
   const cases: [string, RegExp][] = [
     ['http://host', /"http:\/\/host": not redis:\/\/HOST:PORT/],
     ['host:6379', /"host:6379": not redis:/],
@@ -49,7 +49,7 @@ test('parseEngineUrl names what is wrong', () => {
   }
 });
 
-test('parseEngineUrl says what to write instead of parts of other URLs', () => {
+test('parseEngineUrl suggests replacements for parts of other URLs', () => {
   const cases: [string, RegExp][] = [
     ['valkey://a', /"valkey:\/\/a": not .*; write redis:\/\/ for Valkey, too/],
     ['valkeys://a', /write rediss:\/\/ for Valkey/],
@@ -68,7 +68,7 @@ test('parseEngineUrl says what to write instead of parts of other URLs', () => {
   }
 });
 
-test('parseEngineUrl refuses a password by the name of its setting, and does not show it', () => {
+test('parseEngineUrl refuses a password by the name of its setting, without its value', () => {
   for (const text of [
     'redis://:secret@host',
     'rediss://user:secret@host:1',

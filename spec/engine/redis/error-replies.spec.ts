@@ -1,4 +1,4 @@
-/** What becomes of operations that a server answers with an error. */
+/** Results of operations to which a server replies with an error. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import {
@@ -41,7 +41,7 @@ beforeEach(() => {
 });
 after(() => server.stop());
 
-/** The values of the sets that were done, in order. */
+/** Returns the values of the sets that were done, in order. */
 function valuesDone(): string[] {
   return server.done
     .filter(([name]) => name === 'HSET')
@@ -57,7 +57,7 @@ for (const error of [
   const [word = ''] = error.split(' ');
   const reply = () => `-${error.replace('PORT', `${server.port}`)}\r\n`;
 
-  test(`changes that meet "${error}" for a while are each made once, in order`, async () => {
+  test(`changes refused with "${error}" for a while are each made once, in order`, async () => {
     let left = 5;
     server.script = ([name = '']) => (CHANGES.has(name) && left-- > 0 ? reply() : undefined);
     await withStore(server.url, {}, async ({ engine, faults }) => {
@@ -69,7 +69,7 @@ for (const error of [
     });
   });
 
-  test(`reads that meet ${word} for a while are answered (${error})`, async () => {
+  test(`reads refused with ${word} for a while have results (${error})`, async () => {
     let left = 2;
     server.script = ([name]) => (name === 'HGET' && left-- > 0 ? reply() : undefined);
     await withStore(server.url, {}, async ({ engine }) => {
@@ -80,7 +80,7 @@ for (const error of [
     });
   });
 
-  test(`a change that meets "${error}" until the deadline is surely not made`, async () => {
+  test(`a change refused with "${error}" until the deadline is certainly not made`, async () => {
     server.script = ([name = '']) => (CHANGES.has(name) ? reply() : undefined);
     await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
       assert.deepEqual(await Promise.all([set(engine, 'key', '1'), remove(engine, 'key')]), [
@@ -93,7 +93,7 @@ for (const error of [
 }
 
 for (const [error, outcome] of LASTING) {
-  test(`a change that meets "${error}" is refused at once and not sent again`, async () => {
+  test(`a change refused with "${error}" fails at once and is not sent again`, async () => {
     server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
     await withStore(server.url, {}, async ({ engine, faults }) => {
       assert.equal(await set(engine, 'key', '1'), outcome);
@@ -104,7 +104,7 @@ for (const [error, outcome] of LASTING) {
 }
 
 for (const error of ['ERR unknown command', 'constructor x', 'MOVED', '']) {
-  test(`"${error}" is a fault that is told; the change may have been made`, async () => {
+  test(`"${error}" is reported as a fault; the change may have been made`, async () => {
     server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
     await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, faults }) => {
       const isMoved = error === 'MOVED';
@@ -114,7 +114,7 @@ for (const error of ['ERR unknown command', 'constructor x', 'MOVED', '']) {
   });
 }
 
-test('a wrong type is a fault that is told; a plain command was surely not done', async () => {
+test('a wrong type is reported as a fault; a plain command was certainly not done', async () => {
   const error = 'WRONGTYPE Operation against a key holding the wrong kind of value';
   server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
   await withStore(server.url, {}, async ({ engine, faults }) => {
@@ -123,7 +123,7 @@ test('a wrong type is a fault that is told; a plain command was surely not done'
   });
 });
 
-test('an error of one change leaves the others as they are', async () => {
+test('an error of one change does not affect the others', async () => {
   server.script = ([name, , field]) =>
     name === 'HSET' && field === 'bad' ? '-OOM no memory\r\n' : undefined;
   await withStore(server.url, {}, async ({ engine }) => {
@@ -180,7 +180,7 @@ test('a change that too few replicas confirm may have been made', async () => {
   server.replicaCount = 0;
 });
 
-test('a change waits for one of its partition that a former primary has not answered', async () => {
+test('a change waits for the reply of a former primary to one of its partition', async () => {
   const other = await FakeServer.start();
   let release: (() => void) | undefined;
   const layout = new Layout('any', 271);
@@ -192,7 +192,7 @@ test('a change waits for one of its partition that a former primary has not answ
       `:${last}\r\n`,
       array([bulk('127.0.0.1'), `:${port}\r\n`, bulk('id')]),
     ]);
-  // The former primary keeps the other slots, and so its connections.
+  // The former primary retains the other slots, and so its connections.
   const slots = () => [
     range(0, slot - 1, server),
     range(slot, slot, isMoved ? other : server),
@@ -217,7 +217,7 @@ test('a change waits for one of its partition that a former primary has not answ
   try {
     await withStore(server.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
       const first = set(engine, 'key', '1');
-      // The read tells that the slot has moved, while the first change is under way.
+      // The read detects that the slot has moved, while the first change is under way.
       assert.equal(await get(engine, 'key'), ABSENT);
       const second = set(engine, 'key', '2');
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,16 +1,19 @@
 /**
- * A server for the engine on Redis or Valkey that does what a test says, over a real socket. It answers
- * what the engine asks about it, stores nothing, and notes each command that is about data.
+ * A server for the engine on Redis or Valkey that replies as a test specifies, over a real socket.
+ * It replies to the engine's own queries, stores nothing, and records each command about data.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { replyValue } from '../../../src/engine/redis/control-connection.ts';
 import { ReplyReader } from '../../../src/engine/redis/reply.ts';
 
-/** What a command is answered with: as it goes over the wire, a character a byte. */
+/** A reply as it is sent, a character per byte. */
 export type FakeReply = string;
 
-/** The reply to a command; undefined for the usual one, `SILENCE` for none, `CUT` to end the connection. */
+/**
+ * The reply to a command; undefined for the usual one, `SILENCE` for none, `CUT` to end the
+ * connection.
+ */
 export type Script = (words: readonly string[]) => FakeReply | undefined;
 
 export const SILENCE = '';
@@ -47,28 +50,31 @@ export class FakeServer {
   replicaCount = 0;
   maxMemory = 0;
   policy = 'noeviction';
-  /** Told first, but of trials of rights. */
+  /** Called first for each command, except for trials of rights. */
   script: Script = () => undefined;
-  /** Told of trials of rights: of scripts without keys, and of channels. */
+  /** Called for trials of rights: calls of scripts without keys, and subscriptions. */
   rights: Script = () => undefined;
   /** Whether it writes byte by byte. */
   isSlow = false;
-  /** Commands about data, in the order in which they came, each with what it was answered. */
+  /** The commands about data in the order received, each with its reply. */
   readonly received: { readonly words: readonly string[]; readonly reply: FakeReply }[] = [];
-  /** Connections that clients have reset. */
+  /** Number of connections that clients have reset. */
   resetCount = 0;
-  /** How often it was asked for its role. */
+  /** Number of queries of its role. */
   roleCount = 0;
-  /** The command whose next reply is lost on the way. */
+  /** The command whose next reply is lost. */
   #swallowed: string | undefined;
-  /** The command whose next reply is late, and the connection on which replies are held. */
+  /** The command whose next reply is late, and the connection on which replies are held back. */
   #heldFrom: string | undefined;
   #held: Socket | undefined;
   #heldReplies: string[] = [];
   /** The port; 0 before the start. */
   port = 0;
   #slowed: Promise<void> = Promise.resolve();
-  /** A connection on which a command has met silence: replies come in order, so nothing else does. */
+  /**
+   * Connections on which a command had no reply. Replies are in order, so no other command has one
+   * either.
+   */
   #silent: Socket | undefined;
   readonly #silenced = new WeakSet<Socket>();
   readonly #subscribers = new Set<Socket>();
@@ -90,7 +96,7 @@ export class FakeServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** The commands that were done: answered, and with no error. */
+  /** Returns the commands that had a reply other than an error. */
   get done(): (readonly string[])[] {
     return this.received
       .filter(({ reply }) => reply !== SILENCE && reply !== CUT && !reply.startsWith('-'))
@@ -109,17 +115,17 @@ export class FakeServer {
     return reply === '' ? CUT : `${reply}${CUT}`;
   }
 
-  /** The next reply to such a command is lost on the way. */
+  /** Loses the next reply to the command. */
   swallowNext(command: string): void {
     this.#swallowed = command;
   }
 
-  /** The next reply to such a command is late, as are those behind it on its connection: see `release`. */
+  /** Delays the next reply to the command and those after it on its connection until `release`. */
   holdNext(command: string): void {
     this.#heldFrom = command;
   }
 
-  /** Sends the replies that were held, in order. Returns their number. */
+  /** Sends the delayed replies in order. Returns their number. */
   release(): number {
     const replies = this.#heldReplies;
     this.#held?.write(replies.join(''), 'latin1');
@@ -128,18 +134,18 @@ export class FakeServer {
     return replies.length;
   }
 
-  /** Answers the command that was met with silence last. */
+  /** Replies to the last command that had no reply. */
   answerLate(reply: FakeReply): void {
     if (this.#silent !== undefined) this.#silenced.delete(this.#silent);
     this.#silent?.write(reply);
   }
 
-  /** Sends what no command has asked for, to those that subscribe. */
+  /** Sends a message to the connections that subscribe. */
   tell(message: FakeReply): void {
     for (const socket of this.#subscribers) socket.write(message);
   }
 
-  /** Ends one connection on which nothing is under way. */
+  /** Ends one connection on which no command is pending. */
   dropOne(): void {
     for (const socket of this.#sockets) {
       if (!this.#silenced.has(socket)) return void socket.destroy();
@@ -152,7 +158,7 @@ export class FakeServer {
     await closed;
   }
 
-  /** In a turn of its own, each byte is a piece of its own. */
+  /** Writes each byte in a turn of its own, so that each arrives separately. */
   #slowly(socket: Socket, byte: number): void {
     this.#slowed = this.#slowed.then(async () => {
       await new Promise((resolve) => setImmediate(resolve));
@@ -206,12 +212,12 @@ export class FakeServer {
   }
 }
 
-/** Whether the engine tries its rights with the command. */
+/** Whether the command is a trial of the engine's rights. */
 function isTrial([name, argument = '', keyCount]: readonly string[]): boolean {
   return name === 'EVALSHA' ? keyCount === '0' : argument.endsWith(':rights');
 }
 
-/** To a command about data. */
+/** The usual reply to a command about data. */
 function usualReply([name]: readonly string[]): string {
   if (name === 'ZRANGEBYSCORE' || name === 'HKEYS') return array([]);
   return name === 'HGET' || name === 'SET' ? NIL_REPLY : DONE;

@@ -1,4 +1,4 @@
-/** Engines on fake servers, and operations on them as promises. */
+/** Engines on fake servers, and their operations as promises. */
 import { SystemClock } from '../../../src/base/clock.ts';
 import { parseEngineUrl } from '../../../src/base/engine-url.ts';
 import { Span } from '../../../src/base/span.ts';
@@ -6,13 +6,13 @@ import { FOREVER, type Outcome, type Receiver } from '../../../src/engine/engine
 import { RedisEngine, type RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../../src/engine/redis/store-servers.ts';
 
-/** For tests that wait for it; the others have one that a busy machine keeps. */
+/** Deadline for tests that wait for it; the others have one that a busy machine does not exceed. */
 export const DEADLINE_MS = 250;
 const LONG_DEADLINE_MS = 10_000;
 const MAP = spanOf('map');
 const NOTHING = new Span();
 
-/** What an engine told beside its answers. */
+/** What an engine has reported besides its results. */
 export interface Told {
   readonly faults: string[];
   /** Commands that a server has refused, with its reply. */
@@ -25,7 +25,7 @@ export interface FakeStore extends Told {
   readonly engine: RedisEngine;
 }
 
-/** An engine that is not open. */
+/** Creates an engine that is not open. */
 export function fakeStore(url: string, options: Partial<RedisEngineOptions> = {}): FakeStore {
   const told: Told = { faults: [], refused: [], warnings: [], lost: [] };
   const engine = new RedisEngine({
@@ -49,14 +49,14 @@ export function fakeStore(url: string, options: Partial<RedisEngineOptions> = {}
   return { engine, ...told };
 }
 
-/** An open engine for the test, which is closed at its end. */
+/** Runs the test with an open engine, which is closed at its end. */
 export async function withStore(
   url: string,
   options: Partial<RedisEngineOptions>,
   test: (store: FakeStore) => Promise<void>,
 ): Promise<void> {
   const store = fakeStore(url, options);
-  // Nothing else keeps the process alive while the engine waits for a server that is not there.
+  // Nothing else keeps the process alive while the engine waits for an unreachable server.
   const alive = setInterval(() => {}, 60_000);
   try {
     await store.engine.open();

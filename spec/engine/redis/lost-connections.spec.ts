@@ -1,4 +1,6 @@
-/** What becomes of operations whose connection ends, whose reply is broken, or whose server is silent. */
+/**
+ * Results of operations whose connection ends, whose reply is broken, or whose server is silent.
+ */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +15,7 @@ import {
 import { bulk, CUT, DONE, FakeServer, SILENCE } from './fake-server.ts';
 import { DEADLINE_MS, get, offer, set, withStore } from './fake-store.ts';
 
-/** As in stored-value.ts: the format, a version, no content type; then the value. */
+/** A value as in stored-value.ts: the format, a version, no content type; then the value. */
 const STORED = bulk(`\x10${'\x01'.repeat(8)}value`);
 
 let server: FakeServer;
@@ -29,7 +31,7 @@ function receivedCount(name: string): number {
   return server.received.filter(({ words }) => words[0] === name).length;
 }
 
-/** The usual answers, but for the first commands of that name. */
+/** The usual replies, except to the first commands with the name. */
 function first(count: number, name: string, reply: string): void {
   let left = count;
   server.script = (words) => {
@@ -80,7 +82,7 @@ test('a read whose reply is cut off is sent again', async () => {
   }
 });
 
-test('replies that come byte by byte are whole', async () => {
+test('replies received byte by byte are complete', async () => {
   first(0, '', '');
   server.isSlow = true;
   try {
@@ -129,7 +131,7 @@ test('changes that were not sent when the connection ended are sent over the nex
   });
 });
 
-test('a server that is silent is given up; after that its operations fail at once', async () => {
+test('the connection to a silent server is abandoned; then its operations fail at once', async () => {
   first(0, '', '');
   await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
     server.script = () => SILENCE;
@@ -142,7 +144,7 @@ test('a server that is silent is given up; after that its operations fail at onc
     for (const each of [set(engine, 'b', '2'), get(engine, 'b'), set(engine, 'c', '3')]) {
       void each.then((outcome) => outcomes.push(outcome));
     }
-    // Answered during their calls.
+    // Results of calls that fail at once.
     await new Promise<void>((resolve) => setImmediate(resolve));
     assert.deepEqual(outcomes, [UNREACHABLE, UNREACHABLE, UNREACHABLE]);
     first(0, '', '');
@@ -151,7 +153,7 @@ test('a server that is silent is given up; after that its operations fail at onc
   });
 });
 
-test('a connection that is given up is reset, so that nothing of it arrives later', async () => {
+test('an abandoned connection is reset, so that none of its data arrives later', async () => {
   await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     server.script = () => SILENCE;
     const { resetCount } = server;
@@ -161,7 +163,7 @@ test('a connection that is given up is reset, so that nothing of it arrives late
   });
 });
 
-test('a server that falls silent is given up also where nothing is asked of it', async () => {
+test('the connection to a silent server is abandoned even if it is idle', async () => {
   first(0, '', '');
   await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     server.script = () => SILENCE;
@@ -200,7 +202,7 @@ test('at most 64 MiB of commands wait, and one more', async () => {
     for (const each of outcomes) void each.then((outcome) => refused.push(outcome));
     await new Promise<void>((resolve) => setImmediate(resolve));
     assert.deepEqual(refused, new Array(6).fill(UNREACHABLE));
-    // A connection that is given up is reset, which drops what the server has not read.
+    // An abandoned connection is reset, which discards what the server has not read.
     while (receivedCount('HSET') === 0 && refused.length < outcomes.length) await sleep(5);
     first(0, '', '');
     await Promise.all(outcomes);
@@ -208,7 +210,7 @@ test('at most 64 MiB of commands wait, and one more', async () => {
   });
 });
 
-test('operations under way when the engine closes are answered', async () => {
+test('operations under way when the engine closes have results', async () => {
   server.script = ([name]) => (name === 'HSET' ? SILENCE : undefined);
   let outcomes: Promise<Outcome[]> = Promise.resolve([]);
   await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {

@@ -1,4 +1,7 @@
-/** Replies that do not match their commands end their connection; a server that is no primary is not read. */
+/**
+ * Replies that do not match their commands end their connection; a server that is not a primary is
+ * not read.
+ */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +24,7 @@ afterEach(() => {
 });
 after(() => server.stop());
 
-/** Replies to one command of that name with `reply`, and to others as usual. */
+/** Replies once with `reply` to a command of the name, and as usual to others. */
 function once(command: string, reply: string): Script {
   let isDue = true;
   return ([name]) => {
@@ -87,7 +90,7 @@ for (const [command, reply] of [
   });
 }
 
-test('a reply that is lost on the way ends the connection with the next ECHO', async () => {
+test('a reply that is lost ends the connection with the next ECHO', async () => {
   await withStore(server.url, {}, async (store) => {
     // The reply to the second read is received for the first.
     let left = 3;
@@ -95,13 +98,13 @@ test('a reply that is lost on the way ends the connection with the next ECHO', a
     server.swallowNext('HGET');
     const reads = ['a', 'b', 'c'].map((key) => get(store.engine, key));
     await until(() => isOutOfStep(store));
-    // The number is no value that this program has stored.
+    // No stored value equals the number of an ECHO.
     assert.equal((await Promise.all(reads)).at(-1), UNREACHABLE);
     assert.equal(store.lost.length, 1);
   });
 });
 
-test('a reply that comes twice ends the connection', async () => {
+test('a duplicated reply ends the connection', async () => {
   await withStore(server.url, {}, async (store) => {
     server.script = once('HGET', NIL_REPLY + NIL_REPLY);
     assert.equal(await get(store.engine, 'key'), ABSENT);
@@ -109,7 +112,7 @@ test('a reply that comes twice ends the connection', async () => {
   });
 });
 
-test('an ECHO whose reply is late ends no connection', async () => {
+test('an ECHO with a late reply does not end its connection', async () => {
   await withStore(server.url, {}, async (store) => {
     let count = 0;
     server.script = ([name]) => {
@@ -117,7 +120,7 @@ test('an ECHO whose reply is late ends no connection', async () => {
       return undefined;
     };
     server.holdNext('ECHO');
-    // Further numbers are sent behind it, by the same connection and by the others.
+    // More numbers are sent after it, on the same connection and on others.
     await until(() => count > 6);
     const heldCount = server.release();
     assert(heldCount > 1);
@@ -129,7 +132,7 @@ test('an ECHO whose reply is late ends no connection', async () => {
   });
 });
 
-test('an ECHO that is refused ends no connection', async () => {
+test('a refused ECHO does not end its connection', async () => {
   await withStore(server.url, {}, async (store) => {
     const echoes: string[] = [];
     const refusals = ['BUSY', 'LOADING', 'NOPERM'];

@@ -1,4 +1,4 @@
-/** Offers and takes of a turn are one command each; what becomes of them where that fails. */
+/** The offers of a turn are one command, as are its takes; results if these fail. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import {
@@ -25,10 +25,10 @@ import { answered, DEADLINE_MS, offer, spanOf, withStore } from './fake-store.ts
 
 const ITEM = `\x10${'\x01'.repeat(8)}item`;
 const NO_ITEM = array([':0\r\n']);
-/** Keys of an offer, and arguments before the items. */
+/** Number of an offer's keys, and of its arguments before the items. */
 const BEFORE_ITEMS = 3 + 4 + 4;
 const LONG = 'l'.repeat(5000);
-/** Of an item without a content type. */
+/** The first byte of an item without a content type. */
 const HEADER_BYTES = 9;
 
 let server: FakeServer;
@@ -45,12 +45,12 @@ function isCall(words: readonly string[], script: Script): boolean {
   return words[0] === 'EVALSHA' && script.header.bytes.includes(words[1]!);
 }
 
-/** What the calls of the script were given, in order. */
+/** Returns the arguments of the calls of the script, in order. */
 function calls(script: Script): (readonly string[])[] {
   return server.received.map(({ words }) => words).filter((words) => isCall(words, script));
 }
 
-/** The scripts that were called, in order. */
+/** Returns the scripts that were called, in order. */
 function called(): (Script | undefined)[] {
   return server.received
     .filter(({ words }) => words[0] === 'EVALSHA')
@@ -75,7 +75,7 @@ function many<T>(count: number, make: (index: number) => Promise<T>): Promise<T>
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-test('offers and takes of a turn are a command each, the offers first', async () => {
+test('the offers of a turn are one command, its takes another one, sent in this order', async () => {
   server.script = (words) => {
     if (isCall(words, OFFER)) return `:${itemsOf(words)}\r\n`;
     if (isCall(words, REMOVE)) return bulk('111');
@@ -96,7 +96,7 @@ test('offers and takes of a turn are a command each, the offers first', async ()
   });
 });
 
-test('a queue with room for some of the offers is full for those behind', async () => {
+test('a queue with room for some of the offers is full for those after them', async () => {
   server.script = (words) => (isCall(words, OFFER) ? ':2\r\n' : undefined);
   for (const replicaCount of [0, 1]) {
     server.replicaCount = replicaCount;
@@ -112,7 +112,7 @@ test('a queue with room for some of the offers is full for those behind', async 
   }
 });
 
-test('a command has a limit of offers and of takes, and a long item goes alone', async () => {
+test('a command has a limit of offers and of takes, and a long item is sent separately', async () => {
   server.script = (words) => {
     if (isCall(words, OFFER)) return `:${itemsOf(words)}\r\n`;
     return isCall(words, TAKE) ? NO_ITEM : undefined;
@@ -129,7 +129,7 @@ test('a command has a limit of offers and of takes, and a long item goes alone',
   });
 });
 
-test('any other operation on the queue comes behind what has gathered', async () => {
+test('any other operation on the queue is sent after the collected ones', async () => {
   server.script = (words) =>
     isCall(words, TAKE) ? NO_ITEM : isCall(words, PEEK) ? bulk(ITEM) : undefined;
   await withStore(server.url, {}, async ({ engine }) => {
@@ -144,7 +144,7 @@ test('any other operation on the queue comes behind what has gathered', async ()
   });
 });
 
-test('offers whose reply is cut off are UNKNOWN, each, and not sent again', async () => {
+test('offers whose reply is cut off are each UNKNOWN and are not sent again', async () => {
   server.script = (words) => (isCall(words, OFFER) ? CUT : undefined);
   await withStore(server.url, {}, async ({ engine }) => {
     const outcomes = many(3, () => offer(engine, 'queue', 'item'));
@@ -166,7 +166,7 @@ test('offers that a server refuses for now are sent again, all of them', async (
   });
 });
 
-test('where replicas are missing, offers and takes are refused, none during another operation', async () => {
+test('if replicas are missing, offers and takes are refused, but not during another operation', async () => {
   server.script = (words) => (isCall(words, PEEK) ? NIL_REPLY : undefined);
   await withStore(server.url, { queueReplicaCount: () => 2 }, async ({ engine }) => {
     while ((await offer(engine, 'queue', 'item')) !== UNREACHABLE);
@@ -185,7 +185,7 @@ test('where replicas are missing, offers and takes are refused, none during anot
   });
 });
 
-test('a take that was cancelled before it was sent is none', async () => {
+test('a take that was cancelled before it was sent is not sent', async () => {
   server.script = (words) => {
     if (isCall(words, REMOVE)) return bulk('1');
     return isCall(words, TAKE) ? array([':0\r\n', bulk(ITEM)]) : undefined;
@@ -198,7 +198,7 @@ test('a take that was cancelled before it was sent is none', async () => {
   });
 });
 
-test('items of 4,096 bytes in the store gather, longer ones do not', async () => {
+test('items of up to 4,096 bytes in the store are collected, longer ones are not', async () => {
   server.script = (words) => (isCall(words, OFFER) ? `:${itemsOf(words)}\r\n` : undefined);
   const longest = 'l'.repeat(4096 - HEADER_BYTES);
   await withStore(server.url, {}, async ({ engine }) => {
@@ -213,7 +213,7 @@ test('items of 4,096 bytes in the store gather, longer ones do not', async () =>
   });
 });
 
-test('what has gathered is sent before the engine closes', async () => {
+test('collected operations are sent before the engine closes', async () => {
   server.script = (words) => (isCall(words, OFFER) ? `:${itemsOf(words)}\r\n` : undefined);
   await withStore(server.url, {}, async ({ engine }) => {
     const outcomes = many(2, () => offer(engine, 'queue', 'item'));
@@ -223,7 +223,7 @@ test('what has gathered is sent before the engine closes', async () => {
   });
 });
 
-test('what gathers counts as under way', async () => {
+test('collected operations count as under way', async () => {
   server.script = (words) => (isCall(words, OFFER) ? SILENCE : undefined);
   await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     let isAnswered = false;

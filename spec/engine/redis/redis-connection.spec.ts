@@ -1,4 +1,6 @@
-/** When the commands of a connection to a server leave: at the end of their turn, or of the next one. */
+/**
+ * The commands of a connection to a server are sent at the end of their turn, or of the next one.
+ */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +13,7 @@ import { FakeServer, SILENCE } from './fake-server.ts';
 const HGET = header(3, 'HGET', 'map', 'key');
 const RECEIVER = { replyKinds: ANY_KIND, onReply() {}, onLost() {} };
 
-/** Turns end when the test says so. */
+/** A clock whose turns end when the test ends them. */
 class TurnClock extends SystemClock {
   #ends: (() => void)[] = [];
 
@@ -58,18 +60,18 @@ function give(count: number): void {
   }
 }
 
-/** Whether the commands have left at the end of the turn. */
+/** Whether the commands have been sent at the end of the turn. */
 function haveLeft(): boolean {
   clock.endTurn();
   return connection.commands.length === 0;
 }
 
-test('commands leave at the end of their turn where the server owes nothing', () => {
+test('commands are sent at the end of their turn if the server owes no reply', () => {
   give(1);
   assert(haveLeft());
 });
 
-test('few commands wait one turn for others where it owes replies, and not more', () => {
+test('few commands wait for others if it owes replies, for one turn only', () => {
   give(1);
   clock.endTurn();
   give(2);
@@ -91,7 +93,7 @@ test('many commands do not wait', () => {
   assert(!haveLeft());
 });
 
-test('commands that wait when the connection ends were surely not written', () => {
+test('commands that wait when the connection ends were certainly not written', () => {
   give(1);
   clock.endTurn();
   const written: boolean[] = [];

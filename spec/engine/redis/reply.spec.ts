@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type ReplyValue, replyValue } from '../../../src/engine/redis/control-connection.ts';
 import { ReplyFault, ReplyReader } from '../../../src/engine/redis/reply.ts';
 
-/** Bytes and what they mean. */
+/** Bytes, and the values that they encode. */
 const SAMPLES: readonly [string, ReplyValue][] = [
   ['+OK\r\n', 'OK'],
   ['+\r\n', ''],
@@ -21,7 +21,7 @@ const SAMPLES: readonly [string, ReplyValue][] = [
 const ALL = SAMPLES.map(([text]) => text).join('');
 const VALUES = SAMPLES.map(([, value]) => value);
 
-/** What is received of the pieces, each of which is overwritten once it is read. */
+/** Returns the replies received from the pieces, each of which is overwritten once it is read. */
 function read(pieces: readonly Buffer[]): ReplyValue[] {
   const values: ReplyValue[] = [];
   const reader = new ReplyReader((reply) => values.push(replyValue(reply)));
@@ -41,7 +41,7 @@ test('ReplyReader reads replies of every kind', () => {
   assert.deepEqual(read([bytesOf(ALL)]), VALUES);
 });
 
-test('ReplyReader reads an error as one, with its text', () => {
+test('ReplyReader reads an error with its text', () => {
   const [value] = read([bytesOf('-ERR what: "x"\r\n')]);
   assert.ok(value instanceof Error);
   assert.equal(value.message, 'ERR what: "x"');
@@ -55,7 +55,7 @@ test('ReplyReader reads the same wherever the bytes are split', () => {
   assert.deepEqual(read([...bytes].map((byte) => Buffer.of(byte))), VALUES);
 });
 
-test('ReplyReader receives nothing of a reply that is cut off', () => {
+test('ReplyReader does not receive an incomplete reply', () => {
   for (const [text] of SAMPLES) {
     for (let length = 0; length < text.length; length++) {
       assert.deepEqual(read([bytesOf(text.slice(0, length))]), []);
@@ -63,7 +63,7 @@ test('ReplyReader receives nothing of a reply that is cut off', () => {
   }
 });
 
-test('ReplyReader takes long strings in pieces, and those that come with others', () => {
+test('ReplyReader reads long strings in pieces, and those received with others', () => {
   const long = 'y'.repeat(300_000);
   const bytes = bytesOf(`:1\r\n$${long.length}\r\n${long}\r\n:2\r\n`);
   for (const size of [1000, 65_536, 299_999]) {
@@ -73,7 +73,7 @@ test('ReplyReader takes long strings in pieces, and those that come with others'
   }
 });
 
-test('ReplyReader refuses what is no RESP2', () => {
+test('ReplyReader refuses bytes that are not RESP2', () => {
   const wrong = [
     'x\r\n',
     '\r\n',
@@ -95,7 +95,7 @@ test('ReplyReader refuses what is no RESP2', () => {
   }
 });
 
-test('ReplyReader throws nothing but ReplyFault, whatever comes', () => {
+test('ReplyReader throws only ReplyFault for any bytes', () => {
   const piece = fc.oneof(
     fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
     fc.constantFrom(...SAMPLES.map(([text]) => bytesOf(text))),

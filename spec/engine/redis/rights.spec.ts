@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 after(() => server.stop());
 
-/** Each command that a script tries, with its key or channel. */
+/** Returns each command that a script tries, with its key or channel. */
 function triedIn(words: readonly string[]): (readonly string[])[] {
   const tried: (readonly string[])[] = [];
   for (let at = 3; at < words.length; ) {
@@ -34,7 +34,7 @@ function triedIn(words: readonly string[]): (readonly string[])[] {
   return tried;
 }
 
-/** Replies to each command in the script with an error, or nothing. */
+/** Replies to each command in the script with an error or an empty string. */
 function inScript(errorOf: (command: string, key: string) => string | undefined): Script {
   return (words) => {
     if (words[0] !== 'EVALSHA') return undefined;
@@ -57,7 +57,7 @@ async function refusal(login = { user: 'grid', password: 'secret' }): Promise<st
   assert.fail('it is opened');
 }
 
-test('each command that the sources have is tried', async () => {
+test('each command in the sources is tried', async () => {
   const tried = new Set<string>();
   const note: Script = (words) => {
     tried.add(words[0] ?? '');
@@ -96,7 +96,7 @@ for (const [name, [ofCommand, ofKey, ofChannel]] of Object.entries({
     'ERR ACL failure in script: No permissions to access a channel',
   ],
 })) {
-  test(`what ${name} does not permit is named: all of it, and the user`, async () => {
+  test(`everything that ${name} does not permit is named, with the user`, async () => {
     server.rights = inScript((command, key) => {
       if (command === 'RPUSH' || command === 'ZSCAN') return ofCommand;
       if (command === 'SPUBLISH') return ofChannel;
@@ -128,7 +128,7 @@ test('a subscription that is not permitted is named', async () => {
   );
 });
 
-test('errors that are about no right do not end the start', async () => {
+test('errors that do not concern rights do not end the start', async () => {
   const texts = [
     'ERR Write commands are not allowed from read-only scripts.',
     "OOM command not allowed when used memory > 'maxmemory'.",
@@ -148,7 +148,7 @@ test('errors that are about no right do not end the start', async () => {
   });
 });
 
-test('a server that is not there at the start is tried before it is used', async () => {
+test('a server that is unreachable at the start is tried before it is used', async () => {
   server.script = ([command]) => (command === 'SCRIPT' ? '-LOADING it loads\r\n' : undefined);
   let isLost = false;
   server.rights = () => {
@@ -164,7 +164,7 @@ for (const [name, place] of [
   ['Redis 7.0', 'script: SHA, on @user_script'],
   ['Valkey 9', 'script: on @user_script'],
 ] as const) {
-  test(`an error of ${name} in a script is of a change that was not made, or may be`, async () => {
+  test(`after an error of ${name} in a script, the change was not made, or may have been`, async () => {
     for (const [command, expected] of [
       ['HINCRBY', UNREACHABLE],
       ['RPUSH', UNKNOWN],
@@ -192,7 +192,7 @@ for (const [name, refused, error] of [
     "NOPERM this user has no permissions to run the 'role' command",
   ],
 ] as const) {
-  test(`in use, ${name} is the reason of a 503`, async () => {
+  test(`after the start, ${name} is the reason of a 503`, async () => {
     const login = { user: 'grid', password: 'secret' };
     const options = { login, deadlineMs: DEADLINE_MS };
     await withStore(server.url, options, async ({ engine, lost }) => {

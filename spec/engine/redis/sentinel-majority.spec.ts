@@ -1,4 +1,7 @@
-/** Whether Sentinels agree on a primary: each counts once, and those that are cut off make no majority. */
+/**
+ * A majority of Sentinels determines the primary: each counts once, and those that are cut off are
+ * no majority.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { SystemClock } from '../../../src/base/clock.ts';
@@ -12,7 +15,7 @@ const OLD = { host: '10.0.0.1', port: 6379 };
 const NEW = { host: '10.0.0.2', port: 6379 };
 
 let sentinels: FakeServer[] = [];
-/** What each names; undefined for one that does not answer. */
+/** The primary that each names; undefined for one that does not reply. */
 let named: (ServerAddress | undefined)[] = [];
 
 before(async () => {
@@ -38,7 +41,7 @@ function answerOf(index: number, [name, call]: readonly string[]): string | unde
   );
 }
 
-/** Whether a majority names the primary, asked by the addresses of some of them. */
+/** Whether a majority names the primary; the Sentinels are asked by some of their addresses. */
 async function isNamed(primary: ServerAddress, ...asked: readonly ServerAddress[]) {
   const majority = new SentinelMajority('grid', asked, {
     connect: (address) =>
@@ -52,7 +55,7 @@ async function isNamed(primary: ServerAddress, ...asked: readonly ServerAddress[
       }),
     onFailed: () => {},
   });
-  // The first question finds the others.
+  // The first check discovers the others.
   await majority.names(primary);
   const answer = await majority.names(primary);
   majority.end();
@@ -63,21 +66,21 @@ function at(index: number, host = '127.0.0.1'): ServerAddress {
   return { host, port: sentinels[index]!.port };
 }
 
-test('a majority names a primary, also where the URL has one of them', async () => {
+test('a majority names a primary, even if the URL lists only one Sentinel', async () => {
   named = [OLD, OLD, NEW];
   for (const asked of [[at(0)], [at(2)], [at(0), at(1), at(2)]]) {
     assert.deepEqual([await isNamed(OLD, ...asked), await isNamed(NEW, ...asked)], [true, false]);
   }
 });
 
-test('one that is cut off knows of the others, and makes no majority', async () => {
+test('a Sentinel that is cut off counts the others, and is no majority', async () => {
   named = [OLD, undefined, undefined];
   assert.equal(await isNamed(OLD, at(0)), false);
   named = [undefined, NEW, NEW];
   assert.deepEqual([await isNamed(OLD, at(1)), await isNamed(NEW, at(1))], [false, true]);
 });
 
-test('one that is known by two addresses counts once', async () => {
+test('a Sentinel with two addresses counts once', async () => {
   named = [OLD, NEW, NEW];
   assert.equal(await isNamed(OLD, at(0), at(0, 'localhost')), false);
 });

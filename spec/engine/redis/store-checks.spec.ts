@@ -1,4 +1,4 @@
-/** What an engine asks of its servers when it is opened: who may not be used is told clearly. */
+/** The checks of an engine that is opened: unusable servers are refused with a clear reason. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -11,7 +11,7 @@ import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
 import { array, bulk, FakeServer, type Script } from './fake-server.ts';
 import { DEADLINE_MS, fakeStore, set, withStore } from './fake-store.ts';
 
-/** A clock that a test puts forward. */
+/** A clock that a test advances. */
 class LateClock extends SystemClock {
   aheadMs = 0;
 
@@ -77,7 +77,7 @@ test('a user without a password logs in as that user', async () => {
   assert.deepEqual([...new Set(logins)], ['grid ', 'grid word', 'word']);
 });
 
-test('Redis before 7.0 is refused by its version, and every Valkey is taken', async () => {
+test('Redis before 7.0 is refused by its version, and every Valkey is accepted', async () => {
   server.version = '6.2.6';
   await refused(/^Cannot use the server 127\.0\.0\.1:\d+: it is Redis 6\.2\.6, .*7\.0.*7\.2/);
   for (const version of [
@@ -92,7 +92,7 @@ test('Redis before 7.0 is refused by its version, and every Valkey is taken', as
   }
 });
 
-test('a server without the right to ask it is refused', async () => {
+test('a server that the user may not query is refused', async () => {
   server.script = ([name]) =>
     name === 'INFO' ? "-NOPERM this user has no permissions to run 'info'\r\n" : undefined;
   await refused(/Cannot use the server 127\.0\.0\.1:\d+: it refuses the default user: NOPERM/);
@@ -111,7 +111,7 @@ for (const [command, name] of [
   });
 }
 
-test('a Sentinel without a name, and several servers that are no cluster, are refused', async () => {
+test('a Sentinel without a name, and several servers that are not a cluster, are refused', async () => {
   server.mode = 'sentinel';
   await refused(/is a Sentinel; add \?sentinel=NAME/);
   server.mode = 'standalone';
@@ -119,7 +119,7 @@ test('a Sentinel without a name, and several servers that are no cluster, are re
   await refused(/it names several servers, but 127\.0\.0\.1:\d+ is not part of a cluster/, { url });
 });
 
-test('a name that no Sentinel knows is refused, with that name', async () => {
+test('a name that no Sentinel monitors is refused with a message that includes it', async () => {
   server.mode = 'sentinel';
   server.script = ([name]) => (name === 'SENTINEL' ? '*-1\r\n' : undefined);
   await refused(/"other" .* monitors no primary of that name/, {
@@ -127,7 +127,7 @@ test('a name that no Sentinel knows is refused, with that name', async () => {
   });
 });
 
-test('open tries until the servers answer, and tells of each that does not', async () => {
+test('open tries until the servers reply, and reports each that does not', async () => {
   const { url } = server;
   await server.stop();
   const { engine, lost } = fakeStore(url);
@@ -147,7 +147,7 @@ test('open tries until the servers answer, and tells of each that does not', asy
   clearInterval(alive);
 });
 
-test('close ends an opening that still tries', async () => {
+test('close ends a pending open', async () => {
   const { url } = server;
   await server.stop();
   const { engine, lost } = fakeStore(url, { deadlineMs: DEADLINE_MS });
@@ -175,7 +175,7 @@ function configuration(values: readonly string[]): Script {
   return ([name]) => (name === 'CONFIG' ? array(values.map(bulk)) : undefined);
 }
 
-test('what is missing at a server is warned of', async () => {
+test('weak settings of a server cause warnings', async () => {
   const GOOD = ['appendonly', 'yes', 'min-replicas-to-write', '1'];
   const BAD = ['appendonly', 'no', 'min-replicas-to-write', '0'];
   const cases: [readonly string[], number | undefined, number, RegExp[]][] = [
@@ -206,7 +206,7 @@ for (const [isTls, hint] of [
   [false, /; the port may require TLS: use an engine URL with rediss:\/\//],
   [true, /; the port may not use TLS: use an engine URL with redis:\/\//],
 ] as const) {
-  test(`a port that ends a connection with${isTls ? '' : 'out'} TLS is told of as such`, async () => {
+  test(`a port that ends a connection with${isTls ? '' : 'out'} TLS is reported as such`, async () => {
     const ending = createServer((socket) => socket.once('data', () => socket.destroy()));
     await once(ending.listen(0, '127.0.0.1'), 'listening');
     const { port } = ending.address() as AddressInfo;
@@ -221,7 +221,7 @@ for (const [isTls, hint] of [
   });
 }
 
-test('a server that drops answered data is refused, unless a setting allows it', async () => {
+test('a server that drops stored data is refused unless a setting allows it', async () => {
   server.maxMemory = 1024;
   server.policy = 'allkeys-lru';
   await refused(
@@ -245,7 +245,7 @@ test('a server that drops answered data is refused, unless a setting allows it',
   }
 });
 
-test('a server that drops data from some time on is not safe, and warned of every minute', async () => {
+test('a server that begins to drop data is not safe, with a warning every minute', async () => {
   const clock = new LateClock();
   await withStore(server.url, { clock, replicaCountMax: () => 0 }, async ({ engine, warnings }) => {
     const count = () => warnings.filter((text) => /allkeys-lfu/.test(text)).length;
@@ -263,7 +263,7 @@ test('a server that drops data from some time on is not safe, and warned of ever
   });
 });
 
-test('settings that may not be read are a warning', async () => {
+test('settings that may not be read cause a warning', async () => {
   server.script = ([name]) => (name === 'CONFIG' ? '-NOPERM no permissions\r\n' : undefined);
   await withStore(server.url, { replicaCountMax: () => 0 }, async ({ warnings }) => {
     assert.match(
@@ -273,7 +273,7 @@ test('settings that may not be read are a warning', async () => {
   });
 });
 
-test('isKeptSafe tells whether each primary has the replicas that changes need', async () => {
+test('isKeptSafe returns whether each primary has the replicas that changes need', async () => {
   server.replicaCount = 1;
   await withStore(server.url, { replicaCountMax: () => 1 }, async ({ engine }) => {
     assert.equal(engine.isKeptSafe, true);

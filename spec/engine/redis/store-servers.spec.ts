@@ -1,4 +1,4 @@
-/** How the servers of a store are found, and what happens where they change. */
+/** How the servers of a store are discovered, and how changes among them are handled. */
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +16,7 @@ async function started(count: number): Promise<FakeServer[]> {
   return servers;
 }
 
-/** The servers are a cluster in which each of `primaries` has an equal part of the slots. */
+/** Makes the servers a cluster in which each of `primaries` has an equal part of the slots. */
 function asCluster(nodes: readonly FakeServer[], primaries: () => readonly FakeServer[]): void {
   for (const node of nodes) {
     node.mode = 'cluster';
@@ -51,7 +51,7 @@ async function setMany(engine: Parameters<typeof set>[0], count: number): Promis
 
 const NO_REPLICA = { mapReplicaCount: () => 0, queueReplicaCount: () => 0 };
 
-test('each partition goes to its primary, whichever node is asked', async () => {
+test('operations are sent to the primary of their partition, whichever node is asked', async () => {
   const [a, b, c] = await started(3);
   asCluster(servers, () => [a!, b!]);
   await withStore(c!.url, NO_REPLICA, async ({ engine }) => {
@@ -62,7 +62,7 @@ test('each partition goes to its primary, whichever node is asked', async () => 
   });
 });
 
-test('nodes that are found get the same login', async () => {
+test('discovered nodes are sent the same login', async () => {
   const [a, b] = await started(2);
   const logins = new Map<number, Set<string>>();
   asCluster(servers, () => [a!, b!]);
@@ -81,7 +81,7 @@ test('nodes that are found get the same login', async () => {
   for (const seen of logins.values()) assert.deepEqual([...seen], ['grid word']);
 });
 
-test('a server of the URL that does not answer leaves the others to tell', async () => {
+test('if a server of the URL does not reply, another one reports the topology', async () => {
   const [a, b] = await started(2);
   asCluster(servers, () => [b!]);
   await a!.stop();
@@ -91,7 +91,7 @@ test('a server of the URL that does not answer leaves the others to tell', async
   await a!.listen();
 });
 
-test('a primary that is replaced loses its connections: changes may be made, reads go on', async () => {
+test('the connections of a replaced primary end: its changes are unknown, reads continue', async () => {
   const [a, b] = await started(2);
   let primary = a!;
   asCluster(servers, () => [primary]);
@@ -101,7 +101,7 @@ test('a primary that is replaced loses its connections: changes may be made, rea
     const outcomes = Promise.all([set(engine, 'key', '1'), get(engine, 'key')]);
     while (a!.received.filter(({ words }) => words[0]?.startsWith('H')).length < 2) await sleep(5);
     primary = b!;
-    // The look of each 10 s is far away; a connection that ends asks for one.
+    // The lookup every 10 s is far away; a connection that ends causes one.
     a!.dropOne();
     assert.deepEqual(await outcomes, [UNKNOWN, ABSENT]);
     assert.equal(setCount(b!), 0);
@@ -110,8 +110,8 @@ test('a primary that is replaced loses its connections: changes may be made, rea
   });
 });
 
-// The look of each 10 s would come later.
-test('a silent primary is asked after: its reads go to the one that replaced it', {
+// The lookup every 10 s would be later.
+test('a silent primary causes a lookup: its reads are sent to the one that replaced it', {
   timeout: 8000,
 }, async () => {
   const [a, b] = await started(2);
@@ -120,7 +120,7 @@ test('a silent primary is asked after: its reads go to the one that replaced it'
   await withStore(a!.url, { ...NO_REPLICA, deadlineMs: 60_000 }, async ({ engine }) => {
     const { script } = a!;
     a!.script = (words) => (words[0] === 'HGET' ? SILENCE : script(words));
-    // The look behind the start is over.
+    // The lookup after the start is over.
     await sleep(1500);
     const outcome = get(engine, 'key');
     while (!a!.received.some(({ words }) => words[0] === 'HGET')) await sleep(5);
@@ -129,7 +129,7 @@ test('a silent primary is asked after: its reads go to the one that replaced it'
   });
 });
 
-test('MOVED changes the table at once, and a look follows', async () => {
+test('MOVED changes the table at once, and a lookup follows', async () => {
   const [a, b] = await started(2);
   let primary = a!;
   asCluster(servers, () => [primary]);
@@ -145,14 +145,14 @@ test('MOVED changes the table at once, and a look follows', async () => {
     assert.equal(await set(engine, 'key', '1'), APPLIED);
     assert.equal(await set(engine, 'key', '2'), APPLIED);
     assert.equal(movedCount, 1);
-    // A key of another slot goes there without MOVED once the look is done.
+    // A key of another slot is sent there without MOVED after the lookup.
     await sleep(500);
     assert.equal(await set(engine, 'other', '3'), APPLIED);
     assert.equal(movedCount, 1);
   });
 });
 
-/** A Sentinel that names the server. */
+/** Returns a Sentinel that names the server. */
 function watching(primary: () => FakeServer): Script {
   return ([name, what, which]) => {
     if (name === 'SUBSCRIBE') return array([bulk('subscribe'), bulk('+switch-master'), ':1\r\n']);
@@ -166,7 +166,7 @@ const DEMOTED: Script = ([name]) =>
     ? array([bulk('slave'), bulk('h'), ':1\r\n', bulk('connected'), ':0\r\n'])
     : undefined;
 
-test('a Sentinel that names a server which is no primary is passed over', async () => {
+test('a Sentinel that names a server other than a primary is skipped', async () => {
   const [a, b, stale, good] = await started(4);
   a!.script = DEMOTED;
   stale!.script = watching(() => a!);
@@ -178,7 +178,7 @@ test('a Sentinel that names a server which is no primary is passed over', async 
   });
 });
 
-test('Sentinels that ask for no password are asked without, the server with it', async () => {
+test('Sentinels without a password are asked without a login, the server with one', async () => {
   const [a, sentinel] = await started(2);
   const logins: string[] = [];
   const watch = watching(() => a!);
@@ -201,7 +201,7 @@ test('Sentinels that ask for no password are asked without, the server with it',
   );
 });
 
-test('what waits goes to the new primary in order once +switch-master is told', async () => {
+test('waiting operations are sent to the new primary in order after +switch-master', async () => {
   const [a, b, sentinel] = await started(3);
   let primary = a!;
   sentinel!.script = watching(() => primary);
