@@ -1,4 +1,4 @@
-/** A pool of reusable operations of one kind. The oldest free one is used first. */
+/** A pool of reusable operations of one kind. The free one created first is used first. */
 import { FreeNumbers } from '../../base/free-numbers.ts';
 import type { Operation } from './operation.ts';
 

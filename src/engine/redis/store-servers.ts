@@ -111,7 +111,7 @@ export class StoreServers implements Servers {
 
   async open(): Promise<void> {
     while (!(await this.#isFound())) await this.#pause(LOOK_MS_OFF);
-    // First of all, as connections are not ready without some of the rights.
+    // Before connections are awaited, as they are not ready without some of the rights.
     await this.#source!.assertPermitted();
     await Promise.all(this.primaries.map((primary) => this.#assertPermitted(primary)));
     const end = this.#clock.now() + this.#options.deadlineMs;
