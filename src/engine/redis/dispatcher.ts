@@ -6,7 +6,6 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
-import type { ChangesUnderWay } from './changes-under-way.ts';
 import { CommandBuffer, header } from './command-buffer.ts';
 import {
   AGAIN,
@@ -36,6 +35,7 @@ import {
 } from './failure.ts';
 import type { Layout } from './layout.ts';
 import type { Operation } from './operation.ts';
+import type { ChangesUnderWay } from './pending-changes.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import { type Link, loadScript, type Primary } from './primary.ts';
 import type { RedisConnection } from './redis-connection.ts';

@@ -17,16 +17,16 @@ import {
   type Receiver,
 } from '../engine.ts';
 import { HybridClock } from '../hybrid-clock.ts';
-import { ChangesUnderWay } from './changes-under-way.ts';
+import { HeldReturns } from './departed-members.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { AWAY, type Failure, OTHER_LAYOUT, outcomeOf, reasonOf } from './failure.ts';
-import { HeldReturns } from './held-returns.ts';
 import { Layout } from './layout.ts';
 import { LifetimeSweeps } from './lifetime-sweeps.ts';
 import type { QueueSettings } from './local-queues.ts';
 import { MAP_SCRIPTS } from './map-scripts.ts';
 import { endConnections, namePrefix } from './member-connections.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
+import { ChangesUnderWay } from './pending-changes.ts';
 import type { PrimaryOptions } from './primary.ts';
 import { QUEUE_SCRIPTS } from './queue-scripts.ts';
 import { Answers } from './redis-answer.ts';

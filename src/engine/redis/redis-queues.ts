@@ -6,15 +6,15 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';
 import type { Receiver } from '../engine.ts';
-import { returnHeld } from './held-items.ts';
 import { LocalQueues, type QueueSettings } from './local-queues.ts';
 import type { PrimaryOptions } from './primary.ts';
+import { QueueLooks } from './queue-checks.ts';
 import type { QueueContext } from './queue-context.ts';
-import { QueueLooks } from './queue-looks.ts';
 import { OUT_SECONDS } from './queue-scripts.ts';
 import { QueueSteps } from './queue-steps.ts';
 import { QueueTakes } from './queue-takes.ts';
 import { QueueTurn } from './queue-turn.ts';
+import { returnHeld } from './return-held-items.ts';
 import type { ServerTime } from './server-time.ts';
 import type { Servers } from './servers.ts';
 import { WakeUps } from './wake-ups.ts';
@@ -114,7 +114,7 @@ export class RedisQueues {
     this.#turn.sendAll();
   }
 
-  /** Returns the items held by a member incarnation that was removed: see held-items.ts. */
+  /** Returns the items held by a member incarnation that was removed: see return-held-items.ts. */
   returnHeld(incarnation: string, outSeconds = OUT_SECONDS): Promise<number> {
     return returnHeld({
       context: this.#context,
