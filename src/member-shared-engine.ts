@@ -10,7 +10,7 @@ import { GridError, reasonOf } from './base/errors.ts';
 import { addressText, type ServerAddress } from './base/server-address.ts';
 import type { Config } from './config/config.ts';
 import { firstWord } from './engine/redis/error-reply.ts';
-import { isOfRights } from './engine/redis/primary.ts';
+import { isRightsError } from './engine/redis/primary.ts';
 import { OutOfStep } from './engine/redis/redis-connection.ts';
 import { RedisEngine } from './engine/redis/redis-engine.ts';
 import { StoreServers } from './engine/redis/store-servers.ts';
@@ -112,7 +112,7 @@ function lostServers(clock: Clock, log: Log): (address: ServerAddress, reason: E
 function lossText(server: string, reason: Error): string {
   if (reason instanceof OutOfStep)
     return `the connection to the server ${server} is re-established`;
-  return isOfRights(reason)
+  return isRightsError(reason)
     ? `the server ${server} refuses this member's user`
     : `the server ${server} does not answer`;
 }

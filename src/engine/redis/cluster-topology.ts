@@ -15,9 +15,9 @@ import { StoreUnusable } from './servers.ts';
 import type { SlotRange, Topology, TopologyOptions, TopologySource } from './topology-source.ts';
 
 /** Limit for the nodes with a state other than ok that one lookup asks. */
-const UNSURE_MAX = 3;
+const NOT_OK_MAX = 3;
 
-interface Told extends Topology {
+interface NodeReport extends Topology {
   readonly coveredCount: number;
   /** Every server of the cluster. */
   readonly nodes: readonly ServerAddress[];
@@ -37,21 +37,22 @@ export class ClusterTopology implements TopologySource {
     this.#nodes = options.url.servers;
   }
 
-  async look(): Promise<Topology> {
-    let best: Told | undefined;
+  async lookUp(): Promise<Topology> {
+    let best: NodeReport | undefined;
     let fault: Error | undefined;
-    let unsureCount = 0;
-    for (const node of this.#inTurn()) {
-      const told = await this.#ask(node);
-      if (told instanceof Error) {
-        if (!(fault instanceof StoreUnusable)) fault = told;
+    let notOkCount = 0;
+    for (const node of this.#inOrder()) {
+      const report = await this.#ask(node);
+      if (report instanceof Error) {
+        if (!(fault instanceof StoreUnusable)) fault = report;
         continue;
       }
-      if (best === undefined || told.isWhole || told.coveredCount > best.coveredCount) best = told;
-      if (told.isWhole || ++unsureCount === UNSURE_MAX) break;
+      if (best === undefined || report.isWhole || report.coveredCount > best.coveredCount)
+        best = report;
+      if (report.isWhole || ++notOkCount === NOT_OK_MAX) break;
     }
     if (best === undefined) throw fault ?? new Error('no server of the cluster answers');
-    this.#remember(best.nodes);
+    this.#setNodes(best.nodes);
     return best;
   }
 
@@ -69,7 +70,7 @@ export class ClusterTopology implements TopologySource {
    * The nodes in the order in which they are asked. Includes those of the URL in case all others
    * are gone.
    */
-  #inTurn(): ServerAddress[] {
+  #inOrder(): ServerAddress[] {
     const last = this.#control?.address;
     const nodes = new Map<string, ServerAddress>();
     const all = [...(last === undefined ? [] : [last]), ...this.#nodes];
@@ -82,7 +83,7 @@ export class ClusterTopology implements TopologySource {
     ].map(([, node]) => node);
   }
 
-  async #ask(node: ServerAddress): Promise<Told | Error> {
+  async #ask(node: ServerAddress): Promise<NodeReport | Error> {
     try {
       const control = this.#connect(node);
       const [state, slots] = await Promise.all([
@@ -90,7 +91,7 @@ export class ClusterTopology implements TopologySource {
         control.ask('CLUSTER', 'SLOTS'),
       ]);
       this.#failed.delete(addressText(node));
-      return toldBy(node, fieldsIn(state).get('cluster_state') === 'ok', slots);
+      return reportOf(node, fieldsIn(state).get('cluster_state') === 'ok', slots);
     } catch (error) {
       this.#failed.add(addressText(node));
       this.#options.onLost(node, error as Error);
@@ -109,10 +110,10 @@ export class ClusterTopology implements TopologySource {
     return made;
   }
 
-  #remember(nodes: readonly ServerAddress[]): void {
+  #setNodes(nodes: readonly ServerAddress[]): void {
     this.#nodes = nodes;
-    const known = new Set([...nodes, ...this.#options.url.servers].map(addressText));
-    for (const failed of this.#failed) if (!known.has(failed)) this.#failed.delete(failed);
+    const current = new Set([...nodes, ...this.#options.url.servers].map(addressText));
+    for (const failed of this.#failed) if (!current.has(failed)) this.#failed.delete(failed);
   }
 }
 
@@ -120,7 +121,7 @@ export class ClusterTopology implements TopologySource {
  * Reads the reply to CLUSTER SLOTS: arrays of first, last, primary and replicas, each [host, port,
  * …].
  */
-function toldBy(from: ServerAddress, isOk: boolean, slots: ReplyValue): Told {
+function reportOf(from: ServerAddress, isOk: boolean, slots: ReplyValue): NodeReport {
   const ranges: SlotRange[] = [];
   const nodes: ServerAddress[] = [];
   let coveredCount = 0;

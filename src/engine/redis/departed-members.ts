@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 /** Minimum time for which the marks of a former member are retained, in seconds. */
 const OUT_SECONDS_MIN = 60;
 
-interface HeldReturnsOptions {
+interface DepartedMembersOptions {
   readonly clock: Clock;
   /** Returns the former members as UUID:NUMBER. */
   gone(): Promise<readonly string[]>;
@@ -24,13 +24,13 @@ interface HeldReturnsOptions {
   forget(incarnation: string): Promise<void>;
 }
 
-export class HeldReturns {
-  readonly #options: HeldReturnsOptions;
+export class DepartedMembers {
+  readonly #options: DepartedMembersOptions;
   /** Times of the returns within the last hour, by `clock.now()`. */
   #times: number[] = [];
   #isRunning = false;
 
-  constructor(options: HeldReturnsOptions) {
+  constructor(options: DepartedMembersOptions) {
     this.#options = options;
   }
 

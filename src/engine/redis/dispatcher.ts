@@ -35,7 +35,7 @@ import {
 } from './failure.ts';
 import type { Layout } from './layout.ts';
 import type { Operation } from './operation.ts';
-import type { ChangesUnderWay } from './pending-changes.ts';
+import type { PendingChanges } from './pending-changes.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import { type Link, loadScript, type Primary } from './primary.ts';
 import type { RedisConnection } from './redis-connection.ts';
@@ -47,7 +47,7 @@ import type { Servers } from './servers.ts';
 const OPERATIONS_MAX = 100_000;
 const COMMAND_BYTES_MAX = 64 * 1024 * 1024;
 /** Delay between two checks of the waiting operations, in ms. */
-const LOOK_MS = 10;
+const CHECK_MS = 10;
 const ASKING = header(1, 'ASKING');
 const NO_REPLICAS = 'NOREPLICAS';
 /** Why an operation is not sent if its primary lacks replicas. */
@@ -61,7 +61,7 @@ interface DispatcherOptions {
   readonly deadlineMs: number;
   /** The sources of the scripts that operations call. */
   readonly scripts: readonly string[];
-  readonly underWay: ChangesUnderWay;
+  readonly pendingChanges: PendingChanges;
   /** See ConnectionOptions. */
   mayChange(): boolean;
   /** Called when a server replies with an error that no operation should cause. */
@@ -107,7 +107,7 @@ export class Dispatcher {
   #operationCount = 0;
   #commandBytes = 0;
   #lastNumber = 0;
-  #isLookDue = false;
+  #isCheckDue = false;
   /** The connection over which scripts are being loaded again. */
   #loading: RedisConnection | undefined;
   #isClosed = false;
@@ -142,7 +142,7 @@ export class Dispatcher {
     const { connection } = linkOf(operation, primary) ?? NO_LINK;
     if (
       connection === undefined ||
-      (operation.isChange && this.#isHeldUp(operation, primary!, connection))
+      (operation.isChange && this.#mustWait(operation, primary!, connection))
     ) {
       return this.#beginAside(operation, primary);
     }
@@ -162,7 +162,7 @@ export class Dispatcher {
   end(operation: Operation): void {
     const { connection } = operation;
     this.#operationCount++;
-    if (operation.isChange) this.#options.underWay.enter(operation);
+    if (operation.isChange) this.#options.pendingChanges.enter(operation);
     if (connection === undefined) return this.#endAside(operation);
     operation.length = connection.commands.length - this.#start;
     this.#commandBytes += operation.length;
@@ -185,7 +185,7 @@ export class Dispatcher {
     this.#commandBytes -= operation.length;
     if (!operation.isChange) return;
     this.#writtenCounts[laneOf(operation)]!--;
-    this.#options.underWay.leave(operation);
+    this.#options.pendingChanges.leave(operation);
   }
 
   /** Called when a server has replied to the operation with an error. */
@@ -196,7 +196,7 @@ export class Dispatcher {
     if (kind === MOVED) {
       const address = addressIn(text, connection!.address) ?? connection!.address;
       servers.onMoved(layout.slotOf(operation.partition), address);
-    } else if (kind === AGAIN) servers.look();
+    } else if (kind === AGAIN) servers.lookUpSoon();
     else if (kind === NO_SCRIPT) this.#loadScripts(connection!);
     if (kind <= NO_SCRIPT) {
       const asked = kind === ASK ? addressIn(text, connection!.address) : undefined;
@@ -239,12 +239,12 @@ export class Dispatcher {
    * Sends the operations that can be sent now. Called when a connection is ready or a slot has a
    * new primary.
    */
-  look(): void {
+  sendWaiting(): void {
     if (this.#isClosed) return;
     const now = this.#options.clock.now();
     for (const [partition, lane] of this.#reads) this.#sendReads(partition, lane, now);
     for (const [number, lane] of this.#lanes) this.#sendLane(number, lane, now);
-    this.#lookLater();
+    this.#checkLater();
   }
 
   /** Fails all operations that wait. Those that were written fail with their connection. */
@@ -284,7 +284,7 @@ export class Dispatcher {
    * Whether the change must wait for others or cannot be made. It also waits for the replies of a
    * former primary to earlier changes.
    */
-  #isHeldUp(operation: Operation, primary: Primary, connection: RedisConnection): boolean {
+  #mustWait(operation: Operation, primary: Primary, connection: RedisConnection): boolean {
     return (
       this.#lanes.size > 0 ||
       isShort(operation, primary) ||
@@ -371,15 +371,15 @@ export class Dispatcher {
     while (at > 0 && lane[at - 1]!.operation.number > number) at--;
     lane.splice(at, 0, waiting);
     lanes.set(key, lane);
-    this.#lookLater();
+    this.#checkLater();
   }
 
-  #lookLater(): void {
-    if (this.#isLookDue || (this.#reads.size === 0 && this.#lanes.size === 0)) return;
-    this.#isLookDue = true;
-    this.#options.clock.after(LOOK_MS, () => {
-      this.#isLookDue = false;
-      this.look();
+  #checkLater(): void {
+    if (this.#isCheckDue || (this.#reads.size === 0 && this.#lanes.size === 0)) return;
+    this.#isCheckDue = true;
+    this.#options.clock.after(CHECK_MS, () => {
+      this.#isCheckDue = false;
+      this.sendWaiting();
     });
   }
 
@@ -398,10 +398,10 @@ export class Dispatcher {
     while (lane.length > 0 && this.#writtenCounts[number] === 0) {
       let sent = 0;
       for (const waiting of lane) {
-        const isAlone = waiting.isRefused || waiting.asked !== undefined;
-        if ((sent > 0 && isAlone) || !this.#send(waiting, now)) break;
+        const isExclusive = waiting.isRefused || waiting.asked !== undefined;
+        if ((sent > 0 && isExclusive) || !this.#send(waiting, now)) break;
         sent++;
-        if (isAlone) break;
+        if (isExclusive) break;
       }
       // If the server accepted the first one, it will accept the rest.
       if (sent > 0 && lane[0]!.isRefused) for (const waiting of lane) waiting.isRefused = false;
@@ -445,7 +445,7 @@ export class Dispatcher {
   #fail(operation: Operation, failure: Failure): void {
     this.#operationCount--;
     this.#commandBytes -= operation.length;
-    if (operation.isChange) this.#options.underWay.leave(operation);
+    if (operation.isChange) this.#options.pendingChanges.leave(operation);
     operation.onFailed(failure);
   }
 }

@@ -21,11 +21,11 @@ const ROUND_SECONDS = 10;
 const PURGE_ROUNDS = 5;
 /** Expiry times that one purge step checks. */
 const PURGED_MAX = 500;
-const PARTITIONS_A_LOOK_MAX = 256;
+const PARTITIONS_PER_RUN_MAX = 256;
 /** Limit for the partitions that are processed at the same time. */
 const PARTITIONS_AT_ONCE = 4;
 /** Limit for the maps that one check of a partition finds; the next check finds the rest. */
-const MAPS_A_LOOK = 64;
+const MAPS_PER_CHECK = 64;
 export const FROM_FIRST = Buffer.from('-inf');
 const TO_LAST = Buffer.from('+inf');
 const ENDED = header(7, 'ZRANGEBYSCORE');
@@ -54,7 +54,7 @@ export class LifetimeSweeps {
     this.#isRunning = true;
     const { partitionCount } = this.#options.layout;
     const share = Math.ceil(partitionCount / ROUND_SECONDS);
-    let left = Math.min(share, PARTITIONS_A_LOOK_MAX);
+    let left = Math.min(share, PARTITIONS_PER_RUN_MAX);
     const work = async (): Promise<void> => {
       while (left > 0) {
         left--;
@@ -85,14 +85,14 @@ export class LifetimeSweeps {
   }
 
   async #purgePartition(partition: number): Promise<void> {
-    for (let from = 0; ; from += MAPS_A_LOOK) {
+    for (let from = 0; ; from += MAPS_PER_CHECK) {
       const maps = await listedMaps(this.#options, partition, true, from);
       for (const map of maps) {
         for (let cursor: number | undefined = 0; cursor !== undefined; ) {
           cursor = await purge(this.#options, partition, map, cursor);
         }
       }
-      if (maps.length < MAPS_A_LOOK) return;
+      if (maps.length < MAPS_PER_CHECK) return;
     }
   }
 }
@@ -165,7 +165,7 @@ function listedMaps(
 ): Promise<readonly Buffer[]> {
   const { dispatcher, layout } = options;
   return new Promise((resolve) => {
-    const operation = new Operation(dispatcher, new Look(resolve), undefined);
+    const operation = new Operation(dispatcher, new MapList(resolve), undefined);
     operation.isChange = false;
     operation.isRepeatable = true;
     const commands = dispatcher.begin(operation, partition);
@@ -177,12 +177,12 @@ function listedMaps(
     else commands.number(Math.floor(options.now()));
     commands.bytes(LIMIT);
     commands.number(from);
-    commands.number(MAPS_A_LOOK);
+    commands.number(MAPS_PER_CHECK);
     dispatcher.end(operation);
   });
 }
 
-class Look implements Work {
+class MapList implements Work {
   readonly replyKinds = kindSet(ARRAY);
   readonly #onMaps: (maps: readonly Buffer[]) => void;
 

@@ -47,7 +47,7 @@ export class QueueTake {
   previous: QueueTake | undefined;
   next: QueueTake | undefined;
   /** Scripts under way that may hold an item for it. */
-  askedCount = 0;
+  scriptCount = 0;
   /** Whether a script has found no item for it, so that it waits. */
   isWaiting = false;
   /** Whether a script that failed may hold an item for it. */
@@ -94,9 +94,9 @@ export class LocalQueue {
   first: QueueTake | undefined;
   last: QueueTake | undefined;
   /** The last take in the list that a script under way serves. */
-  lastAsked: QueueTake | undefined;
+  lastServed: QueueTake | undefined;
   /** Scripts under way that serve waiting takes. */
-  askedCount = 0;
+  scriptCount = 0;
   /** Takes without a result, and takes whose items are neither delivered nor returned. */
   takeCount = 0;
   /** Holds whose marks are no longer needed. */
@@ -105,7 +105,7 @@ export class LocalQueue {
   offers: GatheredOffers | undefined;
   takes: QueueTake[] = [];
   /** Whether a check for its items is under way. */
-  isLookedAt = false;
+  isBeingChecked = false;
   /** Whether it was used since the last sweep. */
   isUsed = true;
   readonly #settings: QueueSettings;
@@ -127,8 +127,8 @@ export class LocalQueue {
   }
 
   /** The first take that no script under way serves; undefined if there is none. */
-  get firstUnasked(): QueueTake | undefined {
-    return this.lastAsked === undefined ? this.first : this.lastAsked.next;
+  get firstUnserved(): QueueTake | undefined {
+    return this.lastServed === undefined ? this.first : this.lastServed.next;
   }
 
   /** Whether it may be removed. */
@@ -150,7 +150,7 @@ export class LocalQueue {
     else previous.next = next;
     if (next === undefined) this.last = previous;
     else next.previous = previous;
-    if (this.lastAsked === take) this.lastAsked = previous;
+    if (this.lastServed === take) this.lastServed = previous;
     take.previous = undefined;
     take.next = undefined;
     take.isListed = false;
@@ -166,15 +166,15 @@ export class LocalQueue {
   }
 
   /** Records that a script serves the takes up to `last`, or none if undefined. */
-  ask(last: QueueTake | undefined): void {
-    this.askedCount++;
+  beginScript(last: QueueTake | undefined): void {
+    this.scriptCount++;
     if (last === undefined) return;
-    if (this.lastAsked === undefined || this.lastAsked.hold < last.hold) this.lastAsked = last;
+    if (this.lastServed === undefined || this.lastServed.hold < last.hold) this.lastServed = last;
   }
 
   /** Records that the script has its reply, or will have none. */
-  endAsking(): void {
-    if (--this.askedCount === 0) this.lastAsked = undefined;
+  endScript(): void {
+    if (--this.scriptCount === 0) this.lastServed = undefined;
   }
 
   /**

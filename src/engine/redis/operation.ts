@@ -39,7 +39,7 @@ export interface Work<Subject = undefined> {
 export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   /** Whether it changes data. It is then written only while this member may change data. */
   changesData = true;
-  /** See ChangesUnderWay. */
+  /** See PendingChanges. */
   era = 0;
   isSequel = false;
   /** Whether it may be sent again although it may have been done. */

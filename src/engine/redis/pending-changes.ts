@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { InTurn } from '../../base/in-turn.ts';
 
 /** Delay between two checks whether any change remains, in ms. */
-const LOOK_MS = 2;
+const CHECK_MS = 2;
 
 /** An operation of a change. */
 interface Counted {
@@ -19,10 +19,10 @@ interface Counted {
   readonly isSequel: boolean;
 }
 
-export class ChangesUnderWay {
+export class PendingChanges {
   readonly #clock: Clock;
   readonly #counts = new Int32Array(2);
-  readonly #questions = new InTurn();
+  readonly #calls = new InTurn();
   #era = 0;
 
   constructor(clock: Clock) {
@@ -44,7 +44,7 @@ export class ChangesUnderWay {
    * sent after that, so both are repeated.
    */
   async answered(confirmed: () => () => boolean): Promise<void> {
-    await this.#questions.run(async () => {
+    await this.#calls.run(async () => {
       const era = this.#era;
       this.#era = 1 - era;
       do {
@@ -54,10 +54,10 @@ export class ChangesUnderWay {
     });
   }
 
-  async #until(isSo: () => boolean): Promise<void> {
-    while (!isSo()) {
+  async #until(isMet: () => boolean): Promise<void> {
+    while (!isMet()) {
       await new Promise<void>((resolve) => {
-        this.#clock.after(LOOK_MS, resolve);
+        this.#clock.after(CHECK_MS, resolve);
       });
     }
   }

@@ -218,7 +218,7 @@ class IsReplica extends Error {
 }
 
 /** Whether a server has refused the user, or a command that the user may not use. */
-export function isOfRights(reason: Error): boolean {
+export function isRightsError(reason: Error): boolean {
   return reason instanceof LoginRefused || errorKind(reason.message) === NO_RIGHT;
 }
 
@@ -360,7 +360,7 @@ export class Link {
     const { deadlineMs } = this.#options;
     // A server that owes a reply has been unreachable for that time.
     this.awaySince ??= this.#clock.now() - (reason instanceof NoReply ? deadlineMs : 0);
-    this.isForbidden = isOfRights(reason);
+    this.isForbidden = isRightsError(reason);
     const pauseMs = reason instanceof LoginRefused ? PAUSE_MS_MAX : this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS_MAX);
     this.#again = this.#clock.after(pauseMs, () => this.#connect());

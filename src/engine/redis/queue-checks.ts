@@ -1,7 +1,7 @@
 /**
  * Work on queues that a member does every second: it checks for items for its waiting takes, as a
  * wake-up is only a hint; it drops marks that no script has dropped; and it sends again the returns
- * of items that failed. A check is one command for up to QUEUES_A_LOOK queues of a partition.
+ * of items that failed. A check is one command for up to QUEUES_PER_CHECK queues of a partition.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { header } from './command-buffer.ts';
@@ -12,33 +12,33 @@ import type { QueueTakes } from './queue-takes.ts';
 import { INTEGER, kindSet, type Reply } from './reply.ts';
 
 const INTEGERS = kindSet(INTEGER);
-const LOOK_MS = 1000;
-const QUEUES_A_LOOK = 64;
+const CHECK_MS = 1000;
+const QUEUES_PER_CHECK = 64;
 /** Limit for the marks that one command drops. */
 const DROPS_MAX = 64;
 
-export class QueueLooks {
+export class QueueChecks {
   readonly #context: QueueContext;
   readonly #clock: Clock;
   readonly #queues: LocalQueues;
   readonly #takes: QueueTakes;
-  readonly #onLook: () => void;
+  readonly #onCheck: () => void;
   #timer: Timer | undefined;
   #isEnded = false;
 
-  /** `onLook` is called with each run. */
+  /** `onCheck` is called with each run. */
   constructor(
     context: QueueContext,
     clock: Clock,
     queues: LocalQueues,
     takes: QueueTakes,
-    onLook: () => void,
+    onCheck: () => void,
   ) {
     this.#context = context;
     this.#clock = clock;
     this.#queues = queues;
     this.#takes = takes;
-    this.#onLook = onLook;
+    this.#onCheck = onCheck;
     this.#wait();
   }
 
@@ -51,43 +51,43 @@ export class QueueLooks {
 
   #wait(): void {
     if (this.#isEnded) return;
-    this.#timer = this.#clock.after(LOOK_MS, () => {
-      this.#look();
+    this.#timer = this.#clock.after(CHECK_MS, () => {
+      this.#check();
       this.#wait();
     });
   }
 
-  #look(): void {
+  #check(): void {
     const waiting = new Map<number, LocalQueue[]>();
     for (const queue of this.#queues.all()) {
       this.#drop(queue);
       // A script under way also checks for items.
-      if (queue.first === undefined || queue.askedCount > 0 || queue.isLookedAt) continue;
+      if (queue.first === undefined || queue.scriptCount > 0 || queue.isBeingChecked) continue;
       const queues = waiting.get(queue.partition);
       if (queues === undefined) waiting.set(queue.partition, [queue]);
       else queues.push(queue);
     }
     for (const queues of waiting.values()) {
-      for (let at = 0; at < queues.length; at += QUEUES_A_LOOK) {
-        this.#lookAt(queues.slice(at, at + QUEUES_A_LOOK));
+      for (let at = 0; at < queues.length; at += QUEUES_PER_CHECK) {
+        this.#checkItems(queues.slice(at, at + QUEUES_PER_CHECK));
       }
     }
-    this.#takes.returnAgain();
+    this.#takes.retryReturns();
     this.#queues.sweep();
-    this.#onLook();
+    this.#onCheck();
   }
 
-  #lookAt(queues: readonly LocalQueue[]): void {
+  #checkItems(queues: readonly LocalQueue[]): void {
     const { dispatcher, layout } = this.#context;
-    const look = new Operation(dispatcher, new Look(queues, this.#takes), undefined);
-    look.isChange = false;
-    look.isRepeatable = true;
-    const commands = dispatcher.begin(look, queues[0]!.partition);
+    const check = new Operation(dispatcher, new ItemsCheck(queues, this.#takes), undefined);
+    check.isChange = false;
+    check.isRepeatable = true;
+    const commands = dispatcher.begin(check, queues[0]!.partition);
     if (commands === undefined) return;
-    for (const queue of queues) queue.isLookedAt = true;
+    for (const queue of queues) queue.isBeingChecked = true;
     commands.begin(header(1 + 2 * queues.length, 'EXISTS'));
     for (const queue of queues) writeItems(commands, layout, queue);
-    dispatcher.end(look);
+    dispatcher.end(check);
   }
 
   /** Drops the marks of the queue that are no longer needed. */
@@ -109,7 +109,7 @@ export class QueueLooks {
 }
 
 /** Checks whether any of several queues has items. */
-class Look implements Work {
+class ItemsCheck implements Work {
   readonly replyKinds = INTEGERS;
   readonly #queues: readonly LocalQueue[];
   readonly #takes: QueueTakes;
@@ -122,14 +122,14 @@ class Look implements Work {
   onResult(reply: Reply): void {
     const isAny = reply.integer > 0;
     for (const queue of this.#queues) {
-      queue.isLookedAt = false;
-      if (isAny && queue.first !== undefined && queue.askedCount === 0) this.#takes.serve(queue);
+      queue.isBeingChecked = false;
+      if (isAny && queue.first !== undefined && queue.scriptCount === 0) this.#takes.serve(queue);
     }
   }
 
   /** The next check follows within a second. */
   onFailed(): void {
-    for (const queue of this.#queues) queue.isLookedAt = false;
+    for (const queue of this.#queues) queue.isBeingChecked = false;
   }
 }
 

@@ -58,8 +58,8 @@ export class QueueSteps {
   readonly #header = new HeaderWriter();
   readonly #offers: Offers[] = [];
   readonly #spares: CommandBuffer[] = [];
-  readonly #looks: Operation<Receiver>[] = [];
-  readonly #looking: Work<Receiver>;
+  readonly #reads: Operation<Receiver>[] = [];
+  readonly #reading: Work<Receiver>;
 
   constructor(
     context: QueueContext,
@@ -73,7 +73,7 @@ export class QueueSteps {
     this.#queues = queues;
     this.#turn = turn;
     this.#takes = takes;
-    this.#looking = new Looking(context, (look) => this.#looks.push(look));
+    this.#reading = new QueueReads(context, (read) => this.#reads.push(read));
   }
 
   offer(name: Span, value: Span, contentType: Span, receiver: Receiver): void {
@@ -97,16 +97,16 @@ export class QueueSteps {
     const queue = this.#queues.get(name);
     this.#turn.send(queue);
     // The next item belongs to the waiting takes.
-    if (queue.firstUnasked !== undefined && !dispatcher.isAway(queue)) {
+    if (queue.firstUnserved !== undefined && !dispatcher.isAway(queue)) {
       return answers.tell(receiver, answers.begin(ABSENT));
     }
-    this.#look(queue, true, receiver);
+    this.#read(queue, true, receiver);
   }
 
   size(name: Span, receiver: Receiver): void {
     const queue = this.#queues.get(name);
     this.#turn.send(queue);
-    this.#look(queue, false, receiver);
+    this.#read(queue, false, receiver);
   }
 
   /** Returns a buffer for collected items; giveBuffer takes it back. */
@@ -128,24 +128,24 @@ export class QueueSteps {
   }
 
   /** Peeks and counts change nothing, but are executed in the order of the changes. */
-  #newLook(): Operation<Receiver> {
-    const look = new Operation(this.#context.dispatcher, this.#looking, NOBODY);
-    look.isRepeatable = true;
-    look.changesData = false;
-    return look;
+  #newRead(): Operation<Receiver> {
+    const read = new Operation(this.#context.dispatcher, this.#reading, NOBODY);
+    read.isRepeatable = true;
+    read.changesData = false;
+    return read;
   }
 
-  #look(queue: LocalQueue, isPeek: boolean, receiver: Receiver): void {
+  #read(queue: LocalQueue, isPeek: boolean, receiver: Receiver): void {
     const { dispatcher, layout } = this.#context;
-    const look = this.#looks.pop() ?? this.#newLook();
-    look.subject = receiver;
-    look.replyKinds = isPeek ? ITEMS : COUNTS;
-    look.isReplicated = queue.isReplicated;
-    const commands = dispatcher.begin(look, queue.partition);
+    const read = this.#reads.pop() ?? this.#newRead();
+    read.subject = receiver;
+    read.replyKinds = isPeek ? ITEMS : COUNTS;
+    read.isReplicated = queue.isReplicated;
+    const commands = dispatcher.begin(read, queue.partition);
     if (commands === undefined) return;
     commands.begin(isPeek ? PEEK.header : COUNT.header);
     writeItems(commands, layout, queue);
-    dispatcher.end(look);
+    dispatcher.end(read);
   }
 }
 
@@ -275,35 +275,35 @@ function writeItem(commands: CommandBuffer, head: HeaderWriter, value: Span): vo
 }
 
 /** Executes peeks and counts. */
-class Looking implements Work<Receiver> {
+class QueueReads implements Work<Receiver> {
   readonly replyKinds = COUNTS;
   readonly #context: QueueContext;
-  readonly #recycle: (look: Operation<Receiver>) => void;
+  readonly #recycle: (read: Operation<Receiver>) => void;
   readonly #stored = new StoredValue();
 
-  constructor(context: QueueContext, recycle: (look: Operation<Receiver>) => void) {
+  constructor(context: QueueContext, recycle: (read: Operation<Receiver>) => void) {
     this.#context = context;
     this.#recycle = recycle;
   }
 
-  onResult(reply: Reply, look: Operation<Receiver>): void {
+  onResult(reply: Reply, read: Operation<Receiver>): void {
     const { answers } = this.#context;
-    const answer = answers.begin(ABSENT, look.connection);
+    const answer = answers.begin(ABSENT, read.connection);
     if (reply.kind === INTEGER) {
       answer.outcome = COUNTED;
       answer.count = reply.integer;
     } else if (reply.kind === BULK) {
-      if (!this.#stored.read(reply.bytes)) return this.onFailed(FOREIGN, look);
+      if (!this.#stored.read(reply.bytes)) return this.onFailed(FOREIGN, read);
       answer.outcome = FOUND;
       answer.value.copyFrom(this.#stored.value);
       answer.contentType.copyFrom(this.#stored.contentType);
     }
-    answers.tell(look.subject, answer);
-    this.#recycle(look);
+    answers.tell(read.subject, answer);
+    this.#recycle(read);
   }
 
-  onFailed(failure: Failure, look: Operation<Receiver>): void {
-    this.#recycle(look);
-    this.#context.fail(look.subject, failure);
+  onFailed(failure: Failure, read: Operation<Receiver>): void {
+    this.#recycle(read);
+    this.#context.fail(read.subject, failure);
   }
 }

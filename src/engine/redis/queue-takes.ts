@@ -30,8 +30,8 @@ import type { QueueTurn } from './queue-turn.ts';
 import type { ServerTime } from './server-time.ts';
 import { StoredValue } from './stored-value.ts';
 import {
-  Asking,
   GiveBack,
+  Holding,
   Removal,
   type ReturnObserver,
   type TakeObserver,
@@ -83,13 +83,13 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
 
   take(name: Span, timeoutMs: number, receiver: Receiver): number {
     const queue = this.#queues.get(name);
-    const isUnasked = queue.firstUnasked !== undefined;
-    if (isUnasked && this.#context.dispatcher.isAway(queue)) {
+    const hasUnserved = queue.firstUnserved !== undefined;
+    if (hasUnserved && this.#context.dispatcher.isAway(queue)) {
       this.#context.fail(receiver, this.#context.dispatcher.whyAway(queue));
       return NO_TICKET;
     }
     // The next item belongs to the waiting takes.
-    if (timeoutMs === 0 && isUnasked) {
+    if (timeoutMs === 0 && hasUnserved) {
       this.#tell(receiver, ABSENT);
       return NO_TICKET;
     }
@@ -101,7 +101,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     }
     const isFirst = queue.first === undefined;
     queue.append(take);
-    const failure = isUnasked ? undefined : this.#askFor(take);
+    const failure = hasUnserved ? undefined : this.#serveUpTo(take);
     if (failure === undefined) {
       take.deadline = this.#wheel.add(this.#options.clock.now() + timeoutMs, ticket);
       if (isFirst) this.#options.onWaiting(queue);
@@ -132,8 +132,8 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
    * Serves the waiting takes up to the first that no script serves, as there may be an item for it.
    */
   follow(queue: LocalQueue): void {
-    const take = queue.firstUnasked ?? queue.last;
-    if (take !== undefined) this.#askFor(take);
+    const take = queue.firstUnserved ?? queue.last;
+    if (take !== undefined) this.#serveUpTo(take);
   }
 
   /**
@@ -145,15 +145,15 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     for (let take = queue.first; take !== undefined; take = take.next) {
       if (takes.push(take) === TAKES_MAX) break;
     }
-    this.#ask(queue, takes, true);
+    this.#hold(queue, takes, true);
   }
 
   /**
    * Serves takes collected in a turn. If that fails at once, their receivers are notified later.
    */
-  askGathered(queue: LocalQueue, gathered: readonly QueueTake[]): void {
+  serveGathered(queue: LocalQueue, gathered: readonly QueueTake[]): void {
     const takes = gathered.filter(({ state }) => state === OPEN);
-    const failure = takes.length === 0 ? undefined : this.#ask(queue, takes, false);
+    const failure = takes.length === 0 ? undefined : this.#hold(queue, takes, false);
     if (failure === undefined) return;
     this.#options.clock.endOfTurn(() => {
       for (const take of takes) {
@@ -165,7 +165,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   /** Sends the failed returns of items again. */
-  returnAgain(): void {
+  retryReturns(): void {
     const unreturned = this.#unreturned;
     this.#unreturned = new Map();
     for (const own of unreturned.values()) for (const giveBack of own) giveBack.send();
@@ -175,7 +175,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
    * Sends the queue's failed returns again before the next take, so that it does not overtake those
    * items.
    */
-  #returnFirst(queue: LocalQueue): void {
+  #retryReturnsOf(queue: LocalQueue): void {
     const own = this.#unreturned.get(queue.name.toString('latin1'));
     if (own === undefined || this.#context.dispatcher.isAway(queue)) return;
     for (const giveBack of own.splice(0, TAKES_MAX)) giveBack.send();
@@ -195,12 +195,12 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     }
   }
 
-  onAsked(asking: Asking, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void {
-    const { queue, takes } = asking;
-    if (asking.isWaiting) queue.endAsking();
+  onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void {
+    const { queue, takes } = holding;
+    if (holding.isWaiting) queue.endScript();
     const removed: QueueTake[] = [];
     for (const [index, take] of takes.entries()) {
-      take.askedCount--;
+      take.scriptCount--;
       const item = items[index];
       take.mayHold = false;
       if (item === undefined) {
@@ -214,19 +214,19 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       this.#unlist(take);
       removed.push(take);
     }
-    if (removed.length > 0) this.#remove(asking, removed);
-    if (isLeft && queue.first !== undefined && queue.askedCount === 0) this.serve(queue);
+    if (removed.length > 0) this.#remove(holding, removed);
+    if (isLeft && queue.first !== undefined && queue.scriptCount === 0) this.serve(queue);
     for (const take of takes) {
       if (take.state !== OPEN) continue;
       if (isOut) this.#answer(take, LOST);
-      else if (!take.isListed || (take.isDue && take.askedCount === 0)) this.#answer(take, ABSENT);
+      else if (!take.isListed || (take.isDue && take.scriptCount === 0)) this.#answer(take, ABSENT);
     }
   }
 
-  onNotAsked(asking: Asking, failure: Failure, mayHold: boolean): void {
-    if (asking.isWaiting) asking.queue.endAsking();
-    for (const take of asking.takes) {
-      take.askedCount--;
+  onNotHeld(holding: Holding, failure: Failure, mayHold: boolean): void {
+    if (holding.isWaiting) holding.queue.endScript();
+    for (const take of holding.takes) {
+      take.scriptCount--;
       take.mayHold ||= mayHold;
       if (take.state !== OPEN) continue;
       // A take that has waited continues: the next script finds an item that this one may have held
@@ -285,31 +285,31 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   /** Requests items for the waiting take and for those before it. */
-  #askFor(take: QueueTake): Failure | undefined {
-    return this.#ask(take.queue, take.queue.upTo(take, TAKES_MAX), true);
+  #serveUpTo(take: QueueTake): Failure | undefined {
+    return this.#hold(take.queue, take.queue.upTo(take, TAKES_MAX), true);
   }
 
   /** Returns why the request has failed at once, or undefined. */
-  #ask(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): Failure | undefined {
+  #hold(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): Failure | undefined {
     const { incarnation } = this;
     this.#options.turn.send(queue);
-    if (this.#unreturned.size > 0) this.#returnFirst(queue);
-    const asking = new Asking(this.#context, this, queue, incarnation, takes, isWaiting);
-    const failure = asking.send();
+    if (this.#unreturned.size > 0) this.#retryReturnsOf(queue);
+    const holding = new Holding(this.#context, this, queue, incarnation, takes, isWaiting);
+    const failure = holding.send();
     if (failure !== undefined) return failure;
-    if (isWaiting) queue.ask(takes.at(-1));
+    if (isWaiting) queue.beginScript(takes.at(-1));
     for (const take of takes) {
-      take.askedCount++;
+      take.scriptCount++;
       take.incarnation = incarnation;
     }
     return undefined;
   }
 
-  #remove(asking: Asking, takes: readonly QueueTake[]): void {
+  #remove(holding: Holding, takes: readonly QueueTake[]): void {
     const { clock, deadlineMs } = this.#options;
     const end = clock.now() + deadlineMs * ASKED_AGAIN_WITHIN;
-    const removal = new Removal(this.#context, this, asking.queue, takes, end, false);
-    removal.follow(asking.operation).send();
+    const removal = new Removal(this.#context, this, holding.queue, takes, end, false);
+    removal.follow(holding.operation).send();
   }
 
   #found(take: QueueTake): void {
@@ -353,7 +353,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
    * follows directly.
    */
   #abandon(take: QueueTake): void {
-    const mayHold = take.mayHold || take.askedCount > 0 || take.state === REMOVING;
+    const mayHold = take.mayHold || take.scriptCount > 0 || take.state === REMOVING;
     this.#unlist(take);
     this.#end(take);
     if (mayHold) this.#giveBack(take, undefined);
@@ -362,7 +362,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   #onDue(ticket: number): void {
     const take = this.#takes[this.#table.place(ticket)];
     if (take === undefined || take.state !== OPEN) return;
-    if (take.askedCount > 0) {
+    if (take.scriptCount > 0) {
       take.isDue = true;
       return;
     }

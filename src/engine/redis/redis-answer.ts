@@ -15,7 +15,7 @@ import { Version } from '../version.ts';
 /** The connection that holds the bytes of a value. */
 interface Source {
   /** Prevents the bytes from being reused. */
-  keepBytes(): void;
+  retainBytes(): void;
 }
 
 class RedisAnswer implements OperationResult {
@@ -45,7 +45,7 @@ class RedisAnswer implements OperationResult {
 
   /** The bytes have a buffer of their own, which the garbage collector frees. */
   pin(): Pin {
-    this.#source?.keepBytes();
+    this.#source?.retainBytes();
     return PINNED;
   }
 }

@@ -81,7 +81,7 @@ const STATUSES = kindSet(STATUS);
  * Codes of errors caused by a peer that unexpectedly uses, or does not use, TLS. Errors of
  * certificates are excluded.
  */
-const OF_NO_TLS = /^(?:ECONNRESET|EPIPE|EPROTO|ERR_SSL_.*)$/;
+const TLS_MISMATCH = /^(?:ECONNRESET|EPIPE|EPROTO|ERR_SSL_.*)$/;
 const EXPECTS_TLS = 'the port may require TLS: use an engine URL with rediss://';
 const EXPECTS_PLAIN = 'the port may not use TLS: use an engine URL with redis://';
 const READ_BUFFER_BYTES = 65536;
@@ -98,7 +98,7 @@ const SPARES_MAX = 4;
  */
 const WRITTEN_MIN = 32;
 /** Number of checks of the deadline within its time. */
-const LOOKS = 8;
+const CHECKS = 8;
 /** The fraction of the deadline that a WAIT may take. */
 const CONFIRMED_WITHIN = 0.8;
 
@@ -116,7 +116,7 @@ export class RedisConnection {
   readonly #observer: ConnectionObserver;
   readonly #onMessage: ((message: Reply) => void) | undefined;
   /** The TCP socket, which carries TLS if that is used. */
-  readonly #carrier: Socket;
+  readonly #tcpSocket: Socket;
   /** The socket that is read and written. */
   #socket: Socket;
   /** Whether TLS must begin once the TCP socket is connected; nothing is written before. */
@@ -130,9 +130,9 @@ export class RedisConnection {
   #dropped: ViewedBytes | undefined;
   #isFlushDue = false;
   /** Whether the commands have already waited one turn. */
-  #isPutOff = false;
+  #hasWaited = false;
   /** Callbacks that run before the commands of the turn are written. */
-  #last: (() => void)[] = [];
+  #beforeWrites: (() => void)[] = [];
   /** Start of the turn whose commands are collected, by `clock.now()`. */
   #now = 0;
   #deadline: Timer | undefined;
@@ -146,10 +146,10 @@ export class RedisConnection {
     this.#onMessage = observer.onMessage?.bind(observer);
     this.confirmations = new Confirmations(Math.ceil(options.deadlineMs * CONFIRMED_WITHIN));
     this.#reader = new ReplyReader((reply) => this.#receive(reply));
-    this.#carrier = this.#socket = this.#connect();
+    this.#tcpSocket = this.#socket = this.#connect();
     options.counter.count++;
-    this.#carrier.setNoDelay(true);
-    this.#watchEnd(this.#carrier);
+    this.#tcpSocket.setNoDelay(true);
+    this.#watchEnd(this.#tcpSocket);
     this.#watch();
     this.#logIn();
   }
@@ -166,7 +166,7 @@ export class RedisConnection {
 
   /** Bytes of commands without a reply, and of the reply that is being received. */
   get waitingBytes(): number {
-    let bytes = this.commands.length + this.#reader.keptBytes;
+    let bytes = this.commands.length + this.#reader.partialBytes;
     for (const batch of this.#batches) bytes += batch.length;
     return bytes;
   }
@@ -180,7 +180,7 @@ export class RedisConnection {
 
   /** Calls `run` before the commands of the turn are written, even if the connection has ended. */
   beforeWrite(run: () => void): void {
-    this.#last.push(run);
+    this.#beforeWrites.push(run);
     if (!this.#isFlushDue) this.#beginTurn();
   }
 
@@ -208,8 +208,8 @@ export class RedisConnection {
    * Called by the receiver of the current reply if it uses the bytes of a long value after the
    * call.
    */
-  keepBytes(): void {
-    this.#reader.give();
+  retainBytes(): void {
+    this.#reader.retainBytes();
   }
 
   /** Ends the connection. The receivers are notified during the call. */
@@ -226,10 +226,10 @@ export class RedisConnection {
     const { host, port } = this.address;
     const { tls } = this.#options;
     if (tls !== undefined) {
-      const carrier = connectPlain({ host, port });
+      const tcpSocket = connectPlain({ host, port });
       this.#isTlsDue = true;
-      carrier.once('connect', () => this.#beginTls(carrier, tls));
-      return carrier;
+      tcpSocket.once('connect', () => this.#beginTls(tcpSocket, tls));
+      return tcpSocket;
     }
     const { bytes: buffer, view } = new ViewedBytes(READ_BUFFER_BYTES);
     const callback = (count: number): boolean => {
@@ -306,14 +306,14 @@ export class RedisConnection {
 
   #write(): void {
     if (this.#isTlsDue) return;
-    if (!this.#isPutOff && this.#mayGather()) {
-      this.#isPutOff = true;
+    if (!this.#hasWaited && this.#shouldWait()) {
+      this.#hasWaited = true;
       this.#options.clock.endOfTurn(this.#flush);
       return;
     }
-    this.#isPutOff = false;
-    const last = this.#last;
-    if (last.length > 0) this.#last = [];
+    this.#hasWaited = false;
+    const last = this.#beforeWrites;
+    if (last.length > 0) this.#beforeWrites = [];
     for (const run of last) run();
     this.#isFlushDue = false;
     if (this.#isEnded) return;
@@ -328,7 +328,7 @@ export class RedisConnection {
   }
 
   /** Whether the commands should wait for those of the next turn. */
-  #mayGather(): boolean {
+  #shouldWait(): boolean {
     const written = this.#batches.at(-1)?.end;
     if (written === undefined || this.#isEnded) return false;
     return this.#pending.tail - written < WRITTEN_MIN;
@@ -352,7 +352,7 @@ export class RedisConnection {
 
   #watch(): void {
     const { clock, deadlineMs } = this.#options;
-    this.#deadline = clock.after(Math.ceil(deadlineMs / LOOKS), () => {
+    this.#deadline = clock.after(Math.ceil(deadlineMs / CHECKS), () => {
       const since = this.#pending.oldest;
       const allowedMs = this.isReady ? deadlineMs : Math.min(deadlineMs, CONNECT_MS_MAX);
       if (since !== undefined && clock.now() - since > allowedMs) {
@@ -371,9 +371,9 @@ export class RedisConnection {
     this.#reader.end();
     // Otherwise the kernel would send the socket's buffered data, even after this member has lost
     // its lease.
-    if (this.#pending.count > 0 && !this.#carrier.connecting) this.#carrier.resetAndDestroy();
+    if (this.#pending.count > 0 && !this.#tcpSocket.connecting) this.#tcpSocket.resetAndDestroy();
     this.#socket.destroy();
-    this.#carrier.destroy();
+    this.#tcpSocket.destroy();
     // The observer is called first, so that no receiver uses this connection again.
     if (reason !== undefined) this.#observer.onEnded(this.#explained(reason));
     this.#loseAll();
@@ -384,10 +384,10 @@ export class RedisConnection {
    * before the login.
    */
   #explained(reason: Error): Error {
-    if (this.#pending.head > 0 || this.#carrier.connecting) return reason;
+    if (this.#pending.head > 0 || this.#tcpSocket.connecting) return reason;
     const { tls } = this.#options;
     const code = (reason as NodeJS.ErrnoException).code ?? '';
-    const isCut = code === '' || OF_NO_TLS.test(code);
+    const isCut = code === '' || TLS_MISMATCH.test(code);
     if (!isCut || (tls === undefined && reason instanceof NoReply)) return reason;
     const hint = tls === undefined ? EXPECTS_TLS : EXPECTS_PLAIN;
     const text = `${reason.message}; ${hint}`;

@@ -17,7 +17,7 @@ import {
   type Receiver,
 } from '../engine.ts';
 import { HybridClock } from '../hybrid-clock.ts';
-import { HeldReturns } from './departed-members.ts';
+import { DepartedMembers } from './departed-members.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { AWAY, type Failure, OTHER_LAYOUT, outcomeOf, reasonOf } from './failure.ts';
 import { Layout } from './layout.ts';
@@ -26,7 +26,7 @@ import type { QueueSettings } from './local-queues.ts';
 import { MAP_SCRIPTS } from './map-scripts.ts';
 import { endConnections, namePrefix } from './member-connections.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
-import { ChangesUnderWay } from './pending-changes.ts';
+import { PendingChanges } from './pending-changes.ts';
 import type { PrimaryOptions } from './primary.ts';
 import { QUEUE_SCRIPTS } from './queue-scripts.ts';
 import { Answers } from './redis-answer.ts';
@@ -90,7 +90,7 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #clock: Clock;
   readonly #servers: Servers;
   readonly #dispatcher: Dispatcher;
-  readonly #underWay: ChangesUnderWay;
+  readonly #pendingChanges: PendingChanges;
   readonly #answers = new Answers();
   readonly #maps: RedisMaps;
   readonly #queues: RedisQueues;
@@ -127,15 +127,15 @@ export class RedisEngine implements Engine, ChangeWork {
     const versions = new HybridClock(time);
     const onFault = (text: string) => options.onFault(text);
     const onRefused = options.onRefused.bind(options);
-    const underWay = new ChangesUnderWay(clock);
-    this.#underWay = underWay;
+    const pendingChanges = new PendingChanges(clock);
+    this.#pendingChanges = pendingChanges;
     this.#dispatcher = new Dispatcher({
       clock,
       layout,
       servers,
       deadlineMs,
       scripts,
-      underWay,
+      pendingChanges,
       mayChange,
       onFault,
       onRefused,
@@ -176,17 +176,17 @@ export class RedisEngine implements Engine, ChangeWork {
         this.#isStopped = true;
       },
       onWarning: (text) => options.onWarning(text),
-      onGone: (present) => heldReturns.begin(present),
+      onGone: (present) => departedMembers.begin(present),
       onOldest: () => sweeps.begin(),
     });
     const sweeps = new LifetimeSweeps(this.#whole);
-    const heldReturns = this.#newHeldReturns(memberStore);
+    const departedMembers = this.#newDepartedMembers(memberStore);
     this.memberStore = this.#memberStore = memberStore;
   }
 
-  #newHeldReturns(memberStore: RedisMemberStore): HeldReturns {
+  #newDepartedMembers(memberStore: RedisMemberStore): DepartedMembers {
     const servers = this.#servers;
-    return new HeldReturns({
+    return new DepartedMembers({
       clock: this.#clock,
       endChangesOf: (uuids) =>
         endConnections(servers.primaries, this.#namePrefix, (uuid) => uuids.has(uuid)),
@@ -200,8 +200,8 @@ export class RedisEngine implements Engine, ChangeWork {
     const options = this.#options;
     return {
       onReady: () => {
-        this.#memberStore.look();
-        this.#dispatcher.look();
+        this.#memberStore.checkServer();
+        this.#dispatcher.sendWaiting();
       },
       onLost: (address, reason) => {
         this.#queues.onLost();
@@ -233,7 +233,7 @@ export class RedisEngine implements Engine, ChangeWork {
    */
   changesAnswered(): Promise<void> {
     this.#queues.sendGathered();
-    return this.#underWay.answered(() => {
+    return this.#pendingChanges.answered(() => {
       const end = this.#clock.now() + this.#options.deadlineMs;
       const primaries = [...this.#servers.primaries];
       const links = primaries.flatMap(({ changes, confirmed }) => [changes, confirmed]);

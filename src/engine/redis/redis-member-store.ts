@@ -84,7 +84,7 @@ interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'server
 }
 
 /** The reply of a script that returns a view. */
-interface ToldView {
+interface ViewReply {
   /** The element before the view. */
   readonly first: number;
   readonly view: ClusterView;
@@ -195,7 +195,7 @@ export class RedisMemberStore implements MembershipStore {
    * Checks whether the server of the last heartbeat is still a primary. Called when the primaries
    * may have changed.
    */
-  look(): void {
+  checkServer(): void {
     const primaries = [...this.#options.servers.primaries];
     if (this.#server === undefined || primaries.length === 0) return;
     if (primaries.some(({ address }) => addressText(address) === this.#server)) return;
@@ -231,12 +231,12 @@ export class RedisMemberStore implements MembershipStore {
     for (const listener of this.#hintListeners) listener();
   }
 
-  async #beat(beat: Beat): Promise<ToldView | Out | Refused> {
+  async #beat(beat: Beat): Promise<ViewReply | Out | Refused> {
     const { servers } = this.#options;
     const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = beat;
     const write = this.#writer(BEAT, [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed]);
     let server: ServerAddress | undefined;
-    const reading: Reading<ToldView | Out> = {
+    const reading: Reading<ViewReply | Out> = {
       replyKinds: ARRAYS,
       read: (reply, from) => {
         server = from;
@@ -299,7 +299,7 @@ interface Reading<Answer> {
 
 const ARRAYS = kindSet(ARRAY);
 const NOTHING: Reading<void> = { replyKinds: kindSet(INTEGER), read: () => {} };
-const VIEW_OR_OUT: Reading<ToldView | Out> = { replyKinds: ARRAYS, read: viewOrOut };
+const VIEW_OR_OUT: Reading<ViewReply | Out> = { replyKinds: ARRAYS, read: viewOrOut };
 const OBSTACLES: readonly string[] = [
   'STOPPING',
   'VERSION',
@@ -383,14 +383,14 @@ function obstacleOf(text: string): JoinObstacle {
   return text as JoinObstacle;
 }
 
-function viewOrOut(reply: Reply): ToldView | Out {
+function viewOrOut(reply: Reply): ViewReply | Out {
   const kind = reply.next().text;
   if (kind === OUT) return { out: true, stopsUpTo: reply.next().integer };
   if (kind !== VIEW) throw new OutOfStep();
   return viewIn(reply);
 }
 
-function viewIn(reply: Reply): ToldView {
+function viewIn(reply: Reply): ViewReply {
   const first = reply.next().integer;
   const nowMs = reply.next().integer;
   const revision = reply.next().integer;

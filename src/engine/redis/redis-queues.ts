@@ -8,7 +8,7 @@ import type { Span } from '../../base/span.ts';
 import type { Receiver } from '../engine.ts';
 import { LocalQueues, type QueueSettings } from './local-queues.ts';
 import type { PrimaryOptions } from './primary.ts';
-import { QueueLooks } from './queue-checks.ts';
+import { QueueChecks } from './queue-checks.ts';
 import type { QueueContext } from './queue-context.ts';
 import { OUT_SECONDS } from './queue-scripts.ts';
 import { QueueSteps } from './queue-steps.ts';
@@ -43,7 +43,7 @@ export class RedisQueues {
   readonly #takes: QueueTakes;
   readonly #steps: QueueSteps;
   readonly #wakeUps: WakeUps;
-  readonly #looks: QueueLooks;
+  readonly #checks: QueueChecks;
   #isDue = false;
   #isClosed = false;
 
@@ -66,7 +66,7 @@ export class RedisQueues {
       onListening: (partition) => this.#serve(partition),
     });
     const turn = new QueueTurn(context.dispatcher, (queue, takes) =>
-      this.#takes.askGathered(queue, takes),
+      this.#takes.serveGathered(queue, takes),
     );
     this.#turn = turn;
     this.#takes = new QueueTakes(
@@ -76,8 +76,8 @@ export class RedisQueues {
       Buffer.from(incarnation),
     );
     this.#steps = new QueueSteps(context, clock, this.#queues, turn, this.#takes);
-    const onLook = () => this.#wakeUps.check();
-    this.#looks = new QueueLooks(context, clock, this.#queues, this.#takes, onLook);
+    const onCheck = () => this.#wakeUps.check();
+    this.#checks = new QueueChecks(context, clock, this.#queues, this.#takes, onCheck);
   }
 
   /** Sets the member incarnation that items are held for from now on. */
@@ -143,7 +143,7 @@ export class RedisQueues {
     this.#isClosed = true;
     this.#wakeUps.end();
     this.#takes.close();
-    this.#looks.end();
+    this.#checks.end();
   }
 
   async #returnForgotten(): Promise<void> {

@@ -34,8 +34,8 @@ const BULK_BYTES_MAX = 512 * 1024 * 1024;
 const LINE_BYTES_MAX = 65536;
 const NODES_MAX = 4_194_304;
 /** Limit for a buffer that is reused for later replies, in bytes. */
-const KEPT_BYTES_MAX = 1024 * 1024;
-const FIRST_KEPT_BYTES = 65536;
+const REUSED_BYTES_MAX = 1024 * 1024;
+const FIRST_BYTES = 65536;
 /** Digits of which any number fits in 32 bits. */
 const DIGITS_OF_INTEGERS = 9;
 const CR = 0x0d;
@@ -129,21 +129,21 @@ export class ReplyReader {
   readonly #nodes = new NodeList();
   readonly #reply = new Reply(this.#nodes);
   /** Buffer that begins with the start of an incomplete reply. */
-  #kept = NO_MEMORY;
-  #keptLength = 0;
-  /** Minimum length of the reply in `#kept`, in bytes. */
+  #partial = NO_MEMORY;
+  #partialLength = 0;
+  /** Minimum length of the reply in `#partial`, in bytes. */
   #neededLength = 0;
-  /** Whether a receiver uses the bytes of `#kept` beyond the call. */
-  #isGiven = false;
-  #isOver = false;
+  /** Whether a receiver uses the bytes of `#partial` beyond the call. */
+  #isRetained = false;
+  #isEnded = false;
 
   constructor(onReply: (reply: Reply) => void) {
     this.#onReply = onReply;
   }
 
   /** Capacity of the buffer for an incomplete reply, in bytes. */
-  get keptBytes(): number {
-    return this.#kept.length;
+  get partialBytes(): number {
+    return this.#partial.length;
   }
 
   /**
@@ -152,36 +152,36 @@ export class ReplyReader {
    * ReplyFault.
    */
   read(bytes: Buffer, length: number, view?: DataView): void {
-    if (this.#keptLength === 0) {
+    if (this.#partialLength === 0) {
       const at = this.#readAll(bytes, length, view);
-      if (at < length && !this.#isOver) this.#keep(bytes, at, length);
+      if (at < length && !this.#isEnded) this.#addPartial(bytes, at, length);
       return;
     }
-    this.#keep(bytes, 0, length);
-    if (this.#keptLength < this.#neededLength) return;
-    const kept = this.#kept;
-    const keptLength = this.#keptLength;
-    const at = this.#readAll(kept.bytes, keptLength, kept.view);
-    if (this.#isOver) return;
-    this.#keptLength = 0;
-    if (this.#isGiven || kept.length > KEPT_BYTES_MAX) this.#kept = NO_MEMORY;
-    this.#isGiven = false;
-    if (at < keptLength) this.#keep(kept.bytes, at, keptLength);
+    this.#addPartial(bytes, 0, length);
+    if (this.#partialLength < this.#neededLength) return;
+    const partial = this.#partial;
+    const partialLength = this.#partialLength;
+    const at = this.#readAll(partial.bytes, partialLength, partial.view);
+    if (this.#isEnded) return;
+    this.#partialLength = 0;
+    if (this.#isRetained || partial.length > REUSED_BYTES_MAX) this.#partial = NO_MEMORY;
+    this.#isRetained = false;
+    if (at < partialLength) this.#addPartial(partial.bytes, at, partialLength);
   }
 
   /**
-   * Called by the receiver of a reply that uses the bytes of a node of more than FIRST_KEPT_BYTES
+   * Called by the receiver of a reply that uses the bytes of a node of more than FIRST_BYTES
    * beyond the call.
    */
-  give(): void {
-    this.#isGiven = true;
+  retainBytes(): void {
+    this.#isRetained = true;
   }
 
   /** Stops receiving, including from the bytes being read. */
   end(): void {
-    this.#isOver = true;
-    this.#kept = NO_MEMORY;
-    this.#keptLength = 0;
+    this.#isEnded = true;
+    this.#partial = NO_MEMORY;
+    this.#partialLength = 0;
   }
 
   /** Receives the complete replies. Returns where the first incomplete one begins. */
@@ -196,7 +196,7 @@ export class ReplyReader {
         return at;
       }
       this.#onReply(this.#reply.begin());
-      if (this.#isOver) return length;
+      if (this.#isEnded) return length;
       at = end;
     }
     this.#neededLength = 0;
@@ -243,16 +243,16 @@ export class ReplyReader {
     return at;
   }
 
-  #keep(bytes: Buffer, from: number, to: number): void {
-    const length = this.#keptLength + to - from;
-    if (length > this.#kept.length) {
-      const size = Math.max(FIRST_KEPT_BYTES, this.#neededLength, 2 * length);
-      const kept = new ViewedBytes(size);
-      this.#kept.bytes.copy(kept.bytes, 0, 0, this.#keptLength);
-      this.#kept = kept;
+  #addPartial(bytes: Buffer, from: number, to: number): void {
+    const length = this.#partialLength + to - from;
+    if (length > this.#partial.length) {
+      const size = Math.max(FIRST_BYTES, this.#neededLength, 2 * length);
+      const partial = new ViewedBytes(size);
+      this.#partial.bytes.copy(partial.bytes, 0, 0, this.#partialLength);
+      this.#partial = partial;
     }
-    bytes.copy(this.#kept.bytes, this.#keptLength, from, to);
-    this.#keptLength = length;
+    bytes.copy(this.#partial.bytes, this.#partialLength, from, to);
+    this.#partialLength = length;
   }
 }
 

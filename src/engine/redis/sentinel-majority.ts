@@ -20,7 +20,7 @@ interface Sentinel {
   isAsked: boolean;
 }
 
-interface Told {
+interface SentinelReport {
   readonly id: string;
   /** The address of the primary. */
   readonly named: string;
@@ -50,20 +50,20 @@ export class SentinelMajority {
     const wanted = addressText(primary);
     const all = new Set<string>();
     const naming = new Set<string>();
-    const known = new Set(this.#configured.map(addressText));
+    const listed = new Set(this.#configured.map(addressText));
     let count = this.#configured.length;
     return await new Promise((resolve) => {
       const asking = [...this.#sentinels.values()].map(async (sentinel) => {
-        const told = await this.#ask(sentinel);
-        if (told === undefined) return;
-        all.add(told.id);
-        if (told.named === wanted) naming.add(told.id);
-        for (const address of told.others) known.add(addressText(this.#add(address)));
-        count = Math.max(count, told.others.length + 1, all.size);
+        const report = await this.#ask(sentinel);
+        if (report === undefined) return;
+        all.add(report.id);
+        if (report.named === wanted) naming.add(report.id);
+        for (const address of report.others) listed.add(addressText(this.#add(address)));
+        count = Math.max(count, report.others.length + 1, all.size);
         if (2 * naming.size > count) resolve(true);
       });
       void Promise.all(asking).then(() => {
-        if (all.size > 0) this.#forget(known);
+        if (all.size > 0) this.#forget(listed);
         resolve(false);
       });
     });
@@ -81,16 +81,16 @@ export class SentinelMajority {
     return address;
   }
 
-  #forget(known: ReadonlySet<string>): void {
+  #forget(listed: ReadonlySet<string>): void {
     for (const [key, sentinel] of this.#sentinels) {
-      if (known.has(key)) continue;
+      if (listed.has(key)) continue;
       sentinel.control?.end();
       this.#sentinels.delete(key);
     }
   }
 
   /** Returns undefined if the Sentinel does not reply. */
-  async #ask(sentinel: Sentinel): Promise<Told | undefined> {
+  async #ask(sentinel: Sentinel): Promise<SentinelReport | undefined> {
     if (sentinel.isAsked) return undefined;
     sentinel.isAsked = true;
     try {

@@ -24,7 +24,7 @@ const NO_PASSWORD = /without any password configured/;
  * not reply.
  */
 interface Faults {
-  told: Error | undefined;
+  named: Error | undefined;
   unusable: Error | undefined;
   lost: Error | undefined;
 }
@@ -56,9 +56,9 @@ export class SentinelTopology implements TopologySource {
     });
   }
 
-  async look(): Promise<Topology> {
+  async lookUp(): Promise<Topology> {
     const sentinels = this.#sentinels;
-    const faults = { told: undefined, unusable: undefined, lost: undefined } as Faults;
+    const faults = { named: undefined, unusable: undefined, lost: undefined } as Faults;
     for (const [index, sentinel] of sentinels.entries()) {
       const named = await this.#askSentinel(sentinel).catch((error: Error) => {
         faults[error instanceof StoreUnusable ? 'unusable' : 'lost'] = error;
@@ -70,10 +70,10 @@ export class SentinelTopology implements TopologySource {
         this.#subscribe(sentinel);
         return { ranges: [{ first: 0, last: SLOT_COUNT - 1, primary: named }], isWhole: true };
       }
-      faults.told = fault;
+      faults.named = fault;
     }
     // A Sentinel that does not know the name is ignored if another one does.
-    throw faults.told ?? faults.unusable ?? faults.lost ?? new Error('no Sentinel answers');
+    throw faults.named ?? faults.unusable ?? faults.lost ?? new Error('no Sentinel answers');
   }
 
   /** Checks the rights on each Sentinel that replies. */

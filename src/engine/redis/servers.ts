@@ -37,7 +37,7 @@ export interface Servers {
   /** Called when a server has reported that `address` is now the primary of the slot. */
   onMoved(slot: number, address: ServerAddress): void;
   /** Reads the topology again soon. Called after anything that suggests a change. */
-  look(): void;
+  lookUpSoon(): void;
   /**
    * Resolves once the primaries are found and connected; tries until then. Rejects with
    * StoreUnusable, or with another error if it is closed meanwhile.

@@ -18,10 +18,10 @@ import { type Servers, type ServersObserver, StoreUnusable } from './servers.ts'
 import { findTopology } from './topology.ts';
 import type { Topology, TopologyOptions, TopologySource } from './topology-source.ts';
 
-const LOOK_MS = 10_000;
-const LOOK_MS_OFF = 1000;
+const LOOKUP_MS = 10_000;
+const LOOKUP_MS_DEGRADED = 1000;
 /** Delay between the end of a lookup and one that a change causes, in ms. */
-const LOOK_MS_SOON = 100;
+const LOOKUP_MS_SOON = 100;
 const CHECK_MS = 1000;
 /** Time without a reply to the last check after which a primary is silent, in ms. */
 const SILENT_MS = CHECK_MS / 2;
@@ -44,10 +44,10 @@ export class StoreServers implements Servers {
   /** Whether the first lookup has succeeded. */
   #isKnown = false;
   #isWhole = false;
-  #isLooking = false;
+  #isLookingUp = false;
   /** Whether another lookup should follow soon. */
-  #isLookDue = false;
-  #lookedAt: number;
+  #isLookupDue = false;
+  #lookedUpAt: number;
   #next: Timer | undefined;
   #check: Timer | undefined;
   #isClosed = false;
@@ -61,11 +61,11 @@ export class StoreServers implements Servers {
     this.#observer = observer;
     this.#clock = options.clock;
     this.awaySince = this.#clock.now();
-    this.#lookedAt = this.#clock.now();
+    this.#lookedUpAt = this.#clock.now();
     this.#topologyOptions = {
       url,
       connection: { ...options, deadlineMs: this.#answerMs() },
-      onChange: () => this.look(),
+      onChange: () => this.lookUpSoon(),
       onLost: (address, reason) => observer.onLost(address, reason),
     };
   }
@@ -95,28 +95,28 @@ export class StoreServers implements Servers {
       this.#slots[slot] = server;
       if (!this.primaries.includes(server)) this.primaries = [...this.primaries, server];
     }
-    this.look();
+    this.lookUpSoon();
   }
 
-  look(): void {
+  lookUpSoon(): void {
     if (this.#isClosed || !this.#isKnown) return;
-    if (this.#isLooking) {
-      this.#isLookDue = true;
+    if (this.#isLookingUp) {
+      this.#isLookupDue = true;
       return;
     }
-    if (this.#isLookDue) return;
-    this.#isLookDue = true;
-    this.#lookAfter(Math.max(0, this.#lookedAt + LOOK_MS_SOON - this.#clock.now()));
+    if (this.#isLookupDue) return;
+    this.#isLookupDue = true;
+    this.#lookUpAfter(Math.max(0, this.#lookedUpAt + LOOKUP_MS_SOON - this.#clock.now()));
   }
 
   async open(): Promise<void> {
-    while (!(await this.#isFound())) await this.#pause(LOOK_MS_OFF);
+    while (!(await this.#isFound())) await this.#pause(LOOKUP_MS_DEGRADED);
     // Before connections are awaited, as they are not ready without some of the rights.
     await this.#source!.assertPermitted();
     await Promise.all(this.primaries.map((primary) => this.#assertPermitted(primary)));
     const end = this.#clock.now() + this.#options.deadlineMs;
     // After the deadline, some primaries are enough.
-    while (!this.#isConnected(this.#clock.now() >= end)) await this.#pause(LOOK_MS_OFF);
+    while (!this.#isConnected(this.#clock.now() >= end)) await this.#pause(LOOKUP_MS_DEGRADED);
     this.#checkEachSecond();
   }
 
@@ -178,7 +178,7 @@ export class StoreServers implements Servers {
   async #isFound(): Promise<boolean> {
     try {
       this.#source ??= await findTopology(this.#topologyOptions);
-      const topology = await this.#source.look();
+      const topology = await this.#source.lookUp();
       this.#assertOpen();
       this.#apply(topology);
     } catch (error) {
@@ -187,7 +187,7 @@ export class StoreServers implements Servers {
       return false;
     }
     this.#isKnown = true;
-    this.#endLook();
+    this.#endLookup();
     return true;
   }
 
@@ -216,32 +216,34 @@ export class StoreServers implements Servers {
     });
   }
 
-  #lookAfter(ms: number): void {
+  #lookUpAfter(ms: number): void {
     this.#next?.cancel();
-    this.#next = this.#clock.after(Math.ceil(ms), () => void this.#lookNow());
+    this.#next = this.#clock.after(Math.ceil(ms), () => void this.#lookUpNow());
   }
 
-  async #lookNow(): Promise<void> {
-    this.#isLooking = true;
-    this.#isLookDue = false;
+  async #lookUpNow(): Promise<void> {
+    this.#isLookingUp = true;
+    this.#isLookupDue = false;
     try {
-      const topology = await this.#source!.look();
+      const topology = await this.#source!.lookUp();
       if (!this.#isClosed) this.#apply(topology);
     } catch {
       // onLost has reported each server that could not be asked.
       this.#isWhole = false;
       this.awaySince ??= this.#clock.now();
     } finally {
-      this.#endLook();
+      this.#endLookup();
     }
   }
 
-  #endLook(): void {
-    this.#isLooking = false;
-    this.#lookedAt = this.#clock.now();
+  #endLookup(): void {
+    this.#isLookingUp = false;
+    this.#lookedUpAt = this.#clock.now();
     if (this.#isClosed) return;
-    const isOff = !this.#isWhole || !this.primaries.every(({ isReady }) => isReady);
-    this.#lookAfter(this.#isLookDue ? LOOK_MS_SOON : isOff ? LOOK_MS_OFF : LOOK_MS);
+    const isDegraded = !this.#isWhole || !this.primaries.every(({ isReady }) => isReady);
+    this.#lookUpAfter(
+      this.#isLookupDue ? LOOKUP_MS_SOON : isDegraded ? LOOKUP_MS_DEGRADED : LOOKUP_MS,
+    );
   }
 
   #apply({ ranges, isWhole }: Topology): void {
@@ -285,7 +287,7 @@ export class StoreServers implements Servers {
       onEviction: (policy) => this.#observer.onEviction(address, policy),
       onLost: (where, reason) => {
         this.#observer.onLost(where, reason);
-        this.look();
+        this.lookUpSoon();
       },
     });
     this.#servers.set(key, server);
@@ -299,7 +301,7 @@ export class StoreServers implements Servers {
   #checkEachSecond(): void {
     // A stopped server may have been replaced, while its connections remain open until the
     // deadline.
-    if (this.primaries.some((primary) => primary.isSilent(SILENT_MS))) this.look();
+    if (this.primaries.some((primary) => primary.isSilent(SILENT_MS))) this.lookUpSoon();
     for (const server of this.#servers.values()) server.check();
     const { onTime } = this.#observer;
     for (const primary of this.primaries) {

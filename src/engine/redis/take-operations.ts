@@ -30,9 +30,9 @@ export interface TakeObserver {
   /**
    * `items`: those of the first takes; `isOut`: nothing can be held for this incarnation any more.
    */
-  onAsked(asking: Asking, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void;
+  onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void;
   /** `mayHold`: whether items may be held nevertheless. */
-  onNotAsked(asking: Asking, failure: Failure, mayHold: boolean): void;
+  onNotHeld(holding: Holding, failure: Failure, mayHold: boolean): void;
   /** Called when the replicas have the removal. */
   onRemoved(removal: Removal): void;
   onNotRemoved(removal: Removal, failure: Failure): void;
@@ -47,7 +47,7 @@ export interface ReturnObserver {
 }
 
 /** Holds items for takes, and records whether the member waits at the queue. */
-export class Asking implements Work {
+export class Holding implements Work {
   readonly replyKinds = ITEMS_OR_OUT;
   readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
@@ -116,12 +116,12 @@ export class Asking implements Work {
     if (!isOut) {
       while (reply.next().kind === BULK) items.push(reply.bytes.toBuffer());
     }
-    this.#observer.onAsked(this, items, isLeft, isOut);
+    this.#observer.onHeld(this, items, isLeft, isOut);
   }
 
   onFailed(failure: Failure): void {
     this.#failure = failure;
-    if (this.#isBegun) this.#observer.onNotAsked(this, failure, wasSentAgain(this.operation));
+    if (this.#isBegun) this.#observer.onNotHeld(this, failure, wasSentAgain(this.operation));
   }
 }
 

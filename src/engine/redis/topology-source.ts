@@ -25,7 +25,7 @@ export interface TopologySource {
    * Asks servers until one reports the topology. Not called concurrently. Rejects if none does;
    * with StoreUnusable if asking again does not help.
    */
-  look(): Promise<Topology>;
+  lookUp(): Promise<Topology>;
   /** Commands that this kind of servers needs, besides those of the engine. */
   readonly trials: readonly Trial[];
   /** Rejects with StoreUnusable if the user lacks rights on a server without data. */

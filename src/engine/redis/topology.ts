@@ -67,7 +67,7 @@ function oneServer(url: EngineUrl, address: ServerAddress): TopologySource {
     usualReplicaCount: 0,
     trials: [],
     assertPermitted: () => Promise.resolve(),
-    look: () => Promise.resolve(topology),
+    lookUp: () => Promise.resolve(topology),
     agreesOn: () => Promise.resolve(true),
     end: () => {},
   };

@@ -191,7 +191,7 @@ class Subscriber {
     if (kind === NO_RIGHT) connection.onRefused(this.#address, () => 'SSUBSCRIBE', text);
     const address = kind === MOVED ? addressIn(text, this.#address) : undefined;
     if (address !== undefined) servers.onMoved(layout.slotOf(partition), address);
-    else servers.look();
+    else servers.lookUpSoon();
     this.#stop(partition);
   }
 
