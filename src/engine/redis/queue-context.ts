@@ -6,7 +6,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { Failure } from './failure.ts';
 import { HELD, ITEMS, type Layout, MARKS, QUEUE, RETURNED, WAITING, WAKE_UPS } from './layout.ts';
 import type { LocalQueue } from './local-queues.ts';
-import type { Answers } from './redis-answer.ts';
+import type { Answers } from './redis-result.ts';
 
 export interface QueueContext {
   readonly dispatcher: Dispatcher;

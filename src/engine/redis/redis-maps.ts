@@ -22,7 +22,7 @@ import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
 import { Operation, type Work } from './operation.ts';
 import { OperationPool } from './operation-pool.ts';
-import type { Answers } from './redis-answer.ts';
+import type { Answers } from './redis-result.ts';
 import { BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
 import type { ServerTime } from './server-time.ts';
 import { HeaderWriter, type Life, StoredValue } from './stored-value.ts';

@@ -8,7 +8,7 @@ import { type Failure, isUnknown, UNANSWERED } from './failure.ts';
 import { EXPIRIES, MAP } from './layout.ts';
 import { FROM_FIRST, type SweepOptions, sweep } from './lifetime-sweeps.ts';
 import { NumberStep } from './number-step.ts';
-import type { Answers } from './redis-answer.ts';
+import type { Answers } from './redis-result.ts';
 
 const HLEN = header(2, 'HLEN');
 const ZCOUNT = header(4, 'ZCOUNT');
