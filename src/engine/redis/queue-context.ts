@@ -6,12 +6,12 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { Failure } from './failure.ts';
 import { HELD, ITEMS, type Layout, MARKS, QUEUE, RETURNED, WAITING, WAKE_UPS } from './layout.ts';
 import type { LocalQueue } from './local-queues.ts';
-import type { Answers } from './redis-result.ts';
+import type { Results } from './redis-result.ts';
 
 export interface QueueContext {
   readonly dispatcher: Dispatcher;
   readonly layout: Layout;
-  readonly answers: Answers;
+  readonly results: Results;
   /** The name of this engine in channels and in the set of waiting members. */
   readonly listener: Buffer;
   /** Notifies the receiver that the operation has no result. */

@@ -93,12 +93,12 @@ export class QueueSteps {
   }
 
   peek(name: Span, receiver: Receiver): void {
-    const { answers, dispatcher } = this.#context;
+    const { results, dispatcher } = this.#context;
     const queue = this.#queues.get(name);
     this.#turn.send(queue);
     // The next item belongs to the waiting takes.
     if (queue.firstUnserved !== undefined && !dispatcher.isAway(queue)) {
-      return answers.tell(receiver, answers.begin(ABSENT));
+      return results.deliver(receiver, results.begin(ABSENT));
     }
     this.#read(queue, true, receiver);
   }
@@ -214,14 +214,14 @@ class Offers implements Work, GatheredOffers {
     if (this.#addedCount === 0) this.#operation.group = undefined;
     if (this.#operation.group === undefined) return this.onConfirmed();
     const full = this.#receivers.splice(this.#addedCount);
-    for (const receiver of full) this.#tell(receiver, QUEUE_FULL);
+    for (const receiver of full) this.#deliver(receiver, QUEUE_FULL);
   }
 
   onConfirmed(): void {
     const receivers = this.#end();
     const addedCount = this.#addedCount;
     for (const [index, receiver] of receivers.entries()) {
-      this.#tell(receiver, index < addedCount ? APPLIED : QUEUE_FULL);
+      this.#deliver(receiver, index < addedCount ? APPLIED : QUEUE_FULL);
     }
   }
 
@@ -258,9 +258,9 @@ class Offers implements Work, GatheredOffers {
     return receivers;
   }
 
-  #tell(receiver: Receiver, outcome: Outcome): void {
-    const { answers } = this.#context;
-    answers.tell(receiver, answers.begin(outcome));
+  #deliver(receiver: Receiver, outcome: Outcome): void {
+    const { results } = this.#context;
+    results.deliver(receiver, results.begin(outcome));
   }
 }
 
@@ -287,18 +287,18 @@ class QueueReads implements Work<Receiver> {
   }
 
   onResult(reply: Reply, read: Operation<Receiver>): void {
-    const { answers } = this.#context;
-    const answer = answers.begin(ABSENT, read.connection);
+    const { results } = this.#context;
+    const result = results.begin(ABSENT, read.connection);
     if (reply.kind === INTEGER) {
-      answer.outcome = COUNTED;
-      answer.count = reply.integer;
+      result.outcome = COUNTED;
+      result.count = reply.integer;
     } else if (reply.kind === BULK) {
       if (!this.#stored.read(reply.bytes)) return this.onFailed(FOREIGN, read);
-      answer.outcome = FOUND;
-      answer.value.copyFrom(this.#stored.value);
-      answer.contentType.copyFrom(this.#stored.contentType);
+      result.outcome = FOUND;
+      result.value.copyFrom(this.#stored.value);
+      result.contentType.copyFrom(this.#stored.contentType);
     }
-    answers.tell(read.subject, answer);
+    results.deliver(read.subject, result);
     this.#recycle(read);
   }
 

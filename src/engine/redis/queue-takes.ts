@@ -90,7 +90,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     }
     // The next item belongs to the waiting takes.
     if (timeoutMs === 0 && hasUnserved) {
-      this.#tell(receiver, ABSENT);
+      this.#deliver(receiver, ABSENT);
       return NO_TICKET;
     }
     const take = this.#add(queue, receiver);
@@ -121,11 +121,11 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
 
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
     const take = this.#takes[this.#table.place(hold)];
-    if (take === undefined || take.state !== LEAVING) return this.#tell(receiver, LOST);
+    if (take === undefined || take.state !== LEAVING) return this.#deliver(receiver, LOST);
     this.#end(take);
     if (!isDelivered) return this.#giveBack(take, receiver);
     take.queue.drops.push(take.holdText);
-    this.#tell(receiver, APPLIED);
+    this.#deliver(receiver, APPLIED);
   }
 
   /**
@@ -191,7 +191,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     for (const take of this.#takes) {
       if (take === undefined || take.state === LEAVING) continue;
       this.#abandon(take);
-      this.#tell(take.receiver, ABSENT);
+      this.#deliver(take.receiver, ABSENT);
     }
   }
 
@@ -218,8 +218,9 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     if (isLeft && queue.first !== undefined && queue.scriptCount === 0) this.serve(queue);
     for (const take of takes) {
       if (take.state !== OPEN) continue;
-      if (isOut) this.#answer(take, LOST);
-      else if (!take.isListed || (take.isDue && take.scriptCount === 0)) this.#answer(take, ABSENT);
+      if (isOut) this.#endWith(take, LOST);
+      else if (!take.isListed || (take.isDue && take.scriptCount === 0))
+        this.#endWith(take, ABSENT);
     }
   }
 
@@ -241,7 +242,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     for (const [index, take] of removal.takes.entries()) {
       if (take.state !== REMOVING) continue;
       if (removal.isRemoved(index)) this.#found(take);
-      else this.#answer(take, LOST);
+      else this.#endWith(take, LOST);
     }
   }
 
@@ -261,7 +262,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   onBack(giveBack: GiveBack, isBack: boolean): void {
     const { receiver } = giveBack;
     giveBack.receiver = undefined;
-    if (receiver !== undefined) this.#tell(receiver, isBack ? APPLIED : LOST);
+    if (receiver !== undefined) this.#deliver(receiver, isBack ? APPLIED : LOST);
   }
 
   /** The return is sent again with the next check; until then, the end of the hold is unknown. */
@@ -313,16 +314,16 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   #found(take: QueueTake): void {
-    const { answers } = this.#context;
+    const { results } = this.#context;
     const item = take.item!;
     const stored = this.#stored;
     if (!stored.read(stored.value.set(item, 0, item.length))) return this.#return(take, UNANSWERED);
     take.state = LEAVING;
-    const answer = answers.begin(FOUND);
-    answer.value.copyFrom(stored.value);
-    answer.contentType.copyFrom(stored.contentType);
-    answer.hold = this.#table.ticket(take.place);
-    answers.tell(take.receiver, answer);
+    const result = results.begin(FOUND);
+    result.value.copyFrom(stored.value);
+    result.contentType.copyFrom(stored.contentType);
+    result.hold = this.#table.ticket(take.place);
+    results.deliver(take.receiver, result);
   }
 
   #returnAll(removal: Removal, failure: Failure): void {
@@ -367,15 +368,15 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       return;
     }
     const isAway = this.#context.dispatcher.isAway(take.queue);
-    if (!isAway && !take.mayHold) return this.#answer(take, ABSENT);
+    if (!isAway && !take.mayHold) return this.#endWith(take, ABSENT);
     this.#abandon(take);
     this.#context.fail(take.receiver, this.#context.dispatcher.whyAway(take.queue));
   }
 
-  #answer(take: QueueTake, outcome: Outcome): void {
+  #endWith(take: QueueTake, outcome: Outcome): void {
     this.#unlist(take);
     this.#end(take);
-    this.#tell(take.receiver, outcome);
+    this.#deliver(take.receiver, outcome);
   }
 
   /** Removes a take from the waiting ones. After the last one, the store is notified. */
@@ -394,8 +395,8 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     this.#table.free(take.place);
   }
 
-  #tell(receiver: Receiver, outcome: Outcome): void {
-    const { answers } = this.#context;
-    answers.tell(receiver, answers.begin(outcome));
+  #deliver(receiver: Receiver, outcome: Outcome): void {
+    const { results } = this.#context;
+    results.deliver(receiver, results.begin(outcome));
   }
 }

@@ -33,7 +33,7 @@ import type { ConnectionOptions } from './redis-connection.ts';
 import { RedisMaps } from './redis-maps.ts';
 import { RedisMemberStore } from './redis-member-store.ts';
 import { RedisQueues } from './redis-queues.ts';
-import { Answers } from './redis-result.ts';
+import { Results } from './redis-result.ts';
 import { Rights } from './rights.ts';
 import { ServerTime } from './server-time.ts';
 import { evictionText } from './server-warnings.ts';
@@ -91,7 +91,7 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #servers: Servers;
   readonly #dispatcher: Dispatcher;
   readonly #pendingChanges: PendingChanges;
-  readonly #answers = new Answers();
+  readonly #results = new Results();
   readonly #maps: RedisMaps;
   readonly #queues: RedisQueues;
   readonly #memberStore: RedisMemberStore;
@@ -143,7 +143,7 @@ export class RedisEngine implements Engine, ChangeWork {
     const common = {
       dispatcher: this.#dispatcher,
       layout,
-      answers: this.#answers,
+      results: this.#results,
       replicaCount: (map: Span) => options.mapReplicaCount(map) ?? servers.usualReplicaCount,
       fail: (receiver: Receiver, failure: Failure) => this.#fail(receiver, failure),
     };
@@ -398,9 +398,9 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   #fail(receiver: Receiver, failure: Failure): void {
-    const answer = this.#answers.begin(outcomeOf(failure));
+    const result = this.#results.begin(outcomeOf(failure));
     const isClosed = failure === AWAY && this.#closing !== undefined;
-    answer.reason = isClosed ? CLOSED : reasonOf(failure);
-    this.#answers.tell(receiver, answer);
+    result.reason = isClosed ? CLOSED : reasonOf(failure);
+    this.#results.deliver(receiver, result);
   }
 }

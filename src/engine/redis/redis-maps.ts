@@ -22,7 +22,7 @@ import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
 import { Operation, type Work } from './operation.ts';
 import { OperationPool } from './operation-pool.ts';
-import type { Answers } from './redis-result.ts';
+import type { Results } from './redis-result.ts';
 import { BULK, INTEGER, kindSet, NIL, type Reply } from './reply.ts';
 import type { ServerTime } from './server-time.ts';
 import { HeaderWriter, type Life, StoredValue } from './stored-value.ts';
@@ -41,7 +41,7 @@ const END_MS_MAX = 2 ** 48 - 1;
 interface RedisMapsOptions {
   readonly dispatcher: Dispatcher;
   readonly layout: Layout;
-  readonly answers: Answers;
+  readonly results: Results;
   readonly time: ServerTime;
   readonly versions: HybridClock;
   /** Replicas that must have a change of the map. */
@@ -192,20 +192,20 @@ class Reading implements Work<Receiver> {
   }
 
   onResult(reply: Reply, read: Operation<Receiver>): void {
-    const { answers, time } = this.#options;
+    const { results, time } = this.#options;
     const stored = this.#stored;
-    if (reply.kind !== BULK) return this.#tellAbsent(read);
+    if (reply.kind !== BULK) return this.#deliverAbsent(read);
     if (!stored.read(reply.bytes)) return this.onFailed(FOREIGN, read);
-    if (stored.endMs !== 0 && stored.endMs <= time.wall()) return this.#tellAbsent(read);
+    if (stored.endMs !== 0 && stored.endMs <= time.wall()) return this.#deliverAbsent(read);
     const connection = read.connection!;
     if (stored.maxIdleSeconds !== 0)
       this.#maps.touch(read.partition, connection.copyCommand(), stored);
-    const answer = answers.begin(FOUND, connection);
-    answer.value.copyFrom(stored.value);
-    answer.contentType.copyFrom(stored.contentType);
-    answer.version.set(stored.versionLow, stored.versionHigh);
+    const result = results.begin(FOUND, connection);
+    result.value.copyFrom(stored.value);
+    result.contentType.copyFrom(stored.contentType);
+    result.version.set(stored.versionLow, stored.versionHigh);
     this.#reads.give(read);
-    answers.tell(read.subject, answer);
+    results.deliver(read.subject, result);
   }
 
   onFailed(failure: Failure, read: Operation<Receiver>): void {
@@ -220,10 +220,10 @@ class Reading implements Work<Receiver> {
     return read;
   }
 
-  #tellAbsent(read: Operation<Receiver>): void {
-    const { answers } = this.#options;
+  #deliverAbsent(read: Operation<Receiver>): void {
+    const { results } = this.#options;
     this.#reads.give(read);
-    answers.tell(read.subject, answers.begin(ABSENT));
+    results.deliver(read.subject, results.begin(ABSENT));
   }
 }
 
@@ -258,23 +258,23 @@ class Changing implements Work<Change> {
       return;
     }
     change.group = undefined;
-    const { answers } = this.#options;
-    const answer = answers.begin(CONDITION_FAILED);
+    const { results } = this.#options;
+    const result = results.begin(CONDITION_FAILED);
     const { bytes, start } = reply.bytes;
     if (reply.bytes.length > 0) {
-      answer.version.set(bytes.readInt32BE(start + 4), bytes.readInt32BE(start));
+      result.version.set(bytes.readInt32BE(start + 4), bytes.readInt32BE(start));
     }
     this.#changes.give(change);
-    answers.tell(change.subject.receiver, answer);
+    results.deliver(change.subject.receiver, result);
   }
 
   onConfirmed(change: Operation<Change>): void {
-    const { answers } = this.#options;
+    const { results } = this.#options;
     const { receiver, version } = change.subject;
-    const answer = answers.begin(APPLIED);
-    answer.version.copyFrom(version);
+    const result = results.begin(APPLIED);
+    result.version.copyFrom(version);
     this.#changes.give(change);
-    answers.tell(receiver, answer);
+    results.deliver(receiver, result);
   }
 
   onUnconfirmed(change: Operation<Change>): void {

@@ -138,26 +138,26 @@ export class RedisMemberStore implements MembershipStore {
       this.#server = addressText(server);
       return { joinNumber: first, place, view };
     };
-    const answer = await this.#step(
+    const result = await this.#step(
       JOIN,
       words,
       { replyKinds: ARRAYS, read },
       this.#options.replicaCount(),
     );
-    if (answer instanceof Error) throw answer;
-    if ('view' in answer) {
-      if (answer.joinNumber <= this.#lastJoinNumber) this.#options.onWarning(RECORD_LOST);
-      this.#lastJoinNumber = answer.joinNumber;
-      this.#options.onJoined(`${uuid}:${answer.joinNumber}`, answer.place);
+    if (result instanceof Error) throw result;
+    if ('view' in result) {
+      if (result.joinNumber <= this.#lastJoinNumber) this.#options.onWarning(RECORD_LOST);
+      this.#lastJoinNumber = result.joinNumber;
+      this.#options.onJoined(`${uuid}:${result.joinNumber}`, result.place);
     }
-    return answer;
+    return result;
   }
 
   async beat(beat: Beat): Promise<ClusterView | Out | Refused> {
     this.#hints.check();
-    const answer = await this.#steps.run(() => this.#beat(beat));
-    if ('refused' in answer || 'out' in answer) return answer;
-    const { view, goneCount } = answer;
+    const result = await this.#steps.run(() => this.#beat(beat));
+    if ('refused' in result || 'out' in result) return result;
+    const { view, goneCount } = result;
     if (view.members[0]?.joinNumber === beat.joinNumber) {
       this.#options.onOldest();
       if (goneCount > 0) this.#options.onGone(new Set(view.members.map(({ uuid }) => uuid)));
@@ -172,14 +172,14 @@ export class RedisMemberStore implements MembershipStore {
   async change(change: RecordChange): Promise<ChangeResult | Out> {
     const { uuid, joinNumber, revision, text, admits, limitMs } = change;
     const words = [uuid, joinNumber, revision, text, admits, limitMs];
-    const answer = await this.#step(CHANGE, words, VIEW_OR_OUT, this.#options.replicaCount());
-    if ('out' in answer) return answer;
-    return { isMade: answer.first === 1, view: answer.view };
+    const result = await this.#step(CHANGE, words, VIEW_OR_OUT, this.#options.replicaCount());
+    if ('out' in result) return result;
+    return { isMade: result.first === 1, view: result.view };
   }
 
   async stopAll({ uuid, joinNumber }: Incarnation): Promise<ClusterView | Out> {
-    const answer = await this.#step(STOP_ALL, [uuid, joinNumber], VIEW_OR_OUT);
-    return 'out' in answer ? answer : answer.view;
+    const result = await this.#step(STOP_ALL, [uuid, joinNumber], VIEW_OR_OUT);
+    return 'out' in result ? result : result.view;
   }
 
   onHint(listener: () => void): void {
@@ -243,28 +243,28 @@ export class RedisMemberStore implements MembershipStore {
         return viewOrOut(reply);
       },
     };
-    const answer = await this.#send(write, reading).catch((error: Error) => {
+    const result = await this.#send(write, reading).catch((error: Error) => {
       if (!(error instanceof StepRefused)) throw error;
       server = error.server;
       return error;
     });
-    if ('out' in answer) return answer;
+    if ('out' in result) return result;
     const isAgreed = await servers.agreeOn(server!);
-    if (answer instanceof Error) {
-      if (!isAgreed) throw answer;
+    if (result instanceof Error) {
+      if (!isAgreed) throw result;
       return REFUSED;
     }
-    const counted = isAgreed ? answer : await this.#send(write, reading, BEAT_REPLICAS);
+    const counted = isAgreed ? result : await this.#send(write, reading, BEAT_REPLICAS);
     this.#server = addressText(server!);
     return counted;
   }
 
-  #step<Answer>(
+  #step<Value>(
     script: Script,
     words: readonly (string | number)[],
-    reading: Reading<Answer>,
+    reading: Reading<Value>,
     replicaCount = 0,
-  ): Promise<Answer> {
+  ): Promise<Value> {
     return this.#steps.run(() => this.#send(this.#writer(script, words), reading, replicaCount));
   }
 
@@ -277,7 +277,7 @@ export class RedisMemberStore implements MembershipStore {
     };
   }
 
-  #send<Answer>(write: Write, reading: Reading<Answer>, replicaCount = 0): Promise<Answer> {
+  #send<Value>(write: Write, reading: Reading<Value>, replicaCount = 0): Promise<Value> {
     return new Promise((resolve, reject) => {
       const { dispatcher } = this.#options;
       const { operation } = new Step(dispatcher, reading, replicaCount, resolve, reject);
@@ -291,10 +291,10 @@ export class RedisMemberStore implements MembershipStore {
 
 type Write = (commands: CommandBuffer) => void;
 /** How the reply to a step is read. */
-interface Reading<Answer> {
+interface Reading<Value> {
   readonly replyKinds: number;
   /** Throws OutOfStep if the reply cannot belong to the step. */
-  read(reply: Reply, server: ServerAddress): Answer;
+  read(reply: Reply, server: ServerAddress): Value;
 }
 
 const ARRAYS = kindSet(ARRAY);
@@ -318,19 +318,19 @@ class StepRefused extends Error {
   }
 }
 
-class Step<Answer> implements Work {
+class Step<Value> implements Work {
   readonly replyKinds: number;
   readonly operation: Operation<undefined>;
-  readonly #reading: Reading<Answer>;
-  readonly #resolve: (answer: Answer) => void;
+  readonly #reading: Reading<Value>;
+  readonly #resolve: (result: Value) => void;
   readonly #reject: (error: Error) => void;
-  #answer: Answer | undefined;
+  #value: Value | undefined;
 
   constructor(
     dispatcher: Dispatcher,
-    reading: Reading<Answer>,
+    reading: Reading<Value>,
     replicaCount: number,
-    resolve: (answer: Answer) => void,
+    resolve: (result: Value) => void,
     reject: (error: Error) => void,
   ) {
     this.#reading = reading;
@@ -345,7 +345,7 @@ class Step<Answer> implements Work {
   onResult(reply: Reply): void {
     const { connection } = this.operation;
     try {
-      this.#answer = this.#reading.read(reply, connection!.address);
+      this.#value = this.#reading.read(reply, connection!.address);
     } catch (error) {
       this.operation.group = undefined;
       this.#reject(error as Error);
@@ -356,7 +356,7 @@ class Step<Answer> implements Work {
   }
 
   onConfirmed(): void {
-    this.#resolve(this.#answer as Answer);
+    this.#resolve(this.#value as Value);
   }
 
   onUnconfirmed(): void {

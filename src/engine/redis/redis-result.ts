@@ -18,7 +18,7 @@ interface Source {
   retainBytes(): void;
 }
 
-class RedisAnswer implements OperationResult {
+class RedisResult implements OperationResult {
   outcome: Outcome = APPLIED;
   readonly partition = NO_PARTITION;
   readonly sequence = 0;
@@ -53,26 +53,26 @@ class RedisAnswer implements OperationResult {
 const NOTHING_TO_DO = (): void => {};
 const PINNED: Pin = { isCounted: false, release: NOTHING_TO_DO };
 
-export class Answers {
-  readonly #answers: RedisAnswer[] = [];
+export class Results {
+  readonly #results: RedisResult[] = [];
   #depth = 0;
 
   /**
-   * Returns an answer for `tell` that has only an outcome. `source`: the connection whose reply it
+   * Returns a result for `deliver` that has only an outcome. `source`: the connection whose reply it
    * is read from.
    */
-  begin(outcome: Outcome, source?: Source): RedisAnswer {
-    const answer = this.#answers[this.#depth];
-    if (answer !== undefined) return answer.begin(outcome, source);
-    const deeper = new RedisAnswer();
-    this.#answers.push(deeper);
+  begin(outcome: Outcome, source?: Source): RedisResult {
+    const result = this.#results[this.#depth];
+    if (result !== undefined) return result.begin(outcome, source);
+    const deeper = new RedisResult();
+    this.#results.push(deeper);
     return deeper.begin(outcome, source);
   }
 
-  tell(receiver: Receiver, answer: RedisAnswer): void {
+  deliver(receiver: Receiver, result: RedisResult): void {
     this.#depth++;
     try {
-      receiver.onResult(answer);
+      receiver.onResult(result);
     } finally {
       this.#depth--;
     }

@@ -174,16 +174,16 @@ class MissingRights {
   }
 
   /** Rejects if the server does not reply. */
-  async add(each: Trial, answer: Promise<ReplyValue>): Promise<void> {
+  async add(each: Trial, reply: Promise<ReplyValue>): Promise<void> {
     try {
-      await answer;
+      await reply;
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
       this.note(each, error.message);
     }
   }
 
-  /** `text`: an error of the server, or any other result. */
+  /** `text`: an error of the server, or any other reply. */
   note({ command, pattern }: Trial, text: string): void {
     if (errorKind(text) !== NO_RIGHT) return;
     if (pattern === undefined || OF_COMMAND.test(text)) this.#commands.add(command);

@@ -208,6 +208,6 @@ function isAt(control: ControlConnection, address: ServerAddress): boolean {
   return addressText(control.address) === addressText(address);
 }
 
-function ignore(answer: Promise<unknown>): void {
-  answer.catch(() => {});
+function ignore(reply: Promise<unknown>): void {
+  reply.catch(() => {});
 }

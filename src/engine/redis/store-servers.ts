@@ -26,7 +26,7 @@ const CHECK_MS = 1000;
 /** Time without a reply to the last check after which a primary is silent, in ms. */
 const SILENT_MS = CHECK_MS / 2;
 /** Limit for the time that one server delays a lookup, in ms. */
-const ANSWER_MS_MAX = 2000;
+const REPLY_MS_MAX = 2000;
 
 export class StoreServers implements Servers {
   primaries: readonly Primary[] = [];
@@ -64,7 +64,7 @@ export class StoreServers implements Servers {
     this.#lookedUpAt = this.#clock.now();
     this.#topologyOptions = {
       url,
-      connection: { ...options, deadlineMs: this.#answerMs() },
+      connection: { ...options, deadlineMs: this.#replyMs() },
       onChange: () => this.lookUpSoon(),
       onLost: (address, reason) => observer.onLost(address, reason),
     };
@@ -170,8 +170,8 @@ export class StoreServers implements Servers {
     this.#onProgress();
   }
 
-  #answerMs(): number {
-    return Math.min(this.#options.deadlineMs, ANSWER_MS_MAX);
+  #replyMs(): number {
+    return Math.min(this.#options.deadlineMs, REPLY_MS_MAX);
   }
 
   /** Executes the first lookup. Returns false if it must be tried again. */

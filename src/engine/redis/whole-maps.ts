@@ -8,27 +8,27 @@ import { type Failure, isUnknown, UNANSWERED } from './failure.ts';
 import { EXPIRIES, MAP } from './layout.ts';
 import { FROM_FIRST, type SweepOptions, sweep } from './lifetime-sweeps.ts';
 import { NumberStep } from './number-step.ts';
-import type { Answers } from './redis-result.ts';
+import type { Results } from './redis-result.ts';
 
 const HLEN = header(2, 'HLEN');
 const ZCOUNT = header(4, 'ZCOUNT');
 const UNLINK = header(2, 'UNLINK');
 
 interface WholeMapsOptions extends SweepOptions {
-  readonly answers: Answers;
+  readonly results: Results;
   replicaCount(map: Span): number;
   fail(receiver: Receiver, failure: Failure): void;
 }
 
 /** Sums the sizes of the partitions, after removing their expired entries. */
 export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver): void {
-  const { dispatcher, layout, answers } = options;
+  const { dispatcher, layout, results } = options;
   const name = map.toBuffer();
   const total = new Total(layout.partitionCount, (count, failure) => {
     if (failure !== undefined) return options.fail(receiver, failure);
-    const answer = answers.begin(COUNTED);
-    answer.count = count;
-    answers.tell(receiver, answer);
+    const result = results.begin(COUNTED);
+    result.count = count;
+    results.deliver(receiver, result);
   });
   const count = (partition: number): void => {
     const { operation } = new NumberStep(dispatcher, false, total.add, total.fail);
@@ -64,10 +64,10 @@ export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver)
  * only one of them.
  */
 export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver): void {
-  const { dispatcher, layout, answers } = options;
+  const { dispatcher, layout, results } = options;
   const name = map.toBuffer();
   const total = new Total(layout.partitionCount, (_, failure, doneCount) => {
-    if (failure === undefined) answers.tell(receiver, answers.begin(APPLIED));
+    if (failure === undefined) results.deliver(receiver, results.begin(APPLIED));
     else options.fail(receiver, doneCount > 0 && !isUnknown(failure) ? UNANSWERED : failure);
   });
   const replicaCount = options.replicaCount(map);
