@@ -246,7 +246,7 @@ for (const [name, text, fault] of [
   [
     'an import',
     'grid: {import: [/etc/passwd]}',
-    /Cannot import "\/etc\/passwd": this text is no file/,
+    /Cannot import "\/etc\/passwd": only a file can import files/,
   ],
   ['what serve refuses', 'grid: {security: {enabled: true}}', /security\.enabled: no user/],
 ] as const) {
@@ -427,7 +427,10 @@ test('a shared record has the added text, with passwords only as hashes', async 
   const text = `grid: {security: {realms: [{name: r, authentication: ${users}}]}}`;
   const outcome = await a.add(text);
   assert.ok('faults' in outcome);
-  assert.match(outcome.faults.join(), /^Cannot add 101 users with passwords in plain text, 100 at/);
+  assert.match(
+    outcome.faults.join(),
+    /^Cannot add 101 users with passwords in plain text, at most 100/,
+  );
 });
 
 test('Reloader names only the settings of maps and queues that have changed', async () => {

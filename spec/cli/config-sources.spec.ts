@@ -67,7 +67,7 @@ describe('gridnode config', () => {
 
   it('warns of an unknown variable, with the nearest name', async () => {
     const { warnings } = await explained([], { GRID_CLUSTERNAM: 'x', GRID_PASSWORD: 'y' });
-    assert.match(warnings, /GRID_CLUSTERNAM names no setting; did you mean "GRID_CLUSTERNAME"\?/);
+    assert.match(warnings, /GRID_CLUSTERNAM matches no setting; did you mean "GRID_CLUSTERNAME"\?/);
     assert.doesNotMatch(warnings, /GRID_PASSWORD/);
   });
 
@@ -114,7 +114,7 @@ describe('gridnode serve with a file', () => {
       assert.equal(notes.length, 1);
       assert.equal(notes[0]?.level, 'info');
       assert.match(notes[0].msg, /original.yaml:1:1: The root is hazelcast, so --compatibility /);
-      assert.doesNotMatch(JSON.stringify(lines), /names no setting/);
+      assert.doesNotMatch(JSON.stringify(lines), /matches no setting/);
       assert.equal(listening?.address, '127.0.0.1');
       const base = `http://127.0.0.1:${listening.port}/hazelcast`;
       assert.equal((await fetch(`${base}/health`)).status, 200);

@@ -48,14 +48,10 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     'serve -Dhazelcast.config=h.xml',
     2,
-    /^error: unknown option '-Dhazelcast.config=h.xml'\n\(There is no JVM here: --config or GRID_CONFIG names/,
+    /^error: unknown option '-Dhazelcast.config=h.xml'\n\(There is no JVM here: use --config or GRID_CONFIG for/,
   ],
-  [
-    '-Dhz.a.b=c serve',
-    2,
-    /unknown option '-Dhz.a.b=c'\n\(There is no JVM here: settings are flags,/,
-  ],
-  ['config -Xmx1g', 2, /unknown option '-Xmx1g'\n\(There is no JVM here: --max-memory /],
+  ['-Dhz.a.b=c serve', 2, /unknown option '-Dhz.a.b=c'\n\(There is no JVM here: use flags, GRID_ /],
+  ['config -Xmx1g', 2, /unknown option '-Xmx1g'\n\(There is no JVM here: use --max-memory /],
   ['serve -Dother', 2, /^error: unknown option '-Dother'\n$/],
   [
     'serve --enable-group DATE',
@@ -69,7 +65,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   ],
   ['serve --queue q', 2, /^Cannot use --queue "q": not /],
   ['serve --queue q=x', 2, /^Cannot use --queue "q=x": not /],
-  ['serve --max-memory 1', 2, /^Cannot use --max-memory "1": not a number of bytes from 1m on/],
+  ['serve --max-memory 1', 2, /^Cannot use --max-memory "1": not a number of bytes from 1m up/],
   ['serve --max-memory 2t', 2, /^Cannot use --max-memory "2t": not a number of bytes/],
   [
     'serve --body-bytes-max 2g',
@@ -111,7 +107,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     `serve --config ${config('latin.yaml', Buffer.from('grid:\n  a: \xe9', 'latin1'))}`,
     2,
-    /:2:6: Cannot read text: byte 0xE9 at offset 11 is no UTF-8\n$/,
+    /:2:6: Cannot read text: byte 0xE9 at offset 11 is not valid UTF-8\n$/,
   ],
   [
     `serve --config ${config('utf7.xml', '<?xml version="1.0" encoding="UTF-7"?><grid/>')}`,
@@ -141,7 +137,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     `serve --config ${config('url.yaml', 'grid: {import: ["file:///x/%zz"]}')}`,
     2,
-    /:1:17: Cannot import "file:\/\/\/x\/%zz": no URL of a file here: URI malformed\n$/,
+    /:1:17: Cannot import "file:\/\/\/x\/%zz": not the URL of a local file: URI malformed\n$/,
   ],
   [
     `serve --config ${config('device.yaml', 'grid: {import: [/dev/zero]}')}`,

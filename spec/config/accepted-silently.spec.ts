@@ -16,7 +16,7 @@ const WRONG: readonly (readonly ['yaml' | 'xml', string, string])[] = [
   [
     'xml',
     '<grid><network>\n a <port>6000</port></network></grid>',
-    '2:2: Cannot use network "a": a text beside elements',
+    '2:2: Cannot use network "a": a text next to elements',
   ],
   [
     'xml',
@@ -103,7 +103,7 @@ describe('loadConfig', () => {
       const loading = load('bomb.yaml', text, environment);
       await assert.rejects(
         loading,
-        /bomb\.yaml:\d+:\d+: .*: its variables make more than 16777216/,
+        /bomb\.yaml:\d+:\d+: .*: its variables expand to more than 16777216/,
       );
     }
   });

@@ -50,7 +50,7 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
     /"cluster-name" .*unique/,
   ],
   ['a name twice.json', '{"grid": {"map": {"m": {}, "m": {}}}}', '1:28', /"m" occurs twice/],
-  ['a merged text.yaml', 'grid: {map: {m: {<<: some}}}', '1:22', /no mapping with names/],
+  ['a merged text.yaml', 'grid: {map: {m: {<<: some}}}', '1:22', /not a mapping with names/],
   ['no name of a queue.yaml', 'grid: {queue: {"": {max-size: 3}}}', '1:16', /"" as a name: it is/],
   ['no name of a queue.xml', '<grid>\n<queue name=""/></grid>', '2:8', /"" as a name: it is/],
   ['an open quote.yaml', 'grid:\n  cluster-name: "a\n', '3:1', /Missing closing "quote/],
@@ -92,7 +92,12 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
   ],
   ['an import of nothing.yaml', 'grid:\n  import: [not-there.yaml]\n', '2:12', /no such file/],
   ['an import of itself.yaml', 'grid: {import: [an import of itself.yaml]}\n', '1:17', /itself/],
-  ['an import with a NUL.yaml', 'grid: {import: ["a\\0b"]}', '1:17', /no name of a file has a NUL/],
+  [
+    'an import with a NUL.yaml',
+    'grid: {import: ["a\\0b"]}',
+    '1:17',
+    /a file name cannot contain a NUL/,
+  ],
   ['an import from afar.yaml', 'grid: {import: ["http://x/y"]}\n', '1:17', /not a file/],
   ['no placeholder.yaml', STRICT_PLACEHOLDER, '4:17', /variable GRIDNODE_UNSET/],
   [

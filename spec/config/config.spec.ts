@@ -115,10 +115,10 @@ const refused: readonly (readonly [string, string, typeof TypeError, string])[] 
   ['--port', '65536', RangeError, 'not an integer from 0 to 65535'],
   ['--port', '-1', RangeError, 'not an integer from 0 to 65535'],
   ['--partition-count', '0', RangeError, 'not an integer from 1 to 32768'],
-  ['--max-memory', '1', RangeError, 'not a number of bytes from 1m on, or one with k, m or g'],
-  ['--max-memory', '1023k', RangeError, 'not a number of bytes from 1m on'],
-  ['--max-memory', '1t', RangeError, 'not a number of bytes from 1m on'],
-  ['--max-memory', '99999999g', RangeError, 'not a number of bytes from 1m on'],
+  ['--max-memory', '1', RangeError, 'not a number of bytes from 1m up, or one with k, m or g'],
+  ['--max-memory', '1023k', RangeError, 'not a number of bytes from 1m up'],
+  ['--max-memory', '1t', RangeError, 'not a number of bytes from 1m up'],
+  ['--max-memory', '99999999g', RangeError, 'not a number of bytes from 1m up'],
   ['--host', 'a b', TypeError, 'not an address or host name'],
   ['--log-level', 'loud', RangeError, 'not one of OFF, SEVERE, WARNING, INFO'],
   ['--path-segment', 'a/b', TypeError, 'not letters, digits'],
@@ -191,10 +191,10 @@ test('SETTING_FLAGS tells range, unit and default in its help', () => {
   const help = (name: string) => SETTING_FLAGS.find(({ flag }) => flag.name === name)?.help;
   assert.equal(
     help('--port'),
-    'Port to listen on; 0 takes a free one (an integer from 0 to 65535; default 5701)',
+    'Port to listen on; 0 selects a free one (an integer from 0 to 65535; default 5701)',
   );
   assert.match(help('--header-bytes-max') ?? '', /, in bytes; default 32768\)$/);
-  const body = /, in bytes; default 16777216, or 1\/8 of the memory where that is less\)$/;
+  const body = /, in bytes; default 16777216, or 1\/8 of the memory if that is less\)$/;
   assert.match(help('--body-bytes-max') ?? '', body);
   assert.match(help('--instance-name') ?? '', /default gridnode-<port>\)$/);
 });

@@ -69,7 +69,7 @@ test('a URL of another form is told', async () => {
 test('data is kept by servers or by the member: both are named', async () => {
   await assert.rejects(
     load('both.yaml', 'grid:\n  engine: {url: "redis://a"}\n  persistence: {enabled: true}\n'),
-    /both\.yaml:2:\d+: Cannot use engine\.url "redis:\/\/a": beside persistence\.enabled at .*both\.yaml:3:\d+, which is true/,
+    /both\.yaml:2:\d+: Cannot use engine\.url "redis:\/\/a": it cannot be combined with persistence\.enabled at .*both\.yaml:3:\d+, which is true/,
   );
 });
 
@@ -106,7 +106,7 @@ test('what has no effect is told', async () => {
   );
   assert.match(
     beside.warnings.join('\n'),
-    /max-memory has no effect: servers keep the data \(engine\.url\)/,
+    /max-memory has no effect: servers store the data \(engine\.url\)/,
   );
   assert.match(
     beside.warnings.join('\n'),

@@ -15,14 +15,14 @@ function flag(key: 'host' | 'compatibility', text: string): Assignment {
   return { key, text, source: { kind: 'flag', name: `--${key}` } };
 }
 
-const NAMES_FILE = 'GRID_CONFIG or --config names the configuration file';
+const NAMES_FILE = 'use GRID_CONFIG or --config for the configuration file';
 
 /** Variables, and the beginning of the only warning; without it no warning is expected. */
 const rows: readonly (readonly [name: string, text: string, warning?: string])[] = [
-  ['HZ_MAP_MY_ORDERS_TIMETOLIVESECONDS', '5', 'no setting here: names in map are free'],
-  ['GRID_MAP_MY_ORDERS_TIMETOLIVESECONDS', '5', 'no setting here: names in map are free'],
-  ['HZ_QUEUE_MY_JOBS_MAXSIZE', '5', 'no setting here: names in queue are free'],
-  ['HZ_NETWORK_PORT', '8000', 'no setting here'],
+  ['HZ_MAP_MY_ORDERS_TIMETOLIVESECONDS', '5', 'no setting in map, whose names are free'],
+  ['GRID_MAP_MY_ORDERS_TIMETOLIVESECONDS', '5', 'no setting in map, whose names are free'],
+  ['HZ_QUEUE_MY_JOBS_MAXSIZE', '5', 'no setting in queue, whose names are free'],
+  ['HZ_NETWORK_PORT', '8000', 'no setting in network'],
   ['HZ_NETWORK_PORT', 'tcp://10.0.0.1:80'],
   ['HZ_PORT', 'tcp://10.0.0.1:80'],
   ['HZ_PORT_5701_TCP_ADDR', '10.0.0.1'],
@@ -31,7 +31,7 @@ const rows: readonly (readonly [name: string, text: string, warning?: string])[]
   ['HZ_CS_AUTH_USER', 'x', 'no setting'],
   ['HZ_HOST', '0.0.0.0', 'no setting'],
   ['HZ_NETWORK_INTERFACES_INTERFACES', '10.0.*.*', 'no setting; did you mean "HZ_NETWORK_INTER'],
-  ['HZ_NETWORK_RESTAPI_ENDPOINTGROUPS_DATA', 'true', 'no setting here'],
+  ['HZ_NETWORK_RESTAPI_ENDPOINTGROUPS_DATA', 'true', 'no setting in network'],
   ['HZ_NETWORK_PORT_PROT', '1', 'no setting; did you mean "HZ_NETWORK_PORT_PORT"?'],
   ['GRID_CONFG', 'f', 'no setting; did you mean "GRID_CONFIG"?'],
   ['GRID_ADRESS', 'f', 'no setting; did you mean "GRID_ADDRESS"?'],
@@ -47,12 +47,12 @@ const rows: readonly (readonly [name: string, text: string, warning?: string])[]
   ['HAZELCAST_CONFIG', '/data/h.xml', NAMES_FILE],
   ['HZ_CONFIG', '/data/h.xml', NAMES_FILE],
   ['HAZELCAST_CONFIG', ''],
-  ['LOGGING_LEVEL', 'FINE', 'GRID_LOGLEVEL or --log-level'],
+  ['LOGGING_LEVEL', 'FINE', 'use GRID_LOGLEVEL or --log-level'],
   ['JAVA_OPTS', '-Dfile.encoding=UTF-8', 'there is no JVM'],
   ['JAVA_OPTS', ''],
-  ['JAVA_OPTS', '-Xmx1g', 'there is no JVM; --max-memory'],
-  ['JAVA_OPTS', '-ea -Dhazelcast.config=h.xml', 'there is no JVM; --config or GRID_CONFIG'],
-  ['JAVA_OPTS', '-Dhz.network.port.port=1', 'there is no JVM; settings are flags, variables'],
+  ['JAVA_OPTS', '-Xmx1g', 'there is no JVM; use --max-memory'],
+  ['JAVA_OPTS', '-ea -Dhazelcast.config=h.xml', 'there is no JVM; use --config or GRID_CONFIG'],
+  ['JAVA_OPTS', '-Dhz.network.port.port=1', 'there is no JVM; use flags, GRID_ variables'],
 ];
 
 describe('loadConfig of the environment', () => {
@@ -60,7 +60,7 @@ describe('loadConfig of the environment', () => {
     it(`${warning === undefined ? 'says nothing' : 'warns'} of ${name}="${text}"`, async () => {
       const { warnings, config } = await loadOf({ [name]: text });
       assert.equal(warnings.length, warning === undefined ? 0 : 1, warnings.join('\n'));
-      const verb = /^(HZ_(?!CONFIG)|GRID_)/.test(name) ? 'names' : 'has no meaning here:';
+      const verb = /^(HZ_(?!CONFIG)|GRID_)/.test(name) ? 'matches' : 'has no effect:';
       const begin = `Environment variable ${name} ${verb} ${warning}`;
       if (warning !== undefined) assert.equal(warnings[0]?.slice(0, begin.length), begin);
       assert.deepEqual(
@@ -181,13 +181,10 @@ describe('loadConfig of the environment', () => {
     }
     const [set, warnings] = await secondsOf({ HZ_MAP_MYORDERS_TIMETOLIVESECONDS: '7' });
     assert.deepEqual(set, { myorders: 7 });
-    assert.match(
-      warnings.join(),
-      /nothing of "my-orders"; GRID_MAP_MYORDERS_TIMETOLIVESECONDS does/,
-    );
+    assert.match(warnings.join(), /not "my-orders"; GRID_MAP_MYORDERS_TIMETOLIVESECONDS sets that/);
     await assert.rejects(
       secondsOf({ GRID_MAP_AB_TIMETOLIVESECONDS: '7' }),
-      /GRID_MAP_AB_TIMETOLIVESECONDS: it may be map\.a-b\.time.* and map\.a_b\.time/,
+      /GRID_MAP_AB_TIMETOLIVESECONDS: it is ambiguous: map\.a-b\.time.* and map\.a_b\.time/,
     );
   });
 
@@ -245,7 +242,7 @@ describe('loadConfig of the environment', () => {
     assert.deepEqual(await refusedWith({ [`HZ_${name}`]: 'true' }), [
       `HZ_${name}: Cannot serve with network.rest-api.endpoint-groups.CLUSTER_WRITE.enabled: ` +
         'without HZ_NETWORK_RESTAPI_ENABLED the original turns REST off, which the file enables; ' +
-        `set that variable, too, or write GRID_${name}`,
+        `also set that variable, or write GRID_${name}`,
     ]);
     assert.deepEqual(await refusedWith({ [`HZ_${name}`]: 'true' }, false), []);
     assert.deepEqual(await refusedWith({ [`GRID_${name}`]: 'true' }), []);

@@ -75,7 +75,7 @@ test('An import by a URL that names no file here is a problem with its place', a
     await problemsOf(loadConfig(request(path))),
     wrong.map(
       ([url, why], at) =>
-        `${path}:${at + 3}:7: Cannot import "${url}": no URL of a file here: ${why}`,
+        `${path}:${at + 3}:7: Cannot import "${url}": not the URL of a local file: ${why}`,
     ),
   );
 });
@@ -99,7 +99,7 @@ test('The first file may be a pipe, which imports files beside it, at a start on
   const again = told(await loadInThread({ ...request(path), file: piped }));
   assert.deepEqual([again.config.clusterName, again.config.instanceName], ['piped', 'again']);
   assert.deepEqual(again.warnings, [
-    `${path} is a pipe, which can be read only once: its content at the start stays in force`,
+    `${path} is a pipe, which can be read only once: reloads use its content from the start`,
   ]);
   assert.deepEqual(await problemsOf(loadInThread(request(path))), [
     `Cannot read configuration file "${path}": a pipe, not a file`,

@@ -48,7 +48,7 @@ test('fileText refuses every other encoding by its name', () => {
   }
   assert.equal(
     read('a.xml', Buffer.concat([MARK, latin(xml('ISO-8859-1'))])),
-    'a.xml:1:31: Cannot use encoding "ISO-8859-1": not UTF-8, of which the file has the mark',
+    'a.xml:1:31: Cannot use encoding "ISO-8859-1": not UTF-8, which the byte order mark of the file indicates',
   );
   const utf16 = Buffer.from(xml('UTF-16'), 'utf16le');
   const refused = (name: string) => `a.xml:1:1: Cannot read text: it is ${name}; write it as UTF-8`;
@@ -64,7 +64,7 @@ test('fileText refuses every other encoding by its name', () => {
 
 test('fileText tells the place of a byte that does not fit the encoding', () => {
   const at = (bytes: Uint8Array, file = 'a.yaml') =>
-    /^.*?:(\d+:\d+): Cannot read text: byte (0x..) at offset (\d+) is no (\S+)/
+    /^.*?:(\d+:\d+): Cannot read text: byte (0x..) at offset (\d+) is not valid (\S+)/
       .exec(read(file, bytes))
       ?.slice(1)
       .join(' ');
@@ -91,6 +91,6 @@ test('fileText finds the byte wherever it stands', () => {
     // A wrong byte within a letter makes that letter's first byte the wrong one.
     let first = offset;
     while (first > 0 && ((letters[first] ?? 0) & 0xc0) === 0x80) first--;
-    assert.match(read('a.yaml', bytes), new RegExp(` at offset ${first} is no UTF-8$`));
+    assert.match(read('a.yaml', bytes), new RegExp(` at offset ${first} is not valid UTF-8$`));
   }
 });

@@ -139,7 +139,7 @@ describe('loadConfig', () => {
     const { config, warnings } = yaml;
     assert.deepEqual([config.port, config.portAutoIncrement], [8080, false]);
     assert.deepEqual([config.restEnabled, config.pathSegment], [true, 'cache']);
-    assert.match(warnings.join('\n'), /Outweighed by advanced-network.*groups.DATA.enabled/);
+    assert.match(warnings.join('\n'), /Overridden by advanced-network.*groups.DATA.enabled/);
     const off = await load(
       'off.yaml',
       ADVANCED_YAML.replace('enabled: true\n', 'enabled: false\n'),
@@ -168,7 +168,7 @@ describe('loadConfig', () => {
     assert.deepEqual(tcpIp(on), [true, ['a:1', 'b:2']]);
     assert.match(
       on.warnings.join('\n'),
-      /Outweighed by advanced-network, .*: network.join.tcp-ip.enabled, network.join.tcp-ip.member-list\[0\]\n/,
+      /Overridden by advanced-network, .*: network.join.tcp-ip.enabled, network.join.tcp-ip.member-list\[0\]\n/,
     );
     const unused = /in advanced-network: join.tcp-ip.connection-timeout-seconds$/m;
     assert.match(on.warnings.join('\n'), unused);
@@ -250,7 +250,7 @@ grid:
     const inside = await load('inside.yaml', local);
     assert.match(
       inside.warnings.join('\n'),
-      /^Can be used by any program of .* credentials: DATA;/,
+      /^Can be used by any program on .* credentials: DATA;/,
     );
     const secured = 'grid: {security: {enabled: true}, ';
     const login = local
@@ -286,7 +286,7 @@ grid:
       YAML.replace('dev\n', 'dev\n  license-key: x\n'),
     );
     const of = (section: string): string[] =>
-      warnings.filter((warning) => warning.includes(`Without meaning here, in ${section}: `));
+      warnings.filter((warning) => warning.includes(`Ignored settings in ${section}: `));
     assert.equal(of('wan-replication').length, 1);
     assert.match(of('wan-replication')[0] ?? '', /idle-max-park-ns, .*properties.propName1/);
     assert.match(of('license-key')[0] ?? '', /: license-key$/);
@@ -374,7 +374,7 @@ describe('loadConfig of network.ssl', () => {
     const jks = tlsFile('key-store.jks');
     assert.match(await reasons({ keyStore: jks }), /keytool -importkeystore -srckeystore \S*jks /);
     assert.match(await reasons({ ...own, keyStoreType: 'JKS', keyStore: 'gone' }), /only PKCS12/);
-    assert.match(await reasons(required), /write trustCertCollectionFile/);
+    assert.match(await reasons(required), /set trustCertCollectionFile/);
     const trusted = async (name: string) => reasons({ ...required, trustStore: tlsFile(name) });
     assert.match(await trusted('trust-store.p12'), /openssl pkcs12 -in \S*p12 -nokeys -out \S*pem/);
     assert.match(await trusted('trust-store.jks'), /keytool -list -rfc -keystore \S*jks > \S*pem/);

@@ -127,38 +127,38 @@ const unknownNames: readonly (readonly [string, string, string])[] = [
   [
     'in.yaml',
     'grid: {jet: {cooperative-thread-cuont: 2}}\n',
-    '1:14: Without meaning here: "cooperative-thread-cuont" in jet: unknown; ' +
+    '1:14: Ignored: "cooperative-thread-cuont" in jet: unknown; ' +
       'did you mean "cooperative-thread-count"?',
   ],
   [
     'of-a-map.yaml',
     'grid: {map: {m: {map-store: {class-nmae: a}}}}\n',
-    '1:30: Without meaning here: "class-nmae" in map.m.map-store: unknown; did you mean "class-name"?',
+    '1:30: Ignored: "class-nmae" in map.m.map-store: unknown; did you mean "class-name"?',
   ],
   [
     'where-others-are-allowed.yaml',
     'grid: {network: {join: {aws: {enabeld: false}}}}\n',
-    '1:31: Without meaning here: "enabeld" in network.join.aws: unknown; did you mean "enabled"?',
+    '1:31: Ignored: "enabeld" in network.join.aws: unknown; did you mean "enabled"?',
   ],
   [
     'of-no-known-name.yaml',
     'grid: {tpc: {}, partition-group: {something: {else: 1}}}\n',
-    '1:35: Without meaning here: "something" in partition-group: unknown (known: enabled, group-type, member-group)',
+    '1:35: Ignored: "something" in partition-group: unknown (known: enabled, group-type, member-group)',
   ],
   [
     'attribute.xml',
     '<grid><jet enabeld="true"/></grid>\n',
-    '1:12: Without meaning here: "attribute enabeld" in jet: unknown; did you mean "attribute enabled"?',
+    '1:12: Ignored: "attribute enabeld" in jet: unknown; did you mean "attribute enabled"?',
   ],
   [
     'element.xml',
     '<grid><metrics><jmxx enabled="true"/></metrics></grid>\n',
-    '1:16: Without meaning here: "jmxx" in metrics: unknown; did you mean "jmx"?',
+    '1:16: Ignored: "jmxx" in metrics: unknown; did you mean "jmx"?',
   ],
   [
     'name.xml',
     '<grid><list nmae="l"><max-size>5</max-size></list></grid>\n',
-    '1:13: Without meaning here: "attribute nmae" in "list": unknown; did you mean "attribute name"?',
+    '1:13: Ignored: "attribute nmae" in "list": unknown; did you mean "attribute name"?',
   ],
 ];
 
@@ -174,10 +174,7 @@ describe('An unknown name in a section without meaning', () => {
   it('is told a hundred times; then the number of the others is told', async () => {
     const names = Array.from({ length: 150 }, (_, index) => `unknown-${index}: 1`);
     const { warnings } = await load('many.yaml', `grid: {jet: {${names.join(', ')}}}\n`);
-    assert.equal(
-      warnings.filter((each) => each.includes('Without meaning here: "unknown-')).length,
-      100,
-    );
+    assert.equal(warnings.filter((each) => each.includes('Ignored: "unknown-')).length, 100);
     assert.ok(warnings.includes('50 more unknown names are not shown'));
   });
 });

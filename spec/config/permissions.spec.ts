@@ -195,8 +195,8 @@ test('serve refuses what would open security: a placeholder without a variable, 
   );
   assert.match(await reasons(unset), /principal: no environment variable GONE/);
   const skipping = yaml('').replace('{users:', '{skip-role: true, users:');
-  assert.match(await reasons(skipping), /skip-role: .*always count here/);
+  assert.match(await reasons(skipping), /skip-role: .*are always checked/);
   assert.equal(await reasons(skipping.replace('role: true', 'role: false')), '');
   const nobody = yaml('\n    client-authentication: {}');
-  assert.match(await reasons(nobody), /client-authentication names no realm/);
+  assert.match(await reasons(nobody), /client-authentication has no realm/);
 });

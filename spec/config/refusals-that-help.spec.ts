@@ -32,7 +32,7 @@ async function problemsOf(name: string, text: string): Promise<readonly string[]
 
 describe('loadConfig', () => {
   it('reports a manifest of Kubernetes and values of Helm as such', async () => {
-    const inside = "the member's file is inside";
+    const inside = "the member's configuration is inside";
     for (const text of [
       MANIFEST,
       `${MANIFEST}---\n${MANIFEST}`,
@@ -42,15 +42,12 @@ describe('loadConfig', () => {
     ]) {
       const [problem, ...more] = await problemsOf('manifest.yaml', text);
       assert.deepEqual(more, []);
-      assert.ok(
-        problem?.startsWith(`1:1: Cannot use a manifest of Kubernetes: ${inside}`),
-        problem,
-      );
+      assert.ok(problem?.startsWith(`1:1: Cannot use a Kubernetes manifest: ${inside}`), problem);
     }
     for (const text of [VALUES, VALUES.slice(VALUES.indexOf('hazelcast:'))]) {
       const [problem, ...more] = await problemsOf('values.yaml', text);
       assert.deepEqual(more, []);
-      assert.ok(problem?.startsWith(`1:1: Cannot use values of Helm: ${inside}`), problem);
+      assert.ok(problem?.startsWith(`1:1: Cannot use Helm values: ${inside}`), problem);
     }
   });
 
@@ -81,7 +78,7 @@ describe('loadConfig', () => {
     const { refused } = await load('queue.yaml', text);
     assert.match(
       refused.map(lineOf).join(),
-      /queue\.q\.priority-comparator-class-name: .*polls would return others/,
+      /queue\.q\.priority-comparator-class-name: .*polls would return other items/,
     );
     const empty = await load('queue.yaml', text.replace('com.example.Order', '""'));
     assert.deepEqual(empty.refused, []);

@@ -200,7 +200,7 @@ test('security with which nobody can log in is refused, and the reason names the
     [users + client('r'), []],
     [
       `${users}      - name: s\n${client('s')}`,
-      ['realm "s" has no users; write authentication.simp'],
+      ['realm "s" has no users; add authentication.simp'],
     ],
     [REALM.replace('true', 'false'), []],
   ] as const) {

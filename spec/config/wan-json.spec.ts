@@ -126,7 +126,7 @@ describe('A WAN replication in JSON', () => {
     assert.equal(publisher?.tls.keyStore, 'k');
     assert.equal(publisher?.targetEndpoints[0]?.tls, true);
     assert.deepEqual(problemsOf(call({ endpoint: 'f' }), config), [
-      'Cannot use batchPublishers[0].endpoint: "f": no advanced-network.wan-endpoint-config "f" that can be used; did you mean "e"?',
+      'Cannot use batchPublishers[0].endpoint: "f": no usable advanced-network.wan-endpoint-config "f"; did you mean "e"?',
     ]);
   });
 
@@ -143,9 +143,15 @@ describe('A WAN replication in JSON', () => {
       [{ name: 'r', batchPublishers: [3] }, 'batchPublishers[0]: not an object'],
       [{ name: 'r', batchPublishers: [null] }, 'batchPublishers[0]: not an object'],
       [{ name: 'r', customPublishers: 1 }, 'customPublishers: not an array'],
-      [{ name: 'r', customPublishers: [{}] }, /customPublishers\[0\]: no class can be loaded here/],
+      [
+        { name: 'r', customPublishers: [{}] },
+        /customPublishers\[0\]: custom classes are not supported/,
+      ],
       [{ name: 'r', consumer: [] }, 'consumer: not an object'],
-      [{ name: 'r', consumer: { className: 'x' } }, /consumer\.className: no class can be loaded/],
+      [
+        { name: 'r', consumer: { className: 'x' } },
+        /consumer\.className: custom classes are not supported/,
+      ],
       [
         { name: 'r', consumer: { persistWanReplicatedData: 1 } },
         'consumer.persistWanReplicatedData: 1 is not true or false',
@@ -191,10 +197,13 @@ describe('A WAN replication in JSON', () => {
           [{ properties: { username: 'u' } }, /properties\.password: no value; it has a username$/],
           [{ idleMaxParkNs: 'x' }, /idleMaxParkNs: "x" is not an integer$/],
           [{ useEndpointPrivateAddress: 0 }, /useEndpointPrivateAddress: 0 is not true or false$/],
-          [{ aws: { enabled: true } }, /\[0\]\.aws: targets are not discovered here/],
+          [{ aws: { enabled: true } }, /\[0\]\.aws: discovery of targets is not supported/],
           [{ gcp: { enabled: 1 } }, /gcp\.enabled: 1 is not true or false$/],
           [{ eureka: true }, /eureka: not an object$/],
-          [{ discovery: { discoveryStrategy: [{}] } }, /\[0\]\.discovery: targets are not/],
+          [
+            { discovery: { discoveryStrategy: [{}] } },
+            /\[0\]\.discovery: discovery of targets is not/,
+          ],
         ] as const
       ).map(([fields, message]) => [call(fields), message] as const),
     ] as const) {
@@ -255,7 +264,7 @@ describe('addWanText', () => {
   it('refuses an id that is twice in a call', () => {
     const json = { name: 'r', batchPublishers: [publisher('p'), publisher('p')] };
     assert.deepEqual(problemsOf(json), [
-      'Cannot use batchPublishers[1]: publisher id "p" is there already',
+      'Cannot use batchPublishers[1]: publisher id "p" already exists',
     ]);
   });
 

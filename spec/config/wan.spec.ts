@@ -268,14 +268,14 @@ describe('The id of a publisher', () => {
   it('is an error where it is there twice, or not at all', async () => {
     const more = '        q: {publisher-id: p, target-endpoints: a}\n';
     assert.deepEqual(await problemsOf(yaml('target-endpoints: a', more)), [
-      'wan.yaml:6:9: Cannot use wan-replication.r.batch-publisher.q: publisher id "p" is there already',
+      'wan.yaml:6:9: Cannot use wan-replication.r.batch-publisher.q: publisher id "p" already exists',
     ]);
     const item = `\n<batch-publisher><cluster-name>a</cluster-name><target-endpoints>a</target-endpoints></batch-publisher>`;
     const text = `<grid><wan-replication name="r">${item}${item}\n<batch-publisher/></wan-replication></grid>`;
     assert.deepEqual(
       (await problemsOf(text, 'wan.xml')).map((each) => each.replace(/;.*/, '')),
       [
-        'wan.xml:3:1: Cannot use wan-replication.r.batch-publisher[1]: publisher id "a" is there already',
+        'wan.xml:3:1: Cannot use wan-replication.r.batch-publisher[1]: publisher id "a" already exists',
         'wan.xml:4:1: Cannot use wan-replication.r.batch-publisher[2]: no cluster-name',
         'wan.xml:4:1: Cannot use wan-replication.r.batch-publisher[2]: no target-endpoints',
       ],
@@ -398,7 +398,7 @@ describe('TLS to the endpoints', () => {
     const endpoints = '  advanced-network: {wan-endpoint-config: {east: }}\n';
     const problems = await problemsOf(yaml('target-endpoints: a, endpoint: eats', endpoints));
     assert.deepEqual(problems, [
-      'wan.yaml:5:44: Cannot use wan-replication.r.batch-publisher.p.endpoint "eats": no advanced-network.wan-endpoint-config "eats" that can be used; did you mean "east"?',
+      'wan.yaml:5:44: Cannot use wan-replication.r.batch-publisher.p.endpoint "eats": no usable advanced-network.wan-endpoint-config "eats"; did you mean "east"?',
     ]);
   });
 
@@ -565,7 +565,7 @@ describe('A map', () => {
       ],
       [
         '{wan-replication-ref: {r: , s: }}',
-        /wan-replication-ref\.s: the map refers to "r" at .*:8:31, too$/,
+        /wan-replication-ref\.s: the map already refers to "r" at .*:8:31$/,
       ],
       [
         ref('{merge-policy-class-name: LatestUpdat}'),

@@ -10,7 +10,7 @@ import { programWords } from '../../bench/load/program.ts';
 export const TEST_MEMORY = '64m';
 
 /** A member on loopback whose groups need no credentials warns so; up to the groups. */
-export const OPEN_TO_PROGRAMS = 'Can be used by any program of this machine without credentials';
+export const OPEN_TO_PROGRAMS = 'Can be used by any program on this machine without credentials';
 
 export interface LogLine {
   readonly level: string;

@@ -289,7 +289,7 @@ test('config/update hands the text on and tells what was added and ignored', asy
   assert.equal(await ask('POST', 'rest/config/update', 'dev&&a+b&c'), `400 ${fail('wrong')}`);
   assert.equal(
     await ask('POST', 'rest/config/update', 'dev&&grid:%0A%20%FF'),
-    `400 ${fail('configuration:2:2: Cannot read text: byte 0xFF at offset 7 is no UTF-8')}`,
+    `400 ${fail('configuration:2:2: Cannot read text: byte 0xFF at offset 7 is not valid UTF-8')}`,
   );
   const latin = '<?xml version="1.0" encoding="ISO-8859-1"?>';
   const wrong = `400 ${fail('wrong')}`;

@@ -1,6 +1,6 @@
 /**
- * The things that a configuration text has added, as a text that adds them again: for other members, so
- * no password is in it but as a hash.
+ * Writes the maps, queues and users that a configuration text has added as a text that adds them
+ * again on other members. It contains passwords only as hashes.
  */
 import { HASH_PREFIX } from '../base/stored-password.ts';
 import { configFault } from './config-fault.ts';
@@ -10,7 +10,7 @@ import type { ConfigUpdate } from './update.ts';
 import type { MapWan, WanReplicationRef } from './wan-config.ts';
 import { KEY_FILTER } from './wan-map-settings.ts';
 
-/** Each hash takes as long as a login does. */
+/** Limit for plain-text passwords in one text: hashing each takes as long as a login. */
 const HASHED_PASSWORDS_MAX = 100;
 
 const REALM_SECTION = `${SECURITY_PATHS.realms}.`;
@@ -18,7 +18,10 @@ const REALM_SECTION = `${SECURITY_PATHS.realms}.`;
 /** Hashes a password, as `gridnode hash-password` does. */
 export type HashPassword = (password: Buffer) => Promise<string>;
 
-/** JSON. Rejects with ConfigFault for more than HASHED_PASSWORDS_MAX passwords in plain text. */
+/**
+ * Returns the text as JSON. Rejects with ConfigFault for more than HASHED_PASSWORDS_MAX passwords
+ * in plain text.
+ */
 export async function addedText(update: ConfigUpdate, hash: HashPassword): Promise<string> {
   const { config, added } = update;
   const names = (section: string): string[] =>
@@ -60,7 +63,7 @@ async function hashed(realms: readonly RealmUsers[], hash: HashPassword): Promis
   const plainCount = realms.flatMap(({ users }) => users.filter(isPlain)).length;
   if (plainCount > HASHED_PASSWORDS_MAX) {
     throw configFault(
-      `Cannot add ${plainCount} users with passwords in plain text, ${HASHED_PASSWORDS_MAX} at most: ` +
+      `Cannot add ${plainCount} users with passwords in plain text, at most ${HASHED_PASSWORDS_MAX}: ` +
         'hash them with `gridnode hash-password`',
     );
   }
@@ -76,7 +79,7 @@ async function hashed(realms: readonly RealmUsers[], hash: HashPassword): Promis
   return written;
 }
 
-/** Undefined for no names, as a section without any is left out. */
+/** Returns the section, or undefined for no names: an empty section is omitted. */
 function section(names: readonly string[], of: (name: string) => object): object | undefined {
   if (names.length === 0) return undefined;
   return Object.fromEntries(names.map((name) => [name, of(name)]));

@@ -1,5 +1,5 @@
 /**
- * `advanced-network` in the place of `network`. Where it is enabled, its REST endpoint replaces port,
+ * Translates `advanced-network` to `network`. If it is enabled, its REST endpoint replaces port,
  * address, endpoint groups and encryption of `network`, and its `join.tcp-ip` replaces that of
  * `network`. REST is then enabled exactly if there is such an endpoint.
  */
@@ -12,7 +12,8 @@ import { pathText, type Statement } from './statements.ts';
 const SECTION = 'advanced-network';
 const ENDPOINT = 'rest-server-socket-endpoint-config';
 /**
- * The settings of `advanced-network` that are used, by their path there, with their path in `network`.
+ * The paths in `network` of the settings of `advanced-network` that have an effect, by their path
+ * there.
  */
 const IN_NETWORK: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...['port', 'public-address', 'interfaces', 'ssl'].map(
@@ -30,7 +31,10 @@ interface Translated {
   readonly warnings: readonly Finding[];
 }
 
-/** The statements, with those of an enabled `advanced-network` in the place of those of `network`. */
+/**
+ * Returns the statements, with those of an enabled `advanced-network` in place of those of
+ * `network`.
+ */
 export function translateAdvancedNetwork(statements: readonly Statement[]): Translated {
   const enabled = statements.findLast(({ pattern }) => pattern === 'advanced-network.enabled');
   if (enabled === undefined || !isOn(enabled)) return { statements, warnings: [] };
@@ -51,11 +55,11 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
   if (outweighed.length === 0) return { statements: kept, warnings: [] };
   const names = [...new Set(outweighed.map(({ path }) => pathText(path)))];
   const named = bounded(names, 'settings').join(', ');
-  const warning = `Outweighed by advanced-network, which is enabled: ${named}`;
+  const warning = `Overridden by advanced-network, which is enabled: ${named}`;
   return { statements: kept, warnings: [finding('warning', warning)] };
 }
 
-/** The statement with its path in `network`; undefined where it has none there. */
+/** Returns the statement with its path in `network`, or undefined if it has none. */
 function inNetwork(statement: Statement): Statement | undefined {
   for (const depth of [3, 4]) {
     const place = IN_NETWORK.get(statement.path.slice(1, depth).join('.'));
@@ -67,7 +71,7 @@ function inNetwork(statement: Statement): Statement | undefined {
   return undefined;
 }
 
-/** The patterns of settings of `network`, as `advanced-network` has them. */
+/** Returns the patterns of the settings of `network` as patterns of `advanced-network`. */
 export function advancedPatterns(patterns: readonly string[]): string[] {
   const moved = [...IN_NETWORK].flatMap(([own, place]) => {
     const there = place.join('.');

@@ -1,4 +1,7 @@
-/** The settings of requests by browsers: which names of the member they may use, and whose pages. */
+/**
+ * Settings for requests by browsers: accepted host names, and origins whose pages may use the
+ * member.
+ */
 import { integerSetting, listSetting } from './setting.ts';
 
 const DAY_SECONDS = 86_400;
@@ -8,13 +11,13 @@ export const BROWSER_SETTINGS = {
     path: 'network.rest-api.allowed-hosts',
     flag: { name: '--allowed-hosts', argument: 'NAMES' },
     about:
-      'Names, separated by commas, that Host may have on a loopback address besides those of the ' +
-      'machine, or elsewhere at all; *.example.org for those below it, * for all',
+      'Names accepted in Host besides those of the machine, separated by commas; without any, Host is ' +
+      'checked only on loopback addresses. *.example.org for all names below it, * for all',
     fallback: [],
     fallbackText: 'none',
     example: 'grid.example.org',
     isOwnList: true,
-    expects: 'names without a port, as grid.example.org, *.example.org or *',
+    expects: 'names without a port, such as grid.example.org, *.example.org or *',
     allows: (name) => /^(\*|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?)$/i.test(name),
   }),
   corsAllowedOrigins: listSetting({
@@ -24,12 +27,12 @@ export const BROWSER_SETTINGS = {
     fallbackText: 'none',
     example: 'https://app.example.org',
     isOwnList: true,
-    expects: 'origins without a path, as https://app.example.org, or *',
+    expects: 'origins without a path, such as https://app.example.org, or *',
     allows: (origin) => /^(\*|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+)$/i.test(origin),
   }),
   corsMaxAgeSeconds: integerSetting({
     path: 'network.rest-api.cors.max-age-seconds',
-    about: 'How long a browser may remember that such a page may make a request',
+    about: 'Time for which a browser may cache the permission of such a page',
     unit: 'seconds',
     fallback: 600,
     minimum: 0,

@@ -1,20 +1,23 @@
 /**
- * Finds the configuration of a map or queue by its name. In configured names `*` stands for any text.
- * The exact name comes first, then the pattern with the most literal bytes, among equals the one given
- * last, then the configuration of `default`. A name is looked up once, so the patterns, PATTERNS_MAX at
- * most, are simply tried in turn.
+ * Finds the configuration of a map or queue by its name. In a configured name `*` matches any text.
+ * The exact name takes precedence, then the matching pattern with the most literal bytes (of equal
+ * ones the last), then `default`. A name is looked up once, so the patterns, at most PATTERNS_MAX,
+ * are tried one by one.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 
-/** Names with `*`, of maps or of queues: each kind has this limit. */
+/** Limit for configured names with `*`; maps and queues are counted separately. */
 export const PATTERNS_MAX = 10_000;
 
-/** Whether the configured name stands for other names, too. */
+/** Whether the configured name matches other names. */
 export function isPattern(name: string): boolean {
   return name.includes('*');
 }
 
-/** The value configured for a name; undefined where there is none. The values must not change. */
+/**
+ * Returns a function that finds the value configured for a name, or undefined. The values must not
+ * change.
+ */
 export function byName<Value>(
   values: ReadonlyMap<string, Value>,
 ): (name: Buffer) => Value | undefined {
@@ -25,7 +28,9 @@ export function byName<Value>(
   };
 }
 
-/** The configured name, of any of the maps, that applies to a name. */
+/**
+ * Returns a function that finds the configured name, in any of the maps, that applies to a name.
+ */
 export function nameAmong(
   ...configured: readonly ReadonlyMap<string, unknown>[]
 ): (name: Buffer) => string | undefined {
@@ -38,7 +43,7 @@ export function nameAmong(
   const has = (name: string) => configured.some((names) => names.has(name));
   const fallback = has('default') ? 'default' : undefined;
   const isFallback = (name: string) => name === 'default';
-  // Nothing is decoded where all names have one configuration.
+  // Names are not decoded if all of them have the same configuration.
   if (configured.every((names) => [...names.keys()].every(isFallback))) return () => fallback;
   return (bytes) => {
     const exact = bytes.toString();

@@ -1,4 +1,4 @@
-/** The error of a start or a reload whose configuration is wrong. */
+/** The error of a start or reload with an invalid configuration. */
 import { type Finding, finding, lineOf } from './finding.ts';
 
 /** The configuration cannot be used; each problem is a line for the operator. */
@@ -16,7 +16,7 @@ export class ConfigFault extends Error {
   }
 }
 
-/** A fault without a place in what was read. */
+/** Returns a fault that has no place in a file or variable. */
 export function configFault(message: string): ConfigFault {
   return new ConfigFault([finding('error', message)]);
 }

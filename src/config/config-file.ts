@@ -1,7 +1,7 @@
 /**
- * Reads a configuration file of either form, with the files that it imports, and returns their
- * statements. The statements of an imported file come before those of the importing file, which
- * outweigh them. The parsers are loaded only when there is a file to read.
+ * Reads a configuration file, YAML or XML, with the files that it imports, and returns their
+ * statements. The statements of an imported file precede those of the importing file, which
+ * override them. The parsers are loaded only when a file is read.
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,16 +23,19 @@ import {
   type WrittenSection,
 } from './statements.ts';
 
-/** Roots of a file: our own, and the original's. */
+/** Roots of a file: that of gridnode, and that of the original. */
 const ROOTS = ['grid', 'hazelcast'];
-/** Beginning of the roots of files for the original's clients. */
+/** Prefix of the roots of files for the original's clients. */
 const CLIENT_ROOT = 'hazelcast-client';
 const FILES_MAX = 100;
-/** Share of the work that parsing a file takes. */
+/** Share of the progress of a file that its parsing accounts for. */
 const PARSING_PART = 0.6;
-/** Characters of a text that is read before anybody waits for it. */
+/** Length of a text that is read too quickly to report progress, in characters. */
 const LENGTH_UNNOTICED = 1_048_576;
-/** Characters of all texts whose placeholders are replaced, as many as a file has bytes. */
+/**
+ * Limit for all texts after the replacement of placeholders, in characters; as many as a file may
+ * have bytes.
+ */
 const REPLACED_LENGTH_MAX = 16_777_216;
 
 interface UnsetPlaceholder {
@@ -43,32 +46,32 @@ interface UnsetPlaceholder {
 export interface FileContent {
   readonly statements: readonly Statement[];
   readonly blocks: readonly NamedBlock[];
-  /** Sections and settings of security, empty ones included. */
+  /** Sections and settings of `security` and `wan-replication`, including empty ones. */
   readonly written: readonly WrittenSection[];
   readonly problems: FindingList;
-  /** Warnings of unknown names in sections without meaning here. */
+  /** Warnings about unknown names in sections that have no effect. */
   readonly unknown: FindingList;
   readonly unset: readonly UnsetPlaceholder[];
-  /** The first file's root, where it can be used. */
+  /** The first file's root, if it is valid. */
   readonly root: Root | undefined;
-  /** The first file, where it was a pipe and has been read now. */
+  /** The first file, if it is a pipe that has now been read. */
   readonly piped?: files.PipedFile;
 }
 
 interface FileReading {
   readonly environment: NodeJS.ProcessEnv;
-  /** Paths of our own settings. */
+  /** Paths of gridnode's own settings. */
   readonly ownPaths: readonly string[];
-  /** The sections in which names have a meaning here, by their patterns. */
+  /** Patterns of the sections in which settings have an effect. */
   readonly sections: ReadonlySet<string>;
-  /** Patterns of the elements of XML that are items of lists. */
+  /** Patterns of the XML elements that are items of lists. */
   readonly lists: ReadonlySet<string>;
   readonly onProgress: (done: string) => void;
 }
 
 /**
- * `mayBePipe`: whether to wait for a pipe's writer. Throws FileFault or the system's error when the
- * file itself cannot be read.
+ * Reads a file and its imports. `mayBePipe`: whether to wait for the writer if the file is a pipe.
+ * Throws FileFault or the system's error if the file itself cannot be read.
  */
 export async function readConfigFile(
   file: string,
@@ -80,7 +83,7 @@ export async function readConfigFile(
   return await readBytes(file, files.readRegularFile(file), reading);
 }
 
-/** Takes the bytes that were read from a pipe before. */
+/** Reads a configuration whose bytes were read from a pipe earlier. */
 export async function readPipedFile(
   file: files.PipedFile,
   reading: FileReading,
@@ -98,7 +101,7 @@ async function readBytes(
   return reader.end();
 }
 
-/** A text that is no file, read like a file of this name; it must not import files. */
+/** Reads a text that is not a file like a file of this name; it must not import files. */
 export async function readConfigText(
   name: string,
   text: string,
@@ -122,7 +125,7 @@ class FileReader {
     this.#reader = new StatementReader(reading.sections, reading.lists);
   }
 
-  /** `around`: the files that import this one, the outermost first. */
+  /** Reads a file and its imports. `around`: the files that import this one, outermost first. */
   async readFile(
     name: string,
     file: files.FileBytes,
@@ -133,7 +136,8 @@ class FileReader {
   }
 
   /**
-   * `within`: the files that import this one, then this one itself; empty for a text that is no file.
+   * Reads a text and its imports. `within`: the files that import this one, then this one; empty
+   * for a text that is not a file.
    */
   async readText(file: string, text: FileText, within: readonly files.FilePlace[]): Promise<void> {
     this.#count += 1;
@@ -177,7 +181,7 @@ class FileReader {
       if (replaced === undefined) {
         problems.add(statement.at, () => {
           const where = pathText(statement.path);
-          return `Cannot use ${where}: its variables make more than ${REPLACED_LENGTH_MAX} characters`;
+          return `Cannot use ${where}: its variables expand to more than ${REPLACED_LENGTH_MAX} characters`;
         });
         room = 0;
         return statement;
@@ -189,7 +193,7 @@ class FileReader {
     return { statements, blocks, written, problems, unknown, unset, root: this.#root };
   }
 
-  /** Whether all names in the entry are known ones. */
+  /** Whether all names in the entry are known; reports the others. */
   #check(entry: DocumentEntry, form: Form): boolean {
     const reader = new StatementReader(this.#reading.sections);
     reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form), form);
@@ -224,14 +228,14 @@ class FileReader {
       this.#problems.add(at, () => `Cannot import ${quoted(resource)}: ${reason}`);
     };
     const importing = within.at(-1);
-    if (importing === undefined) return refuse('this text is no file');
+    if (importing === undefined) return refuse('only a file can import files');
     if (/^(?!file:)[a-z]{2,}:/i.test(resource) || resource === '') return refuse('not a file');
     if (this.#count === FILES_MAX) return refuse(`more than ${FILES_MAX} files`);
     try {
       const name = importedPath(resource, importing);
       const file = files.readRegularFile(name);
       if (within.some(({ identity }) => identity === file.place.identity)) {
-        return refuse('it is being read already, so it imports itself');
+        return refuse('the file imports itself');
       }
       await this.readFile(name, file, within);
     } catch (error) {
@@ -246,21 +250,21 @@ class FileReader {
   }
 }
 
-const INSIDE = "the member's file is inside";
+const INSIDE = "the member's configuration is inside";
 
-/** The fault of a text that is a file of another program, with the member's inside. */
+/** Returns the fault of a text that is another program's file with the member's inside. */
 function otherFault({ text }: FileText): string | undefined {
   const isManifest = /^"?apiVersion"?:/m.test(text) && /^"?kind"?:/m.test(text);
   if (isManifest) {
-    return `Cannot use a manifest of Kubernetes: ${INSIDE}, below data of a ConfigMap; write it to a file`;
+    return `Cannot use a Kubernetes manifest: ${INSIDE}, below data of a ConfigMap; write that to a file`;
   }
   const isHelm = /^hazelcast:/m.test(text) && /^ +(yaml|existingConfigMap):/m.test(text);
   return isHelm ? HELM_FAULT : undefined;
 }
 
-const HELM_FAULT = `Cannot use values of Helm: ${INSIDE}, below hazelcast.yaml; write it to a file`;
+const HELM_FAULT = `Cannot use Helm values: ${INSIDE}, below hazelcast.yaml; write that to a file`;
 
-/** The fault of a file of which only the root is that of a member's. */
+/** Returns the fault of a file that has a member's root but is otherwise a file of Helm values. */
 function helmFault({ node }: DocumentEntry): string | undefined {
   const isHelm = node.entries.some(
     ({ name, node: below }) =>
@@ -269,7 +273,9 @@ function helmFault({ node }: DocumentEntry): string | undefined {
   return isHelm ? HELM_FAULT : undefined;
 }
 
-/** The reason why a file cannot be read, in words. Throws any error that is not the system's. */
+/**
+ * Returns the reason why a file cannot be read, in words. Throws errors that are not the system's.
+ */
 export function fileFault(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof files.FileFault) return message;
@@ -291,7 +297,10 @@ async function parse(
 const xmlReader = whenNeeded(() => import('./xml-document.ts'));
 const yamlReader = whenNeeded(() => import('./yaml-document.ts'));
 
-/** The files that an import names: one text, a list of texts, or in XML the attribute `resource`. */
+/**
+ * Returns the files that an import names: one text, a list of texts, or in XML the attribute
+ * `resource`.
+ */
 function importsOf(node: DocumentNode): readonly DocumentNode[] {
   const resource = node.entries.find(({ name }) => name === '@resource');
   return node.items ?? [resource?.node ?? node];
@@ -300,15 +309,15 @@ function importsOf(node: DocumentNode): readonly DocumentNode[] {
 function importedPath(resource: string, { folder }: files.FilePlace): string {
   const path = resource.startsWith('file://') ? pathOfUrl(resource) : undefined;
   const name = path ?? resolve(folder, resource.replace(/^file:/, ''));
-  if (name.includes('\0')) throw new files.FileFault('no name of a file has a NUL');
+  if (name.includes('\0')) throw new files.FileFault('a file name cannot contain a NUL');
   return name;
 }
 
-/** Throws FileFault for a text that is not the URL of a file on this machine. */
+/** Returns the path of a file URL. Throws FileFault if the URL names no file on this machine. */
 function pathOfUrl(url: string): string {
   try {
     return fileURLToPath(url);
   } catch (error) {
-    throw new files.FileFault(`no URL of a file here: ${(error as Error).message}`);
+    throw new files.FileFault(`not the URL of a local file: ${(error as Error).message}`);
   }
 }

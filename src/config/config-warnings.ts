@@ -1,7 +1,7 @@
 /**
- * Warnings of settings that are valid and probably not as meant: groups that change data or state and
- * require no credentials, permissions that are never checked, and `join.tcp-ip`,
- * a list of members that requests read and change and by which no member finds another.
+ * Warnings about settings that are valid but probably not intended: endpoint groups that change
+ * data or state without credentials, permissions that are never checked, settings without effect,
+ * and `join.tcp-ip`, a list of members that requests read and change but that joins no members.
  */
 import { parseEngineUrl } from '../base/engine-url.ts';
 import { isLoopback } from '../base/loopback.ts';
@@ -32,7 +32,7 @@ function exposureWarnings(config: Config): Finding[] {
     .filter(([group, isEnabled]) => isEnabled && !HARMLESS.has(group) && !isCovered(group))
     .map(([group]) => group);
   if (!config.restEnabled || groups.length === 0) return [];
-  const who = isInside ? 'used by any program of this machine' : 'reached from outside';
+  const who = isInside ? 'used by any program on this machine' : 'reached from outside';
   const narrower = isInside ? '' : `network.interfaces or ${pathOf('host')} narrows the address; `;
   const message =
     `Can be ${who} without credentials: ${groups.join(', ')}; ${narrower}` +
@@ -44,7 +44,7 @@ function permissionWarnings({ security, authentication }: Config): Finding[] {
   if (security.permissions === undefined) return [];
   const missing = !security.isEnabled
     ? `${SECURITY_PATHS.isEnabled} is not true`
-    : authentication === 'none' && `${pathOf('authentication')} is none`;
+    : authentication === 'none' && `${pathOf('authentication')} is "none"`;
   if (!missing) return [];
   return [finding('warning', `${SECURITY_PATHS.permissions} has no effect: ${missing}`)];
 }
@@ -52,12 +52,12 @@ function permissionWarnings({ security, authentication }: Config): Finding[] {
 function tcpIpWarnings(config: Config): Finding[] {
   if (!config.tcpIpEnabled) return [];
   const message =
-    'join.tcp-ip joins nothing: its list of members is only kept and returned, members do not find ' +
-    'one another by it';
+    'join.tcp-ip joins nothing: its list of members is stored and returned, but members do not find ' +
+    'one another through it';
   return [finding('warning', message, configSourceOf(config, 'tcpIpEnabled').name)];
 }
 
-/** Settings that have no effect, as servers keep the data, or as none do. */
+/** Warns about settings without effect, because servers store the data, or because none do. */
 function engineWarnings(config: Config): Finding[] {
   const { engineUrl } = config;
   const engine = pathOf('engineUrl');
@@ -67,7 +67,7 @@ function engineWarnings(config: Config): Finding[] {
   }
   const { isTls } = parseEngineUrl(engineUrl);
   return [
-    ...withoutEffect(config, OF_OWN_DATA, `servers keep the data (${engine})`),
+    ...withoutEffect(config, OF_OWN_DATA, `servers store the data (${engine})`),
     ...(isTls ? [] : withoutEffect(config, OF_TLS, `${engine} is not rediss://`)),
   ];
 }
@@ -81,7 +81,7 @@ function withoutEffect(config: Config, keys: readonly SettingKey[], why: string)
     );
 }
 
-/** One warning for all maps, and one for all queues. */
+/** Returns one warning for all maps, and one for all queues. */
 function countsWithoutEffect(config: Config, why: string): Finding[] {
   return BACKUP_COUNTS.flatMap((key) => {
     const [name] = config[key].keys();

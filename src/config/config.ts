@@ -1,7 +1,7 @@
 /**
- * The effective configuration: each setting with its value and the value's source. Assignments come in
- * the order of rising weight: the last one of a setting counts. Every assignment is checked, also one
- * that a later one outweighs.
+ * The effective configuration: each setting with its value and the source of the value. Assignments
+ * are in order of increasing precedence: the last one of a setting is used. Every assignment is
+ * checked, even if a later one overrides it.
  */
 
 import type { MachineMemory } from '../base/machine-memory.ts';
@@ -24,20 +24,20 @@ import { DEFAULT, type Source } from './source.ts';
 import { pathText } from './statements.ts';
 import { NO_WAN, type WanConfig } from './wan-config.ts';
 
-/** The value that a source gives a setting. */
+/** A value that a source sets. */
 export interface Assignment {
   readonly key: SettingKey;
   /** The free name, for settings that have one. */
   readonly name?: string;
   readonly text: string;
   readonly source: Source;
-  /** Steps of the path that was set, where the source's name does not show it. */
+  /** Steps of the path that was set, if the source's name does not show it. */
   readonly path?: readonly string[];
-  /** The user's whole text, where `text` is a part of it. */
+  /** The user's whole text, if `text` is a part of it. */
   readonly seen?: string;
-  /** Whether the items of the list are added to those before. */
+  /** Whether the items of the list are appended to those before. */
   readonly isAddition?: true;
-  /** The texts that the source takes, where these differ from those of the setting. */
+  /** The texts that the source accepts, if these differ from those of the setting. */
   readonly expects?: string;
 }
 
@@ -52,19 +52,19 @@ type ValueOf<Row> =
 type Values = { readonly [Key in SettingKey]: ValueOf<Settings[Key]> };
 
 /**
- * Value by setting. `instanceName` is undefined where none is configured: the member is then named
- * `gridnode-` and the bound port. `pathSegment` is undefined where none is configured: the dialect's
- * segment is then used. In `queueMaxSizes` 0 is no limit.
+ * Values by setting. If `instanceName` is undefined, the member is named `gridnode-` and the bound
+ * port. If `pathSegment` is undefined, the dialect's segment is used. In `queueMaxSizes` 0 means no
+ * limit.
  */
 export interface Config extends Values, WanConfig {
-  /** By path, with free names filled in; by flag for a setting without a path. */
+  /** Sources by path, with free names filled in; by flag for a setting without a path. */
   readonly sources: ReadonlyMap<string, Source>;
   readonly security: SecurityConfig;
 }
 
 /**
- * Throws TypeError for a value that is not of its setting's type and RangeError for one out of range.
- * The message names the source and the value seen.
+ * Resolves the assignments. Throws TypeError for a value that is not of its setting's type and
+ * RangeError for one out of range. The message names the source and the value.
  */
 export function resolveConfig(assignments: readonly Assignment[], memory?: MachineMemory): Config {
   const { config, faults } = weighConfig(assignments, NO_SECURITY, memory);
@@ -73,18 +73,18 @@ export function resolveConfig(assignments: readonly Assignment[], memory?: Machi
   throw new (fault.isOutOfRange ? RangeError : TypeError)(lineOf(fault));
 }
 
-/** A finding about a value, which is not of its setting's type or is out of range. */
+/** A finding about a value that is not of its setting's type or is out of range. */
 interface ValueFault extends Finding {
   readonly isOutOfRange: boolean;
 }
 
-/** A map or queue that a file names: its name, and its settings, which are 0 unless they are assigned. */
+/** A map or queue that a file names, and its settings, which are 0 unless they are assigned. */
 export interface Block {
   readonly name: string;
   readonly keys: readonly SettingKey[];
 }
 
-/** The configuration, and every fault of the assignments that it was made of. */
+/** Returns the configuration, and every fault of the assignments. */
 export function weighConfig(
   assignments: readonly Assignment[],
   security: SecurityConfig = NO_SECURITY,
@@ -93,7 +93,7 @@ export function weighConfig(
   hasPublishers = false,
 ): {
   readonly config: Config;
-  /** At most FINDINGS_MAX, the first ones. */
+  /** The first FINDINGS_MAX faults. */
   readonly faults: readonly ValueFault[];
   readonly faultCount: number;
 } {
@@ -141,7 +141,7 @@ export function weighConfig(
   return { config, faults: contrary, faultCount: contrary.length };
 }
 
-/** Settings that no source gives get their defaults from the memory of the machine or container. */
+/** Sets the defaults that depend on the memory of the machine or container. */
 function setMemoryDefaults(
   values: Record<string, unknown>,
   sources: Map<string, Source>,
@@ -172,7 +172,10 @@ function contradictions(config: Config): ValueFault[] {
   ];
 }
 
-/** A body limit above the limit of all bytes in flight. The message names first the one that was set. */
+/**
+ * Returns a fault if the body limit exceeds the limit of all bytes in flight. The message starts
+ * with the setting that was set.
+ */
 function bodyFaults(config: Config): ValueFault[] {
   const { bodyBytesMax, inFlightBytesMax } = config;
   if (bodyBytesMax <= inFlightBytesMax) return [];
@@ -182,19 +185,23 @@ function bodyFaults(config: Config): ValueFault[] {
     : cannotUse(config, 'inFlightBytesMax', `less than ${said(config, 'bodyBytesMax')}`, true);
 }
 
-/** Logins are required, and no user exists. */
+/** Returns a fault if logins are required but security, and with it every user, is off. */
 function authenticationFaults(config: Config): ValueFault[] {
   if (config.authentication === 'none' || config.security.isEnabled) return [];
   return cannotUse(config, 'authentication', `${SECURITY_PATHS.isEnabled} is not true`);
 }
 
-/** The data would be kept twice: by servers and on the member's own disk. */
+/** Returns a fault if the data would be stored twice: by servers and on the member's own disk. */
 function engineFaults(config: Config): ValueFault[] {
   if (config.engineUrl === undefined || !config.persistenceEnabled) return [];
-  return cannotUse(config, 'engineUrl', `beside ${said(config, 'persistenceEnabled')}`);
+  return cannotUse(
+    config,
+    'engineUrl',
+    `it cannot be combined with ${said(config, 'persistenceEnabled')}`,
+  );
 }
 
-/** A setting that has no effect without another one, which is missing. */
+/** Returns a fault if a setting is set without another one that it needs. */
 function lonely(config: Config, key: SettingKey, other: SettingKey): ValueFault[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
   const { kind, name } = configSourceOf(config, key);
@@ -202,7 +209,7 @@ function lonely(config: Config, key: SettingKey, other: SettingKey): ValueFault[
   return cannotUse(config, key, `${missing} is not given`);
 }
 
-/** The fault of a value that is valid by itself. */
+/** Returns the fault of a value that is valid by itself. */
 function cannotUse(
   config: Config,
   key: SettingKey,
@@ -215,7 +222,7 @@ function cannotUse(
   return [{ ...finding('error', message, place), isOutOfRange }];
 }
 
-/** The other value of such a message, with its source, if it has one. */
+/** Returns the name, source and value of another setting, for a message. */
 function said(config: Config, key: SettingKey): string {
   const { kind, name } = configSourceOf(config, key);
   const place = pathOf(key);
@@ -223,18 +230,21 @@ function said(config: Config, key: SettingKey): string {
   return `${subject}, which is ${config[key]}`;
 }
 
-/** The source of a setting without free names. */
+/** Returns the source of a setting without free names. */
 export function configSourceOf({ sources }: Pick<Config, 'sources'>, key: SettingKey): Source {
   return sources.get(pathOf(key)) ?? DEFAULT;
 }
 
-/** The row's flag in the form of the given one: the options of a program have other names than flags. */
+/**
+ * Returns the row's flag in the form of the other one: programs pass options, whose names differ
+ * from flags.
+ */
 function flagLike(given: string, { flags }: AnySetting): string {
   const flag = flags[0]?.name ?? '';
   return given.startsWith('--') ? flag : optionName(flag);
 }
 
-/** The name of a flag as an option of a program: `--tls-key` is `tlsKey`. */
+/** Returns the name of a flag as an option of a program: `--tls-key` is `tlsKey`. */
 export function optionName(flag: string): string {
   return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -247,7 +257,7 @@ function wrongValue({ source, path, seen, text, expects }: Assignment, row: AnyS
   return `Cannot use ${subject ?? source.name} ${shown}: not ${expects ?? row.expects}${more}`;
 }
 
-/** The nearest known name, as a file has it. */
+/** Returns a hint with the nearest known name, as it is written in a file. */
 function nameHint({ name = '' }: Assignment, row: NamedSetting<string, unknown>): string {
   return hintOf(nearestNames(name, row.fallback.keys()));
 }

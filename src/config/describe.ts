@@ -1,6 +1,6 @@
 /**
- * The settings as text: a configuration file in which every setting is commented out, with its
- * description, and the tables for the documentation.
+ * Describes the settings as text: a configuration file in which every setting is commented out,
+ * with its description, and the tables of the documentation.
  */
 import { SECTIONS, type Section, sectionOf } from './section.ts';
 import { type AnySetting, isNamed } from './setting.ts';
@@ -8,10 +8,10 @@ import { ALL_ROWS } from './setting-rows.ts';
 
 const EXAMPLE_NAME = 'example';
 
-/** A file with every setting as a comment: its default, its description and its range. */
+/** Returns a file with every setting as a comment: its description, range and default. */
 export function exampleFile(): string {
   const lines = [
-    '## Every setting of a member, at its default; a line with "##" says what the next one does.',
+    '## All settings of a member with their defaults. A line with "##" describes the next line.',
     '## gridnode serve --config FILE reads it; gridnode config --config FILE shows the effective values.',
     'grid:',
   ];
@@ -28,7 +28,7 @@ export function exampleFile(): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** In Markdown: a table for each section, of setting, flag, range, default and meaning. */
+/** Returns Markdown: a table for each section, of setting, flag, range, default and meaning. */
 export function settingsTables(): string {
   const rows = new Map<Section, string[]>(SECTIONS.map((section) => [section, []]));
   for (const row of ALL_ROWS) rows.get(sectionOf(row))?.push(tableRow(row));
@@ -54,7 +54,8 @@ interface ExampleLine {
 }
 
 /**
- * Settings with a path, grouped by the sections of their paths, in a section in the order of the table.
+ * Returns the settings with a path, grouped by the sections of their paths; within a section in the
+ * order of the table.
  */
 function sortedByPath(): ExampleLine[] {
   const lines = ALL_ROWS.flatMap(linesOf);

@@ -1,7 +1,7 @@
 /**
- * A configuration document of either form, with the place of everything in it. A YAML mapping has
- * entries, a sequence has items, a scalar has a text. An XML element has its attributes (`@name`) and
- * its children as entries, and its text; a name may occur several times.
+ * A configuration document, YAML or XML, with the place of every part. A YAML mapping has entries,
+ * a sequence has items, a scalar has a text. An XML element has its attributes (`@name`) and its
+ * children as entries, and its text; names may repeat.
  */
 
 import type { FindingList } from './finding-list.ts';
@@ -22,9 +22,9 @@ export interface DocumentNode {
   readonly text?: string;
 }
 
-/** The result of reading a text: the root, if it can be read at all, and the text's problems. */
+/** The result of reading a text: its root, if it can be read, and its problems. */
 export interface ParsedDocument {
-  /** The one entry of the root. */
+  /** The document's root, as an entry. */
   readonly root: DocumentEntry | undefined;
   readonly problems: FindingList;
 }

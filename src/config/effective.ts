@@ -1,11 +1,11 @@
 /**
- * The statements that count: of those with the same path the last one. They are kept in a tree by the
- * steps of their paths: paths written out would repeat a long name for each setting below it.
+ * The effective statements: the last one of each path. They are stored in a tree by the steps of
+ * their paths, because joined paths would repeat a long name for each setting below it.
  */
 import type { Statement } from './statements.ts';
 
 interface Branch {
-  /** Index of its statement among all; -1 for none. */
+  /** Index of its statement; -1 if it has none. */
   index: number;
   below: Map<string, Branch> | undefined;
 }
@@ -18,7 +18,10 @@ export class Effective {
     for (const statement of statements) this.#put(statement);
   }
 
-  /** `path`: names joined by dots; none of the names has a dot itself. */
+  /**
+   * Returns the effective statement. `path`: names joined by dots; no name may contain a dot
+   * itself.
+   */
   get(path: string): Statement | undefined {
     let branch: Branch | undefined = this.#root;
     for (const step of path.split('.')) branch = branch?.below?.get(step);

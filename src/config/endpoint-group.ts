@@ -1,6 +1,6 @@
 /**
- * Endpoint groups: endpoints that are enabled and disabled together. Every path of the interface is in
- * one.
+ * Endpoint groups: endpoints that are enabled and disabled together. Every path of the interface
+ * belongs to one.
  */
 
 /** The groups in their usual order, and whether each is enabled by default. */
@@ -18,7 +18,7 @@ export type EndpointGroup = keyof typeof ENDPOINT_GROUPS;
 
 export const ENDPOINT_GROUP_NAMES = Object.keys(ENDPOINT_GROUPS) as readonly EndpointGroup[];
 
-/** The group of that name in any case; HOT_RESTART is an old name of PERSISTENCE. */
+/** Returns the group of that name, in any case. HOT_RESTART is an old name of PERSISTENCE. */
 export function parseEndpointGroup(text: string): EndpointGroup | undefined {
   const upper = text.toUpperCase();
   if (upper === 'HOT_RESTART') return 'PERSISTENCE';

@@ -1,4 +1,6 @@
-/** The settings of the servers that keep the data of several members: rows of the table in settings.ts. */
+/**
+ * Settings of the servers that store the data of several members: rows of the table in settings.ts.
+ */
 import { engineUrlAdvice, hasSecret, parseEngineUrl } from '../base/engine-url.ts';
 import { NAMED_SETTINGS } from '../base/named-settings.ts';
 import {
@@ -11,13 +13,19 @@ import {
   textSetting,
 } from './setting.ts';
 
-/** Servers look ten times a second whether a time is over, so less would be too short for replicas. */
+/**
+ * Minimum in ms. Servers check timeouts ten times a second, so less would be too short for
+ * replicas.
+ */
 const DEADLINE_MILLIS_MIN = 1000;
 const DEADLINE_MILLIS_MAX = 600_000;
-/** A member beats each second and counts as out of touch after three, so less would put out the living. */
+/**
+ * Minimum in s. A member sends a heartbeat every second and counts as out of touch after three, so
+ * less would remove live members.
+ */
 const NO_HEARTBEAT_SECONDS_MIN = 5;
 const NO_HEARTBEAT_SECONDS_MAX = 3600;
-/** As in the original. */
+/** Largest number of backups, as in the original. */
 const BACKUP_COUNT_MAX = 6;
 
 export const ENGINE_SETTINGS = {
@@ -26,12 +34,12 @@ export const ENGINE_SETTINGS = {
       path: 'engine.url',
       flag: { name: '--engine', argument: 'URL' },
       about:
-        'Redis or Valkey servers that keep the data of several members: redis://HOST:PORT,…, rediss:// over ' +
+        'Redis or Valkey servers that store the data of several members: redis://HOST:PORT,…, rediss:// over ' +
         'TLS, ?sentinel=NAME for Sentinels',
       fallback: undefined,
-      fallbackText: 'none: the member keeps its data itself',
+      fallbackText: 'none: the member stores its data itself',
       example: 'redis://192.0.2.10:6379',
-      expects: 'redis://HOST:PORT or rediss://HOST:PORT, with more of them after commas',
+      expects: 'redis://HOST:PORT or rediss://HOST:PORT, several separated by commas',
       allows: isUrl,
     }),
     hides: hasSecret,
@@ -39,7 +47,7 @@ export const ENGINE_SETTINGS = {
   },
   engineUser: engineText(
     NAMED_SETTINGS.engineUser,
-    'User of the servers',
+    'User name at the servers',
     'a text',
     'the default user',
   ),
@@ -49,7 +57,7 @@ export const ENGINE_SETTINGS = {
   },
   engineDeadlineMillis: integerSetting({
     path: 'engine.deadline-millis',
-    about: 'How long a request waits for the servers; beyond it 503',
+    about: 'Maximum time that a request waits for the servers; then 503',
     unit: 'ms',
     fallback: 5000,
     minimum: DEADLINE_MILLIS_MIN,
@@ -58,7 +66,7 @@ export const ENGINE_SETTINGS = {
   engineNoHeartbeatSeconds: integerSetting({
     path: 'engine.max-no-heartbeat-seconds',
     aliases: ['properties.hazelcast.max.no.heartbeat.seconds'],
-    about: 'How long a member may be silent before the others count it out',
+    about: 'Time without a heartbeat after which the other members remove a member',
     unit: 'seconds',
     fallback: 10,
     minimum: NO_HEARTBEAT_SECONDS_MIN,
@@ -66,16 +74,15 @@ export const ENGINE_SETTINGS = {
   }),
   engineAllowEviction: booleanSetting({
     path: NAMED_SETTINGS.engineAllowEviction,
-    about:
-      'Whether servers are used that may drop answered data: maxmemory with an allkeys- policy',
+    about: 'Whether servers are used that may evict stored data: maxmemory with an allkeys- policy',
     fallback: false,
   }),
   mapBackupCounts: backupCounts('map'),
   queueBackupCounts: backupCounts('queue'),
-  engineTlsCa: engineFile('ca', 'Authorities of the certificates of the servers, in PEM form'),
+  engineTlsCa: engineFile('ca', 'Certificate authorities of the servers, in PEM form'),
   engineTlsCertificate: engineFile(
     'certificate',
-    'Certificate that the member shows the servers, in PEM form',
+    'Certificate that the member presents to the servers, in PEM form',
   ),
   engineTlsKey: engineFile('key', 'Private key of that certificate, in PEM form'),
 } as const satisfies Readonly<Record<string, AnySetting>>;
@@ -84,7 +91,7 @@ function backupCounts(kind: 'map' | 'queue'): NamedSetting<string, number> {
   return {
     path: `${kind}.{name}.backup-count`,
     flags: [],
-    about: `Replicas of a server that must have a change of the ${kind} before it is answered`,
+    about: `Replicas of a server that must have a change of the ${kind} before the response is sent`,
     unit: 'replicas',
     fallback: new Map(),
     fallbackText: '1 on a Cluster or with Sentinels, 0 on one server',
@@ -102,7 +109,10 @@ function engineText(
   fallbackText: string,
 ): Setting<string | undefined> {
   return textSetting({
-    ...{ path, about, expects, fallbackText },
+    path,
+    about,
+    expects,
+    fallbackText,
     fallback: undefined,
     example: 'grid',
     allows: (text) => text !== '' && !text.includes('\0'),

@@ -1,10 +1,10 @@
 /**
- * Settings in the environment. A variable names a setting by its path: `GRID_` or `HZ_`, then the steps
- * of the path, separated by `_` or `.`. Case does not count, nor does `-` in a step. `HZ_` variables
- * are those of the original and mean what they mean there: a name of a map is a single step, in lower
- * case, and an item of a list has its number. `GRID_` variables reach more: names that a file has,
- * with their `-`, `_` and `.` left out or written as `_`, and whole lists. `GRID_` outweighs `HZ_`.
- * A name that is not understood is a warning.
+ * Reads settings from environment variables. A variable names a setting by its path: `GRID_` or
+ * `HZ_`, then the steps of the path, separated by `_` or `.`. Case, and `-` in a step, are ignored.
+ * `HZ_` variables follow the original's rules: the name of a map is a single step, in lower case,
+ * and an item of a list has its number. `GRID_` variables can also name maps and other names of the
+ * file, with their `-`, `_` and `.` omitted or written as `_`, and set whole lists. `GRID_`
+ * overrides `HZ_`. A variable that matches no setting is a warning.
  */
 import type { Config } from './config.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from './endpoint-group.ts';
@@ -23,7 +23,7 @@ import { bare, type Target, VariableNames } from './variable-names.ts';
 const PREFIXES = ['HZ_', 'GRID_'] as const;
 type Prefix = (typeof PREFIXES)[number];
 
-/** Variables that set flags under the flags' own names. */
+/** Variables that set flags without a path, by the flag's name. */
 const FLAG_VARIABLES: ReadonlyMap<string, string> = new Map([
   ...SETTING_KEYS.flatMap((key) => {
     const { path, flags } = SETTINGS[key];
@@ -35,7 +35,7 @@ const FLAG_VARIABLES: ReadonlyMap<string, string> = new Map([
   }),
   ['GRID_CLUSTER_NAME', pathOf('clusterName')],
 ]);
-/** Paths of settings that are true or false; a variable has no other text for them. */
+/** Paths of boolean settings; a variable accepts only true and false for them. */
 const BOOLEANS: ReadonlySet<string> = new Set(
   ALL_ROWS.filter(({ expects }) => expects === BOOLEAN_TEXTS).flatMap(({ path, aliases = [] }) => [
     ...(path === undefined ? [] : [path]),
@@ -52,27 +52,27 @@ const NO_SETTINGS: ReadonlySet<string> = new Set([
   ...['HZ_HOME', 'HZ_LICENSE_KEY', 'HZ_PHONE_HOME_ENABLED', 'HZ_CP_MOUNT'],
 ]);
 
-const NAMES_FILE = 'GRID_CONFIG or --config names the configuration file';
-/** Variables that the original reads and this member does not, with what replaces each. */
+const NAMES_FILE = 'use GRID_CONFIG or --config for the configuration file';
+/** Variables that the original reads and this member does not, with the replacement of each. */
 const OF_ORIGINAL: Readonly<Record<string, (text: string) => readonly string[]>> = {
   HAZELCAST_CONFIG: () => [NAMES_FILE],
   HZ_CONFIG: () => [NAMES_FILE],
   JAVA_OPTS: (text) => ['there is no JVM', ...insteadOfJavaOptions(text)],
-  LOGGING_LEVEL: () => ['GRID_LOGLEVEL or --log-level chooses how much is logged'],
+  LOGGING_LEVEL: () => ['use GRID_LOGLEVEL or --log-level for the log level'],
 };
 
 export interface EnvironmentContent {
   readonly statements: readonly Statement[];
-  /** Names of maps and others that the file does not have. */
+  /** Names of maps and other free names that the file does not have. */
   readonly blocks: readonly NamedBlock[];
   readonly problems: FindingList;
   readonly warnings: readonly Finding[];
   readonly refused: readonly RefusedSetting[];
-  /** Variables that are not understood and may be meant to switch something off. */
+  /** Variables that match no setting and may be meant to disable something. */
   readonly unclear: readonly UnclearSwitch[];
 }
 
-/** What a file says, where variables depend on it. */
+/** The content of the file that variables depend on. */
 interface FileNames {
   readonly statements: readonly Statement[];
   readonly blocks: readonly NamedBlock[];
@@ -110,7 +110,7 @@ class EnvironmentReader {
 
   read(prefix: Prefix): void {
     const names = Object.keys(this.#environment).filter((name) => name.startsWith(prefix));
-    /** The variable of each setting. */
+    /** Variables by the path of their setting. */
     const variables = new Map<string, string>();
     for (const name of names.sort()) {
       const text = trimmed(this.#environment[name] ?? '');
@@ -128,8 +128,11 @@ class EnvironmentReader {
       ...restVariables(this.#statements, this.#file.statements),
     ];
     return {
-      ...{ statements: this.#statements, blocks: this.#blocks, problems: this.#problems },
-      ...{ refused, unclear: this.#unclear },
+      statements: this.#statements,
+      blocks: this.#blocks,
+      problems: this.#problems,
+      refused,
+      unclear: this.#unclear,
       warnings: [...originalWarnings(this.#environment), ...this.#warnings],
     };
   }
@@ -142,7 +145,7 @@ class EnvironmentReader {
     const [first, second] = targets;
     if (first !== undefined && second !== undefined) {
       const places = targets.map(({ path }) => pathText(path)).join(' and ');
-      this.#problems.add(variable(name), () => `Cannot use ${name}: it may be ${places}`);
+      this.#problems.add(variable(name), () => `Cannot use ${name}: it is ambiguous: ${places}`);
     }
     return first;
   }
@@ -171,8 +174,8 @@ class EnvironmentReader {
     const own = name.replace(/^HZ_/, 'GRID_');
     this.#warn(
       () =>
-        `${name} sets ${pathText(path)}, as in the original, and nothing of ${quoted(similar)}; ` +
-        `${own} does`,
+        `${name} sets ${pathText(path)}, as in the original, and not ${quoted(similar)}; ` +
+        `${own} sets that`,
     );
   }
 
@@ -192,11 +195,13 @@ class EnvironmentReader {
     if (subject !== undefined) this.#unclear.push({ name, subject });
     this.#warn(() => {
       const rest = name.slice(prefix.length);
-      const message = `Environment variable ${name} names no setting`;
+      const message = `Environment variable ${name} matches no setting`;
       const nearest = this.#nearest(rest, prefix);
       if (nearest.length > 0) return message + hintOf(nearest);
       const section = this.#sectionOf(rest);
-      return section === undefined ? message : `${message} here${this.#freeNamesHint(section)}`;
+      return section === undefined
+        ? message
+        : `${message} in ${section}${this.#freeNamesHint(section)}`;
     });
   }
 
@@ -207,26 +212,31 @@ class EnvironmentReader {
     return slippedNames(rest, names).map((each) => prefix + each);
   }
 
-  /** The section, as a file writes it, that the variable's name begins with. */
+  /** Returns the section, as a file writes it, with which the variable's name starts. */
   #sectionOf(rest: string): string | undefined {
     const [first = ''] = rest.split(/[_.]/);
     return [...this.#known.children.keys()].find((name) => bare(name) === bare(first));
   }
 
-  /** In a section with free names, a variable's name does not show where such a name ends. */
+  /**
+   * Returns a hint for a section with free names: a variable's name does not show where such a name
+   * ends.
+   */
   #freeNamesHint(section: string): string {
     const isFree = this.#known.children.get(section)?.content.named !== undefined;
-    return isFree ? `: names in ${section} are free; write it in a file` : '';
+    return isFree ? ', whose names are free; set it in a file' : '';
   }
 }
 
-/** A variable that is not understood, and what it may be meant to switch off. */
+/** A variable that matches no setting, and the feature that it may be meant to disable. */
 interface UnclearSwitch {
   readonly name: string;
   readonly subject: EndpointGroup | 'REST' | 'security' | 'TLS';
 }
 
-/** What a name of a variable seems to be about, by its letters alone. */
+/**
+ * Returns the feature that the name of a variable seems to refer to, judging only by its letters.
+ */
 function switchedBy(name: string): UnclearSwitch['subject'] | undefined {
   const rest = bare(name.replace(/^(GRID|HZ)_/, '')).replace(/^(advanced)?network/, '');
   const isOfRest = /^(rest|endpoint)/.test(rest);
@@ -244,10 +254,11 @@ function variable(name: string): Statement['at'] {
   return { file: name, line: 0, column: 0 };
 }
 
-/** The text without the blanks around it: spaces and control characters, as Java trims. */
+/** Returns the text without surrounding blanks: spaces and control characters, as Java trims. */
 function trimmed(text: string): string {
   const isBlank = (at: number): boolean => text.charCodeAt(at) <= SPACE;
-  let [from, to] = [0, text.length];
+  let from = 0;
+  let to = text.length;
   while (from < to && isBlank(from)) from += 1;
   while (to > from && isBlank(to - 1)) to -= 1;
   return text.slice(from, to);
@@ -255,7 +266,7 @@ function trimmed(text: string): string {
 
 const SPACE = 0x20;
 
-/** Whether Kubernetes has set the variable, for a service whose name begins like a prefix. */
+/** Whether Kubernetes has set the variable, for a service whose name starts like a prefix. */
 function isOfKubernetes(name: string, text: string): boolean {
   if (/_SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?$/.test(name)) return true;
   const port = /_PORT(_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?$/.exec(name);
@@ -263,19 +274,20 @@ function isOfKubernetes(name: string, text: string): boolean {
   return port[1] !== undefined || /^(tcp|udp|sctp):\/\//.test(text);
 }
 
-/** An empty variable counts as unset. */
+/** Returns warnings about variables that only the original reads. An empty one counts as unset. */
 function originalWarnings(environment: NodeJS.ProcessEnv): Finding[] {
   return Object.entries(OF_ORIGINAL).flatMap(([name, insteadOf]) => {
     const text = environment[name] ?? '';
     if (text === '') return [];
     const instead = insteadOf(text).join('; ');
-    return [finding('warning', `Environment variable ${name} has no meaning here: ${instead}`)];
+    return [finding('warning', `Environment variable ${name} has no effect: ${instead}`)];
   });
 }
 
 /**
- * Sections that the original does not merge with what a file has in them: it drops the rest of the
- * section, with security and TLS even the switch, or else the variable. Names in a row are of one section.
+ * Sections in which the original does not merge variables with the file's settings: it drops the
+ * rest of the section (for security and TLS even `enabled`), or ignores the variable. Names in a
+ * row are of one section.
  */
 const UNMERGED_SECTIONS: readonly (readonly string[])[] = [
   ['security'],
@@ -286,7 +298,10 @@ const UNMERGED_SECTIONS: readonly (readonly string[])[] = [
   ['map.{name}.eviction'],
 ];
 
-/** The original's variables that change a section which the file has and it does not merge; refused. */
+/**
+ * Returns the `HZ_` variables that change a section which the file has and the original does not
+ * merge; they are refused.
+ */
 function unmergedVariables(
   statements: readonly Statement[],
   ofFile: readonly Statement[],
@@ -302,7 +317,7 @@ function unmergedVariables(
       if (!ofFile.some((each) => places.some((place) => isBelow(each.path, place)))) continue;
       const own = at.file.replace(/^HZ_/, 'GRID_');
       const reason =
-        `the original does not merge it with what the file has in ${pathText(around)}; ` +
+        `the original does not merge it with the settings of the file in ${pathText(around)}; ` +
         `write it there, or as ${own}`;
       return [refusedAt(statement, reason)];
     }
@@ -310,7 +325,10 @@ function unmergedVariables(
   });
 }
 
-/** Whether the statement switches the section as it does in the original; persistence only on. */
+/**
+ * Whether the statement enables or disables the section as in the original; persistence can only be
+ * enabled.
+ */
 function isSwitched(statement: Statement, section: string): boolean {
   if (statement.pattern !== `${section}.enabled`) return false;
   return isOn(statement) || !section.endsWith('persistence');
@@ -323,8 +341,9 @@ function isBelow(path: readonly string[], around: readonly string[]): boolean {
 const REST = pathOf('restEnabled').replace(/\.[^.]*$/, '');
 
 /**
- * The original's variables of REST where the file enables it and no variable sets that. The original then
- * turns REST off. They are refused, as they may also be meant to add a group to those of the file.
+ * Returns the `HZ_` variables of REST if the file enables REST and no variable does. The original
+ * would then turn REST off. They are refused, as they may also be meant to add a group to those of
+ * the file.
  */
 function restVariables(
   statements: readonly Statement[],
@@ -340,12 +359,12 @@ function restVariables(
       const own = statement.at.file.replace(/^HZ_/, 'GRID_');
       const reason =
         'without HZ_NETWORK_RESTAPI_ENABLED the original turns REST off, which the file enables; ' +
-        `set that variable, too, or write ${own}`;
+        `also set that variable, or write ${own}`;
       return refusedAt(statement, reason);
     });
 }
 
-/** Refuses the variables that may be meant to switch off something that is on. */
+/** Refuses the variables that may be meant to disable something that is enabled. */
 export function refusedSwitches(
   unclear: readonly UnclearSwitch[],
   config: Pick<Config, 'restEnabled' | 'endpointGroups' | 'security' | 'tlsEnabled'>,
@@ -358,7 +377,7 @@ export function refusedSwitches(
         ? others[subject]
         : restEnabled && endpointGroups.get(subject);
     if (isSwitchedOn !== true) return [];
-    const reason = `it names no setting, and ${subject} is on`;
+    const reason = `it matches no setting, and ${subject} is on`;
     return [refusedAt({ path: [name], at: variable(name) }, reason)];
   });
 }

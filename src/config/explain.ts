@@ -1,6 +1,6 @@
 /**
- * The effective configuration for people and programs: every setting with its value and source, secrets
- * masked. Its forms are JSON and YAML; a member reads the YAML as a configuration file.
+ * Prints the effective configuration: every setting with its value and source, secrets masked. Its
+ * forms are JSON and YAML; a member can read the YAML as a configuration file.
  */
 import type { Config } from './config.ts';
 import { lineOf } from './finding.ts';
@@ -13,15 +13,18 @@ import { DEFAULT, type Source } from './source.ts';
 import { textOfSteps } from './statements.ts';
 
 interface Explained {
-  /** Path, or flag of a setting without one. */
+  /** Path, or the flag of a setting without one. */
   readonly place: string;
-  /** Steps of the path; none for a flag. */
+  /** Steps of the path; empty for a flag. */
   readonly steps: readonly string[];
   readonly value: unknown;
   readonly source: Source;
 }
 
-/** `{path: {value, source}}`; a setting that `serve` refuses has `refused` in the place of `value`. */
+/**
+ * Returns `{path: {value, source}}`; a setting that `serve` refuses has `refused` instead of
+ * `value`.
+ */
 export function explainAsJson(loaded: LoadedConfig): string {
   const refused = refusedAmong(loaded.findings);
   const entries: Record<string, object> = {};
@@ -34,7 +37,7 @@ export function explainAsJson(loaded: LoadedConfig): string {
   return `${JSON.stringify(entries, undefined, 2)}\n`;
 }
 
-/** The settings that share the memory: the bytes of each, and their source. */
+/** Returns the settings that share the memory: the bytes of each, and their source. */
 export function explainMemory(config: Config): Readonly<Record<MemoryKey, object>> {
   const told = MEMORY_KEYS.map((key) => {
     const { value, source } = explain(config, key, '', config[key]);
@@ -43,7 +46,7 @@ export function explainMemory(config: Config): Readonly<Record<MemoryKey, object
   return Object.fromEntries(told);
 }
 
-/** YAML with the source of each value as a comment. */
+/** Returns YAML with the source of each value as a comment. */
 export function explainAsYaml(loaded: LoadedConfig): string {
   const lines = refusedAmong(loaded.findings).map((each) => `# refused by serve: ${lineOf(each)}`);
   const root: Branch = new Map();
@@ -75,7 +78,7 @@ function put(root: Branch, each: Explained): void {
   branch.set(steps[last] ?? '', each);
 }
 
-/** Adds the lines of the branch; `indentFirst`: the beginning of the first one. */
+/** Adds the lines of the branch. `indentFirst`: the start of the first line. */
 function addLines(lines: string[], branch: Branch, indent: string, indentFirst = indent): void {
   let begin = indentFirst;
   for (const [name, below] of branch) {
@@ -124,13 +127,13 @@ const STEPS: ReadonlyMap<SettingKey, readonly string[]> = new Map(
   SETTING_KEYS.map((key) => [key, rowOf(key).path?.split('.') ?? []]),
 );
 
-/** `flag --port`, `default`, or a default and what it was calculated from. */
+/** Returns `flag --port`, `default`, or a default with its calculation. */
 function sourceText({ kind, name, from }: Source): string {
   if (from !== undefined) return `${kind}: ${from}`;
   return name === '' ? kind : `${kind} ${name}`;
 }
 
-/** A text, number or list as YAML writes it; quoted where YAML could read it as another type. */
+/** Returns a text, number or list in YAML, quoted if YAML could read it as another type. */
 function yamlText(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value);
   const isPlain =

@@ -1,8 +1,8 @@
 /**
- * The bytes of a configuration file. An imported file has to be a regular file. At a start the first
- * file may also be a pipe: reading it waits for its writer, without a limit of time. Nothing else is
- * opened, as opening a device may already have an effect. At a reload a pipe is not opened either: its
- * content has been read.
+ * Reads the bytes of a configuration file. An imported file must be a regular file. At start the
+ * first file may also be a pipe: reading it waits for its writer, without a time limit. Nothing
+ * else is opened, because opening a device may already have an effect. A reload does not open a
+ * pipe either, because its content has been read.
  */
 import {
   type BigIntStats,
@@ -15,15 +15,15 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** People write configurations, so no larger file is expected. */
+/** Limit for a file, in bytes. People write configurations, so no larger file is expected. */
 const FILE_BYTES_MAX = 16_777_216;
 const PIPE_BYTES_FIRST = 65_536;
 
 /** The place of a file in the file system. */
 export interface FilePlace {
-  /** The folder that relative paths of its imports start from. */
+  /** The directory of relative imports. */
   readonly folder: string;
-  /** Different for every two files, whatever their names. */
+  /** Distinct for every two files, whatever their names. */
   readonly identity: string;
 }
 
@@ -37,19 +37,19 @@ export interface PipedFile extends FileBytes {
   readonly name: string;
 }
 
-/** The file cannot be read; the message has the reason. */
+/** The file cannot be read; the message gives the reason. */
 export class FileFault extends Error {}
 
-/** Throws FileFault or the system's error. */
+/** Reads a regular file. Throws FileFault or the system's error. */
 export function readRegularFile(file: string): FileBytes {
   const kind = kindOf(statSync(file, { bigint: true }));
   if (kind !== REGULAR) throw new FileFault(`${kind}, not a file`);
-  // The file may have been replaced since: opening a pipe in its place must not wait.
+  // The file may have been replaced by a pipe since; opening that must not wait.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(descriptor, { bigint: true });
     if (kindOf(stats) !== REGULAR) throw new FileFault(`${kindOf(stats)}, not a file`);
-    // With room for one byte more, the end of the file is found without a larger buffer.
+    // With one extra byte, the end of the file is found without a larger buffer.
     const bytes = readToEnd(descriptor, Number(stats.size) + 1);
     const identity = `${stats.dev}:${stats.ino}`;
     return { bytes, place: { folder: folderOf(file), identity } };
@@ -58,7 +58,10 @@ export function readRegularFile(file: string): FileBytes {
   }
 }
 
-/** Undefined where the file is no pipe. Throws FileFault or the system's error. */
+/**
+ * Reads a pipe, or returns undefined if the file is not one. Throws FileFault or the system's
+ * error.
+ */
 export function readPipe(file: string): PipedFile | undefined {
   const kind = kindOf(statSync(file, { bigint: true }));
   const inherited = kind === SOCKET ? INHERITED.exec(file)?.[1] : undefined;
@@ -76,12 +79,13 @@ const REGULAR = 'a file';
 const PIPE = 'a pipe';
 const SOCKET = 'a socket';
 
-/**
- * Names of the descriptors that the process was started with. A socket cannot be opened by such a name.
- */
+/** Names of inherited file descriptors. A socket cannot be opened by such a name. */
 const INHERITED = /^\/(?:dev|proc\/self)\/(stdin|fd\/\d+)$/;
 
-/** A descriptor has no folder; most were opened in the working directory, which stands for one. */
+/**
+ * Returns the directory of a file. A descriptor has none; most were opened in the working
+ * directory, which is used instead.
+ */
 function folderOf(file: string): string {
   return INHERITED.test(file) ? '.' : dirname(file);
 }
@@ -97,7 +101,7 @@ function kindOf(stats: BigIntStats): string {
   return stats.isDirectory() ? 'a directory' : 'a device';
 }
 
-/** Reads `sizeFirst` bytes first, then the rest in growing pieces. */
+/** Reads to the end: `sizeFirst` bytes first, then the rest in growing pieces. */
 function readToEnd(descriptor: number, sizeFirst: number): Uint8Array {
   let bytes = Buffer.allocUnsafeSlow(Math.min(sizeFirst, FILE_BYTES_MAX + 1));
   let length = 0;

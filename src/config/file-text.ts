@@ -1,14 +1,14 @@
 /**
- * The text of a configuration file: its bytes, decoded by the encoding that the file declares. That is
- * UTF-8 unless the declaration of an XML file names another. A byte that is invalid in the encoding is
- * a problem: decoded as another character it could change a name or password.
+ * Decodes a configuration file by the encoding that it declares: UTF-8, unless the declaration of
+ * an XML file names another. A byte that is invalid in the encoding is a problem: decoded as
+ * another character it could change a name or password.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { type FindingList, quoted } from './finding-list.ts';
 import type { Form } from './known-settings.ts';
 import type { Place } from './place.ts';
 
-/** First bytes, which are searched for an XML declaration. */
+/** Number of bytes at the start that are searched for an XML declaration. */
 const HEAD_BYTES = 4096;
 
 export interface FileText {
@@ -16,7 +16,7 @@ export interface FileText {
   readonly text: string;
 }
 
-/** Undefined where the text cannot be read; the reason is added to `problems`. */
+/** Returns the text, or undefined if it cannot be read; the reason is added to `problems`. */
 export function fileText(
   file: string,
   given: Uint8Array,
@@ -41,7 +41,7 @@ export function fileText(
   const name = declared?.[2] ?? 'UTF-8';
   const encoding = ENCODINGS.get(name.toUpperCase());
   if (encoding === undefined || (isMarked && encoding.name !== 'UTF-8')) {
-    const wanted = isMarked ? `UTF-8, of which the file has the mark` : NAMES;
+    const wanted = isMarked ? 'UTF-8, which the byte order mark of the file indicates' : NAMES;
     const at = placeOf(file, bytes, (declared?.[0].length ?? 0) - name.length - 1);
     problems.add(at, () => `Cannot use encoding ${quoted(name)}: not ${wanted}`);
     return undefined;
@@ -52,12 +52,12 @@ export function fileText(
     const byte = (bytes[offset] as number).toString(16).toUpperCase();
     const inFile = offset + whole.length - bytes.length;
     const hint = form === 'xml' && declared === null ? HINT : '';
-    return `Cannot read text: byte 0x${byte} at offset ${inFile} is no ${encoding.name}${hint}`;
+    return `Cannot read text: byte 0x${byte} at offset ${inFile} is not valid ${encoding.name}${hint}`;
   });
   return undefined;
 }
 
-/** Decided by the file's name, or else by the beginning of its text. */
+/** Returns the form, decided by the file's name, or else by the start of its text. */
 export function formOf(file: string, head: string): Form {
   if (/\.(ya?ml|json)$/i.test(file)) return 'yaml';
   return /\.xml$/i.test(file) || /^\s*</.test(head) ? 'xml' : 'yaml';
@@ -84,7 +84,7 @@ const DECLARATION =
 
 const UTF_8_MARK = [0xef, 0xbb, 0xbf];
 
-/** First bytes of files in other encodings: the encoding's mark, or `<`. */
+/** First bytes of files in other encodings: the byte order mark, or `<`. */
 const FOREIGN: readonly { readonly name: string; readonly marks: readonly number[][] }[] = [
   {
     name: 'UTF-32',
@@ -108,10 +108,11 @@ function startsWith(bytes: Buffer, mark: readonly number[]): boolean {
   return mark.every((byte, index) => bytes[index] === byte);
 }
 
-/** Offset of the first byte that is invalid in the encoding; linear in the bytes. */
+/** Returns the offset of the first byte that is invalid in the encoding; linear in the bytes. */
 function firstFault(bytes: Buffer, isWhole: (bytes: Uint8Array) => boolean): number {
-  // All bytes before `low` are valid and end with a whole character; a fault lies before `high`.
-  let [low, high] = [0, bytes.length];
+  // All bytes before `low` are valid and end with a whole character; the fault is before `high`.
+  let low = 0;
+  let high = bytes.length;
   for (;;) {
     let middle = (low + high) >> 1;
     while (middle > low && isWithinLetter(bytes[middle] as number)) middle--;
@@ -136,11 +137,12 @@ function isWithinLetter(byte: number): boolean {
 }
 
 /**
- * The place of the byte at `offset`; all bytes before it are valid. Columns count UTF-16 units, as
- * elsewhere.
+ * Returns the place of the byte at `offset`; all bytes before it are valid. Columns count UTF-16
+ * units, as elsewhere.
  */
 function placeOf(file: string, bytes: Buffer, offset: number): Place {
-  let [line, start] = [1, 0];
+  let line = 1;
+  let start = 0;
   for (let at = bytes.indexOf(0x0a); at >= 0 && at < offset; at = bytes.indexOf(0x0a, start)) {
     line += 1;
     start = at + 1;

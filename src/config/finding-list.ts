@@ -1,14 +1,14 @@
 /**
- * The findings of one severity. The first FINDINGS_MAX are listed; of the others only the number is. A
- * message takes time to make, most of all the search for the nearest known name, so the message of a
- * finding that is not listed is not made.
+ * Findings of one severity. Only the first FINDINGS_MAX are listed; the others are counted.
+ * Composing a message takes time, mostly for the search for the nearest known name, so it is done
+ * only for listed findings.
  */
 import { type Finding, finding, type Severity } from './finding.ts';
 import { formatPlace, type Place } from './place.ts';
 
-/** No operator reads more than these. */
+/** Limit for listed findings; no operator reads more. */
 export const FINDINGS_MAX = 100;
-/** Characters of a name or value that a message repeats. */
+/** Limit for a name or value in a message, in characters. */
 const LETTERS_QUOTED_MAX = 200;
 
 export class FindingList {
@@ -43,7 +43,10 @@ export class FindingList {
 
 type Told = Pick<FindingList, 'told' | 'count'>;
 
-/** The first FINDINGS_MAX of `told`, and where `count` is more, one with the number of the others. */
+/**
+ * Returns the first FINDINGS_MAX findings and, if there are more, one with the number of the
+ * others.
+ */
 export function shown({ told, count }: Told, things: string): Finding[] {
   const first = told.slice(0, FINDINGS_MAX);
   const left = count - first.length;
@@ -51,7 +54,9 @@ export function shown({ told, count }: Told, things: string): Finding[] {
   return left === 0 ? first : [...first, finding(severity, moreOf(left, things))];
 }
 
-/** The same with texts. */
+/**
+ * Returns the first FINDINGS_MAX texts and, if there are more, one with the number of the others.
+ */
 export function bounded(texts: readonly string[], things: string): string[] {
   const first = texts.slice(0, FINDINGS_MAX);
   const left = texts.length - first.length;
@@ -62,14 +67,14 @@ function moreOf(count: number, things: string): string {
   return `${count} more ${things} are not shown`;
 }
 
-/** Compares by line and column, in the same file. */
+/** Compares two findings of the same file by line and column. */
 export function byPlace(one: Finding, other: Finding): number {
   const [a, b] = [one, other].map(({ place }) => /^(.*?):(\d+):(\d+)$/.exec(place));
   if (!a || !b || a[1] !== b[1]) return 0;
   return Number(a[2]) - Number(b[2]) || Number(a[3]) - Number(b[3]);
 }
 
-/** A text of the operator in quotes; only the beginning of a long one. */
+/** Returns a user's text in quotes, shortened if it is long. */
 export function quoted(text: string): string {
   return JSON.stringify(shortened(text));
 }

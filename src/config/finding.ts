@@ -1,16 +1,22 @@
-/** What is told about a configuration: to the operator, the log or the client that asked for a reload. */
+/**
+ * A finding about a configuration, for the operator, the log, or the client that requested a
+ * reload.
+ */
 
-/** With an error or a refused setting a configuration is not used; with the latter it may be printed. */
+/**
+ * A configuration with an `error` or `refused` finding is not used; with only `refused` it can be
+ * printed.
+ */
 export type Severity = 'error' | 'refused' | 'warning' | 'note';
 
 export interface Finding {
   /**
-   * `conf.yaml:3:7`, or the name of a variable; empty where there is no single place, or where the
+   * `conf.yaml:3:7`, or the name of a variable. Empty if there is no single place, or if the
    * message itself names the variable or flag.
    */
   readonly place: string;
   readonly severity: Severity;
-  /** Without the place. */
+  /** Message without the place. */
   readonly message: string;
 }
 
@@ -18,12 +24,12 @@ export function finding(severity: Severity, message: string, place = ''): Findin
   return { place, severity, message };
 }
 
-/** The line that the reader gets. */
+/** Returns the line for the reader, with the place. */
 export function lineOf({ place, message }: Finding): string {
   return place === '' ? message : `${place}: ${message}`;
 }
 
-/** The lines of one severity. */
+/** Returns the lines of one severity. */
 export function linesOf(findings: readonly Finding[], severity: Severity): string[] {
   return findings.filter((each) => each.severity === severity).map(lineOf);
 }

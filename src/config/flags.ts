@@ -1,4 +1,4 @@
-/** The command line flags of the settings, their help, and the assignments that a given flag makes. */
+/** The command line flags of the settings, their help, and the assignments that they make. */
 import type { Assignment } from './config.ts';
 import type { AnySetting, Flag } from './setting.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
@@ -16,8 +16,8 @@ export const SETTING_FLAGS: readonly SettingFlag[] = (
 ).flatMap(([key, row]) => row.flags.map((flag) => ({ key, flag, help: helpOf(row, flag) })));
 
 /**
- * The assignments that a flag with this text makes; several where the text stands for several names.
- * Throws TypeError when the text is not of the flag's form.
+ * Returns the assignments of a flag with this text; several if the text stands for several names.
+ * Throws TypeError if the text does not have the flag's form.
  */
 export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonly Assignment[] {
   const source = { kind: 'flag', name: flag.name } as const;

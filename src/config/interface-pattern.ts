@@ -33,7 +33,10 @@ function isPart(part: string, form: RegExp, base: number, max: number): boolean 
   );
 }
 
-/** The first address that matches the first pattern that has one; undefined when none matches. */
+/**
+ * Returns the first address that matches the first pattern that has one; undefined if no pattern
+ * matches.
+ */
 export function matchingAddress(
   patterns: readonly string[],
   addresses: readonly string[],
@@ -63,7 +66,7 @@ function partMatches(wanted: string, part: string, base: number): boolean {
   return isNumber && value >= Number.parseInt(low, base) && value <= Number.parseInt(high, base);
 }
 
-/** The parts of an address; in IPv6 with the zeros that `::` stands for. */
+/** Returns the parts of an address; in IPv6 with the zeros that `::` stands for. */
 function expanded(address: string, separator: string): string[] {
   if (separator === '.') return address.split('.');
   const [head = '', tail] = address.split('::');

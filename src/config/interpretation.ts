@@ -1,6 +1,6 @@
 /**
- * Decides the use of each statement: it sets a row of the table of settings, or is refused, or has no
- * meaning here. Of statements that no reader uses, one warning for each section is given. Values of a
+ * Decides the use of each statement: it sets a row of the table of settings, is refused, or has no
+ * effect. Statements that no reader uses are reported in one warning for each section. Values of a
  * wrong type are problems.
  */
 import type { Assignment } from './config.ts';
@@ -15,7 +15,7 @@ import { isOfType, pathText, type Statement, textOfSteps } from './statements.ts
 import { readTls } from './tls-reading.ts';
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
-/** The setting of each pattern; for a list also with `.[]`, the pattern of its items. */
+/** Settings by pattern; for a list also by that of its items, with `.[]`. */
 const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
   SETTING_KEYS.flatMap((key) =>
     [pathOf(key), ...(rowOf(key).aliases ?? [])].flatMap((path) => [
@@ -24,7 +24,7 @@ const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
     ]),
   ),
 );
-/** The step of the free name in the path of each setting that has one, and of the aliases. */
+/** Index of the step with the free name, by the pattern of a path or alias. */
 const NAME_STEPS: ReadonlyMap<string, number> = new Map(
   [...KEYS_BY_PATTERN.keys()]
     .map((pattern) => [pattern, pattern.split('.').indexOf('{name}')] as const)
@@ -36,22 +36,22 @@ const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelca
 interface Interpretation {
   readonly effective: Effective;
   readonly assignments: readonly Assignment[];
-  /** Assignments of deprecated settings, which any other assignment outweighs. */
+  /** Assignments of deprecated settings, which any other assignment overrides. */
   readonly deprecated: Assignment[];
   readonly problems: FindingList;
-  /** Warnings of deprecated settings. */
+  /** Warnings about deprecated settings. */
   readonly warnings: readonly Finding[];
   readonly refused: readonly Finding[];
-  /** Statements that have no meaning, but for those that another reader uses. */
+  /** Statements that have no effect, except those that another reader uses. */
   readonly unused: readonly Statement[];
 }
 
-/** `used`: statements that another reader has used. */
+/** Interprets the statements. `used`: statements that another reader has used. */
 export function interpret(
   statements: readonly Statement[],
   used: ReadonlySet<Statement>,
 ): Interpretation {
-  // Of settings with a free name, which may be very many, none is refused or looked up.
+  // Settings with a free name, which may be very many, are not looked up, and none can be refused.
   const effective = new Effective(statements.filter(({ pattern }) => !NAME_STEPS.has(pattern)));
   const assignments = new AssignmentList();
   const deprecated: Assignment[] = [];
@@ -81,13 +81,15 @@ export function interpret(
   return {
     effective,
     assignments: assignments.end(),
-    ...{ deprecated, problems, warnings },
+    deprecated,
+    problems,
+    warnings,
     refused: list.end(),
     unused: unused.filter((each) => !refused.has(each)),
   };
 }
 
-/** The setting of the table that the statement sets. */
+/** Returns the setting of the table that the statement sets. */
 function keyOf({ path, pattern }: Statement): SettingKey | undefined {
   const key = KEYS_BY_PATTERN.get(pattern);
   // A path with a free name can be a setting only as a property, by the property's name.
@@ -100,7 +102,7 @@ function isProperty(pattern: string): boolean {
 }
 
 /**
- * Collects the assignments of statements. The items of a list from one kind of source make one
+ * Collects the assignments of statements. The items of a list from one kind of source form one
  * assignment.
  */
 class AssignmentList {
@@ -110,7 +112,7 @@ class AssignmentList {
   add(key: SettingKey, statement: Statement): void {
     const row = rowOf(key);
     const assignment = assignmentOf(key, statement);
-    // A wrong item is an assignment of its own, so that the message has its place.
+    // An invalid item is a separate assignment, so that the message has its place.
     const isItem = row.isList === true && 'value' in row.parse(assignment.text);
     const list = isItem ? `${key} ${assignment.source.kind} ${assignment.isAddition}` : '';
     const known = this.#lists.get(list);
@@ -135,7 +137,7 @@ function assignmentOf(key: SettingKey, statement: Statement): Assignment {
   const source = sourceAt(at);
   const name = isNamed(rowOf(key)) ? freeName(statement) : undefined;
   if (source.kind !== 'file') {
-    // In the original, variables add to the lists of a file.
+    // As in the original, variables append to the lists of a file.
     const isAddition = rowOf(key).isList === true && at.file.startsWith('HZ_');
     const all = { key, text, source, ...(name !== undefined && { name }) };
     return isAddition ? { ...all, isAddition } : all;
@@ -147,7 +149,7 @@ function freeName({ path, pattern }: Statement): string {
   return path[NAME_STEPS.get(pattern) ?? -1] ?? '';
 }
 
-/** Whether the name is allowed; a name that is not allowed is reported elsewhere. */
+/** Whether the name is allowed; one that is not is reported elsewhere. */
 function isNameUsable(key: SettingKey, statement: Statement): boolean {
   const row = rowOf(key);
   return !isNamed(row) || row.parseName(freeName(statement)) !== undefined;
@@ -186,7 +188,7 @@ function deprecationOf({ path, at }: Statement): Finding {
   return finding('warning', message, sourceAt(at).name);
 }
 
-/** One line for each section that has statements without a meaning here. */
+/** Returns one warning for each section with statements that have no effect. */
 export function unusedWarnings(unused: readonly Statement[]): Finding[] {
   const sections = new Map<string, { readonly where: string; readonly names: Set<string> }>();
   for (const statement of unused) {
@@ -199,12 +201,14 @@ export function unusedWarnings(unused: readonly Statement[]): Finding[] {
     section.names.add(namedInSection(path, pattern));
   }
   return [...sections].map(([section, { where, names }]) => {
-    const told = bounded([...names], 'names').join(', ');
-    return finding('warning', `Without meaning here, in ${section}: ${told}`, where);
+    const listed = bounded([...names], 'names').join(', ');
+    return finding('warning', `Ignored settings in ${section}: ${listed}`, where);
   });
 }
 
-/** A path without its section; chosen names are written as `{name}`, but for the last. */
+/**
+ * Returns a path without its section; free names are written as `{name}`, except for the last step.
+ */
 function namedInSection(path: readonly string[], pattern: string): string {
   const last = shortened(path.at(-1) ?? '');
   const steps = [...pattern.split('.').slice(1, -1), last];

@@ -1,11 +1,12 @@
 /**
- * The settings that each place of a document may have: those of the original's member file, read from
- * the notation below, and our own, from the table of settings. There is one tree for each form.
+ * The settings that each place of a document may have: those of the original's member file, in the
+ * notation below, and gridnode's own, from the table of settings. There is one tree for YAML and
+ * one for XML.
  *
- * The notation: a line is a setting, `:` and its content. Lines indented below it belong to its
- * content, too. A line with `+` continues the line above. `=` gives types (value-type.ts), several
- * separated by commas. `{}` is any name, `[]` an item of a list, `...` allows other names, `*` is the
- * root. `&shape` is the content of the shape of that name, `%words` are the words of that name. In XML
+ * The notation: a line is a setting, `:` and its content. Lines indented below it also belong to
+ * its content. A line with `+` continues the line above. `=` gives types (value-type.ts), separated
+ * by commas. `{}` is any name, `[]` an item of a list, `...` allows other names, `*` is the root.
+ * `&shape` is the content of the shape of that name, `%words` are the words of that name. In XML
  * `@` is an attribute, `map{}` an element that its attribute `name` names, and `a>b` an element `a`
  * whose content is that of `b` in YAML. Every element may be repeated.
  */
@@ -18,25 +19,25 @@ import { readValueType, type ValueType } from './value-type.ts';
 /** The content that a setting may have. */
 export interface KnownContent {
   readonly children: Map<string, KnownNode>;
-  /** The setting of any other name. */
+  /** The setting for any other name. */
   named?: KnownNode;
   item?: KnownNode;
-  /** Whether unknown names are allowed here, too. */
+  /** Whether unknown names are allowed. */
   isOpen: boolean;
 }
 
 export interface KnownNode {
-  /** Types of a value here; empty where no value is allowed. */
+  /** Types of the value; empty if no value is allowed. */
   readonly types: readonly ValueType[];
   readonly content: KnownContent;
-  /** Steps of the path in YAML that lead here from the setting around it. */
+  /** Steps of the path in YAML from the enclosing setting to this one. */
   readonly steps: readonly string[];
 }
 
 /** The form of a document. */
 export type Form = 'yaml' | 'xml';
 
-/** The content that a file of the form may have below its root. */
+/** Returns the content that a file of the form may have below its root. */
 export function knownSettings(form: Form, ownPaths: readonly string[]): KnownContent {
   const notation = form === 'yaml' ? KNOWN_YAML_SHAPES + KNOWN_YAML : KNOWN_XML_SHAPES + KNOWN_XML;
   const root = readNotation(notation, form);
@@ -44,7 +45,7 @@ export function knownSettings(form: Form, ownPaths: readonly string[]): KnownCon
   return root;
 }
 
-/** The content that a text in the notation describes. */
+/** Returns the content that a text in the notation describes. */
 export function readNotation(notation: string, form: Form): KnownContent {
   return new NotationReader(form, notation).read();
 }
@@ -57,7 +58,7 @@ interface Block {
   readonly below: readonly string[];
 }
 
-/** Reads a section or shape when it is first used, as a file uses few of them. */
+/** Reads a section or shape when it is first used, because a file uses few of them. */
 class NotationReader {
   readonly #form: Form;
   readonly #blocks = new Map<string, Block>();
@@ -79,7 +80,10 @@ class NotationReader {
     return root;
   }
 
-  /** The content of a setting: that of its shape, or that of its line and the lines below it. */
+  /**
+   * Returns the content of a setting: that of its shape, or that of its line and the lines below
+   * it.
+   */
   #contentOf({ rest, below }: Block): KnownContent {
     if (rest.startsWith('&')) return this.#shape(rest);
     const content = emptyContent();
@@ -100,7 +104,7 @@ class NotationReader {
     }
   }
 
-  /** Adds a setting; `token` is its name with types, names and items. */
+  /** Adds a setting. `token`: its name with types, free names and items. */
   #add(around: KnownContent, token: string, contentOf: () => KnownContent): void {
     const [key = '', typeText = ''] = token.split('=');
     const types = typeText === '' ? [] : typeText.split(',').map((type) => this.#typeOf(type));
@@ -173,7 +177,7 @@ class LateNode implements KnownNode {
   }
 }
 
-/** Blocks of the least indented lines, each with the lines below it. */
+/** Returns the blocks of the least indented lines, each with the lines below it. */
 function blocksOf(lines: readonly string[]): Block[] {
   const blocks: (Block & { below: string[] })[] = [];
   const indent = indentOf(lines[0] ?? '');
@@ -195,7 +199,7 @@ function indentOf(line: string): number {
   return indent;
 }
 
-/** The notation's lines, each joined with the lines with `+` that continue it. */
+/** Returns the notation's lines, each joined with the `+` lines that continue it. */
 function joinedLines(notation: string): string[] {
   const lines: string[] = [];
   for (const line of notation.split('\n')) {
@@ -213,7 +217,9 @@ function stepsOf(key: string): string[] {
   return key.match(/\{\}|\[\]|[^{}[\]]+/g) ?? [];
 }
 
-/** The content of a setting without known content; the types `a` and `o` allow any content. */
+/**
+ * Returns the content of a setting without known content; the types `a` and `o` allow any content.
+ */
 function leafContent(token: string): KnownContent {
   return { children: new Map(), isOpen: /=[ao]$/.test(token) };
 }
@@ -223,9 +229,9 @@ function emptyContent(): KnownContent {
 }
 
 /**
- * Adds one of our settings by its path; in XML as an element and as an attribute. In XML, lists of items
- * are the original's alone, below a name only the last step may be ours, and a setting named like the element
- * around it is that element's text.
+ * Adds one of gridnode's settings by its path; in XML as an element and as an attribute. In XML,
+ * only the original's lists have items, below a name only the last step may be gridnode's, and a
+ * setting named like the element around it is that element's text.
  */
 function addOwn(root: KnownContent, path: string, form: Form): void {
   if (form === 'xml' && /\[|\b([a-z-]+)\.\1$/.test(path)) return;
@@ -237,7 +243,7 @@ function addOwn(root: KnownContent, path: string, form: Form): void {
     const isLast = index === steps.length - 1;
     const attribute = form === 'xml' && isLast ? content.children.get(`@${step}`) : undefined;
     const known = knownStep(content, step) ?? attribute;
-    // The type of an attribute of the original is checked for an element of that name, too.
+    // The type of an attribute of the original also applies to an element of that name.
     if (attribute !== undefined && known === attribute) content.children.set(step, attribute);
     if (known !== undefined) {
       content = known.content;

@@ -1,7 +1,7 @@
 /**
  * Every setting that a member file of the original takes in YAML, in the notation that
  * known-settings.ts reads. It has names and types only: settings.ts has the settings that are used,
- * refused-settings.ts those that are refused; all others have no meaning here.
+ * refused-settings.ts those that are refused; all others have no effect.
  * Written by `make known-tables`: see spec/config/original.
  */
 export const KNOWN_YAML = `

@@ -1,10 +1,13 @@
-/** The settings `network.http.*`: limits of the resources that clients can take. */
+/** The settings `network.http.*`: limits of the resources that clients can use. */
 import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 
-/** The parser keeps the unfinished header section of each connection in memory. */
+/**
+ * Largest limit, in bytes: the parser keeps the unfinished header section of each connection in
+ * memory.
+ */
 const HEADER_BYTES_MAX = 1_048_576;
 const TARGET_BYTES_MAX = 65536;
-/** A value is in one buffer. */
+/** Largest limit, in bytes: a value is stored in one buffer. */
 const BODY_BYTES_LIMIT = 1_073_741_824;
 const IN_FLIGHT_BYTES_LIMIT = 1_099_511_627_776;
 const COUNT_MAX = 1_000_000;
@@ -14,7 +17,7 @@ export const LIMIT_SETTINGS = {
   headerBytesMax: bytesSetting({
     path: 'network.http.header-bytes-max',
     flag: { name: '--header-bytes-max', argument: 'BYTES' },
-    about: 'All header fields of a request with their line ends; beyond it 431',
+    about: 'All header fields of a request with their line ends; above it, 431',
     unit: 'bytes',
     fallback: 32768,
     minimum: 1,
@@ -23,7 +26,7 @@ export const LIMIT_SETTINGS = {
   targetBytesMax: bytesSetting({
     path: 'network.http.target-bytes-max',
     flag: { name: '--target-bytes-max', argument: 'BYTES' },
-    about: 'Request target; beyond it 414',
+    about: 'Request target; above it, 414',
     unit: 'bytes',
     fallback: 32768,
     minimum: 1,
@@ -32,10 +35,10 @@ export const LIMIT_SETTINGS = {
   bodyBytesMax: bytesSetting({
     path: 'network.http.body-bytes-max',
     flag: { name: '--body-bytes-max', argument: 'BYTES' },
-    about: 'Body of a request; beyond it 413',
+    about: 'Body of a request; above it, 413',
     unit: 'bytes',
     fallback: 16_777_216,
-    fallbackText: '16777216, or 1/8 of the memory where that is less',
+    fallbackText: '16777216, or 1/8 of the memory if that is less',
     minimum: 1,
     maximum: BODY_BYTES_LIMIT,
   }),
@@ -51,8 +54,8 @@ export const LIMIT_SETTINGS = {
     path: 'network.http.pipeline-max',
     flag: { name: '--pipeline-max', argument: 'COUNT' },
     about:
-      'Requests that wait on one connection: behind answers that may not leave yet, beyond it reading ' +
-      'pauses; behind a waiting poll, beyond it the connection is closed',
+      'Requests that wait on one connection; above it, reading pauses if earlier responses cannot be ' +
+      'sent yet, and the connection is closed if they wait for a poll',
     fallback: 1024,
     minimum: 1,
     maximum: COUNT_MAX,
@@ -60,32 +63,32 @@ export const LIMIT_SETTINGS = {
   headerTimeoutSeconds: secondsSetting(
     'header-timeout-seconds',
     10,
-    'From the first byte of a request to the end of its header; later 408',
+    'Time from the first byte of a request to the end of its header; then 408',
   ),
   bodyProgressTimeoutSeconds: secondsSetting(
     'body-progress-timeout-seconds',
     10,
-    'Without a byte of a body; later 408',
+    'Time without a byte of a body; then 408',
   ),
   writeProgressTimeoutSeconds: secondsSetting(
     'write-progress-timeout-seconds',
     30,
-    'Without a piece of a response taken; then the connection is closed',
+    'Time without progress in sending a response; then the connection is closed',
   ),
   keepAliveTimeoutSeconds: secondsSetting(
     'keep-alive-timeout-seconds',
     75,
-    'Without a request; then the connection is closed',
+    'Time without a request; then the connection is closed',
   ),
   inFlightBytesMax: bytesSetting({
     path: 'network.http.in-flight-bytes-max',
     flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
     about:
-      'Bodies being received, responses not yet taken, and what connections hold beyond 4 KiB of ' +
-      'headers and waiting polls, of all connections; beyond it 503',
+      'Sum, over all connections, of request bodies in progress, responses that clients have not taken, ' +
+      'and the bytes beyond 4 KiB of headers and waiting polls; above it, 503',
     unit: 'bytes',
     fallback: 268_435_456,
-    fallbackText: '268435456, or 1/8 of the memory where that is less; at least body-bytes-max',
+    fallbackText: '268435456, or 1/8 of the memory if that is less; at least body-bytes-max',
     minimum: 1,
     maximum: IN_FLIGHT_BYTES_LIMIT,
   }),

@@ -1,6 +1,6 @@
 /**
- * Makes the effective configuration of all sources: defaults, the file, the environment, flags. Each
- * source outweighs those before it. Every statement is used, or has no meaning here (a warning, one for
+ * Builds the effective configuration from all sources: defaults, the file, the environment, flags.
+ * Each source overrides those before it. Every statement is used, has no effect (one warning for
  * each section), or is refused. All problems are reported together.
  */
 import { whenNeeded } from '../base/when-needed.ts';
@@ -42,31 +42,31 @@ import { REPLICATION_PATTERN } from './wan-paths.ts';
 
 export interface ConfigRequest {
   /**
-   * The configuration file: its name, else that of GRID_CONFIG; or a text in its place; or the content
-   * of a pipe.
+   * The configuration file: its name (default: GRID_CONFIG), a text in its place, or the content of
+   * a pipe.
    */
   readonly file: string | GivenText | PipedFile | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags: readonly Assignment[];
-  /** Called while a file of many lines is read, with how much is done: `conf.yaml, 40 %`. */
+  /** Called while a long file is read, with the progress: `conf.yaml, 40 %`. */
   readonly onProgress?: (done: string) => void;
 }
 
-/** A text in the place of a file. */
+/** A text in place of a file. */
 interface GivenText {
   readonly text: string;
   /**
-   * Of a text that is added to the configuration in force: names of the replications of that
+   * For a text that is added to the configuration in force: names of the replications of that
    * configuration, to which maps of the text may refer.
    */
   readonly replications?: readonly string[];
 }
 
-/** A value that is not in a row of the table of settings: of users, permissions, WAN replication. */
+/** A value outside the table of settings: of users, permissions, or WAN replication. */
 interface StructuredValue {
   /** Steps of its path; an item of a list is `[n]`. */
   readonly steps: readonly string[];
-  /** Masked where it is secret. */
+  /** Masked if it is secret. */
   readonly value: string | number | boolean;
   readonly source: Source;
 }
@@ -79,18 +79,24 @@ export interface LoadedConfig {
   /** Warnings, notes (lines of the log at start that report no fault) and refused settings. */
   readonly findings: readonly Finding[];
   /**
-   * The file, where it was a pipe, which can be read only once: a later request has this in its place.
+   * The file, if it was a pipe, which can be read only once; later requests pass it instead of a
+   * name.
    */
   readonly piped?: PipedFile | undefined;
 }
 
-/** A fault with the refused settings among the findings; undefined where nothing is refused. */
+/**
+ * Returns a fault with the refused settings among the findings, or undefined if nothing is refused.
+ */
 export function refusedFault(findings: readonly Finding[]): ConfigFault | undefined {
   const refused = refusedAmong(findings);
   return refused.length === 0 ? undefined : new ConfigFault(refused);
 }
 
-/** `mayBePipe`: whether a file may be a pipe, whose writer is waited for. Throws ConfigFault. */
+/**
+ * Loads the configuration. `mayBePipe`: whether the file may be a pipe, whose writer is waited for.
+ * Throws ConfigFault.
+ */
 export async function loadConfig(request: ConfigRequest, mayBePipe = true): Promise<LoadedConfig> {
   const named = request.file ?? request.environment.GRID_CONFIG;
   const file = await readFile(named, request, mayBePipe);
@@ -102,7 +108,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   const all = [...statements, ...emptyBlocks(file)];
   const reading = interpret(all, secured.used);
   const said = [...reading.deprecated, ...reading.assignments, ...request.flags];
-  // A text is added to the configuration in force, so its root decides nothing.
+  // The root of an added text has no effect.
   const isText = typeof named === 'object' && 'text' in named;
   const root = isText ? undefined : file?.root;
   const {
@@ -164,7 +170,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
 }
 
 /**
- * Throws all problems together, in the order of the file; returns where there are none. `unset`: the
+ * Throws all problems together, if there are any, in the order of the file. `unset`: the
  * placeholders without a value, which are the cause of problems at their places.
  */
 function throwProblems(
@@ -186,7 +192,7 @@ function throwProblems(
   throw new ConfigFault(shown({ told, count }, 'problems'));
 }
 
-/** TLS that is enabled while no source gives a certificate. */
+/** Refuses TLS that is enabled without a certificate. */
 function refusedCertificate(config: Config, effective: Effective): RefusedSetting[] {
   const statement = effective.get(pathOf('tlsEnabled'));
   const hasCertificate = config.tlsCertificate !== undefined || config.tlsKeyStore !== undefined;
@@ -194,7 +200,7 @@ function refusedCertificate(config: Config, effective: Effective): RefusedSettin
   return [refusedAt(statement, NO_CERTIFICATE)];
 }
 
-/** With a file other defaults apply: REST is off, and the member listens on all interfaces. */
+/** Defaults that apply with a file: REST is off, and the member listens on all interfaces. */
 const FILE_DEFAULTS: readonly Assignment[] = [
   { key: 'restEnabled', text: 'false', source: DEFAULT },
   { key: 'host', text: '0.0.0.0', source: DEFAULT },
@@ -204,7 +210,7 @@ const configFile = whenNeeded(() => import('./config-file.ts'));
 const meanings = whenNeeded(() => import('./sections-with-meaning.ts'));
 const environmentReader = whenNeeded(() => import('./environment.ts'));
 
-/** The paths of the tables of settings, in the form of known-settings.ts. */
+/** The paths in the tables of settings, in the form of known-settings.ts. */
 const OWN_PATHS: readonly string[] = ALL_ROWS.flatMap(({ path, isList, isOwnList }) => {
   // Properties may have any name.
   if (path === undefined || path.includes('.properties.')) return [];
@@ -220,8 +226,11 @@ async function readFile(
   const { fileFault, readConfigFile, readConfigText, readPipedFile } = await configFile();
   const { listPatterns, sectionsWithMeaning } = await meanings();
   const reading = {
-    ...{ environment, onProgress, ownPaths: OWN_PATHS },
-    ...{ sections: sectionsWithMeaning(), lists: listPatterns() },
+    environment,
+    onProgress,
+    ownPaths: OWN_PATHS,
+    sections: sectionsWithMeaning(),
+    lists: listPatterns(),
   };
   if (typeof file !== 'string') {
     if ('bytes' in file) return await readPipedFile(file, reading);
@@ -239,7 +248,7 @@ async function readFile(
 /** Variables that this member reads, or that only the original reads. */
 const VARIABLES = /^(GRID|HZ)_|^(HAZELCAST_CONFIG|JAVA_OPTS|LOGGING_LEVEL)$/;
 
-/** Undefined where no variable is one of these. */
+/** Reads the environment; returns undefined if it has none of these variables. */
 async function readVariables(
   environment: NodeJS.ProcessEnv,
   { statements = [], blocks = [] }: Partial<FileContent> = {},
@@ -259,7 +268,8 @@ async function refusedVariables(
 }
 
 /**
- * Named blocks without content, as statements without a value; not where the name alone has a meaning.
+ * Returns named blocks without content as statements without a value, except those whose name
+ * itself has an effect.
  */
 function emptyBlocks(file: FileContent | undefined): Statement[] {
   return (file?.blocks ?? [])
@@ -273,7 +283,10 @@ const USED_BLOCKS: ReadonlySet<string> = new Set([
   'advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{name}',
 ]);
 
-/** A map or queue that a file names has 0 for each setting that the file does not set; but sparse ones. */
+/**
+ * Returns the maps and queues of a file with the settings that are 0 if omitted: all but sparse
+ * ones.
+ */
 function filledBlocks(blocks: readonly NamedBlock[]): Block[] {
   const keysByPattern = new Map<string, readonly SettingKey[]>();
   const filled: Block[] = [];
@@ -297,7 +310,7 @@ function keysBelow(pattern: string): readonly SettingKey[] {
   });
 }
 
-/** Empty names, unknown endpoint groups, and too many names with `*`. */
+/** Reports empty names, unknown endpoint groups, and too many names with `*`. */
 function nameProblems(blocks: readonly NamedBlock[]): FindingList {
   const problems = new FindingList();
   const patternCounts = new Map<string, number>();
@@ -319,12 +332,12 @@ function nameProblems(blocks: readonly NamedBlock[]): FindingList {
   return problems;
 }
 
-/** The limit of names with `*`, which are tried in turn. */
+/** Returns the message about too many names with `*`, which are tried one by one. */
 export function tooManyPatterns(name: string): string {
   return `Cannot use ${quoted(name)}: more than ${PATTERNS_MAX} names with "*"`;
 }
 
-/** The values with the steps that they have in YAML, where permissions for all are one section. */
+/** Returns the values with their steps in YAML, where the permissions for all are one section. */
 function structuredValues({ used, security }: SecurityReading): StructuredValue[] {
   const values = [...used].map((statement): StructuredValue => {
     const { path, text } = statement;
@@ -374,11 +387,11 @@ function unsetWarnings(file: FileContent | undefined): Finding[] {
 
 function pipeWarnings({ file }: ConfigRequest): Finding[] {
   if (typeof file !== 'object' || !('bytes' in file)) return [];
-  const message = `${file.name} is a pipe, which can be read only once: its content at the start stays in force`;
+  const message = `${file.name} is a pipe, which can be read only once: reloads use its content from the start`;
   return [finding('warning', message)];
 }
 
-/** Refuses passwords and settings of security that would have a placeholder instead of its variable. */
+/** Refuses passwords and security settings in which a placeholder has no value. */
 function refusedPlaceholders(
   file: FileContent | undefined,
   effective: Effective,

@@ -1,15 +1,15 @@
 /**
- * A loaded configuration, in pieces of a bounded number of items. A thread sends it in pieces because
- * receiving it at once would block the event loop of the member that serves. The pieces leave out the
- * places of maps and queues and the values that only `gridnode config` shows: a running member does not
- * use them.
+ * Splits a loaded configuration into pieces of a bounded number of items. A thread sends it in
+ * pieces because receiving it at once would block the event loop of the serving member. The pieces
+ * omit the places of maps and queues and the values that only `gridnode config` shows: a running
+ * member does not use them.
  */
 import type { Config } from './config.ts';
 import type { LoadedConfig } from './load.ts';
 import type { PermissionConfig } from './permission-reader.ts';
 import type { SecurityConfig, UserConfig } from './security.ts';
 
-/** Items in a piece. */
+/** Maximum number of items in a piece. */
 const PIECE_LENGTH = 1000;
 
 /** A part of a map or list of the configuration; `rest` is everything else. */
@@ -21,7 +21,7 @@ export type Piece =
   | { readonly kind: 'permissions'; readonly permissions: readonly PermissionConfig[] }
   | { readonly kind: 'rest'; readonly loaded: LoadedConfig };
 
-/** The last piece is the one of kind `rest`. */
+/** Yields the pieces; the last one is of kind `rest`. */
 export function* piecesOf(loaded: LoadedConfig): Generator<Piece> {
   const { config } = loaded;
   const { security } = config;
@@ -46,14 +46,14 @@ export function* piecesOf(loaded: LoadedConfig): Generator<Piece> {
   yield { kind: 'rest', loaded: { ...loaded, structured: [], config: rest as unknown as Config } };
 }
 
-/** Joins the pieces. */
+/** Joins the pieces of a configuration. */
 export class LoadedPieces {
   readonly #maps = new Map<string, Map<unknown, unknown>>();
   readonly #lists = new Map<string, unknown[]>();
   readonly #realms = new Map<string, UserConfig[]>();
   readonly #permissions: PermissionConfig[] = [];
 
-  /** Returns the whole configuration once the last piece has come. */
+  /** Adds a piece; returns the whole configuration after the last one. */
   take(piece: Piece): LoadedConfig | undefined {
     switch (piece.kind) {
       case 'map':
@@ -95,7 +95,7 @@ function* slicesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
   }
 }
 
-/** Entries of the map; of `sources` without those of maps and queues. */
+/** Returns the entries of the map; for `sources`, without those of maps and queues. */
 function neededOf(key: string, map: ReadonlyMap<unknown, unknown>): [unknown, unknown][] {
   if (key !== 'sources') return [...map];
   return [...map].filter(([path]) => !/^(map|queue)\./.test(String(path)));

@@ -1,11 +1,12 @@
 /**
- * A value for each map by its name, from settings of maps, whose names may have `*`. Each write asks for
- * it. Where nothing is configured the answer is constant. Otherwise the last map asked for is remembered,
- * and some thousand names before it, so that patterns are tried once a name.
+ * A value for each map by its name, from settings whose map names may contain `*`. Every write
+ * looks it up. If nothing is configured, the value is constant. Otherwise the values of the last
+ * map, and of up to NAMES_KEPT_MAX others, are cached, so that the patterns are tried once for each
+ * name.
  */
 import type { Span } from '../base/span.ts';
 
-/** Names whose value is remembered. Clients choose names, so there is a limit. */
+/** Limit for cached names. Clients choose names, so their number must be bounded. */
 const NAMES_KEPT_MAX = 10_000;
 
 export class MapSettings<Value> {
@@ -21,16 +22,19 @@ export class MapSettings<Value> {
     this.#lastValue = usual;
   }
 
-  /** From now on `configured` tells a map's value, or undefined; without it, all have the usual one. */
+  /**
+   * Replaces the configuration: `configured` returns a map's value, or undefined; without it, all
+   * maps have the usual value.
+   */
   protected configure(configured: ((map: Buffer) => Value | undefined) | undefined): void {
     this.#byName.clear();
-    // The usual value is that of the empty name, which no setting can have.
+    // Start with the usual value for the empty name, which no setting can have.
     this.#lastName = Buffer.alloc(0);
     this.#lastValue = this.#usual;
     this.#configured = configured;
   }
 
-  /** The value of the map now. */
+  /** Returns the current value of the map. */
   of(map: Span): Value {
     if (this.#configured === undefined) return this.#usual;
     if (!map.is(this.#lastName)) {

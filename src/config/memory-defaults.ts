@@ -1,28 +1,33 @@
 /**
- * The defaults that depend on the memory of the machine or container: max-memory, body-bytes-max,
- * in-flight-bytes-max and wan.queue-bytes-max. Together they leave room for the process, for recovery and,
- * where the member takes part in WAN replication, for its queues.
+ * Calculates the defaults that depend on the memory of the machine or container: max-memory,
+ * body-bytes-max, in-flight-bytes-max and wan.queue-bytes-max. Together they leave room for the
+ * process, for recovery and, if the member takes part in WAN replication, for its queues.
  */
 import { type MachineMemory, machineMemory } from '../base/machine-memory.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import { MEMORY_SHARE, pathOf, SETTINGS } from './settings.ts';
 
-/** Share of the memory for one body, for all in flight, and for WAN queues: at most their fallbacks. */
+/**
+ * Share of the memory for one body, for all bytes in flight, and for WAN queues; never more than
+ * their fallbacks.
+ */
 const FLIGHT_SHARE = 1 / 8;
-/** Memory of the process itself, under load. */
+/** Memory of the process itself under load, in bytes. */
 const PROCESS_BYTES = 88_080_384;
-/** Memory that recovery reads into: a share of the memory, at most two segments of 32 MiB. */
+/** Share of the memory that recovery reads into, limited to two segments of 32 MiB. */
 const RECOVERY_SHARE = 1 / 16;
 const RECOVERY_BYTES_MAX = 67_108_864;
 /**
- * The C library's heap keeps values of 16 to 256 KiB. It keeps freed memory when shorter values replace
- * them: as much as all the data, in the worst case (soak: container). At most this much is set aside
- * for it, also on a large machine.
+ * Limit for the memory reserved for the C library's heap, in bytes, even on a large machine. The
+ * heap stores values of 16 to 256 KiB, and retains freed memory when shorter values replace them:
+ * in the worst case as much as all the data (soak: container).
  */
 const RETAINED_BYTES_MAX = 268_435_456;
-/** With a smaller share of 128 MiB, not every partition would have its first extent. */
+/**
+ * Minimum share for data. With less of 128 MiB, not every partition would have its first extent.
+ */
 const DATA_SHARE_MIN = 3 / 16;
-/** What the chunks of queues leave free, as a share of the bytes in them. */
+/** Free space in the chunks of queues, as a share of the bytes in them. */
 const CHUNKS_SHARE = 1 / 4;
 const MIB = 1_048_576;
 
@@ -36,18 +41,21 @@ interface MemorySettings {
 export type MemoryKey = keyof MemorySettings;
 
 export const MEMORY_KEYS = [
-  ...(['maxMemory', 'bodyBytesMax', 'inFlightBytesMax', 'wanQueueBytesMax'] as const),
+  'maxMemory',
+  'bodyBytesMax',
+  'inFlightBytesMax',
+  'wanQueueBytesMax',
 ] as const;
 
 interface MemoryDefault {
   readonly value: number;
-  /** How it was calculated: `70 % of 256 MiB, container`; empty for a fixed default. */
+  /** Its calculation: `70 % of 256 MiB, container`; empty for a fixed default. */
   readonly from: string;
 }
 
 /**
- * The defaults, where `given` has the values that are configured. `hasWan`: whether the member has
- * publishers, or may receive what others send.
+ * Returns the defaults. `given`: the configured values. `hasWan`: whether the member has
+ * publishers, or may receive changes of other clusters.
  */
 export function memoryDefaults(
   given: Partial<MemorySettings>,
@@ -65,7 +73,7 @@ export function memoryDefaults(
     flight.value >= body ? flight : { value: body, from: pathOf('bodyBytesMax') };
   const wanQueueBytesMax = least(SETTINGS.wanQueueBytesMax.fallback);
   const ofWan = hasWan ? wanBytes(given.wanQueueBytesMax ?? wanQueueBytesMax.value) : 0;
-  // Recovery reads while no requests run, into less memory than requests in flight may take.
+  // Recovery reads while no requests run, into less memory than requests in flight may use.
   const rest =
     memory.bytes - PROCESS_BYTES - (given.inFlightBytesMax ?? inFlightBytesMax.value) - ofWan;
   const left = Math.floor(
@@ -79,24 +87,27 @@ export function memoryDefaults(
   return { maxMemory, bodyBytesMax, inFlightBytesMax, wanQueueBytesMax };
 }
 
-/** Bytes that recovery may read at a time; two such pieces are in memory. */
+/** Returns the bytes that recovery may read at a time; two such pieces are in memory. */
 export function segmentBytesMax(memory: MachineMemory): number {
   return Math.floor(recoveryBytes(memory) / 2);
 }
 
-/** Bytes that recovery may take besides the data. */
+/** Returns the bytes that recovery may use in addition to the data. */
 function recoveryBytes({ bytes }: MachineMemory): number {
   return Math.min(Math.floor(bytes * RECOVERY_SHARE), RECOVERY_BYTES_MAX);
 }
 
-/** Memory of WAN replication: queues, what their chunks leave free, and both exceptions (wan-bytes.ts). */
+/**
+ * Returns the memory of WAN replication: queues, free space in their chunks, and both exceptions
+ * (wan-bytes.ts).
+ */
 function wanBytes(queueBytesMax: number): number {
   return (
     queueBytesMax + Math.floor(queueBytesMax * CHUNKS_SHARE) + 2 * exceptionBytes(queueBytesMax)
   );
 }
 
-/** A warning where data, requests and the process together may take more than the memory. */
+/** Returns a warning if data, requests and the process together may use more than the memory. */
 export function memoryWarning(
   config: MemoryShares,
   memory: MachineMemory = machineMemory(),
@@ -121,7 +132,7 @@ interface MemoryShares
   readonly wanReplications: ReadonlyMap<string, unknown>;
 }
 
-/** Whether the member has publishers, or may receive what others send. */
+/** Whether the member has publishers, or may receive changes of other clusters. */
 function takesPartInWan({
   endpointGroups,
   wanReplications,

@@ -1,28 +1,33 @@
 /**
- * Finds the known name that a misspelt one probably means: the one with the fewest wrong letters. A
- * letter too many, a missing letter, another letter, or two letters swapped count as one (optimal
- * string alignment).
+ * Finds the known name that a misspelt one probably means: the one with the fewest wrong letters.
+ * An extra letter, a missing letter, a different letter, and two swapped letters each count as one
+ * (optimal string alignment).
  */
 
 import { quoted } from './finding-list.ts';
 
 /**
- * Wrong letters that are allowed in a name of SLIP_NAME_LENGTH_MIN letters or more, where names are
+ * Number of wrong letters allowed in a name of SLIP_NAME_LENGTH_MIN letters or more, if names are
  * free.
  */
 const SLIP_LETTERS_MAX = 2;
-/** In a shorter name one wrong letter is allowed. */
+/**
+ * Minimum length of a name for SLIP_LETTERS_MAX; in a shorter one a single wrong letter is allowed.
+ */
 const SLIP_NAME_LENGTH_MIN = 6;
 
 /**
- * The nearest names, all at the same distance: within a third of a name's letters, at least two. Empty
- * where all names are further away.
+ * Returns the nearest names, all at the same distance: within a third of a name's letters, at least
+ * two. Empty if all names are further away.
  */
 export function nearestNames(seen: string, names: Iterable<string>): readonly string[] {
   return nearestWithin(seen, names, (name) => Math.max(2, Math.ceil(name.length / 3)));
 }
 
-/** The nearest names where other names are allowed, too, so that fewer wrong letters are a slip. */
+/**
+ * Returns the nearest names where other names are also allowed, so that fewer wrong letters count
+ * as a slip.
+ */
 export function slippedNames(seen: string, names: Iterable<string>): readonly string[] {
   return nearestWithin(seen, names, ({ length }) =>
     length < SLIP_NAME_LENGTH_MIN ? 1 : SLIP_LETTERS_MAX,
@@ -48,20 +53,20 @@ function nearestWithin(
   return nearest;
 }
 
-/** `; did you mean "port"?`, or nothing. */
+/** Returns `; did you mean "port"?`, or an empty text. */
 export function hintOf(names: readonly string[]): string {
   if (names.length === 0) return '';
   return `; did you mean ${names.map(quoted).join(' or ')}?`;
 }
 
-/** Number of wrong letters; any number above `limit` where there are more. */
+/** Returns the number of wrong letters, or any number above `limit` if there are more. */
 function distance(a: string, b: string, limit: number): number {
   const beyond = limit + 1;
   let before: number[] = [];
   let leastAbove = 0;
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
-    // Further from the diagonal no distance is within the limit.
+    // Further from the diagonal, every distance exceeds the limit.
     const from = Math.max(1, row - limit);
     const to = Math.min(b.length, row + limit);
     const current: number[] = Array(b.length + 1).fill(beyond);

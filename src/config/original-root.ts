@@ -1,7 +1,7 @@
 /**
- * The meaning of a configuration file's root. A file with the root `hazelcast` is the original's, for a
- * member whose clients are the original's, so it turns `--compatibility hazelcast` on. A configured
- * `compatibility` outweighs the root, and so does a path segment of another name.
+ * The effect of a configuration file's root. A file with the root `hazelcast` is the original's,
+ * for a member whose clients are the original's, so it turns `--compatibility hazelcast` on. A
+ * configured `compatibility` overrides the root, and so does a path segment with another name.
  */
 import { type Assignment, type Config, configSourceOf } from './config.ts';
 import { type Finding, finding } from './finding.ts';
@@ -19,8 +19,8 @@ export interface Root {
 const ORIGINAL = 'hazelcast';
 
 /**
- * The assignment that the root makes; every other one outweighs it. `others`: the other assignments, in
- * the order of rising weight.
+ * Returns the assignment that the root makes; every other one overrides it. `others`: the other
+ * assignments, in order of increasing precedence.
  */
 export function assignmentsOfRoot(root: Root, others: readonly Assignment[]): Assignment[] {
   const segment = others.findLast(({ key }) => key === 'pathSegment')?.text ?? ORIGINAL;
@@ -28,7 +28,7 @@ export function assignmentsOfRoot(root: Root, others: readonly Assignment[]): As
   return [{ key: 'compatibility', text: ORIGINAL, source: sourceAt(root.at) }];
 }
 
-/** A note about the root, where no source sets the dialect; else none. */
+/** Returns a note about the root, if no source sets the dialect. */
 export function notesOfRoot(root: Root, config: Config): Finding[] {
   if (root.name !== ORIGINAL) return [];
   const place = sourceAt(root.at).name;

@@ -1,9 +1,9 @@
 /**
- * Reads the permissions of clients, for maps, queues and both (`all`). A permission grants something
- * only where every part of it is understood. A setting that a permission cannot have is an error of the
- * reader of statements; an empty or useless setting is an error here. Permissions of other kinds, and
- * the original's other actions, have no meaning here and grant nothing. Where a file has the section at
- * all, clients may do only what it grants.
+ * Reads the permissions of clients, for maps, queues and both (`all`). A permission grants
+ * something only if every part of it is understood. A setting that a permission cannot have is
+ * reported by the reader of statements; an empty or unusable setting is reported here. Permissions
+ * of other kinds, and the other actions of the original, have no effect and grant nothing. If a
+ * file has the section, clients may do only what it grants.
  */
 
 import { type FindingList, quoted } from './finding-list.ts';
@@ -15,11 +15,11 @@ import { readBoolean } from './value-type.ts';
 
 export interface PermissionConfig {
   readonly kind: 'map' | 'queue' | 'all';
-  /** Name of maps or queues; `*` stands for any text. */
+  /** Name of maps or queues; `*` matches any text. */
   readonly name: string;
-  /** A user or a role; `*` stands for any text. */
+  /** A user or a role; `*` matches any text. */
   readonly principal: string;
-  /** Patterns of clients' addresses; empty for every address. */
+  /** Patterns of client addresses; empty for every address. */
   readonly endpoints: readonly string[];
   readonly actions: readonly string[];
   /** Whether the permission denies the actions instead of granting them. */
@@ -32,10 +32,10 @@ const KINDS: ReadonlyMap<string, PermissionConfig['kind']> = new Map([
   ['all', 'all'],
 ]);
 
-/** Patterns of any address, IPv6 too; the second is the original's default. */
+/** Patterns that match any address, including IPv6; the second is the default of the original. */
 const EVERYWHERE: ReadonlySet<string> = new Set(['*', '*.*.*.*']);
 
-/** Every permission is examined when a client logs in. */
+/** Limit for permissions: a login examines all of them. */
 const PERMISSIONS_MAX = 10_000;
 
 interface Draft {
@@ -50,7 +50,7 @@ interface Draft {
 
 export class PermissionReader {
   readonly #problems: FindingList;
-  /** By the permission's place in the document. */
+  /** Permissions being read, by their place in the document. */
   readonly #drafts = new Map<string, Draft>();
   #isWritten: boolean;
 
@@ -70,12 +70,12 @@ export class PermissionReader {
     }
   }
 
-  /** Notes that the section has content. */
+  /** Records that the section has content. */
   note(): void {
     this.#isWritten = true;
   }
 
-  /** Reads a statement of the section; returns whether it has a meaning here. */
+  /** Reads a statement of the section; returns whether it has an effect. */
   read(statement: Statement): boolean {
     this.note();
     const { path, at } = statement;
@@ -100,13 +100,13 @@ export class PermissionReader {
     return this.#add(draft, steps[0] ?? '', statement);
   }
 
-  /** Undefined where no source has the section. */
+  /** Returns the permissions, or undefined if no source has the section. */
   end(): readonly PermissionConfig[] | undefined {
     if (!this.#isWritten) return undefined;
     return [...this.#drafts.values()].map(({ at: _, ...draft }) => {
       const { endpoints, isDenial } = draft;
-      // A client always has a numeric address: a host name grants it nothing, and exempts no client
-      // from a denial.
+      // A client always has a numeric address, so a host name grants it nothing, and exempts no
+      // client from a denial.
       const isEverywhere = endpoints.some(
         (each) => EVERYWHERE.has(each) || (isDenial && !isAddressPattern(each)),
       );
@@ -118,7 +118,7 @@ export class PermissionReader {
     const refuse = (reason: string): void => {
       this.#problems.add(at, () => `Cannot use ${pathText(path)} ${quoted(text)}: ${reason}`);
     };
-    // A variable has all items in its text, and outweighs the file.
+    // A variable contains all items in its text, and overrides the file.
     const isVariable = at.line === 0;
     switch (setting) {
       case 'name':
@@ -129,7 +129,7 @@ export class PermissionReader {
       case 'endpoints': {
         const endpoints = isVariable ? text.split(',').map((each) => each.trim()) : [text];
         if (!endpoints.every(isInterfacePattern)) {
-          refuse('not an address whose parts may be "*" or a range as "4-18"');
+          refuse('not an address whose parts may be "*" or a range such as "4-18"');
         }
         draft.endpoints = isVariable ? endpoints : [...draft.endpoints, text];
         break;
@@ -141,7 +141,7 @@ export class PermissionReader {
       }
       case 'deny': {
         const isDenial = readBoolean(text);
-        // A text that is no boolean is reported as a wrong type; until then the permission denies.
+        // An invalid boolean is reported as a wrong type; until then the permission denies.
         draft.isDenial = isDenial ?? true;
         break;
       }

@@ -1,4 +1,4 @@
-/** The settings of the data on the disk: rows of the table in settings.ts. */
+/** Settings of the data on disk: rows of the table in settings.ts. */
 import { NAMED_SETTINGS } from '../base/named-settings.ts';
 import {
   booleanSetting,
@@ -10,7 +10,7 @@ import {
 
 const SYNC_MODES = ['always', 'interval', 'never'] as const;
 const HOUR_MS = 3_600_000;
-/** The longest time of a timer. */
+/** Longest delay of a timer, in s. */
 const TIMEOUT_SECONDS_MAX = 2_147_483;
 
 const RECOVERY_POLICIES = [
@@ -30,14 +30,14 @@ export const PERSISTENCE_SETTINGS = {
   persistenceEnabled: booleanSetting({
     path: 'persistence.enabled',
     aliases: ['hot-restart-persistence.enabled'],
-    about: 'Whether data is kept on the disk; --data-dir does this, too',
+    about: 'Whether data is stored on disk; --data-dir also enables this',
     fallback: false,
   }),
   dataDirectory: textSetting({
     path: 'persistence.base-dir',
     aliases: ['hot-restart-persistence.base-dir'],
     flag: { name: '--data-dir', argument: 'DIR', implies: { persistenceEnabled: 'true' } },
-    about: 'Directory in which data is kept; created if it is missing',
+    about: 'Directory of the data; created if it is missing',
     fallback: 'persistence',
     ...pathRule,
   }),
@@ -45,7 +45,7 @@ export const PERSISTENCE_SETTINGS = {
     path: NAMED_SETTINGS.backupDirectory,
     aliases: ['hot-restart-persistence.backup-dir'],
     flag: { name: '--backup-dir', argument: 'DIR' },
-    about: 'Directory of the backups, each in a directory of its own; created if it is missing',
+    about: 'Directory of the backups, each in its own subdirectory; created if it is missing',
     fallback: undefined,
     fallbackText: 'none: there are no backups',
     example: 'backups',
@@ -54,7 +54,7 @@ export const PERSISTENCE_SETTINGS = {
   recoveryPolicy: wordSetting<RecoveryPolicy>({
     path: NAMED_SETTINGS.recoveryPolicy,
     aliases: ['hot-restart-persistence.cluster-data-recovery-policy'],
-    about: 'Whether a member with damaged data may be started with the readable part of it',
+    about: 'Whether a member with damaged data may start with the readable part of it',
     fallback: 'FULL_RECOVERY_ONLY',
     expects: RECOVERY_POLICIES.join(', '),
     read: (text) => RECOVERY_POLICIES.find((word) => word === text.toUpperCase()),
@@ -62,29 +62,30 @@ export const PERSISTENCE_SETTINGS = {
   autoRemoveStaleData: booleanSetting({
     path: 'persistence.auto-remove-stale-data',
     aliases: ['hot-restart-persistence.auto-remove-stale-data'],
-    about: 'Whether a start removes stale data; else the data is moved aside',
+    about: 'Whether a start removes stale data; otherwise the data is moved aside',
     fallback: true,
   }),
   validationTimeoutSeconds: timeoutSetting(
     'validation-timeout-seconds',
-    'How long a start may take to examine the stored data',
+    'Maximum time to validate the stored data at start',
     120,
   ),
   dataLoadTimeoutSeconds: timeoutSetting(
     'data-load-timeout-seconds',
-    'How long a start may take to load the data',
+    'Maximum time to load the data at start',
     900,
   ),
   persistenceSync: wordSetting<(typeof SYNC_MODES)[number]>({
     path: 'persistence.sync',
-    about: 'When written data is synced: before its answer, at intervals, or when the system does',
+    about:
+      'When written data is synced: before the response, at intervals, or when the system does',
     fallback: 'interval',
     expects: 'always, interval or never',
     read: (text) => SYNC_MODES.find((word) => word === text),
   }),
   persistenceSyncIntervalMillis: integerSetting({
     path: 'persistence.sync-interval-millis',
-    about: 'Time from a change to its sync, with persistence.sync interval',
+    about: 'Time from a change to its sync, if persistence.sync is interval',
     unit: 'ms',
     fallback: 1000,
     minimum: 1,

@@ -1,14 +1,14 @@
-/** A place in a text of the operator: a file or a variable. */
+/** A place in a configuration file or in an environment variable. */
 
 export interface Place {
-  /** The file's name, or the name of a variable of the environment, with a line of 0. */
+  /** Name of the file, or of an environment variable, whose line is 0. */
   readonly file: string;
   /** From 1. */
   readonly line: number;
   readonly column: number;
 }
 
-/** `file:line:column`, or the name of a variable. */
+/** Returns `file:line:column`, or the name of a variable. */
 export function formatPlace({ file, line, column }: Place): string {
   return line === 0 ? file : `${file}:${line}:${column}`;
 }

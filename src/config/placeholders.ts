@@ -1,8 +1,8 @@
 /**
- * Placeholders in a file's values: `${NAME}` is replaced by the first environment variable that is set:
- * that of exactly this name, that of the name in upper case, and that of the latter with `_` for dots and
- * dashes. `${NAME:text}` is replaced by `text` where none is set. A placeholder without a value stays as
- * it is.
+ * Placeholders in the values of a file. `${NAME}` is replaced by the first environment variable
+ * that is set: the one with exactly this name, the one with the name in upper case, or the latter
+ * with `_` for dots and dashes. `${NAME:text}` is replaced by `text` if none of them is set. A
+ * placeholder without a value remains as it is.
  */
 
 interface Replaced {
@@ -11,7 +11,7 @@ interface Replaced {
   readonly unset: readonly string[];
 }
 
-/** Undefined where the text would have more than `lengthMax` characters. */
+/** Replaces the placeholders; returns undefined if the text would exceed `lengthMax` characters. */
 export function replacePlaceholders(
   text: string,
   environment: NodeJS.ProcessEnv,
@@ -36,13 +36,13 @@ export function replacePlaceholders(
 
 const PLACEHOLDER = /\$\{([^{}:]+)(?::([^{}]*))?\}/g;
 
-/** The names of the variables that a placeholder stands for, the one that is tried first first. */
+/** Returns the names of the variables for a placeholder, in the order in which they are tried. */
 function variableNames(name: string): readonly string[] {
   const upper = name.toUpperCase();
   return [...new Set([name, upper, upper.replace(/[.-]/g, '_')])];
 }
 
-/** The reason why a placeholder has no value: `no environment variable a.b, A.B or A_B`. */
+/** Returns the reason why a placeholder has no value: `no environment variable a.b, A.B or A_B`. */
 export function missingVariable(name: string): string {
   const names = variableNames(name);
   const last = names.at(-1) ?? '';
@@ -50,7 +50,7 @@ export function missingVariable(name: string): string {
   return `no environment variable ${others === '' ? last : `${others} or ${last}`}`;
 }
 
-/** Inherited properties are not variables. */
+/** Returns the value of the first variable that is set. Inherited properties are not variables. */
 function variableValue(environment: NodeJS.ProcessEnv, name: string): string | undefined {
   const found = variableNames(name).find((each) => Object.hasOwn(environment, each));
   return found === undefined ? undefined : environment[found];

@@ -1,32 +1,32 @@
 /**
- * Reads the YAML that most configuration files consist of, several times faster than the parser of
+ * Reads the YAML of most configuration files several times faster than the parser of
  * yaml-document.ts: block mappings and sequences, flow collections on one line (or JSON over many),
  * plain and quoted scalars on one line, and comments. It returns the same document as that parser,
- * places included. Anything else, and anything wrong, ends it without a result, and that parser reads
- * the text; so there are no messages here.
+ * including places. Anything else, and anything invalid, ends it without a result, and that parser
+ * reads the text; so there are no messages here.
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import type { Place } from './place.ts';
 
-/** Depth of nested collections; the other parser reports texts that are deeper. */
+/** Limit for nested collections; the other parser reports deeper texts. */
 const DEPTH_MAX = 50;
-/** Entries of a mapping up to which the names are compared one by one. */
+/** Number of entries of a mapping up to which names are compared one by one. */
 const NAMES_COMPARED_MAX = 8;
 
-/** A name, and the colon after it with a space or the end of the line. */
+/** A name and its colon, before a space or the end of the line. */
 const KEY = /([A-Za-z0-9_/.$][\w./*@+$-]*|"[^"\\\n]*"|'[^'\n]*') *:(?=[ \n]|$)/y;
-/** A scalar in a block, with what ends its line. Only single spaces are in a plain one. */
+/** A scalar in a block, and the rest of its line. A plain one contains only single spaces. */
 const BLOCK_SCALAR =
   /(~|-?[A-Za-z0-9_/.$](?:[\w./*@+${},=~%()-]|:(?=[\w./*@+$])| (?=[\w./*@+$(]))*|"[^"\\\n]*"|'[^'\n]*')(?: *| +#.*)(?=\n|$)/y;
-/** A scalar in a flow collection, and the spaces after it. */
+/** A scalar in a flow collection, and the white space after it. */
 const FLOW_SCALAR = /(~|-?[A-Za-z0-9_/.$](?:[\w./*@+$=~%-])*|"[^"\\\n]*"|'[^'\n]*')[ \n]*/y;
 /** White space in a flow collection. */
 const FLOW_SPACE = /[ \n]*/y;
-/** Spaces, and a comment, before the end of the line. */
+/** Spaces and an optional comment before the end of the line. */
 const END_OF_LINE = /(?: *| +#.*)(?=\n|$)/y;
 /** Lines without content, and the indentation of the next one. */
 const EMPTY_LINES = /(?: *(?:#.*)?\n)*( *)/y;
-/** Characters that the expressions above do not expect, and markers of documents. */
+/** Characters that the expressions above do not cover, and document markers. */
 const UNUSUAL = /[^\P{Cc}\n]|[\p{Cs}\u2028\u2029\ufeff\ufffe\uffff]|^---|^\.\.\./mu;
 const NULL = /^(~|null|Null|NULL)$/;
 
@@ -36,8 +36,8 @@ const [TAB_DASH, COLON, COMMA, BRACE, BRACE_END, BRACKET, BRACKET_END] = [...'-:
 const [SPACE, NEWLINE, QUOTE, APOSTROPHE] = [...' \n"\''].map((letter) => letter.charCodeAt(0));
 
 /**
- * The entry of the root; `onProgress` gets the offset that is reached, now and then. Undefined where
- * the text is not as simple, or wrong.
+ * Returns the root entry, or undefined if the text is not as simple or is invalid. `onProgress` is
+ * called now and then with the offset reached.
  */
 export function readPlainYaml(
   text: string,
@@ -84,7 +84,7 @@ class PlainReader {
     return entry;
   }
 
-  /** Reads the collection that begins here, or the flow collection. */
+  /** Reads the block or flow collection that begins here. */
   #readBlock(): DocumentNode {
     const code = this.#code();
     if (code === BRACE || code === BRACKET) {
@@ -122,7 +122,7 @@ class PlainReader {
     return name;
   }
 
-  /** Reads the value after a name, and goes to the next line. */
+  /** Reads the value after a name, and advances to the next line. */
   #readValue(indent: number): DocumentNode {
     if (!this.#endsLine()) return this.#readInline();
     const at = this.#place();
@@ -134,7 +134,7 @@ class PlainReader {
     return { at, entries: [] };
   }
 
-  /** Reads a value in the line of its name or dash, and goes to the next line. */
+  /** Reads a value on the line of its name or dash, and advances to the next line. */
   #readInline(): DocumentNode {
     this.#skipSpaces();
     const code = this.#code();
@@ -230,7 +230,7 @@ class PlainReader {
     return scalar(this.#match(FLOW_SCALAR)[1] as string, at);
   }
 
-  /** Reads the comma before a further entry; none before the end. */
+  /** Reads the comma before another entry; before the end there is no comma. */
   #separate(end: number | undefined): void {
     if (this.#code() === end) return;
     if (this.#code() !== COMMA) throw NOT_PLAIN;
@@ -242,7 +242,7 @@ class PlainReader {
     this.#match(FLOW_SPACE);
   }
 
-  /** Goes behind what the expression matches here; lines in it are counted. */
+  /** Matches the expression here and advances past the match; counts its lines. */
   #match(expression: RegExp): RegExpExecArray {
     expression.lastIndex = this.#offset;
     const match = expression.exec(this.#text);
@@ -265,7 +265,7 @@ class PlainReader {
     }
   }
 
-  /** Goes to the next line with content; the rest of this one must be empty. */
+  /** Advances to the next line with content; the rest of this one must be empty. */
   #endLine(): void {
     this.#match(END_OF_LINE);
     if (this.#offset < this.#text.length) {
@@ -276,7 +276,7 @@ class PlainReader {
     this.#nextLine();
   }
 
-  /** Goes to the first character of the next line with content. */
+  /** Advances to the first character of the next line with content. */
   #nextLine(): void {
     const { length } = this.#text;
     const begin = this.#offset;
@@ -320,7 +320,7 @@ class PlainReader {
   }
 }
 
-/** The names of a mapping, each of which may occur once. */
+/** The names of a mapping, which must be unique. */
 class Names {
   readonly #entries: readonly DocumentEntry[];
   #names: Set<string> | undefined;

@@ -1,10 +1,10 @@
 /**
- * The properties of the original's that are used. They stand apart from the tables of all its settings
- * (known-settings.ts), which are loaded for a file or variables alone.
+ * The original's properties that have an effect. They are separate from the tables of all its
+ * settings (known-settings.ts), which are loaded only for a file or variables.
  */
 import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-paths.ts';
 
-/** Names of properties that have a meaning here, by the path of the properties. */
+/** Names of properties that have an effect, by the path of the properties. */
 export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
   properties: [
     ...['grid.rest.enabled', 'hazelcast.rest.enabled'],

@@ -1,7 +1,10 @@
-/** The number of items that a queue may have, by its name, from settings where 0 is no limit. */
+/** The capacity of a queue by its name, from settings in which 0 means no limit. */
 import { byName } from './by-name.ts';
 
-/** Items by name, 0 for no limit; returns a positive number of items, or Infinity. */
+/**
+ * Returns a function that returns the capacity of a queue, in items, or Infinity. `maxSizes`: items
+ * by name, 0 for no limit.
+ */
 export function queueCapacity(maxSizes: ReadonlyMap<string, number>): (queue: Buffer) => number {
   const maxSizeOf = byName(maxSizes);
   return (queue) => maxSizeOf(queue) || Number.POSITIVE_INFINITY;

@@ -9,17 +9,17 @@ import type { Finding } from './finding.ts';
 import { type ConfigRequest, loadConfig } from './load.ts';
 import { type Piece, piecesOf } from './loaded-pieces.ts';
 
-/** The next piece; or the findings of a wrong configuration; or the failure of the thread. */
+/** The next piece, the findings of an invalid configuration, or the failure of the thread. */
 export type Told =
   | { readonly piece: Piece }
   | { readonly findings: readonly Finding[] }
   | { readonly failure: unknown };
 
-/** Answers the requests of the thread that started this one, until that ends it. */
+/** Serves the requests of the thread that started this one, until that thread ends it. */
 export function answerReadings(): void {
   assert(parentPort !== null, 'a thread');
   const port = parentPort;
-  // Of many errors, most are not reported, and none with its stack.
+  // A file may cause many errors; most are not reported, and stacks never are.
   Error.stackTraceLimit = 0;
   const pieces = handOver(workerData as ConfigRequest);
   port.on('message', async () => {

@@ -1,8 +1,8 @@
 /**
- * Loads a configuration on a thread of its own, for a member that serves meanwhile: a text of a
- * mebibyte takes a second to read, and longer where it is written to do harm. Each reading has its own
- * thread, which is ended early where the reading takes too much time or memory. The result is received
- * in pieces, a turn of the event loop for each.
+ * Loads a configuration on a separate thread, for a member that serves meanwhile: a text of a
+ * mebibyte takes a second to read, and longer if it is malicious. Each reading has its own thread,
+ * which is terminated if the reading takes too much time or memory. The result is received in
+ * pieces, one in each turn of the event loop.
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,19 +12,19 @@ import type { ConfigRequest, LoadedConfig } from './load.ts';
 import { LoadedPieces } from './loaded-pieces.ts';
 import type { Told } from './reading-thread-answers.ts';
 
-/** Limits of a reading; the most expensive text of a mebibyte that is known needs a fifth of them. */
+/** Limits of a reading; the most expensive known text of a mebibyte needs a fifth of them. */
 const BOUNDS = { timeMs: 60_000, memoryMb: 1024 };
 
-/** The thread's program: a file beside this one, or beside the bundle that contains this one. */
+/** The thread's program: a file next to this one, or next to the bundle that contains this one. */
 const isSource = import.meta.url.endsWith('.ts');
 const PROGRAM = join(import.meta.dirname, `reading-thread-program.${isSource ? 'ts' : 'js'}`);
 
-/** Like loadConfig; the result is without `structured` and without the sources of maps and queues. */
+/** Loads like loadConfig; the result lacks `structured` and the sources of maps and queues. */
 export async function loadInThread(
   request: ConfigRequest,
   { timeMs, memoryMb } = BOUNDS,
 ): Promise<LoadedConfig> {
-  // Starts in the next turn: decoding a long text has taken enough of this one.
+  // Start in the next turn: decoding a long text has used enough of this one.
   await new Promise(setImmediate);
   const thread = new Worker(isSource ? sourceProgram() : PROGRAM, {
     workerData: { ...request, onProgress: undefined, environment: { ...request.environment } },
@@ -60,7 +60,10 @@ export async function loadInThread(
   }
 }
 
-/** TypeScript needs the loader of the specs, which a thread does not inherit. */
+/**
+ * Returns a program that loads the sources: TypeScript needs the loader of the specs, which a
+ * thread does not inherit.
+ */
 function sourceProgram(): string {
   const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'));
   const program = JSON.stringify(pathToFileURL(PROGRAM));

@@ -1,4 +1,4 @@
-/** The problems of the realms of users that a file describes, whether security is on or not. */
+/** Finds the problems of the realms of users in a file, whether security is on or not. */
 import { FindingList, quoted } from './finding-list.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathText, type Statement } from './statements.ts';
@@ -10,7 +10,7 @@ const REALM_REFERENCES: readonly string[] = [
   SECURITY_PATHS.clientRealm,
 ];
 
-/** Limit of the realms that a message lists. */
+/** Limit for the realms listed in a message. */
 const REALMS_LISTED_MAX = 12;
 
 export function realmProblems(statements: readonly Statement[]): FindingList {

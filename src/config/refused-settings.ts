@@ -1,6 +1,6 @@
 /**
- * Settings whose loss would weaken the protection that the operator wants. Where one is on and this
- * member cannot provide it, `serve` refuses to start; the message says what to write instead.
+ * Settings whose loss would weaken the protection that the operator wants. If one is on and this
+ * member cannot provide it, `serve` refuses to start; the message names a replacement.
  */
 import type { Effective } from './effective.ts';
 import { type Finding, finding } from './finding.ts';
@@ -14,7 +14,7 @@ import { readBoolean } from './value-type.ts';
 export interface RefusedSetting extends Finding {
   readonly path: string;
   readonly source: Source;
-  /** Why, and what to write instead. */
+  /** The reason, and a replacement. */
   readonly reason: string;
 }
 
@@ -45,7 +45,7 @@ export class RefusedList {
     return new Set(this.#reasons.map(([statement]) => statement));
   }
 
-  /** The first FINDINGS_MAX; where there are more, a further one has the number of the others. */
+  /** Returns the first FINDINGS_MAX and, if there are more, one with the number of the others. */
   end(): RefusedSetting[] {
     const told = this.#reasons.slice(0, FINDINGS_MAX).map((each) => refusedAt(...each));
     const [next] = this.#reasons.slice(FINDINGS_MAX);
@@ -62,28 +62,28 @@ const SWITCHES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['persistence', 'hot-restart-persistence'].map((section) => [
       `${section}.encryption-at-rest.enabled`,
-      'data is not encrypted here; use an encrypted disk, and set this to false',
+      'this member does not encrypt data; use an encrypted disk, and set this to false',
     ]),
   ),
   ...Object.fromEntries(
     ['network', REST_ENDPOINT].flatMap((section) => [
       [
         `${section}.symmetric-encryption.enabled`,
-        'connections are not encrypted with a shared password here; use network.ssl, ' +
+        'encryption with a shared password is not supported; use network.ssl, ' +
           'and set this to false',
       ],
       [
         `${section}.socket-interceptor.enabled`,
-        'no class can be loaded here that checks connections; ask for client certificates with ' +
+        'classes that check connections are not supported; require client certificates with ' +
           'network.ssl, and set this to false',
       ],
     ]),
   ),
 };
 
-const NO_CLASSES = 'no class can be loaded here that decides about access; ';
+const NO_CLASSES = 'classes that control access are not supported; ';
 
-/** Classes that security of the original depends on and this member cannot load. */
+/** Classes that the original's security depends on and this member cannot load. */
 const SECURITY_CLASSES: ReadonlyMap<string, string> = new Map(
   [
     'security.client-permission-policy.class-name',
@@ -92,7 +92,7 @@ const SECURITY_CLASSES: ReadonlyMap<string, string> = new Map(
   ].map((pattern) => [pattern, `${NO_CLASSES}write its grants below client-permissions`]),
 );
 
-/** A login here always has the user's name, address and roles; none of the three can be skipped. */
+/** A login always includes the name, address and roles of the user; no part can be skipped. */
 const SKIPPED_IDENTITY = /^security\.realms\.\[\]\.authentication\.simple\.(\{name\}|skip-\w+)$/;
 const SKIPS: ReadonlySet<string | undefined> = new Set([
   'skip-identity',
@@ -100,7 +100,7 @@ const SKIPS: ReadonlySet<string | undefined> = new Set([
   'skip-role',
 ]);
 
-/** The class of a replacer that does what this member does without it. */
+/** Class of the replacer whose effect this member has without it. */
 const PROPERTY_REPLACER = 'com.hazelcast.config.replacer.PropertyReplacer';
 const REPLACERS: ReadonlySet<string> = new Set([
   'config-replacers.replacers.[].class-name',
@@ -130,31 +130,31 @@ export function refuseSettings(effective: Effective, refused: RefusedList): void
       const seen = statement.path[statement.path.indexOf('authentication') + 1];
       refused.add(
         statement,
-        `realms of kind ${seen} are not known here; write the users below authentication.simple`,
+        `realms of kind ${seen} are not supported; write the users below authentication.simple`,
       );
     }
     const lost = SECURITY_CLASSES.get(pattern);
     if (isSecurityOn && lost !== undefined) refused.add(statement, lost);
     if (isSecurityOn && SKIPPED_IDENTITY.test(pattern) && SKIPS.has(statement.path.at(-1))) {
-      const reason = 'name, address and roles of a user always count here; set this to false';
+      const reason = 'name, address and roles of a user are always checked; set this to false';
       if (readBoolean(text) !== false) refused.add(statement, reason);
     }
     if (pattern === COMPARATOR && text.trim() !== '') {
       refused.add(
         statement,
-        'no class can be loaded here that orders items, so polls would return others; remove it',
+        'classes that order items are not supported, so polls would return other items; remove it',
       );
     }
     if (REPLACERS.has(pattern) && text !== PROPERTY_REPLACER) {
       refused.add(
         statement,
-        'no class can be loaded here that replaces texts; use the placeholder of a variable',
+        'classes that replace texts are not supported; use a placeholder for an environment variable',
       );
     }
   }
 }
 
-/** Whether the setting is in the one of `network` and `advanced-network` that does not count. */
+/** Whether the setting is in `network` or `advanced-network`, whichever is not in force. */
 function isElsewhere(isAdvanced: boolean, pattern: string): boolean {
   return pattern.startsWith(`${REST_ENDPOINT}.`)
     ? !isAdvanced
@@ -162,8 +162,8 @@ function isElsewhere(isAdvanced: boolean, pattern: string): boolean {
 }
 
 /**
- * Whether the statement's text is true. A text that is no boolean counts as false here: its type is
- * checked elsewhere.
+ * Whether the statement's text is true. An invalid boolean counts as false; its type is checked
+ * elsewhere.
  */
 export function isOn(statement: Statement | undefined): boolean {
   return statement !== undefined && readBoolean(statement.text) === true;

@@ -3,7 +3,7 @@ import type { AnySetting } from './setting.ts';
 import { pathOf } from './settings.ts';
 import { MAP_WAN_SETTINGS } from './wan-map-settings.ts';
 
-/** In the order in which readers look for settings. */
+/** In the order in which readers look for them. */
 export const SECTIONS = [
   'Address',
   'TLS',
@@ -18,7 +18,7 @@ export const SECTIONS = [
 
 export type Section = (typeof SECTIONS)[number];
 
-/** Path prefixes of each section; the first one that matches counts. */
+/** Path prefixes of each section; the first match is used. */
 const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
   ['network.http.', 'Limits'],
   ['network.ssl.', 'TLS'],

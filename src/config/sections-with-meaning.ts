@@ -1,7 +1,7 @@
 /**
- * Sections that have names which are used or refused here. In such a section an unknown name may be a
- * misspelt one of those, so it is an error. In another section an unknown name changes nothing that
- * this member does, so it is a warning.
+ * Sections with settings that are used or refused. In such a section an unknown name may be a
+ * misspelt one of these, so it is an error. In other sections an unknown name has no effect, so it
+ * is a warning.
  */
 import { advancedPatterns } from './advanced-network.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
@@ -16,7 +16,7 @@ import {
   REPLICATION_PATTERN,
 } from './wan-paths.ts';
 
-/** The sections by the patterns of their paths, as a statement has them; the root is ''. */
+/** Returns the patterns of the sections, as in statements; that of the root is ''. */
 export function sectionsWithMeaning(): ReadonlySet<string> {
   const patterns = [
     ...patternsOf(ALL_ROWS),
@@ -35,13 +35,18 @@ export function sectionsWithMeaning(): ReadonlySet<string> {
   return sections;
 }
 
-/** Patterns of the elements of XML each of which is an item of a list, though its path has no number. */
+/**
+ * Returns the patterns of the XML elements that are items of a list although their path has no
+ * number.
+ */
 export function listPatterns(): ReadonlySet<string> {
   const lists = patternsOf(ALL_ROWS.filter(({ isList }) => isList));
   return new Set([...lists, ...advancedPatterns(lists), `${REF_PATH}.filters.filter-impl`]);
 }
 
-/** Patterns of WAN replication beside its rows: those of XML, and what is refused. */
+/**
+ * Patterns of WAN replication in addition to its rows: those of XML, and those that are refused.
+ */
 const OF_WAN: readonly string[] = [
   ...[PUBLISHER_PATH, PUBLISHER_ITEM].flatMap((publisher) => [
     ...['any', 'properties.{name}', 'sync.any'].map((name) => `${publisher}.${name}`),

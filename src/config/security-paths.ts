@@ -1,6 +1,6 @@
-/** The paths of security in a file, beside those of the table of settings. */
+/** The paths of security in a file, in addition to those of the table of settings. */
 
-/** By the parts of SecurityConfig. */
+/** Paths by the parts of SecurityConfig. */
 export const SECURITY_PATHS = {
   isEnabled: 'security.enabled',
   realms: 'security.realms',

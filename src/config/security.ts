@@ -1,8 +1,8 @@
 /**
- * Reads the security settings: whether security is on, the users of the realms that are named for
- * administration and for clients, and the permissions of clients. Realms of other kinds than simple
- * users are refused elsewhere. A realm without users has its identity as a user: members of the original
- * with such a realm accept one another by it.
+ * Reads the security settings: whether security is on, the users of the realms for administration
+ * and for clients, and the permissions of clients. Realms of kinds other than simple users are
+ * refused elsewhere. A realm without users has its identity as a user, because members of the
+ * original with such a realm accept one another by it.
  */
 import { parsePassword } from '../base/stored-password.ts';
 import { FindingList, quoted } from './finding-list.ts';
@@ -14,7 +14,7 @@ import type { Statement, WrittenSection } from './statements.ts';
 
 export interface UserConfig {
   readonly name: string;
-  /** In plain text or as a hash. */
+  /** Plain text or a hash. */
   readonly password: string;
   readonly roles: readonly string[];
 }
@@ -25,14 +25,14 @@ export interface SecurityConfig {
   readonly realms: ReadonlyMap<string, readonly UserConfig[]>;
   /** The realm of the users that may administer the member. */
   readonly memberRealm: string | undefined;
-  /** The realm of the users that may read and write data, where that is another one. */
+  /** The realm of the users that may read and write data, if it is another one. */
   readonly clientRealm: string | undefined;
   /**
-   * Grants and denials. Empty where the section grants nothing; undefined where there is no such
-   * section: then every user may do everything.
+   * Grants and denials. Empty if the section grants nothing; undefined without the section: then
+   * every user may do everything.
    */
   readonly permissions: readonly PermissionConfig[] | undefined;
-  /** Whether a grant of one permission outweighs a denial of another. */
+  /** Whether a grant of one permission overrides a denial of another. */
   readonly prefersGrant: boolean;
 }
 
@@ -55,8 +55,8 @@ export interface SecurityReading {
 }
 
 /**
- * Statements come in the order of rising weight; `written`: the sections and settings that files have
- * below `security`.
+ * Reads the settings. Statements are in order of increasing precedence. `written`: the sections and
+ * settings that files have below `security`.
  */
 export function readSecurity(
   statements: readonly Statement[],
@@ -127,25 +127,25 @@ class SecurityReader {
     };
   }
 
-  /** Security that no user could pass. */
+  /** Refuses security that no user could pass. */
   #refused(realms: SecurityConfig['realms']): RefusedSetting[] {
     const statement = this.#enabled;
     if (statement === undefined) return [];
     const refused: RefusedSetting[] = [];
     if (this.#memberRealm === undefined) {
-      const reason = `no user could log in; name a realm as ${SECURITY_PATHS.memberRealm}`;
+      const reason = `no user could log in; set ${SECURITY_PATHS.memberRealm} to a realm`;
       refused.push(refusedAt(statement, reason));
     }
     const clients = this.#written.find(({ pattern }) => pattern === CLIENT_AUTHENTICATION);
     if (clients !== undefined && this.#clientRealm === undefined) {
-      const reason = `${CLIENT_AUTHENTICATION} names no realm; name one, or remove it`;
+      const reason = `${CLIENT_AUTHENTICATION} has no realm; set one, or remove it`;
       refused.push(refusedAt(statement, reason));
     }
     for (const named of [this.#memberRealm, this.#clientRealm]) {
       if (named === undefined || (realms.get(named.text)?.length ?? 0) > 0) continue;
       const reason =
         `no user could log in: realm ${quoted(named.text)} has no users; ` +
-        'write authentication.simple.users in it';
+        'add authentication.simple.users to it';
       refused.push(refusedAt(named, reason));
     }
     return refused;
@@ -206,13 +206,14 @@ class SecurityReader {
     try {
       parsePassword(text);
     } catch (error) {
-      // The text begins like a hash and is none; the message does not repeat it.
+      // The text starts like a hash but is invalid; the message does not repeat it.
       this.#problems.add(at, () => (error as RangeError).message);
     }
   }
 
   /**
-   * The users of the realm, or without any its identity; a user without a name or password is a problem.
+   * Returns the users of the realm, or its identity if it has no users. A user without a name or
+   * password is a problem.
    */
   #usersOf(realm: RealmDraft): UserConfig[] {
     const users: UserConfig[] = [];

@@ -1,6 +1,6 @@
 /**
- * The rows of every setting that a file may have: those of the table in settings.ts, and those of WAN
- * replication that have more than one free name or a reader of their own.
+ * The rows of all settings that a file may have: those of the table in settings.ts, and those of
+ * WAN replication that have more than one free name or their own reader.
  */
 import type { AnySetting } from './setting.ts';
 import { SETTINGS } from './settings.ts';

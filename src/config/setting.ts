@@ -1,60 +1,60 @@
 /**
- * The form of a setting: a row of the table in settings.ts. A row has everything about its setting, so
- * that flags, help, checks and the effective configuration all come from it and nothing is written
- * twice. A row with free names (`queue.{name}.max-size`) has a value for each name.
+ * The form of a setting: a row of the table in settings.ts. A row describes its setting completely,
+ * so that flags, help, checks and the effective configuration are derived from it. A row with free
+ * names (`queue.{name}.max-size`) has a value for each name.
  */
 
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
-/** The value that was read, or its fault: not of the type, or of the type and out of range. */
+/** The parsed value, or its fault: not of the type, or of the type but out of range. */
 type Parsed<Value> = { readonly value: Value } | { readonly fault: 'type' | 'range' };
 
 /** A command line flag of a setting. */
 export interface Flag {
-  /** With its dashes. */
+  /** Name with its dashes. */
   readonly name: string;
-  /** Word in the help for the flag's argument. */
+  /** Word for the flag's argument in the help. */
   readonly argument: string;
-  /** Meaning of the flag; without it, that of the setting. */
+  /** Description of the flag; default: that of the setting. */
   readonly about?: string;
-  /** Texts that the flag takes; without it, those of the setting. */
+  /** Texts that the flag accepts; default: those of the setting. */
   readonly expects?: string;
-  /** Further settings that the flag sets, by their keys, and their texts. */
+  /** Other settings that the flag sets, by their keys, and their texts. */
   readonly implies?: Readonly<Record<string, string>>;
   /**
-   * For settings with free names: the names and value texts that the flag's text stands for; undefined
-   * when the text is not of the flag's form.
+   * For settings with free names: returns the names and value texts that the flag's text stands
+   * for, or undefined if it does not have the flag's form.
    */
   split?(text: string): readonly (readonly [name: string, text: string])[] | undefined;
 }
 
 export interface Setting<Value> {
-  /** Path in the configuration file; none for a setting that only flags set. */
+  /** Path in the configuration file; missing for a setting that only flags set. */
   readonly path?: string;
   /** Other paths of the same setting: a shorter form, or the original's property. */
   readonly aliases?: readonly string[];
   /** Whether the value is a list, whose items are separated by commas in a text. */
   readonly isList?: true;
-  /** Whether it is a list that only this member has: a file may also have it as one text. */
+  /** Whether it is a list that only this member has: a file may also write it as one text. */
   readonly isOwnList?: true;
   /** Whether the value must not be shown. */
   readonly isSecret?: true;
-  /** Whether a text that is wrong must not be shown, as it may have a secret in it. */
+  /** Whether an invalid text must not be shown, because it may contain a secret. */
   hides?(text: string): boolean;
-  /** What to write instead of a text that is wrong, where that is known; without any part of it. */
+  /** Returns a correction of an invalid text, if one is known, without any part of the text. */
   advice?(text: string): string | undefined;
   readonly flags: readonly Flag[];
-  /** Its meaning, as a phrase that begins a sentence. */
+  /** Description, as a phrase that starts a sentence. */
   readonly about: string;
   /** Unit of a number. */
   readonly unit?: string;
-  /** The values that are allowed, as a phrase after "not": `an integer from 0 to 65535`. */
+  /** Allowed values, as a phrase after "not": `an integer from 0 to 65535`. */
   readonly expects: string;
-  /** The value when no source gives one. */
+  /** The value if no source sets one. */
   readonly fallback: Value;
-  /** A value to show in an example, where there is no default. */
+  /** A value to show in an example, if there is no default. */
   readonly example?: string;
-  /** The fallback in words, where the value itself does not explain it. */
+  /** The fallback in words, if the value itself does not explain it. */
   readonly fallbackText?: string;
   parse(text: string): Parsed<Value>;
 }
@@ -62,15 +62,15 @@ export interface Setting<Value> {
 /** A setting whose path has `{name}`, with a value for each name. */
 export interface NamedSetting<Name extends string, Value> extends Omit<Setting<Value>, 'fallback'> {
   readonly path: string;
-  /** The names that have a value when no source gives one. */
+  /** Names that have a value if no source sets one. */
   readonly fallback: ReadonlyMap<Name, Value>;
-  /** Whether a name that a file has without this setting has no value; otherwise it has 0. */
+  /** Whether a name in a file without this setting has no value; otherwise it has 0. */
   readonly isSparse?: true;
-  /** The name as it is stored; undefined for a name that is not allowed. */
+  /** Returns the name as it is stored, or undefined for a name that is not allowed. */
   parseName(text: string): Name | undefined;
 }
 
-/** A setting whose changes a running member applies: Reloads has the code that does so. */
+/** A setting whose changes a running member applies, by a function of Reloads. */
 export type Reloadable<Row> = Row & { readonly isReloadable: true };
 
 export function reloadable<Row extends object>(row: Row): Reloadable<Row> {
@@ -80,10 +80,10 @@ export function reloadable<Row extends object>(row: Row): Reloadable<Row> {
 /** A row of the table. */
 export type AnySetting = Setting<unknown> | NamedSetting<string, unknown>;
 
-/** Shown in the place of a secret. */
+/** Text shown in place of a secret. */
 export const MASK = '****';
 
-/** Whether a message must not show the text, which is wrong. */
+/** Whether a message must not show the invalid text. */
 export function isHidden(row: Pick<AnySetting, 'isSecret' | 'hides'>, text: string): boolean {
   return row.isSecret === true || row.hides?.(text) === true;
 }
@@ -95,7 +95,7 @@ export function isNamed(row: AnySetting): row is NamedSetting<string, unknown> {
 /** The fields of a row that the functions below do not fill in. */
 type Row<Value> = Omit<Setting<Value>, 'expects' | 'parse' | 'flags'> & { readonly flag?: Flag };
 
-/** A whole number from `minimum` to `maximum`, both included. */
+/** Returns a setting for a whole number from `minimum` to `maximum`, both included. */
 export function integerSetting(
   row: Row<number> & { readonly minimum: number; readonly maximum: number },
 ): Setting<number> {
@@ -103,7 +103,10 @@ export function integerSetting(
   return { ...rest, flags: flagsOf(flag), ...integerRule(minimum, maximum) };
 }
 
-/** A number of bytes from `minimum` to `maximum`, both included; k, m and g stand for powers of 1,024. */
+/**
+ * Returns a setting for a number of bytes from `minimum` to `maximum`, both included; k, m and g
+ * stand for powers of 1,024.
+ */
 export function bytesSetting(
   row: Row<number> & { readonly minimum: number; readonly maximum: number },
 ): Setting<number> {
@@ -120,14 +123,17 @@ export function bytesSetting(
   };
 }
 
-/** A number of bytes, with k, m or g for 2^10, 2^20 or 2^30; undefined for any other text. */
+/**
+ * Parses a number of bytes, with k, m or g for 2^10, 2^20 or 2^30; returns undefined for any other
+ * text.
+ */
 export function parseBytes(text: string): number | undefined {
   const [, digits, unit = ''] = /^([+-]?\d{1,15})([kmg]?)$/i.exec(text) ?? [];
   if (digits === undefined) return undefined;
   return Number(digits) * 1024 ** ' kmg'.indexOf(unit.toLowerCase() || ' ');
 }
 
-/** A text that `allows` accepts; `expects` describes such texts. */
+/** Returns a setting for a text that `allows` accepts; `expects` describes such texts. */
 export function textSetting<Fallback extends string | undefined>(
   row: Omit<Row<string | Fallback>, 'fallback'> & {
     readonly fallback: Fallback;
@@ -143,13 +149,15 @@ export function textSetting<Fallback extends string | undefined>(
   };
 }
 
-/** True or false. */
+/** Returns a setting that is true or false. */
 export function booleanSetting(row: Row<boolean>): Setting<boolean> {
   const { flag, ...rest } = row;
   return { ...rest, flags: flagsOf(flag), ...booleanRule };
 }
 
-/** A list of texts, each of which `allows` accepts; `expects` describes them. */
+/**
+ * Returns a setting for a list of texts, each of which `allows` accepts; `expects` describes them.
+ */
 export function listSetting(
   row: Row<readonly string[]> & {
     readonly expects: string;
@@ -169,7 +177,10 @@ export function listSetting(
   };
 }
 
-/** One of several words; `read` returns the word as it is stored, or undefined. */
+/**
+ * Returns a setting for one of several words; `read` returns the word as it is stored, or
+ * undefined.
+ */
 export function wordSetting<Value>(
   row: Row<Value> & { readonly expects: string; read(text: string): Value | undefined },
 ): Setting<Value> {
@@ -177,7 +188,7 @@ export function wordSetting<Value>(
   return { ...rest, flags: flagsOf(flag), parse: (text) => parsedWord(read(text)) };
 }
 
-/** The rule of a whole number from `minimum` to `maximum`. */
+/** Returns the rule of a whole number from `minimum` to `maximum`. */
 export function integerRule(
   minimum: number,
   maximum: number,
@@ -192,10 +203,10 @@ export function integerRule(
   };
 }
 
-/** A name has to fit into a line of the log and a JSON field. */
+/** Limit for a name, in characters: it has to fit into a log line and a JSON field. */
 const NAME_LENGTH_MAX = 255;
 
-/** The rule of a name, for textSetting. */
+/** Returns the rule of a name, for textSetting. */
 export function nameRule(): { expects: string; allows(text: string): boolean } {
   return {
     expects: `a text of 1 to ${NAME_LENGTH_MAX} characters without control characters`,

@@ -1,6 +1,6 @@
 /**
- * Every setting, in one table. Flags and their help, checks, defaults and the type of the effective
- * configuration are made from it.
+ * All settings, in one table. Flags and their help, checks, defaults and the type of the effective
+ * configuration are derived from it.
  */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
 import { NAMED_SETTINGS } from '../base/named-settings.ts';
@@ -36,15 +36,15 @@ import {
 import { TLS_SETTINGS } from './tls-settings.ts';
 import { WAN_SETTINGS } from './wan-settings.ts';
 
-/** A port is 16 bits; 0 asks the system for a free one. */
+/** Largest port; 0 makes the system choose a free one. */
 const PORT_MAX = 65535;
 /**
- * Each partition has an index of its own; beyond this number, more partitions cost more than they gain.
+ * Limit for partitions. Each has its own index; beyond this number, more cost more than they gain.
  */
 const PARTITION_COUNT_MAX = 32768;
-/** Less than this would be used up by a few partitions, each of which takes 64 KiB. */
+/** Minimum in bytes. Less would be used up by a few partitions, each of which takes 64 KiB. */
 const MEMORY_BYTES_MIN = 1_048_576;
-/** A load balancer takes a member out of service within seconds. */
+/** Limit in s: a load balancer takes a member out of service within seconds. */
 const SHUTDOWN_DELAY_SECONDS_MAX = 3600;
 /** The largest 32-bit integer, as in other members' configuration. */
 const QUEUE_SIZE_MAX = 2_147_483_647;
@@ -68,7 +68,7 @@ export const SETTINGS = {
     path: 'network.port.port',
     aliases: ['network.port'],
     flag: { name: '--port', argument: 'PORT' },
-    about: 'Port to listen on; 0 takes a free one',
+    about: 'Port to listen on; 0 selects a free one',
     fallback: 5701,
     minimum: 0,
     maximum: PORT_MAX,
@@ -76,7 +76,7 @@ export const SETTINGS = {
   healthPort: {
     path: 'network.health-port',
     flags: [{ name: '--health-port', argument: 'PORT' }],
-    about: 'A second port, which serves health alone, never over TLS; 0 takes a free one',
+    about: 'A second port that serves only health, never over TLS; 0 selects a free one',
     fallback: undefined,
     fallbackText: 'none',
     example: '5702',
@@ -85,12 +85,12 @@ export const SETTINGS = {
   ...TLS_SETTINGS,
   portAutoIncrement: booleanSetting({
     path: 'network.port.auto-increment',
-    about: 'Whether the next port is tried where one is taken; never with --port',
+    about: 'Whether the next port is tried if one is in use; never with --port',
     fallback: true,
   }),
   portCount: integerSetting({
     path: 'network.port.port-count',
-    about: 'Ports that are tried',
+    about: 'Number of ports to try',
     fallback: 100,
     minimum: 1,
     maximum: PORT_MAX + 1,
@@ -99,7 +99,7 @@ export const SETTINGS = {
     path: 'network.public-address',
     about: 'Address that the member reports as its own: host, or host and port',
     fallback: undefined,
-    fallbackText: 'the address that is bound, or the first that is no loopback',
+    fallbackText: 'the bound address, or the first that is not loopback',
     example: '192.0.2.1:5701',
     expects: 'a host, or a host and port',
     allows: (text) => /^([^\s/:]+|\[[0-9a-f:.]+\])(:\d{1,5})?$|^[0-9a-f:.]+$/i.test(text),
@@ -111,16 +111,16 @@ export const SETTINGS = {
   }),
   interfaces: listSetting({
     path: 'network.interfaces.interfaces',
-    about: 'Addresses to listen on, the first that this host has; parts may be "*" or "4-18"',
+    about: 'Addresses, of which the first that this host has is used; parts may be "*" or "4-18"',
     fallback: [],
     fallbackText: 'none',
     example: '10.3.10.*',
-    expects: 'addresses whose parts may be "*" or a range as "4-18"',
+    expects: 'addresses whose parts may be "*" or a range such as "4-18"',
     allows: isInterfacePattern,
   }),
   tcpIpEnabled: booleanSetting({
     path: 'network.join.tcp-ip.enabled',
-    about: 'Whether a list of members is kept, which requests read and change; it joins nothing',
+    about: 'Whether a list of members is stored, which requests read and change; it joins nothing',
     fallback: false,
   }),
   tcpIpMembers: listSetting({
@@ -136,7 +136,7 @@ export const SETTINGS = {
   clusterName: textSetting({
     path: NAMED_SETTINGS.clusterName,
     flag: { name: '--cluster-name', argument: 'NAME' },
-    about: 'Name of the cluster, which administrative requests must give',
+    about: 'Name of the cluster, which administrative requests must contain',
     fallback: 'dev',
     ...nameRule(),
   }),
@@ -151,14 +151,14 @@ export const SETTINGS = {
   }),
   liteMember: booleanSetting({
     path: 'lite-member.enabled',
-    about: 'Whether the member is shown as a lite member; it serves all the same',
+    about: 'Whether the member is reported as a lite member; it serves the same requests',
     fallback: false,
   }),
   logLevel: reloadable(
     wordSetting<LogLevel>({
       path: 'log-level',
       flag: { name: '--log-level', argument: 'LEVEL' },
-      about: 'How much is logged',
+      about: 'Level of the log',
       fallback: 'INFO',
       expects: `one of ${Object.keys(LOG_LEVELS).join(', ')}`,
       read: parseLogLevel,
@@ -167,7 +167,7 @@ export const SETTINGS = {
   pathSegment: textSetting({
     path: 'network.rest-api.path-segment',
     flag: { name: '--path-segment', argument: 'SEGMENT' },
-    about: 'First part of every path that is served',
+    about: 'First segment of every path',
     fallback: undefined,
     fallbackText: 'grid; hazelcast with --compatibility hazelcast',
     expects: 'letters, digits, "-", "_", "." and "~", at most 255, and not "." or ".."',
@@ -176,7 +176,7 @@ export const SETTINGS = {
   restEnabled: reloadable(
     booleanSetting({
       path: 'network.rest-api.enabled',
-      about: 'Whether the REST interface is served; --enable-group does this, too',
+      about: 'Whether the REST interface is served; --enable-group also enables it',
       fallback: true,
       fallbackText: 'true, and false with a configuration file',
     }),
@@ -185,7 +185,7 @@ export const SETTINGS = {
     path: 'network.rest-api.authentication',
     about:
       'Whether maps, queues and other paths without credentials in the body require a login by ' +
-      'HTTP Basic; basic-all: health, too, but for live and ready',
+      'HTTP Basic; basic-all: also health, except live and ready',
     fallback: 'none',
     expects: 'one of none, basic, basic-all',
     read: (text) => AUTHENTICATIONS.find((word) => word === text.toLowerCase()),
@@ -194,7 +194,7 @@ export const SETTINGS = {
   compatibility: wordSetting<Compatibility>({
     path: 'compatibility',
     flag: { name: '--compatibility', argument: 'NAME' },
-    about: 'System whose clients get the answers that they expect, where these differ from ours',
+    about: 'System for whose clients responses are adapted where those of gridnode differ',
     fallback: 'none',
     fallbackText: 'none; hazelcast with a file whose root is hazelcast',
     expects: `one of ${COMPATIBILITIES.join(', ')}`,
@@ -215,12 +215,12 @@ export const SETTINGS = {
       {
         name: '--queue',
         argument: 'NAME=MAX',
-        about: 'Items that the queue has at most, 0 for no limit; "*" in NAME stands for any text',
+        about: 'Capacity of the queue in items, 0 for no limit; "*" in NAME matches any text',
         expects: `NAME=MAX with a NAME and MAX ${integerRule(0, QUEUE_SIZE_MAX).expects}`,
         split: splitAtLastEquals,
       },
     ],
-    about: 'Items that the queue has at most; 0 for no limit',
+    about: 'Capacity of the queue; 0 for no limit',
     unit: 'items',
     fallback: new Map(),
     parseName: (text) => (text === '' ? undefined : text),
@@ -229,28 +229,28 @@ export const SETTINGS = {
   maxMemory: wordSetting<number>({
     path: NAMED_SETTINGS.maxMemory,
     flag: { name: '--max-memory', argument: 'BYTES' },
-    about: 'Memory for stored data, in bytes or with k, m, g; writes beyond it get 503',
+    about: 'Memory for stored data, in bytes or with k, m, g; writes above it get 503',
     fallback: MEMORY_BYTES_MIN,
     fallbackText:
-      `${MEMORY_SHARE * 100} % of the memory of the machine or container, or less where the process ` +
+      `${MEMORY_SHARE * 100} % of the memory of the machine or container, or less if the process ` +
       'and in-flight-bytes-max need more than the rest',
     example: '4g',
-    expects: 'a number of bytes from 1m on, or one with k, m or g',
+    expects: 'a number of bytes from 1m up, or one with k, m or g',
     read: readMemory,
   }),
   mapTimeToLiveSeconds: secondsByMap(
     'time-to-live-seconds',
-    'How long an entry stays after it was written; 0 for ever',
+    'Time that an entry remains after it was written; 0 for no limit',
   ),
   mapMaxIdleSeconds: secondsByMap(
     'max-idle-seconds',
-    'How long an entry stays after it was last read or written; 0 for ever',
+    'Time that an entry remains after it was last read or written; 0 for no limit',
   ),
   partitionCount: integerSetting({
     path: NAMED_SETTINGS.partitionCount,
     aliases: ['properties.hazelcast.partition.count'],
     flag: { name: '--partition-count', argument: 'COUNT' },
-    about: 'Partitions that keys are spread over; fixed for the life of the data',
+    about: 'Number of partitions for keys; fixed for the lifetime of the data',
     fallback: 271,
     minimum: 1,
     maximum: PARTITION_COUNT_MAX,
@@ -259,7 +259,7 @@ export const SETTINGS = {
   shutdownDelaySeconds: integerSetting({
     path: 'shutdown.delay-seconds',
     flag: { name: '--shutdown-delay-seconds', argument: 'SECONDS' },
-    about: 'How long health/ready is 503 and all else is served before the member drains',
+    about: 'Time before the member drains, in which health/ready is 503 and all else is served',
     unit: 'seconds',
     fallback: 0,
     minimum: 0,
@@ -296,7 +296,10 @@ export function rowOf(key: SettingKey): AnySetting {
   return SETTINGS[key];
 }
 
-/** The path of a setting, with `name` in the place of its free name, or the flag of one without a path. */
+/**
+ * Returns the path of a setting, with `name` in place of its free name, or the flag of a setting
+ * without a path.
+ */
 export function pathOf(key: SettingKey, name = '{name}'): string {
   const { path, flags } = rowOf(key);
   if (path === undefined) return flags[0]?.name ?? key;

@@ -1,17 +1,17 @@
-/** The origin of a value, in the user's own words. */
+/** The source of a value, in the user's own words. */
 import { formatPlace, type Place } from './place.ts';
 
 export interface Source {
   readonly kind: 'default' | 'file' | 'environment' | 'flag';
   /** `--port`, `conf.yaml:3:7`, `GRID_CLUSTERNAME`; empty for a default. */
   readonly name: string;
-  /** What a default was calculated from: `70 % of 256 MiB, container`. */
+  /** Calculation of a default: `70 % of 256 MiB, container`. */
   readonly from?: string;
 }
 
 export const DEFAULT: Source = { kind: 'default', name: '' };
 
-/** The source of what stands at the place. */
+/** Returns the source of a value at the place. */
 export function sourceAt(at: Place): Source {
   return { kind: at.line === 0 ? 'environment' : 'file', name: formatPlace(at) };
 }

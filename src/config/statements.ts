@@ -1,8 +1,8 @@
 /**
- * The statements of a document: each value with its path, which is that of YAML in either form. A name
- * or shape that is not known at its place is a problem. Where other names are allowed, a name that
- * nearly equals a known one is a problem, too. In a section without a meaning here, unknown names are
- * collected apart.
+ * The statements of a document: each value with its path, which is that of YAML for both forms. A
+ * name or shape that is unknown at its place is a problem. If other names are allowed, a name that
+ * nearly equals a known one is also a problem. In a section that has no effect, unknown names are
+ * collected separately.
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import { FindingList, quoted, shortened } from './finding-list.ts';
@@ -14,27 +14,29 @@ import { MASK } from './setting.ts';
 import { slippedName, unknownName, unknownNaming } from './unknown-names.ts';
 import type { ValueType } from './value-type.ts';
 
-/** Elements that may have no name: publishers without an `endpoint` use that one, as in the original. */
+/**
+ * Elements that may lack a name: publishers without an `endpoint` use that one, as in the original.
+ */
 const MAY_HAVE_NO_NAME: ReadonlySet<string> = new Set(['advanced-network.wan-endpoint-config']);
 /** The problem of an empty name. */
 export const EMPTY_NAME = 'Cannot use "" as a name: it is empty';
-/** Beginning of a message about a setting without a meaning here. */
-const NO_MEANING = 'Without meaning here';
-/** Sections of which also empty settings are reported to their readers. */
+/** Start of a message about a setting that has no effect. */
+const NO_MEANING = 'Ignored';
+/** Sections whose empty settings are also reported to their readers. */
 const WRITTEN: ReadonlySet<string | undefined> = new Set(['security', 'wan-replication']);
 
 export interface Statement {
   /** Steps from the root; an item of a list is `[n]`, counted over all files. */
   readonly path: readonly string[];
-  /** The path with `{name}` for chosen names and `[]` for items, joined by dots. */
+  /** The path with `{name}` for free names and `[]` for items, joined by dots. */
   readonly pattern: string;
   readonly text: string;
   readonly at: Place;
-  /** Types that the text may have; empty where none are known. */
+  /** Types that the text may have; empty if they are not known. */
   readonly types: readonly ValueType[];
 }
 
-/** A chosen name: the pattern `map.{name}`, and the name. */
+/** A free name: the pattern `map.{name}`, and the name. */
 export interface NamedBlock {
   readonly path: readonly string[];
   readonly pattern: string;
@@ -45,7 +47,7 @@ export interface NamedBlock {
   readonly isEmpty: boolean;
 }
 
-/** A setting or section of `security` or `wan-replication`, also an empty one. */
+/** A setting or section of `security` or `wan-replication`, even an empty one. */
 export interface WrittenSection {
   readonly path: readonly string[];
   readonly pattern: string;
@@ -57,25 +59,27 @@ export class StatementReader {
   readonly statements: Statement[] = [];
   readonly blocks: NamedBlock[] = [];
   readonly problems = new FindingList();
-  /** Unknown names in sections without a meaning here; the content below such a name is not read. */
+  /** Unknown names in sections that have no effect; the content below such a name is not read. */
   readonly unknown = new FindingList('warning');
   readonly written: WrittenSection[] = [];
   /** Number of items of each list so far: by the path around the list, then by the steps from there. */
   readonly #itemCounts = new Map<string, Map<string, number>>();
   /**
-   * The same maps by the array of that path, while it is read: the path may be long and have many
-   * items.
+   * The maps of #itemCounts by the array of their path, while it is read: the path may be long and
+   * have many items.
    */
   readonly #itemCountsBelow = new WeakMap<readonly string[], Map<string, number>>();
   /** The patterns one step below each pattern. */
   readonly #patterns = new Map<string, Map<string, string>>();
-  /** The sections in which names have a meaning here, by their patterns. */
+  /** Patterns of the sections in which settings have an effect. */
   readonly #sections: ReadonlySet<string>;
 
-  /** The place of each value in the document, by its path; undefined where no value occurs twice. */
+  /**
+   * The place of each value in the document, by its path; undefined if no value can occur twice.
+   */
   #places: Map<string, Place> | undefined;
 
-  /** Patterns of the elements of XML that are repeated as they are items of a list. */
+  /** Patterns of the XML elements that are repeated because they are items of a list. */
   readonly #lists: ReadonlySet<string>;
 
   constructor(sections: ReadonlySet<string>, lists: ReadonlySet<string> = new Set()) {
@@ -83,7 +87,7 @@ export class StatementReader {
     this.#lists = lists;
   }
 
-  /** Reads the content below the root of a document; in YAML, names are unique already. */
+  /** Reads the content below the root of a document; names in YAML are already unique. */
   read(root: DocumentNode, known: KnownContent, form: Form): void {
     this.#places = form === 'xml' ? new Map() : undefined;
     this.#readEntries(root, known, [], '');
@@ -94,19 +98,19 @@ export class StatementReader {
   }
 
   /**
-   * Reports an unknown name: an error in a section with a meaning, else a warning. All names of
-   * security have a meaning.
+   * Reports an unknown name: an error in a section that has an effect, else a warning. In security
+   * every unknown name is an error.
    */
-  #noteUnknown(section: string, at: Place, told: () => string): void {
-    if (this.#hasMeaning(section)) this.#complain(at, () => `Cannot use ${told()}`);
-    else this.unknown.add(at, () => `${NO_MEANING}: ${told()}`);
+  #noteUnknown(section: string, at: Place, message: () => string): void {
+    if (this.#hasMeaning(section)) this.#complain(at, () => `Cannot use ${message()}`);
+    else this.unknown.add(at, () => `${NO_MEANING}: ${message()}`);
   }
 
   #hasMeaning(section: string): boolean {
     return /^security(\.|$)/.test(section) || this.#sections.has(section);
   }
 
-  /** The pattern with one more step: one text for all equal patterns, of which there are few. */
+  /** Returns the pattern with one more step: one string for all equal patterns, which are few. */
   #patternBelow(pattern: string, step: string): string {
     let below = this.#patterns.get(pattern);
     if (below === undefined) {
@@ -163,7 +167,7 @@ export class StatementReader {
   #complainOfText({ at, text = '' }: DocumentNode, path: readonly string[]): void {
     this.#complain(
       at,
-      () => `Cannot use ${pathText(path)} ${quoted(text)}: a text beside elements`,
+      () => `Cannot use ${pathText(path)} ${quoted(text)}: a text next to elements`,
     );
   }
 
@@ -224,7 +228,8 @@ export class StatementReader {
   }
 
   /**
-   * The content of an element that needs no name, as it has no meaning here, without a misspelt `name`.
+   * Returns the content of an element that needs no name, because it has no effect, without a
+   * misspelt `name`.
    */
   #withoutSlip(entry: DocumentEntry, known: KnownContent): DocumentNode {
     const slip = slippedName(entry, known);
@@ -233,7 +238,7 @@ export class StatementReader {
     return { ...entry.node, entries: entry.node.entries.filter((each) => each !== slip) };
   }
 
-  /** Reads an entry whose name is not among the known ones. */
+  /** Reads an entry with an unknown name. */
   #readOther(entry: DocumentEntry, known: KnownContent, path: string[], pattern: string): void {
     const { name, at, node } = entry;
     const isFree = known.named !== undefined || known.isOpen;
@@ -265,7 +270,7 @@ export class StatementReader {
     }
   }
 
-  /** Reads everything below a node whose content is not known. */
+  /** Reads everything below a node with unknown content. */
   #readOpen(node: DocumentNode, path: string[], pattern: string): void {
     if (hasTextBeside(node)) return this.#complainOfText(node, path);
     if (node.text !== undefined) this.#state(path, pattern, node.text, node.at, []);
@@ -277,7 +282,10 @@ export class StatementReader {
     }
   }
 
-  /** Whether the name is not a misspelt one of the properties that have a meaning here. */
+  /**
+   * Whether the name is not a misspelt one of the properties that have an effect; otherwise reports
+   * it.
+   */
   #checkProperty(pattern: string, name: string, at: Place): boolean {
     const names = PROPERTY_NAMES[pattern] ?? [];
     if (names.includes(name)) return true;
@@ -297,7 +305,10 @@ export class StatementReader {
     return named;
   }
 
-  /** `around`: the first steps of the path, which lists below it have in common. */
+  /**
+   * Adds the next item to the path. `around`: the first steps of the path, which lists below it
+   * share.
+   */
   #addItem(path: string[], around: readonly string[]): void {
     let counts = this.#itemCountsBelow.get(around);
     if (counts === undefined) {
@@ -338,12 +349,12 @@ export function isOfType({ types, text }: Statement): boolean {
   return types.length === 0 || types.some((type) => type.accepts(text));
 }
 
-/** The text of a path: names joined by dots, items directly after their list. */
+/** Returns the text of a path: names joined by dots, items directly after their list. */
 export function textOfSteps(path: readonly string[]): string {
   return path.join('.').replaceAll('.[', '[');
 }
 
-/** The text of a path for a message: only the beginning of long names. */
+/** Returns the text of a path for a message, with long names shortened. */
 export function pathText(path: readonly string[]): string {
   let text = '';
   for (const [index, step] of path.entries()) {
@@ -352,7 +363,7 @@ export function pathText(path: readonly string[]): string {
   return text;
 }
 
-/** Whether the entry is a setting of the sections that stand here, below no name of one. */
+/** Whether the entry is a setting that belongs below a name but is written without one. */
 function isWithoutName({ name, node }: DocumentEntry, named: KnownNode): boolean {
   const setting = named.content.children.get(name);
   const isValue = (node.text ?? '') !== '' && node.entries.length === 0;
@@ -362,13 +373,13 @@ function isWithoutName({ name, node }: DocumentEntry, named: KnownNode): boolean
 function unnamedText({ name, node }: DocumentEntry, path: readonly string[]): string {
   const section = pathText(path.slice(-1));
   const text = node.text ?? '';
-  // An address may have a password in it.
+  // An address may contain a password.
   const isSecret = text.includes('@') || /password/i.test(name);
   const right = `${section}: {NAME: {${name}: ${isSecret ? MASK : quoted(text)}}}`;
   return `Cannot use ${pathText([...path, name])}: it belongs below a name; write ${right}`;
 }
 
-/** Where a section is, for a message. */
+/** Returns the location of a section, for a message. */
 function sectionText(path: readonly string[]): string {
   return path.length === 0 ? 'at the root' : `in ${pathText(path)}`;
 }
@@ -387,7 +398,7 @@ function hasTextBeside({ text, entries }: DocumentNode): boolean {
   return text !== undefined && text !== '' && entries.some(({ name }) => !name.startsWith('@'));
 }
 
-/** Whether the attribute declares a namespace or the schema of XML. */
+/** Whether the attribute declares an XML namespace or schema. */
 function isNamespace(name: string): boolean {
   return /^@(xmlns|xsi)(:|$)/.test(name);
 }

@@ -1,7 +1,8 @@
 /**
- * `network.ssl` of a file: the properties that name the files for TLS. Keys are read from PEM files or
- * from a PKCS12 key store, authorities of clients from PEM files. A file of another form, or a setting
- * that asks for more protection than this member has, is refused; the message says what to do instead.
+ * Reads `network.ssl` of a file: the properties that name the files for TLS. Keys are read from PEM
+ * files or from a PKCS12 key store, authorities of clients from PEM files. A file of another form,
+ * or a setting that requires more protection than this member has, is refused; the message names a
+ * replacement.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Effective } from './effective.ts';
@@ -11,19 +12,23 @@ import type { Statement } from './statements.ts';
 
 const SECTION = 'network.ssl';
 const PROPERTIES = `${SECTION}.properties`;
-/** The settings of the table that properties set as they are. */
+/** Settings of the table that properties set directly. */
 const KEYS: readonly SettingKey[] = [
-  ...(['tlsCertificate', 'tlsKey', 'tlsKeyPassword', 'tlsKeyStore'] as const),
-  ...(['tlsKeyStorePassword', 'tlsMutualAuthentication'] as const),
+  'tlsCertificate',
+  'tlsKey',
+  'tlsKeyPassword',
+  'tlsKeyStore',
+  'tlsKeyStorePassword',
+  'tlsMutualAuthentication',
 ];
-/** Classes of the original that do the same as this member. */
+/** Classes of the original with the same effect as the TLS of this member. */
 const FACTORY = /^com\.hazelcast\.nio\.ssl\.(Basic|OpenSSL)\w*$/;
 const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
 
 interface TlsReading {
   /** The settings that are set, each with its statement. */
   readonly said: readonly (readonly [SettingKey, Statement])[];
-  /** Statements that have a meaning here. */
+  /** Statements that have an effect. */
   readonly used: ReadonlySet<Statement>;
 }
 
@@ -72,7 +77,7 @@ export const NO_CERTIFICATE =
   'no certificate is configured; write keyStore (PKCS12) and keyStorePassword, or keyFile and ' +
   'keyCertChainFile (PEM), in network.ssl.properties';
 
-/** Why a key store cannot be used; undefined where it can, or there is none. */
+/** Returns the reason why a key store cannot be used, or undefined if it can or is not set. */
 export function keyStoreFault(
   store: Statement | undefined,
   type: Statement | undefined,
@@ -82,16 +87,16 @@ export function keyStoreFault(
   const form = formOfStore(store.text);
   if (form !== 'JKS' && !(isOther && form === undefined)) return undefined;
   return (
-    'only PKCS12 is read here; ' +
+    'only PKCS12 is supported; convert it with ' +
     `keytool -importkeystore -srckeystore ${shellText(store.text)} ` +
-    `-destkeystore ${shellText(`${bareName(store.text)}.p12`)} -deststoretype PKCS12 converts it`
+    `-destkeystore ${shellText(`${bareName(store.text)}.p12`)} -deststoretype PKCS12`
   );
 }
 
-/** Why the authorities cannot be used; undefined where they can. */
+/** Returns the reason why the authorities cannot be used, or undefined if they can. */
 export function trustFault(store: Statement | undefined): string | undefined {
   if (store === undefined) {
-    return 'no authorities are configured to verify clients with; write trustCertCollectionFile (PEM)';
+    return 'no authorities are configured to verify clients; set trustCertCollectionFile (PEM)';
   }
   const form = formOfStore(store.text);
   if (form === 'PEM') return undefined;
@@ -101,24 +106,27 @@ export function trustFault(store: Statement | undefined): string | undefined {
     form === 'JKS'
       ? `keytool -list -rfc -keystore ${shellText(store.text)} > ${pem}`
       : `openssl pkcs12 -in ${shellText(store.text)} -nokeys -out ${pem}`;
-  return `authorities are read from PEM files here; ${command} makes one, write it as trustCertCollectionFile`;
+  return `authorities must be PEM files; create one with ${command} and set it as trustCertCollectionFile`;
 }
 
-/** Why the setting of that name cannot be used; undefined where it can. */
+/** Returns the reason why the setting of that name cannot be used, or undefined if it can. */
 export function otherTlsFault(name: string, text: string): string | undefined {
   if (name === 'factory-class-name' && !FACTORY.test(text)) {
-    return 'no class can be loaded here; remove it and write network.ssl.properties';
+    return 'custom classes are not supported; remove it and write network.ssl.properties';
   }
   if (name === 'protocol' && !PROTOCOLS.test(text)) {
-    return 'TLS 1.2 and 1.3 are both served here; remove it if they are sufficient';
+    return 'TLS 1.2 and 1.3 are both served; remove it if they are sufficient';
   }
   if (name === 'ciphersuites') {
-    return 'cipher suites cannot be chosen here; remove it if those of Node.js are sufficient';
+    return 'cipher suites cannot be configured; remove it if those of Node.js are sufficient';
   }
   return undefined;
 }
 
-/** The form of a file by its first bytes; undefined where it cannot be read or has another form. */
+/**
+ * Returns the form of a file by its first bytes, or undefined if it cannot be read or has another
+ * form.
+ */
 function formOfStore(file: string): 'JKS' | 'PKCS12' | 'PEM' | undefined {
   const start = Buffer.alloc(64);
   try {
@@ -129,7 +137,7 @@ function formOfStore(file: string): 'JKS' | 'PKCS12' | 'PEM' | undefined {
       closeSync(descriptor);
     }
   } catch {
-    // The code that reads the file for use reports the fault.
+    // The code that loads the file reports the fault.
     return undefined;
   }
   if (start.readUInt32BE(0) === JKS_MAGIC) return 'JKS';
@@ -146,7 +154,7 @@ function bareName(file: string): string {
   return file.replace(/\.[^./]*$/, '');
 }
 
-/** The text in a form that a shell reads as one word. */
+/** Returns the text in a form that a shell reads as one word. */
 function shellText(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-/** The settings of TLS; their paths are the original's, below `network.ssl`. */
+/** Settings of TLS; their paths are those of the original, below `network.ssl`. */
 import {
   booleanSetting,
   type Flag,
@@ -13,7 +13,7 @@ export const TLS_SETTINGS = {
   tlsEnabled: booleanSetting({
     path: 'network.ssl.enabled',
     about:
-      'Whether the member serves TLS, with the files of network.ssl.properties; --tls-certificate does this, too',
+      'Whether the member serves TLS, with the files of network.ssl.properties; --tls-certificate also enables it',
     fallback: false,
   }),
   tlsCertificate: tlsSetting({
@@ -49,12 +49,12 @@ export const TLS_SETTINGS = {
       argument: 'FILE',
       implies: { tlsMutualAuthentication: 'REQUIRED' },
     },
-    about: 'Authorities, in PEM form: clients without a certificate of one of them are refused',
+    about: 'Authorities, in PEM form; clients without a certificate from one of them are refused',
   }),
   tlsMutualAuthentication: wordSetting<string>({
     path: 'network.ssl.properties.mutualAuthentication',
     about:
-      'REQUIRED: clients need a certificate of an authority in trustCertCollectionFile; OPTIONAL is the same as NONE; ' +
+      'REQUIRED: clients need a certificate from an authority in trustCertCollectionFile; OPTIONAL is the same as NONE; ' +
       '--tls-client-ca sets REQUIRED',
     fallback: 'NONE',
     expects: 'one of NONE, OPTIONAL, REQUIRED',
@@ -62,7 +62,7 @@ export const TLS_SETTINGS = {
   }),
 } as const satisfies Readonly<Record<string, Setting<unknown>>>;
 
-/** A file that TLS needs, or its password; both are read again at a reload. */
+/** Returns the setting of a file that TLS needs, or of its password; a reload reads both again. */
 function tlsSetting(row: {
   readonly path: string;
   readonly flag?: Flag;

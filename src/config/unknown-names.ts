@@ -1,21 +1,21 @@
-/** Messages about names of a document that are not known, with the known names that nearly equal them. */
+/** Messages about unknown names in a document, with similar known names. */
 import type { DocumentEntry } from './document.ts';
 import { quoted } from './finding-list.ts';
 import type { KnownContent } from './known-settings.ts';
 import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
 import { pathOf } from './settings.ts';
 
-/** Limit of the known names that a message lists beside the nearest one. */
+/** Limit for the known names that a message lists besides the nearest one. */
 const NAMES_LISTED_MAX = 12;
 
-/** Names at the root of the original's 3.x files, with those that replace them. */
+/** Names at the root of 3.x files of the original, with their replacements. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ['group', pathOf('clusterName')],
   ['quorum', 'split-brain-protection'],
   ['semaphore', 'cp-subsystem'],
 ]);
 
-/** The message about a name that is not among the known ones; `section`: where it is, with "in" or "at". */
+/** Returns the message about an unknown name. `section`: its location, with "in" or "at". */
 export function unknownName(name: string, known: KnownContent, section: string): string {
   const names = [...known.children.keys()];
   const replacement = RENAMED.get(name);
@@ -30,7 +30,7 @@ export function unknownName(name: string, known: KnownContent, section: string):
   return `${quoted(nameInForm(name))} ${section}: unknown${hint}${list}`;
 }
 
-/** An attribute with nearly the name `name`. */
+/** Returns an attribute whose name is nearly `name`. */
 export function slippedName(
   { node }: DocumentEntry,
   known: KnownContent,
@@ -39,13 +39,13 @@ export function slippedName(
   return others.find((each) => slippedNames(each.name, ['@name']).length > 0);
 }
 
-/** The message about such an attribute of an element. */
+/** Returns the message about an attribute of an element that is a misspelt `name`. */
 export function unknownNaming(slip: DocumentEntry, { name }: DocumentEntry): string {
   const seen = quoted(nameInForm(slip.name));
   return `${seen} in ${quoted(name)}: unknown; did you mean "attribute name"?`;
 }
 
-/** A name of the tree as messages write it. */
+/** Returns a name of the tree in the form for messages. */
 function nameInForm(name: string): string {
   return name.startsWith('@') ? `attribute ${name.slice(1)}` : name;
 }

@@ -1,7 +1,8 @@
 /**
- * Adds a configuration text to the configuration in force: new maps, queues and users. Things that exist
- * already stay as they are, and so do all other settings that the text has. Endpoint groups stay, too:
- * no call decides what is served. A text may name many things, so all work is done in slices.
+ * Adds a configuration text to the configuration in force: new maps, queues and users. Existing
+ * ones do not change, and all other settings of the text are ignored, including endpoint groups: no
+ * call changes which endpoints are served. A text may name many things, so all work is done in
+ * slices.
  */
 import { Slices } from '../base/slices.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
@@ -13,10 +14,10 @@ import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './settings.ts';
 
-/** A thing that the text names. */
+/** A map, queue, user or section that the text names. */
 export interface NamedConfig {
   readonly sectionName: string;
-  /** Missing where the entry stands for the whole section. */
+  /** Missing if the entry stands for the whole section. */
   readonly configName?: string;
 }
 
@@ -26,18 +27,19 @@ export interface ConfigUpdate {
   readonly ignored: readonly NamedConfig[];
 }
 
-/** Sections whose things are added one by one. */
+/** Sections whose maps, queues, users and groups are added one by one. */
 const SECTIONS = ['map', 'queue', 'security', 'network'];
 
-/** `text`: YAML, XML or JSON. Rejects with ConfigFault. */
+/** Adds the text, which is YAML, XML or JSON. Rejects with ConfigFault. */
 export async function addConfigText(
   config: Config,
   text: string,
   load: (request: ConfigRequest) => Promise<LoadedConfig>,
 ): Promise<ConfigUpdate> {
   const loaded = await load({
-    ...{ file: { text, replications: [...config.wanReplications.keys()] } },
-    ...{ environment: {}, flags: [] },
+    file: { text, replications: [...config.wanReplications.keys()] },
+    environment: {},
+    flags: [],
   });
   const fault = refusedFault(loaded.findings);
   if (fault !== undefined) throw fault;
@@ -89,7 +91,7 @@ export async function addConfigText(
   };
 }
 
-/** The configuration with the maps and queues of the other one. */
+/** Returns the configuration with the maps and queues of another one. */
 export function withNames(
   config: Config,
   {
@@ -103,25 +105,25 @@ export function withNames(
 ): Config {
   return {
     ...config,
-    ...{
-      mapTimeToLiveSeconds,
-      mapMaxIdleSeconds,
-      mapBackupCounts,
-      mapWan,
-      queueMaxSizes,
-      queueBackupCounts,
-    },
+    mapTimeToLiveSeconds,
+    mapMaxIdleSeconds,
+    mapBackupCounts,
+    mapWan,
+    queueMaxSizes,
+    queueBackupCounts,
   };
 }
 
-/** For the log: the first FINDINGS_MAX things, and the number of the others. */
+/** Returns the first FINDINGS_MAX things, and the number of the others, for the log. */
 export function shownNames(name: string, things: readonly NamedConfig[]): object {
   const more = things.length - FINDINGS_MAX;
   if (more <= 0) return { [name]: things };
   return { [name]: things.slice(0, FINDINGS_MAX), [`${name}More`]: more };
 }
 
-/** Undefined where the text has no new realm and no new user. */
+/**
+ * Returns the realms with the new users, or undefined if the text has no new realm and no new user.
+ */
 async function addedRealms(
   config: Config,
   said: Config,
@@ -164,7 +166,8 @@ class Update {
   }
 
   /**
-   * The values of `before` and the new ones of `said`. Rejects with ConfigFault for too many patterns.
+   * Returns the values of `before` and the new ones of `said`. Rejects with ConfigFault for too
+   * many patterns.
    */
   async extended<Value>(
     before: ReadonlyMap<string, Value>,

@@ -1,11 +1,11 @@
 /**
- * Types of settings that this member knows and does not use, so that a wrong value is reported for
- * them, too: `s` text, `b` boolean, `i` integer and `n` number (`i0..6`, `i1..`), `a` anything, or
- * words as `READ|WRITE`.
+ * Types of settings that this member recognizes but does not use, so that wrong values are also
+ * reported for them: `s` text, `b` boolean, `i` integer and `n` number (`i0..6`, `i1..`), `a`
+ * anything, or words such as `READ|WRITE`.
  */
 
 export interface ValueType {
-  /** The values that are allowed, as a phrase after "not". */
+  /** Allowed values, as a phrase after "not". */
   readonly expects: string;
   accepts(text: string): boolean;
 }
@@ -18,11 +18,11 @@ export function readValueType(notation: string): ValueType {
   return numberType(range[1] === 'i', Number(range[2] ?? -Infinity), Number(range[3] ?? Infinity));
 }
 
-/** The texts of a boolean, as a phrase after "not"; 1 and 0, from XML Schema, are read, too. */
+/** The texts of a boolean, as a phrase after "not"; 1 and 0, from XML Schema, are also accepted. */
 export const BOOLEAN_TEXTS = 'true or false';
 
 /**
- * The one reading of booleans, from every source: `true`, `false`, `1`, `0` in any case. Undefined for
+ * Reads a boolean, for every source: `true`, `false`, `1`, `0` in any case. Returns undefined for
  * any other text, which is an error wherever a boolean is expected.
  */
 export function readBoolean(text: string): boolean | undefined {

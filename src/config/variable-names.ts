@@ -1,19 +1,19 @@
 /**
- * Finds the setting that the name of a variable stands for. The name's parts are matched with the steps
- * of the known settings, without regard to case and to `-`. Free names (of maps, queues, groups) are
- * matched with those that are known: the endpoint groups, the properties in use, the names in the file.
+ * Finds the setting that the name of a variable stands for. The name's parts are matched with the
+ * steps of the known settings, ignoring case and `-`. Free names (of maps, queues, groups) are
+ * matched with known ones: the endpoint groups, the properties in use, and the names in the file.
  */
 import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
 import type { KnownContent, KnownNode } from './known-settings.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
 import type { NamedBlock, Statement } from './statements.ts';
 
-/** Endpoint groups, with the old name of one. */
+/** Endpoint groups, including the old name of one. */
 const GROUPS: readonly string[] = [...ENDPOINT_GROUP_NAMES, 'HOT_RESTART'];
 
 /** The setting that a variable names. */
 export interface Target extends Pick<Statement, 'path' | 'pattern' | 'types'> {
-  /** Free names in the path that the file does not have. */
+  /** Free names in the path that are not in the file. */
   readonly added?: readonly Omit<NamedBlock, 'at'>[];
   /** A name in the file that differs from the one in the path only by case, `-`, `_` and `.`. */
   readonly similar?: string;
@@ -28,7 +28,7 @@ interface Draft {
 
 const START: Draft = { path: [], pattern: [], added: [], similar: undefined };
 
-/** A name without what does not count in it. */
+/** Returns a name without case and separators, which comparisons ignore. */
 export function bare(name: string): string {
   return name.replace(/[-_. ]/g, '').toLowerCase();
 }
@@ -38,7 +38,7 @@ export class VariableNames {
   readonly #blocks: readonly NamedBlock[];
   /** The children of a section by their bare names. */
   readonly #children = new WeakMap<KnownContent, ReadonlyMap<string, [string, KnownNode]>>();
-  /** The names that the file has in a section, by the section's path and then by their bare names. */
+  /** Names in the file, by the path of their section and then by their bare names. */
   readonly #names = new Map<string, ReadonlyMap<string, readonly string[]>>();
 
   constructor(known: KnownContent, blocks: readonly NamedBlock[]) {
@@ -46,17 +46,20 @@ export class VariableNames {
     this.#blocks = blocks;
   }
 
-  /** The setting of an `HZ_` variable, by the rules of the original. */
+  /** Returns the setting of an `HZ_` variable, by the rules of the original. */
   ofOriginal(name: string): readonly Target[] {
     return this.#targets(name, true);
   }
 
-  /** The settings that a `GRID_` variable may stand for. */
+  /** Returns the settings that a `GRID_` variable may stand for. */
   own(name: string): readonly Target[] {
     return this.#targets(name, false);
   }
 
-  /** The names of settings without free names in their paths, as `GRID_` variables have them. */
+  /**
+   * Returns the names of settings without free names in their paths, in the form of `GRID_`
+   * variables.
+   */
   fixedOwn(): readonly string[] {
     return fixedNames(this.#known, false);
   }
@@ -82,7 +85,7 @@ export class VariableNames {
     return children.get(part.replaceAll('-', ''));
   }
 
-  /** The names in the file at this place that are the same without `-`, `_`, `.` and case. */
+  /** Returns the names in the file at this place that are equal without `-`, `_`, `.` and case. */
   namesLike(path: readonly string[], pattern: string, name: string): readonly string[] {
     const section = path.join('\0');
     let names = this.#names.get(section);
@@ -114,7 +117,7 @@ class Search {
     this.#names = names;
   }
 
-  /** `at`: index of the first part that belongs below the content. */
+  /** Searches the content. `at`: index of the first part that belongs below it. */
   below(content: KnownContent, at: number, draft: Draft): void {
     const part = this.#parts[at];
     if (part === undefined) return;
@@ -158,7 +161,7 @@ class Search {
     if (this.found.length === before) this.#name(node, at + 1, draft, first, []);
   }
 
-  /** `names`: those of the file that are like it. */
+  /** Adds a free name to the draft. `names`: similar names in the file. */
   #name(node: KnownNode, at: number, draft: Draft, name: string, names: readonly string[]): void {
     const next = stepped(draft, name, '{name}');
     if (names.includes(name)) return this.#node(node, at, next);
@@ -167,7 +170,7 @@ class Search {
     this.#node(node, at, { ...next, added: [...draft.added, block], similar: names[0] });
   }
 
-  /** The names of groups have one part or two. */
+  /** Matches an endpoint group, whose name has one part or two. */
   #group(node: KnownNode, at: number, draft: Draft): void {
     for (const end of [at + 1, at + 2]) {
       const name = bare(this.#parts.slice(at, end).join(''));
@@ -176,7 +179,7 @@ class Search {
     }
   }
 
-  /** A property: one that has a meaning here, or else with dots between the parts. */
+  /** Matches a property: one that has an effect, or else the parts joined by dots. */
   #property(at: number, draft: Draft): void {
     const rest = this.#parts.slice(at);
     const names = PROPERTY_NAMES[draft.pattern.join('.')] ?? [];
@@ -198,7 +201,10 @@ function isBelow(path: readonly string[], around: readonly string[]): boolean {
   return around.every((step, index) => path[index] === step);
 }
 
-/** `isOriginal`: a section has no value of its own, and a list only by its items. */
+/**
+ * Returns the names of settings without free names. `isOriginal`: a section has no value itself,
+ * and a list only has items.
+ */
 function fixedNames(known: KnownContent, isOriginal: boolean, around = ''): string[] {
   return [...known.children].flatMap(([step, { types, content }]) => {
     const name = around + step.replaceAll('-', '').toUpperCase();

@@ -1,4 +1,4 @@
-/** Adds a WAN replication, which a request names, to those that a member has, and removes what was added. */
+/** Adds a WAN replication of a request to those of a member, and removes added publishers. */
 import { GridError } from '../base/errors.ts';
 import type { Config } from './config.ts';
 import { PUBLISHERS_MAX, type WanPublisher, type WanReplication } from './wan-config.ts';
@@ -9,13 +9,14 @@ const NONE: WanReplication = { name: '', publishers: [] };
 export interface WanAddition {
   readonly config: Config;
   readonly addedPublisherIds: readonly string[];
-  /** Those that the replication has already; they stay as they are. */
+  /** Publishers that the replication already has; they do not change. */
   readonly ignoredPublisherIds: readonly string[];
 }
 
 /**
- * `text`: JSON, as wan-json.ts reads it. A replication of an unknown name is new. Throws ConfigFault, and
- * GridError WAN_PUBLISHERS_MAX where the member would have more than PUBLISHERS_MAX.
+ * Adds the publishers of `text`: JSON, as wan-json.ts reads it. An unknown replication is created.
+ * Throws ConfigFault, and GridError WAN_PUBLISHERS_MAX if the member would have more than
+ * PUBLISHERS_MAX.
  */
 export function addWanText(config: Config, text: string): WanAddition {
   const { name, publishers } = parseWanReplication(text, config);
@@ -34,7 +35,10 @@ export function addWanText(config: Config, text: string): WanAddition {
   };
 }
 
-/** The configuration without the publisher. The replication stays, as maps may refer to it. */
+/**
+ * Returns the configuration without the publisher. The replication remains, because maps may refer
+ * to it.
+ */
 export function withoutWanPublisher(
   config: Config,
   replication: string,

@@ -1,13 +1,16 @@
 /**
- * What a configuration says of WAN replication, in its effective form: the replications with their
- * publishers, and for maps the replication that their changes go to. wan-reading.ts makes it of a file,
- * wan-json.ts of a request.
+ * The WAN replication of a configuration, in its effective form: the replications with their
+ * publishers, and for maps the replication that receives their changes. wan-reading.ts reads it
+ * from a file, wan-json.ts from a request.
  */
 
-/** Publishers in a member: each holds a queue, and each change of a map is offered to all of its own. */
+/**
+ * Limit for publishers of a member: each has a queue, and each change of a map is offered to all
+ * publishers of its replication.
+ */
 export const PUBLISHERS_MAX = 64;
 
-/** These words in the order of the numbers that the original has for them in requests. */
+/** Words in the order of the numbers that the original has for them in requests. */
 export const ACKNOWLEDGE_TYPES = ['ACK_ON_RECEIPT', 'ACK_ON_OPERATION_COMPLETE'] as const;
 export const PUBLISHER_STATES = ['REPLICATING', 'PAUSED', 'STOPPED'] as const;
 export const QUEUE_FULL_BEHAVIORS = [
@@ -19,12 +22,19 @@ export const CONSISTENCY_CHECK_STRATEGIES = ['NONE', 'MERKLE_TREES'] as const;
 
 export const WAN_COMPRESSIONS = ['none', 'deflate'] as const;
 export const MERGE_POLICIES = [
-  ...(['PassThrough', 'PutIfAbsent', 'LatestUpdate'] as const),
-  ...(['HigherHits', 'LatestAccess', 'ExpirationTime'] as const),
+  'PassThrough',
+  'PutIfAbsent',
+  'LatestUpdate',
+  'HigherHits',
+  'LatestAccess',
+  'ExpirationTime',
 ] as const;
 
 export const MERKLE_DEPTH_DEFAULT = 10;
-/** A tree of more levels counts as one of so many: its leaves double with each. */
+/**
+ * Largest effective number of levels of a tree; more count as this many, because every level
+ * doubles the leaves.
+ */
 export const MERKLE_DEPTH_COUNTED_MAX = 16;
 
 type AcknowledgeType = (typeof ACKNOWLEDGE_TYPES)[number];
@@ -36,7 +46,7 @@ type MergePolicy = (typeof MERGE_POLICIES)[number];
 
 export interface WanReplication {
   readonly name: string;
-  /** In their order; none, or each with an id of its own. */
+  /** In their order, possibly empty; each has a unique id. */
   readonly publishers: readonly WanPublisher[];
 }
 
@@ -46,27 +56,27 @@ export interface WanPublisher {
   readonly clusterName: string;
   /** At least one. */
   readonly targetEndpoints: readonly WanEndpoint[];
-  /** Undefined where the target needs no login; either both are given or neither. */
+  /** Undefined if the target needs no login. User name and password are set together. */
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Files for the connections to the endpoints that have `tls`. */
+  /** Files for the connections to the endpoints that use TLS. */
   readonly tls: WanTls;
-  /** Events of a batch. */
+  /** Maximum number of events in a batch. */
   readonly batchSize: number;
   readonly batchMaxDelayMs: number;
   readonly responseTimeoutMs: number;
   readonly acknowledgeType: AcknowledgeType;
-  /** Events that are not acknowledged. */
+  /** Maximum number of events that are not acknowledged. */
   readonly queueCapacity: number;
-  /** Bytes of these events. */
+  /** Limit for these events, in bytes. */
   readonly queueBytesMax: number;
   readonly queueFullBehavior: QueueFullBehavior;
   readonly initialPublisherState: PublisherState;
-  /** Whether only the latest event of a key waits. */
+  /** Whether only the latest event of a key is queued. */
   readonly snapshotEnabled: boolean;
-  /** The longest time between two attempts. */
+  /** Longest time between two attempts to reach an endpoint. */
   readonly discoveryPeriodSeconds: number;
-  /** Below 2: one batch for each endpoint. */
+  /** Batches sent at the same time; below 2, one for each endpoint. */
   readonly maxConcurrentInvocations: number;
   readonly consistencyCheckStrategy: ConsistencyCheckStrategy;
   readonly compression: WanCompression;
@@ -76,16 +86,16 @@ interface WanEndpoint {
   /** An address, without brackets, or a name. */
   readonly host: string;
   readonly port: number;
-  /** First part of the target's paths; undefined where it is the member's own. */
+  /** First segment of the target's paths; undefined if it is the member's own. */
   readonly segment: string | undefined;
   readonly tls: boolean;
 }
 
 /** Paths of files, and their passwords. */
 export interface WanTls {
-  /** Authorities of the targets' certificates; undefined for those of the system. */
+  /** Authorities of the certificates of targets; undefined for those of the system. */
   readonly authorities: string | undefined;
-  /** What the member shows targets that ask for a certificate: two PEM files, or one PKCS12 file. */
+  /** Certificate for targets that request one: two PEM files, or one PKCS12 file. */
   readonly certificate: string | undefined;
   readonly key: string | undefined;
   readonly keyPassword: string | undefined;
@@ -96,37 +106,37 @@ export interface WanTls {
 /** Settings of a map, or of the maps of a pattern. */
 export interface MapWan {
   readonly ref: WanReplicationRef | undefined;
-  /** Whether the number of reads of an entry and the time of the last are kept. */
+  /** Whether the number of reads of an entry and the time of the last read are recorded. */
   readonly perEntryStatsEnabled: boolean;
   readonly merkleTree: {
-    /** Undefined: on where a publisher of the map's replication has MERKLE_TREES. */
+    /** Undefined: on if a publisher of the replication of the map has MERKLE_TREES. */
     readonly enabled: boolean | undefined;
     readonly depth: number;
   };
 }
 
-/** The replication that the changes of a map go to. */
+/** The replication that receives the changes of a map. */
 export interface WanReplicationRef {
   readonly name: string;
   readonly mergePolicy: MergePolicy;
-  /** Whether changes that came from other clusters go on. */
+  /** Whether changes received from other clusters are sent on. */
   readonly republishingEnabled: boolean;
-  /** Patterns, in which `*` is any text, of the keys whose changes are kept back. */
+  /** Patterns of the keys whose changes are not sent; `*` matches any text. */
   readonly filters: readonly string[];
 }
 
-/** The part of a configuration. */
+/** The part of a configuration for WAN replication. */
 export interface WanConfig {
   /** By name. */
   readonly wanReplications: ReadonlyMap<string, WanReplication>;
   /**
-   * By a map's name or pattern. A name without an entry that the configuration has (in
-   * `mapTimeToLiveSeconds`) has none of these settings, also where a pattern has.
+   * By a map's name or pattern. A configured name (in `mapTimeToLiveSeconds`) without an entry has
+   * none of these settings, even if a pattern matches it.
    */
   readonly mapWan: ReadonlyMap<string, MapWan>;
   /**
-   * TLS towards targets by the name of an endpoint configuration, '' for one without a name or else for that
-   * of the member itself; undefined where connections have none.
+   * TLS towards targets, by the name of an endpoint configuration; '' is that of one without a
+   * name, or else of the member itself. Undefined for connections without TLS.
    */
   readonly wanEndpoints: ReadonlyMap<string, WanTls | undefined>;
 }

@@ -1,25 +1,30 @@
 /**
- * The members of a target: `[http[s]://]host[:port][/segment]`, with commas between them and spaces
- * anywhere around. An IPv6 address is in brackets. A user is a property of the publisher.
+ * The members of a target: `[http[s]://]host[:port][/segment]`, separated by commas, with optional
+ * spaces around them. An IPv6 address is in brackets. A user is a property of the publisher.
  */
 import { SETTINGS } from './settings.ts';
 
-/** A member of the target as it was written: without a scheme, TLS is decided elsewhere. */
+/** A member of the target as it was written; without a scheme, TLS is decided elsewhere. */
 interface WrittenEndpoint {
   readonly host: string;
   readonly port: number;
   readonly segment: string | undefined;
-  /** Undefined where no scheme is given. */
+  /** Undefined without a scheme. */
   readonly tls: boolean | undefined;
 }
 
-/** A partition sticks to one of them; more would not share out the work any further. */
+/**
+ * Limit for endpoints. A partition uses one of them; more would not distribute the work further.
+ */
 const ENDPOINTS_MAX = 100;
 const PORT_MAX = 65_535;
 const FORM =
   /^(?:(https?):\/\/)?(?:\[([0-9a-f:.]+)\]|([\p{L}\p{N}._-]+))(?::(\d{1,5}))?(?:\/([A-Za-z0-9\-_.~]{0,255})\/?)?$/iu;
 
-/** Each once, in their order; undefined where any is empty or of another form. */
+/**
+ * Returns each endpoint once, in order; undefined if one is empty or malformed, or there are too
+ * many.
+ */
 export function targetEndpointsIn(text: string): readonly WrittenEndpoint[] | undefined {
   const endpoints = new Map<string, WrittenEndpoint>();
   for (const item of text.split(',').map((each) => each.trim())) {

@@ -1,4 +1,4 @@
-/** The part of a file that is about WAN replication. */
+/** The part of a file for WAN replication. */
 import type { Config } from './config.ts';
 import type { WanConfig } from './wan-config.ts';
 import { WanFindings, type WanText } from './wan-findings.ts';
@@ -6,7 +6,7 @@ import { readMapWan } from './wan-map-reading.ts';
 import { ENDPOINT_PATTERN, PUBLISHER_PATH, REF_PATH, REPLICATION_PATTERN } from './wan-paths.ts';
 import { readWanReplications } from './wan-reading.ts';
 
-/** Patterns of names that have a meaning without content. */
+/** Patterns of names that have an effect without content. */
 export const WAN_BLOCKS = [
   REPLICATION_PATTERN,
   PUBLISHER_PATH,
@@ -20,8 +20,8 @@ interface WanFile
 }
 
 /**
- * `config`: all but WAN replication. `replications`: the names that maps may refer to, where these are
- * not the text's own.
+ * Reads the part. `config`: the configuration without WAN replication. `replications`: the names
+ * that maps may refer to, if these are not the text's own.
  */
 export function readWan(text: WanText, config: Config, replications?: readonly string[]): WanFile {
   const findings = new WanFindings();

@@ -1,4 +1,4 @@
-/** What is read of WAN replication in a file, and what is found there beside the settings themselves. */
+/** Input and findings of the readers of WAN replication in a file. */
 import { FindingList } from './finding-list.ts';
 import { isSecretName } from './interpretation.ts';
 import { RefusedList } from './refused-settings.ts';
@@ -6,14 +6,14 @@ import { MASK } from './setting.ts';
 import { type Source, sourceAt } from './source.ts';
 import type { NamedBlock, Statement, WrittenSection } from './statements.ts';
 
-/** A value of the effective configuration that is in no row of the table of settings. */
+/** A value of the effective configuration that is not in a row of the table of settings. */
 interface WanValue {
   readonly steps: readonly string[];
   readonly value: string | number | boolean;
   readonly source: Source;
 }
 
-/** What the readers of WAN replication find. */
+/** The findings of the readers, in addition to the settings themselves. */
 export class WanFindings {
   /** The statements that have been used. */
   readonly used = new Set<Statement>();
@@ -22,7 +22,10 @@ export class WanFindings {
   readonly values: WanValue[] = [];
   readonly warnings = new FindingList('warning');
 
-  /** Adds the value of a statement that is neither shown nor refused yet; `steps`: of its path in YAML. */
+  /**
+   * Adds the value of a statement that is neither shown nor refused yet. `steps`: those of its path
+   * in YAML.
+   */
   showOnce(statement: Statement, steps = statement.path): void {
     if (this.used.has(statement)) return;
     this.used.add(statement);
@@ -38,7 +41,7 @@ export class WanFindings {
 }
 
 export interface WanText {
-  /** In the order of rising weight. */
+  /** In order of increasing precedence. */
   readonly statements: readonly Statement[];
   readonly blocks: readonly NamedBlock[];
   readonly written: readonly WrittenSection[];

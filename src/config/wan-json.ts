@@ -1,8 +1,8 @@
 /**
- * Reads the WAN replication that a request adds: JSON in the form of the original's
- * WanReplicationConfig. Its names are those of a file in camel case, its enumerations numbers or names.
- * Unknown names are ignored and null is as good as nothing, as in the original. The settings, their
- * ranges and what is refused are those of a file. Messages name the field: `batchPublishers[0].batchSize`.
+ * Reads the WAN replication that a request adds: JSON in the form of the WanReplicationConfig of
+ * the original. Its names are those of a file in camel case; its enumerations are numbers or names.
+ * Unknown names are ignored and null counts as missing, as in the original. Settings, ranges and
+ * refusals are those of a file. Messages name the field: `batchPublishers[0].batchSize`.
  */
 import { GridError } from '../base/errors.ts';
 import type { Config } from './config.ts';
@@ -29,7 +29,7 @@ import {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Settings whose words have numbers, by the words in the order of these. */
+/** Settings whose words have numbers: the words in the order of the numbers. */
 const NUMBERED: Readonly<Partial<Record<PublisherKey, readonly string[]>>> = {
   acknowledgeType: ACKNOWLEDGE_TYPES,
   initialPublisherState: PUBLISHER_STATES,
@@ -39,12 +39,12 @@ const NUMBERED: Readonly<Partial<Record<PublisherKey, readonly string[]>>> = {
 /** Settings that are a number of bytes, or a text as in a file. */
 const BYTES: ReadonlySet<PublisherKey> = new Set(['queueBytesMax']);
 const DISCOVERIES = ['aws', 'gcp', 'azure', 'kubernetes', 'eureka'];
-const NO_CLASS = 'no class can be loaded here';
+const NO_CLASS = 'custom classes are not supported';
 const NAME = PUBLISHER_SETTINGS.publisherId;
 
 /**
- * `config`: that in force. Throws ConfigFault, whose problems are all that is wrong, and
- * GridError WAN_PUBLISHERS_MAX for more publishers than a member has.
+ * Parses the text. `config`: the configuration in force. Throws ConfigFault with all problems, and
+ * GridError WAN_PUBLISHERS_MAX for more publishers than a member may have.
  */
 export function parseWanReplication(
   text: string,
@@ -54,8 +54,8 @@ export function parseWanReplication(
 }
 
 /**
- * The text without the publisher, where it is of that replication. The replication's name stays: maps may
- * refer to it. `text`: one that parseWanReplication has read.
+ * Returns the text without the publisher, if it is of that replication. The name of the replication
+ * remains, because maps may refer to it. `text`: one that parseWanReplication has read.
  */
 export function withoutPublisher(text: string, replication: string, publisherId: string): string {
   const root = fieldsIn(text);
@@ -65,7 +65,10 @@ export function withoutPublisher(text: string, replication: string, publisherId:
   return left.length === items.length ? text : JSON.stringify({ ...root, batchPublishers: left });
 }
 
-/** The name of the replication whose publishers the text adds, and whether it adds any. */
+/**
+ * Returns the name of the replication whose publishers the text adds, and whether it adds no
+ * publisher.
+ */
 export function replicationIn(text: string): { readonly name: unknown; readonly isEmpty: boolean } {
   const { name, batchPublishers } = fieldsIn(text) ?? {};
   return { name, isEmpty: !Array.isArray(batchPublishers) || batchPublishers.length === 0 };
@@ -76,12 +79,12 @@ function fieldsIn(text: string): Fields | undefined {
     const root: unknown = JSON.parse(text);
     return isObject(root) ? root : undefined;
   } catch {
-    // A start has reported it.
+    // The start has already reported it.
     return undefined;
   }
 }
 
-/** As in the original, a blank id is the same as none. */
+/** Returns the id of a publisher. As in the original, a blank one counts as missing. */
 function publisherIdIn({ publisherId, clusterName }: Fields): unknown {
   return typeof publisherId === 'string' && publisherId.trim() !== '' ? publisherId : clusterName;
 }
@@ -105,10 +108,11 @@ class JsonReader {
     this.#refuseClasses(root);
     const publishers = new Map<string, WanPublisher>();
     const items = this.#list(root, 'batchPublishers');
-    // More would be too many in the end, and takes long to read.
+    // More would exceed the limit in any case, and take long to read.
     if (items.length > PUBLISHERS_MAX) {
       throw new GridError('WAN_PUBLISHERS_MAX', {
-        ...{ replication: quoted(name ?? '').slice(1, -1), max: PUBLISHERS_MAX },
+        replication: quoted(name ?? '').slice(1, -1),
+        max: PUBLISHERS_MAX,
       });
     }
     for (const [index, item] of items.entries()) {
@@ -117,7 +121,7 @@ class JsonReader {
       if (publisher === undefined) continue;
       const { publisherId } = publisher;
       if (publishers.has(publisherId)) {
-        this.#complain(path, `publisher id ${quoted(publisherId)} is there already`);
+        this.#complain(path, `publisher id ${quoted(publisherId)} already exists`);
       }
       publishers.set(publisherId, publisher);
     }
@@ -130,7 +134,7 @@ class JsonReader {
     try {
       root = JSON.parse(text);
     } catch {
-      // The parser's message has a part of the text in it, which may be a password.
+      // The parser's message contains a part of the text, which may be a password.
       throw fault(['Cannot read the WAN replication: not JSON']);
     }
     if (!isObject(root)) throw fault(['Cannot read the WAN replication: not an object']);
@@ -144,7 +148,7 @@ class JsonReader {
     const consumer = this.#object(root, 'consumer', 'consumer');
     const path = 'consumer.className';
     const className = this.#text(consumer, 'className', path);
-    if (className !== undefined) this.#complain(path, `${NO_CLASS}; leave it out`);
+    if (className !== undefined) this.#complain(path, `${NO_CLASS}; omit it`);
     this.#boolean(consumer, 'persistWanReplicatedData', 'consumer.persistWanReplicatedData');
   }
 
@@ -161,13 +165,15 @@ class JsonReader {
     if ('publisherId' in made) return made;
     for (const { key, isMissing, reason } of made) {
       if (wrong.has(key)) continue;
-      const told = isMissing ? `no value; ${reason}` : `${quoted(String(given[key]))}: ${reason}`;
-      this.#complain(`${path}.${fieldOf(key)}`, told);
+      const problem = isMissing
+        ? `no value; ${reason}`
+        : `${quoted(String(given[key]))}: ${reason}`;
+      this.#complain(`${path}.${fieldOf(key)}`, problem);
     }
     return undefined;
   }
 
-  /** The values of the settings, and the settings whose values are wrong. */
+  /** Returns the values of the settings, and the settings whose values are wrong. */
   #given(item: Fields, path: string): { given: GivenPublisher; wrong: Set<PublisherKey> } {
     const given: Record<string, unknown> = {};
     const wrong = new Set<PublisherKey>();
@@ -180,7 +186,7 @@ class JsonReader {
       const [last = '', section = ''] = fieldOf(key).split('.').reverse();
       const value = sections[section as keyof typeof sections][last];
       if (value === undefined || value === null) continue;
-      // As in the original, a blank id is the same as none.
+      // As in the original, a blank id counts as missing.
       if (key === 'publisherId' && typeof value === 'string' && value.trim() === '') continue;
       const row = PUBLISHER_SETTINGS[key];
       const text = textOf(key, value);
@@ -195,7 +201,7 @@ class JsonReader {
     return { given: given as GivenPublisher, wrong };
   }
 
-  /** The types of what has no meaning here. */
+  /** Checks the types of settings that have no effect. */
   #checkUnused(item: Fields, path: string): void {
     for (const name of ['idleMaxParkNs', 'idleMinParkNs', 'maxTargetEndpoints']) {
       const value = item[name];
@@ -205,7 +211,7 @@ class JsonReader {
     this.#boolean(item, 'useEndpointPrivateAddress', `${path}.useEndpointPrivateAddress`);
   }
 
-  /** Refuses discovery that is on; returns whether any is. */
+  /** Refuses enabled discovery; returns whether there is any. */
   #refuseDiscovery(item: Fields, path: string): boolean {
     const on = DISCOVERIES.filter((kind) => {
       const section = this.#object(item, kind, `${path}.${kind}`);
@@ -215,12 +221,15 @@ class JsonReader {
     const strategies = this.#list(discovery, 'discoveryStrategy', `${path}.discovery`);
     if (strategies.length > 0) on.push('discovery');
     for (const kind of on) {
-      this.#complain(`${path}.${kind}`, 'targets are not discovered here; use targetEndpoints');
+      this.#complain(
+        `${path}.${kind}`,
+        'discovery of targets is not supported; use targetEndpoints',
+      );
     }
     return on.length > 0;
   }
 
-  /** Properties are texts; as in the original, also null is wrong. */
+  /** Returns the properties, which must be texts; as in the original, null is also wrong. */
   #properties(item: Fields, path: string): Fields {
     const properties = this.#object(item, 'properties', path);
     const wrong = Object.entries(properties).filter(([, value]) => typeof value !== 'string');
@@ -275,12 +284,12 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The name of a setting in a request: `sync.consistencyCheckStrategy`. */
+/** Returns the name of a setting in a request: `sync.consistencyCheckStrategy`. */
 function fieldOf(key: PublisherKey): string {
   return publisherNameOf(key).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The text that a file has for the value; undefined for a value of another type. */
+/** Returns the text that a file has for the value, or undefined for a value of another type. */
 function textOf(key: PublisherKey, value: unknown): string | undefined {
   const words = NUMBERED[key];
   if (words !== undefined && typeof value === 'number') return words[value];

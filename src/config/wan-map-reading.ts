@@ -1,6 +1,6 @@
 /**
- * Reads the settings of maps for WAN replication: the replication that a map's changes go to, the
- * statistics of its entries, and its Merkle tree.
+ * Reads the WAN replication settings of maps: the replication that receives the changes of a map,
+ * the statistics of its entries, and its Merkle tree.
  */
 import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
@@ -19,9 +19,9 @@ import {
 } from './wan-map-settings.ts';
 import { REF_PATH } from './wan-paths.ts';
 
-/** A map's settings that are being read. */
+/** The settings of a map while they are read. */
 interface Draft {
-  /** The name of its replication, with the first place of it. */
+  /** The name of its replication, with its first place. */
   ref: { readonly name: string; readonly at: Place } | undefined;
   readonly said: Map<MapWanKey, Statement>;
   readonly filters: Statement[];
@@ -37,10 +37,10 @@ const KEYS: ReadonlyMap<string, MapWanKey> = new Map(
     key,
   ]),
 );
-/** Policies that compare what only the statistics of entries tell. */
+/** Policies that compare values which only the statistics of entries provide. */
 const BY_STATISTICS: ReadonlySet<string> = new Set(['HigherHits', 'LatestAccess']);
 
-/** `replications`: the names that maps may refer to. */
+/** Reads the settings. `replications`: the names that maps may refer to. */
 export function readMapWan(
   text: WanText,
   replications: ReadonlySet<string>,
@@ -86,7 +86,7 @@ class MapWanReader {
     draft.ref ??= { name, at };
     if (first !== undefined && first.name !== name) {
       const other = `${quoted(first.name)} at ${formatPlace(first.at)}`;
-      problems.add(at, () => `Cannot use ${pathText(path)}: the map refers to ${other}, too`);
+      problems.add(at, () => `Cannot use ${pathText(path)}: the map already refers to ${other}`);
     } else if (!this.#replications.has(name)) {
       const hint = hintOf(nearestNames(name, this.#replications));
       problems.add(at, () => `Cannot use ${pathText(path)}: no such wan-replication${hint}`);
@@ -106,7 +106,10 @@ class MapWanReader {
     const patterns = this.#patternsOf(filters);
     const { mergePolicy, republishingEnabled } = values;
     const whole: WanReplicationRef | undefined = ref && {
-      ...{ name: ref.name, mergePolicy, republishingEnabled, filters: patterns },
+      name: ref.name,
+      mergePolicy,
+      republishingEnabled,
+      filters: patterns,
     };
     this.#show(map, ref?.name, said, values);
     for (const [index, statement] of filters.entries()) {
@@ -115,7 +118,7 @@ class MapWanReader {
     return { ref: whole, perEntryStatsEnabled, merkleTree };
   }
 
-  /** The values of the settings; wrong ones are problems. */
+  /** Returns the values of the settings; invalid ones are problems. */
   #valuesOf(said: ReadonlyMap<MapWanKey, Statement>): Values {
     const rows = Object.entries(MAP_WAN_SETTINGS);
     const values: Record<string, unknown> = Object.fromEntries(
@@ -130,8 +133,8 @@ class MapWanReader {
       // A text of another type is a problem reported elsewhere.
       else if (isOfType(statement)) {
         const hint = key === 'mergePolicy' ? mergePolicyHint(text) : '';
-        const told = () => `Cannot use ${pathText(path)} ${quoted(text)}: not ${expects}${hint}`;
-        this.#findings.problems.add(at, told);
+        const message = () => `Cannot use ${pathText(path)} ${quoted(text)}: not ${expects}${hint}`;
+        this.#findings.problems.add(at, message);
       }
     }
     return values as Values;
@@ -140,14 +143,14 @@ class MapWanReader {
   #checkStatistics({ path, text, at }: Statement, { perEntryStatsEnabled }: Values): void {
     if (perEntryStatsEnabled) return;
     const needed = pathText(['map', path[1] ?? '', 'per-entry-stats-enabled']);
-    const told = () => `Cannot use ${pathText(path)} ${quoted(text)}: ${needed} is not true`;
-    this.#findings.problems.add(at, told);
+    const message = () => `Cannot use ${pathText(path)} ${quoted(text)}: ${needed} is not true`;
+    this.#findings.problems.add(at, message);
   }
 
   #warnOfDepth({ path, text, at }: Statement): void {
     const counted = MERKLE_DEPTH_COUNTED_MAX;
-    const told = () => `${pathText(path)} ${quoted(text)} counts as ${counted}`;
-    this.#findings.warnings.add(at, told);
+    const message = () => `${pathText(path)} ${quoted(text)} counts as ${counted}`;
+    this.#findings.warnings.add(at, message);
   }
 
   #patternsOf(filters: readonly Statement[]): string[] {
@@ -158,23 +161,23 @@ class MapWanReader {
       if (pattern !== undefined) patterns.push(pattern);
       else if (text.startsWith(KEY_FILTER) || text === '') {
         const { expects } = MAP_WAN_SETTINGS.filters;
-        const told = () => `Cannot use ${pathText(path)} ${quoted(text)}: not ${expects}`;
-        this.#findings.problems.add(at, told);
+        const message = () => `Cannot use ${pathText(path)} ${quoted(text)}: not ${expects}`;
+        this.#findings.problems.add(at, message);
       } else {
         this.#findings.refuse(
           statement,
-          'no class can be loaded here that filters changes; key:PATTERN keeps the keys back that match',
+          'classes that filter changes are not supported; key:PATTERN excludes the keys that match',
         );
       }
       if (index === FILTERS_MAX) {
-        const told = () => `Cannot use ${pathText(path)}: more than ${FILTERS_MAX} filters`;
-        this.#findings.problems.add(at, told);
+        const message = () => `Cannot use ${pathText(path)}: more than ${FILTERS_MAX} filters`;
+        this.#findings.problems.add(at, message);
       }
     }
     return patterns;
   }
 
-  /** Shows what is given, and of a reference also what is not. */
+  /** Shows the settings that are set, and for a reference also the defaults. */
   #show(
     map: string,
     ref: string | undefined,

@@ -1,4 +1,4 @@
-/** The settings of maps for WAN replication, one row each. Defaults are those of the original 5.7.0. */
+/** WAN replication settings of maps, one row each. Defaults are those of the original 5.7.0. */
 import { hintOf, nearestNames } from './nearest-name.ts';
 import {
   booleanRule,
@@ -16,11 +16,11 @@ import {
 } from './wan-config.ts';
 import { REF_PATH } from './wan-paths.ts';
 
-/** A filter is this and a pattern of keys; any other text is a class of the original's. */
+/** Prefix of a filter, before a pattern of keys; any other text is a class of the original. */
 export const KEY_FILTER = 'key:';
-/** All of them are tried for each change. */
+/** Limit for filters of a map; all of them are tried for each change. */
 export const FILTERS_MAX = 100;
-/** As in the original. */
+/** Limits of the depth, as in the original. */
 const DEPTH = { min: 2, max: 27 };
 const SUFFIX = 'MergePolicy';
 
@@ -28,29 +28,29 @@ export const MAP_WAN_SETTINGS = {
   mergePolicy: wordSetting<WanReplicationRef['mergePolicy']>({
     path: `${REF_PATH}.merge-policy-class-name`,
     about:
-      'Which of two values of a key stays at the target, the one that comes or its own; a package may stand ' +
-      'before the name, and MergePolicy behind it. HigherHits and LatestAccess need per-entry-stats-enabled',
+      'Decides between the received value of a key and that of the target; the name may have a package ' +
+      'prefix and the suffix MergePolicy. HigherHits and LatestAccess need per-entry-stats-enabled',
     fallback: 'PassThrough',
     expects: `one of ${MERGE_POLICIES.join(', ')}`,
     read: readMergePolicy,
   }),
   republishingEnabled: booleanSetting({
     path: `${REF_PATH}.republishing-enabled`,
-    about: 'Whether changes that came from other clusters are sent on',
+    about: 'Whether changes received from other clusters are sent on',
     fallback: true,
   }),
   filters: listSetting({
     path: `${REF_PATH}.filters`,
-    about: 'Keys whose changes are not sent; "*" stands for any text',
+    about: 'Keys whose changes are not sent; "*" matches any text',
     fallback: [],
     fallbackText: 'none',
     example: `${KEY_FILTER}local-*`,
-    expects: `texts of the form ${KEY_FILTER}PATTERN, ${FILTERS_MAX} at most`,
+    expects: `texts of the form ${KEY_FILTER}PATTERN, at most ${FILTERS_MAX}`,
     allows: (text) => keyFilterOf(text) !== undefined,
   }),
   perEntryStatsEnabled: booleanSetting({
     path: 'map.{name}.per-entry-stats-enabled',
-    about: 'Whether the number of reads of an entry, and the time of the last, are kept',
+    about: 'Whether the number of reads of an entry, and the time of the last one, are recorded',
     fallback: false,
   }),
   merkleTreeEnabled: {
@@ -58,13 +58,13 @@ export const MAP_WAN_SETTINGS = {
     flags: [],
     about: 'Whether the map can be compared with that of a target',
     fallback: undefined,
-    fallbackText: 'true where a publisher of the map has MERKLE_TREES',
+    fallbackText: 'true if a publisher of the map has MERKLE_TREES',
     example: 'true',
     ...booleanRule,
   } satisfies Setting<boolean | undefined> as Setting<boolean | undefined>,
   merkleTreeDepth: integerSetting({
     path: 'map.{name}.merkle-tree.depth',
-    about: `Levels of the tree of each partition; each more doubles the leaves; more than ${MERKLE_DEPTH_COUNTED_MAX} count as ${MERKLE_DEPTH_COUNTED_MAX}`,
+    about: `Levels of the tree of each partition; every further level doubles the leaves; more than ${MERKLE_DEPTH_COUNTED_MAX} count as ${MERKLE_DEPTH_COUNTED_MAX}`,
     unit: 'levels',
     fallback: MERKLE_DEPTH_DEFAULT,
     minimum: DEPTH.min,
@@ -74,13 +74,13 @@ export const MAP_WAN_SETTINGS = {
 
 export type MapWanKey = keyof typeof MAP_WAN_SETTINGS;
 
-/** The pattern of a filter of keys; undefined for any other text. */
+/** Returns the pattern of a filter of keys, or undefined for any other text. */
 export function keyFilterOf(text: string): string | undefined {
   const pattern = text.slice(KEY_FILTER.length);
   return text.startsWith(KEY_FILTER) && pattern !== '' ? pattern : undefined;
 }
 
-/** The name that a wrong policy probably means. */
+/** Returns a hint with the name that an invalid policy probably means. */
 export function mergePolicyHint(text: string): string {
   return hintOf(nearestNames(bareName(text), MERGE_POLICIES));
 }
@@ -89,7 +89,7 @@ function readMergePolicy(text: string): WanReplicationRef['mergePolicy'] | undef
   return MERGE_POLICIES.find((name) => name === bareName(text));
 }
 
-/** Without a package and the suffix. */
+/** Returns the name without a package and the suffix. */
 function bareName(text: string): string {
   const name = text.slice(text.lastIndexOf('.') + 1);
   return name.endsWith(SUFFIX) ? name.slice(0, -SUFFIX.length) : name;

@@ -1,4 +1,4 @@
-/** Patterns of the sections of WAN replication, as a statement has them. */
+/** Patterns of the sections of WAN replication, as in statements. */
 
 export const REPLICATION_PATTERN = 'wan-replication.{name}';
 export const PUBLISHER_PATH = `${REPLICATION_PATTERN}.batch-publisher.{name}`;

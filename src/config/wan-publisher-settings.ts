@@ -1,7 +1,7 @@
 /**
- * The settings of a WAN publisher, one row each. A file and a request are read by the same rows; in a
- * request a name is written as `batchSize` for `batch-size`. Defaults are those of the original
- * (WanBatchPublisherConfig); it has no ranges but those of its 32-bit integers.
+ * Settings of a WAN publisher, one row each. A file and a request use the same rows; in a request a
+ * name is written as `batchSize` for `batch-size`. Defaults are those of the original
+ * (WanBatchPublisherConfig), whose only ranges are those of 32-bit integers.
  */
 import {
   booleanSetting,
@@ -25,21 +25,21 @@ import { PUBLISHER_PATH } from './wan-paths.ts';
 import { QUEUE_BYTES_LIMIT, QUEUE_BYTES_MIN } from './wan-settings.ts';
 
 const INTEGER_MAX = 2_147_483_647;
-/** The longest time of a timer. */
+/** Longest delay of a timer, in s. */
 const TIMEOUT_SECONDS_MAX = 2_147_483;
 
 export const PUBLISHER_SETTINGS = {
   clusterName: textSetting({
     path: at('cluster-name'),
-    about: 'Name of the cluster that the publisher sends to, which the target must have',
+    about: 'Cluster name that the target must have',
     fallback: undefined,
-    fallbackText: 'in YAML the name of the block; dev where publisher-id is given',
+    fallbackText: 'in YAML the name of the block; dev if publisher-id is set',
     example: 'remote',
     ...nameRule(),
   }),
   publisherId: textSetting({
     path: at('publisher-id'),
-    about: 'Id of the publisher, each once in a replication',
+    about: 'Id of the publisher, unique in a replication',
     fallback: undefined,
     fallbackText: 'in YAML the name of the block; in XML the cluster-name',
     example: 'example',
@@ -47,22 +47,22 @@ export const PUBLISHER_SETTINGS = {
   }),
   targetEndpoints: textSetting({
     path: at('target-endpoints'),
-    about: 'Members of the target, at least one, with commas between them; TLS is on with https://',
+    about: 'Members of the target, at least one, separated by commas; https:// enables TLS',
     fallback: undefined,
-    fallbackText: 'none: it has to be given',
+    fallbackText: 'none: it is required',
     example: '192.0.2.20:5701',
     expects:
-      '[http[s]://]HOST[:PORT][/PATH-SEGMENT], with more of them after commas; ' +
+      '[http[s]://]HOST[:PORT][/PATH-SEGMENT], several separated by commas; ' +
       'a user and a password are properties',
     allows: (text) => targetEndpointsIn(text) !== undefined,
-    // What stands before an @ may be a password.
+    // A text before an @ may be a password.
     hides: (text) => text.includes('@'),
   }),
   endpoint: textSetting({
     path: at('endpoint'),
     about:
-      'Name of the advanced-network.wan-endpoint-config whose ssl is that of the connections; ' +
-      'without it, that of one without a name in XML, or of network.ssl, is',
+      'Name of the advanced-network.wan-endpoint-config whose ssl the connections use; ' +
+      'without it, they use that of one without a name in XML, or network.ssl',
     fallback: undefined,
     fallbackText: 'none',
     example: '""',
@@ -71,7 +71,7 @@ export const PUBLISHER_SETTINGS = {
   }),
   username: textSetting({
     path: at('properties.username'),
-    about: 'User of the target, where its security is on',
+    about: 'User at the target, if its security is on',
     fallback: undefined,
     fallbackText: 'none',
     example: 'replicator',
@@ -93,7 +93,7 @@ export const PUBLISHER_SETTINGS = {
   },
   batchSize: integerSetting({
     path: at('batch-size'),
-    about: 'Events that a batch has at most',
+    about: 'Maximum number of events in a batch',
     unit: 'events',
     fallback: 500,
     minimum: 1,
@@ -101,7 +101,7 @@ export const PUBLISHER_SETTINGS = {
   }),
   batchMaxDelayMs: integerSetting({
     path: at('batch-max-delay-millis'),
-    about: 'How long an event waits for others of its batch',
+    about: 'Maximum time that an event waits for others of its batch',
     unit: 'ms',
     fallback: 1000,
     minimum: 0,
@@ -109,18 +109,18 @@ export const PUBLISHER_SETTINGS = {
   }),
   responseTimeoutMs: integerSetting({
     path: at('response-timeout-millis'),
-    about: 'How long a batch waits for its acknowledgement before it is sent again',
+    about: 'Time after which a batch without an acknowledgement is sent again',
     unit: 'ms',
     fallback: 60_000,
     minimum: 1,
     maximum: INTEGER_MAX,
   }),
   acknowledgeType: oneOf('acknowledge-type', ACKNOWLEDGE_TYPES, 'ACK_ON_OPERATION_COMPLETE', {
-    about: 'When the target acknowledges a batch: when it has come, or when it is applied',
+    about: 'When the target acknowledges a batch: when it is received, or when it is applied',
   }),
   queueCapacity: integerSetting({
     path: at('queue-capacity'),
-    about: 'Events that wait until they are acknowledged, at most',
+    about: 'Maximum number of events that are not acknowledged',
     unit: 'events',
     fallback: 10_000,
     minimum: 1,
@@ -128,7 +128,7 @@ export const PUBLISHER_SETTINGS = {
   }),
   queueBytesMax: bytesSetting({
     path: at('queue-bytes-max'),
-    about: 'Bytes of these events, at most; no more than wan.queue-bytes-max',
+    about: 'Limit for these events; at most wan.queue-bytes-max',
     unit: 'bytes',
     fallback: 268_435_456,
     fallbackText: 'wan.queue-bytes-max',
@@ -137,21 +137,21 @@ export const PUBLISHER_SETTINGS = {
   }),
   queueFullBehavior: oneOf('queue-full-behavior', QUEUE_FULL_BEHAVIORS, 'DISCARD_AFTER_MUTATION', {
     about:
-      'What a full queue does to a new change: the change is made and its event dropped, or the change is ' +
-      'refused with 503, the latter always or only while REPLICATING',
+      'Effect of a full queue on a new change: the change is made and its event dropped, or the change is ' +
+      'refused with 503, always or only while REPLICATING',
   }),
   initialPublisherState: oneOf('initial-publisher-state', PUBLISHER_STATES, 'REPLICATING', {
     about:
-      'State of the publisher after each start: PAUSED queues and does not send, STOPPED does neither',
+      'State of the publisher after every start: PAUSED queues but does not send, STOPPED does neither',
   }),
   snapshotEnabled: booleanSetting({
     path: at('snapshot-enabled'),
-    about: 'Whether of the events of a key only the latest waits',
+    about: 'Whether only the latest event of a key is queued',
     fallback: false,
   }),
   discoveryPeriodSeconds: integerSetting({
     path: at('discovery-period-seconds'),
-    about: 'The longest time between two attempts to reach an endpoint',
+    about: 'Longest time between two attempts to reach an endpoint',
     unit: 'seconds',
     fallback: 10,
     minimum: 1,
@@ -160,7 +160,7 @@ export const PUBLISHER_SETTINGS = {
   maxConcurrentInvocations: integerSetting({
     path: at('max-concurrent-invocations'),
     about:
-      'Batches under way at once; below 2 one for each endpoint. A partition has one at a time',
+      'Batches sent at the same time; below 2, one for each endpoint. A partition has one at a time',
     unit: 'batches',
     fallback: -1,
     minimum: -1,
@@ -173,16 +173,21 @@ export const PUBLISHER_SETTINGS = {
     { about: 'Whether maps can be compared with those of the target, by Merkle trees' },
   ),
   compression: oneOf('compression', WAN_COMPRESSIONS, 'none', {
-    about: 'How the content of a batch is compressed',
+    about: 'Compression of the content of a batch',
   }),
 } as const satisfies { readonly [Key in PublisherKey]: Setting<unknown> };
 
-/** The fields of a publisher that have a setting each, and the name of an endpoint configuration. */
+/**
+ * The fields of a publisher that each have a setting, and the name of an endpoint configuration.
+ */
 export type PublisherKey = Exclude<keyof WanPublisher, 'tls'> | 'endpoint';
 
 export const PUBLISHER_KEYS = Object.keys(PUBLISHER_SETTINGS) as readonly PublisherKey[];
 
-/** The name of a setting below its publisher, as a file has it: `sync.consistency-check-strategy`. */
+/**
+ * Returns the name of a setting below its publisher, as in a file:
+ * `sync.consistency-check-strategy`.
+ */
 export function publisherNameOf(key: PublisherKey): string {
   return (PUBLISHER_SETTINGS[key].path ?? '').slice(PUBLISHER_PATH.length + 1);
 }

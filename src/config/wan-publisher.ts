@@ -1,6 +1,6 @@
 /**
- * Makes a WAN publisher of the values that a file or a request gives. Where it gives none, the defaults
- * of wan-publisher-settings.ts count; what is missing or contradictory is a fault.
+ * Builds a WAN publisher from the values of a file or a request. Missing values get the defaults of
+ * wan-publisher-settings.ts; a required value that is missing, and a contradiction, is a fault.
  */
 import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
@@ -11,12 +11,12 @@ import { PUBLISHER_SETTINGS, type PublisherKey } from './wan-publisher-settings.
 
 type Rows = typeof PUBLISHER_SETTINGS;
 
-/** The values that were given; each is of its setting's type. */
+/** The values that were set; each is of its type. */
 export type GivenPublisher = {
   readonly [Key in PublisherKey]?: Rows[Key]['fallback'];
 };
 
-/** What is wrong with the value of that setting, or with the lack of one. */
+/** A fault of a setting: its value is wrong, or it is missing. */
 export interface PublisherFault {
   readonly key: PublisherKey;
   /** Whether the setting is missing; otherwise its value is wrong. */
@@ -24,10 +24,13 @@ export interface PublisherFault {
   readonly reason: string;
 }
 
-/** The cluster name of a publisher that has only an id; as in the original. */
+/** The cluster name of a publisher that has only an id, as in the original. */
 const CLUSTER_NAME = 'dev';
 
-/** `name`: that of the block in YAML, which stands for what is not given of cluster name and id. */
+/**
+ * Returns the id of the publisher. `name`: that of the block in YAML, the default of cluster name
+ * and id.
+ */
 function publisherIdOf(
   { publisherId, clusterName }: GivenPublisher,
   name: string | undefined,
@@ -35,7 +38,10 @@ function publisherIdOf(
   return publisherId ?? name ?? clusterName;
 }
 
-/** `endpoints`: those of the configuration. Faults where the publisher cannot be used. */
+/**
+ * Returns the publisher, or the faults if it cannot be used. `endpoints`: those of the
+ * configuration.
+ */
 export function publisherOf(
   given: GivenPublisher,
   name: string | undefined,
@@ -68,7 +74,7 @@ function faultsOf(
   const faults: PublisherFault[] = [];
   const lack = (key: PublisherKey, reason: string) => faults.push({ key, isMissing: true, reason });
   if (publisherIdOf(given, name) === undefined) {
-    lack('clusterName', 'it names the target, and the publisher where it has no other id');
+    lack('clusterName', 'it names the target, and the publisher if that has no other id');
   }
   if (given.targetEndpoints === undefined) lack('targetEndpoints', 'it names at least one member');
   if (username === undefined && password !== undefined) lack('username', 'it has a password');
@@ -79,7 +85,7 @@ function faultsOf(
   }
   if (endpoint !== undefined && !endpoints.has(endpoint)) {
     const hint = hintOf(nearestNames(endpoint, [...endpoints.keys()].filter(Boolean)));
-    const reason = `no advanced-network.wan-endpoint-config ${quoted(endpoint)} that can be used${hint}`;
+    const reason = `no usable advanced-network.wan-endpoint-config ${quoted(endpoint)}${hint}`;
     faults.push({ key: 'endpoint', isMissing: false, reason });
   }
   return faults;

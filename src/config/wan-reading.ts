@@ -1,7 +1,8 @@
 /**
- * Reads `wan-replication` of a file: its replications and their publishers. A publisher has the settings
- * of wan-publisher-settings.ts; in YAML it stands below a name, in XML it is an item. What this member
- * cannot do (classes, discovery) is refused; what has no meaning here is left to a warning.
+ * Reads `wan-replication` of a file: its replications and their publishers. A publisher has the
+ * settings of wan-publisher-settings.ts; in YAML it is below a name, in XML it is an item. Features
+ * that this member lacks (classes, discovery) are refused; settings without effect are left to a
+ * warning.
  */
 import { type Config, configSourceOf } from './config.ts';
 import { quoted } from './finding-list.ts';
@@ -34,7 +35,7 @@ import {
 } from './wan-publisher-settings.ts';
 import { endpointTls, ownTls, type TargetTls } from './wan-tls.ts';
 
-/** `config`: without WAN replication. */
+/** Reads the replications. `config`: the configuration without WAN replication. */
 export function readWanReplications(
   text: WanText,
   config: Config,
@@ -43,19 +44,19 @@ export function readWanReplications(
   return new WanReader(text, config, findings).read();
 }
 
-/** A publisher that is being read. */
+/** A publisher while it is read. */
 interface Draft {
   readonly path: readonly string[];
   readonly at: Place;
   /** Name of the block; undefined in XML. */
   readonly name: string | undefined;
-  /** By the settings' paths below the publisher, with the names of properties. */
+  /** Statements by their paths below the publisher, with the names of properties. */
   readonly said: Map<string, Statement>;
   /** Kinds of discovery that are written as sections. */
   readonly sections: Map<string, WrittenSection>;
 }
 
-/** Steps of a path down to the publisher. */
+/** Number of steps of a path down to the publisher. */
 const PUBLISHER_DEPTH = 4;
 const DISCOVERIES = ['aws', 'gcp', 'azure', 'kubernetes', 'eureka'] as const;
 const STRATEGY =
@@ -63,7 +64,7 @@ const STRATEGY =
 const KEYS: ReadonlyMap<string, PublisherKey> = new Map(
   PUBLISHER_KEYS.map((key) => [publisherNameOf(key), key]),
 );
-const NO_CLASS = 'no class can be loaded here; ';
+const NO_CLASS = 'custom classes are not supported; ';
 
 class WanReader {
   readonly #text: WanText;
@@ -73,7 +74,10 @@ class WanReader {
   readonly #drafts = new Map<string, Map<string, Draft>>();
   /** Statements of endpoint configurations by name, then by path below. */
   readonly #said = new Map<string, Map<string, Statement>>();
-  /** What these say, by name; '' is that without a name, or else the member's own. */
+  /**
+   * TLS of the endpoint configurations by name; '' is that of one without a name, or else the
+   * member's own.
+   */
   readonly #tls = new Map<string, TargetTls>();
   readonly #usable = new Map<string, WanTls | undefined>();
   #publisherCount = 0;
@@ -135,11 +139,11 @@ class WanReader {
     const { path, pattern } = statement;
     if (pattern.startsWith(`${ENDPOINT_PATTERN}.`)) {
       const [, , name = ''] = path;
-      // One without a name is no block.
+      // An endpoint configuration without a name is not a block.
       const said = name === '' ? mapIn(this.#said, '') : this.#said.get(name);
       said?.set(path.slice(3).join('.'), statement);
     } else if (pattern === `${REPLICATION_PATTERN}.consumer.class-name`) {
-      this.#findings.refuse(statement, `${NO_CLASS}remove it: a member receives without one`);
+      this.#findings.refuse(statement, `${NO_CLASS}remove it: a member receives without it`);
     } else if (pattern.startsWith(`${REPLICATION_PATTERN}.custom-publisher`)) {
       this.#findings.used.add(statement);
     } else if (pattern.startsWith(PUBLISHER_PATH) || pattern.startsWith(PUBLISHER_ITEM)) {
@@ -159,7 +163,8 @@ class WanReader {
     this.#usable.set('', own.tls);
     for (const [name, said] of this.#said) {
       const read = endpointTls(said);
-      // One without a name that says nothing of TLS leaves that of the member.
+      // An endpoint configuration without a name that sets no TLS does not replace that of the
+      // member.
       if (name === '' && !said.has('ssl.enabled') && read.faults.length === 0) continue;
       this.#tls.set(name, read);
       if (read.faults.length > 0) continue;
@@ -188,7 +193,10 @@ class WanReader {
     return [...publishers.values()];
   }
 
-  /** The values of the settings, and the settings whose values are wrong, which are problems. */
+  /**
+   * Returns the values of the settings, and the settings whose values are wrong, which are
+   * problems.
+   */
   #givenBy({ said, path }: Draft): { given: GivenPublisher; wrong: Set<PublisherKey> } {
     const { used, problems } = this.#findings;
     const given: Record<string, unknown> = {};
@@ -198,7 +206,7 @@ class WanReader {
       if (key === undefined) continue;
       used.add(statement);
       const { text, at } = statement;
-      // As in the original, a blank id is the same as none.
+      // As in the original, a blank id counts as missing.
       if (key === 'publisherId' && text.trim() === '') continue;
       const row = PUBLISHER_SETTINGS[key];
       const parsed = row.parse(text);
@@ -217,7 +225,7 @@ class WanReader {
     return { given: given as GivenPublisher, wrong };
   }
 
-  /** Refuses discovery that is on; returns whether any is. */
+  /** Refuses enabled discovery; returns whether there is any. */
   #refuseDiscovery({ path, said, name, sections }: Draft): boolean {
     const isXml = name === undefined;
     const on: (readonly [Statement, string])[] = [];
@@ -238,10 +246,10 @@ class WanReader {
       if (isDefault || (last === 'enabled' && isOn(statement))) on.push([statement, place]);
     }
     for (const [statement] of on) {
-      const told = pathText(path);
+      const publisher = pathText(path);
       this.#findings.refuse(
         statement,
-        `targets are not discovered here; write their addresses as target-endpoints of ${told}`,
+        `discovery of targets is not supported; set their addresses as target-endpoints of ${publisher}`,
       );
     }
     return on.length > 0;
@@ -255,11 +263,14 @@ class WanReader {
     const statement = { path, pattern: '', at, text: '', types: [] };
     this.#findings.refuse(
       statement,
-      `what a publisher sends is known only where a member keeps its data itself; remove it or ${engine}`,
+      `WAN replication needs a member that stores its own data; remove it or ${engine}`,
     );
   }
 
-  /** Refuses what makes the endpoint configuration unusable; returns whether anything does. */
+  /**
+   * Refuses the settings that make the endpoint configuration unusable; returns whether there are
+   * any.
+   */
   #refuseEndpoint(name: string): boolean {
     const { used = [], faults = [] } = this.#tls.get(name) ?? {};
     for (const [statement, reason] of faults) {
@@ -279,18 +290,18 @@ class WanReader {
   #complain({ path, at, said }: Draft, { key, isMissing, reason }: PublisherFault): void {
     const name = publisherNameOf(key);
     const statement = said.get(name);
-    const told = isMissing
+    const message = isMissing
       ? () => `Cannot use ${pathText(path)}: no ${name}; ${reason}`
       : () => `Cannot use ${pathText([...path, name])} ${quoted(statement?.text ?? '')}: ${reason}`;
-    this.#findings.problems.add(statement?.at ?? at, told);
+    this.#findings.problems.add(statement?.at ?? at, message);
   }
 
   #complainOfTwin({ path, at }: Pick<Draft, 'path' | 'at'>, id: string): void {
-    const told = () => `Cannot use ${pathText(path)}: publisher id ${quoted(id)} is there already`;
-    this.#findings.problems.add(at, told);
+    const message = () => `Cannot use ${pathText(path)}: publisher id ${quoted(id)} already exists`;
+    this.#findings.problems.add(at, message);
   }
 
-  /** Shows a publisher as YAML has it, below its id. */
+  /** Shows a publisher below its id, as in YAML. */
   #show(draft: Draft, made: WanPublisher, given: GivenPublisher): void {
     const around = [...draft.path.slice(0, PUBLISHER_DEPTH - 1), made.publisherId];
     const { targetEndpoints, endpoint } = given;

@@ -1,11 +1,14 @@
-/** The settings of a member that takes part in WAN replication: rows of the table in settings.ts. */
+/** Settings of a member that takes part in WAN replication: rows of the table in settings.ts. */
 import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 
-/** Ten years: more than any target is out of reach. */
+/** Limit in s: ten years, longer than any target is out of reach. */
 const RETENTION_SECONDS_MAX = 315_360_000;
-/** Each takes some 40 bytes, all of which count against the memory for data. */
+/** Limit for tombstones. Each takes about 40 bytes, which count towards the memory for data. */
 const TOMBSTONES_LIMIT = 1_000_000_000;
-/** Limits for the queues of a member, in bytes: a shorter one would take no event of a usual value. */
+/**
+ * Limits for the queues of a member, in bytes; a shorter queue would accept no event with a value
+ * of usual size.
+ */
 export const QUEUE_BYTES_MIN = 1_048_576;
 export const QUEUE_BYTES_LIMIT = 1_099_511_627_776;
 
@@ -13,8 +16,8 @@ export const WAN_SETTINGS = {
   wanTombstoneRetentionSeconds: integerSetting({
     path: 'wan.tombstone-retention-seconds',
     about:
-      'How long a delete, a clear or an expiry is remembered, in maps that take part in WAN replication, so ' +
-      'that an older change that comes later does not undo it',
+      'Time for which a delete, a clear or an expiry is recorded, in maps that take part in WAN replication, ' +
+      'so that an older change that arrives later does not undo it',
     unit: 'seconds',
     fallback: 86_400,
     minimum: 1,
@@ -22,7 +25,8 @@ export const WAN_SETTINGS = {
   }),
   wanTombstonesMax: integerSetting({
     path: 'wan.tombstones-max',
-    about: 'How many of them are remembered at most; beyond it the oldest go',
+    about:
+      'Maximum number of recorded deletes, clears and expiries; above it, the oldest are dropped',
     fallback: 1_000_000,
     minimum: 0,
     maximum: TOMBSTONES_LIMIT,
@@ -30,10 +34,10 @@ export const WAN_SETTINGS = {
   wanQueueBytesMax: bytesSetting({
     path: 'wan.queue-bytes-max',
     about:
-      'Bytes of the events that wait in the queues of all WAN publishers; each of them has an equal share',
+      'Limit for the events in the queues of all WAN publishers; each publisher has an equal share',
     unit: 'bytes',
     fallback: 268_435_456,
-    fallbackText: '268435456, or 1/8 of the memory where that is less',
+    fallbackText: '268435456, or 1/8 of the memory if that is less',
     minimum: QUEUE_BYTES_MIN,
     maximum: QUEUE_BYTES_LIMIT,
   }),

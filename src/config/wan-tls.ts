@@ -1,7 +1,7 @@
 /**
  * TLS from a member to the targets of its WAN publishers: that of `network.ssl`, and for each
- * `advanced-network.wan-endpoint-config` that of its `ssl`. The member shows its certificate where a
- * target asks for one, and verifies targets by the authorities, where any are named.
+ * `advanced-network.wan-endpoint-config` that of its `ssl`. The member presents its certificate if
+ * a target requests one, and verifies targets by the authorities, if any are configured.
  */
 import type { Config } from './config.ts';
 import { isOn } from './refused-settings.ts';
@@ -11,23 +11,23 @@ import type { WanTls } from './wan-config.ts';
 
 const REASONS = {
   'symmetric-encryption.enabled':
-    'connections are not encrypted with a shared password here; use its ssl, and set this to false',
+    'encryption with a shared password is not supported; use its ssl, and set this to false',
   'socket-interceptor.enabled':
-    'no class can be loaded here that checks connections; set this to false',
+    'classes that check connections are not supported; set this to false',
 } as const;
 
 /** The statements of one section by their path below it: `ssl.properties.keyFile`. */
 type SectionStatements = ReadonlyMap<string, Statement>;
 
 export interface TargetTls {
-  /** Undefined where TLS is off. */
+  /** Undefined if TLS is off. */
   readonly tls: WanTls | undefined;
   readonly used: readonly Statement[];
-  /** With any, the endpoint cannot be used. */
+  /** The endpoint cannot be used if there are any. */
   readonly faults: readonly (readonly [Statement, string])[];
 }
 
-/** What an endpoint configuration says. */
+/** Returns the TLS of an endpoint configuration. */
 export function endpointTls(said: SectionStatements): TargetTls {
   const faults: [Statement, string][] = [];
   const used: Statement[] = [];
@@ -58,7 +58,8 @@ export function endpointTls(said: SectionStatements): TargetTls {
   }
   const authorities = authoritiesIn(property);
   check(authorities, authorities && trustFault(authorities));
-  const [certificate, key] = [property('keyCertChainFile'), property('keyFile')];
+  const certificate = property('keyCertChainFile');
+  const key = property('keyFile');
   if (key === undefined) check(certificate, 'keyFile is not given');
   if (certificate === undefined) check(key, 'keyCertChainFile is not given');
   const tls: WanTls = {
@@ -73,8 +74,8 @@ export function endpointTls(said: SectionStatements): TargetTls {
 }
 
 /**
- * What the member's own TLS says; `properties`: those of `network.ssl` in a file. Authorities count here
- * also where clients need no certificate.
+ * Returns the member's own TLS. `properties`: those of `network.ssl` in a file. Authorities are
+ * used even if clients need no certificate.
  */
 export function ownTls(config: Config, properties: SectionStatements): TargetTls {
   if (!config.tlsEnabled) return { tls: undefined, used: [], faults: [] };

@@ -1,19 +1,19 @@
 /**
- * Reads XML as a document with places. The parser accepts only well-formed texts. It knows no entities
- * but the five of XML itself, so it never reads anything outside the file, and a small file cannot
- * expand to a large one. Comments and processing instructions are ignored.
+ * Reads XML as a document with places. The parser accepts only well-formed texts. It supports only
+ * the five entities of XML itself, so it never reads anything outside the file, and a small file
+ * cannot expand to a large one. Comments and processing instructions are ignored.
  */
 import { SaxesParser } from 'saxes';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import { FindingList, shortened } from './finding-list.ts';
 import type { Place } from './place.ts';
 
-/** Characters that are searched for the end of an entity. */
+/** Number of characters that are searched for the end of an entity. */
 const ENTITY_MAX = 40;
-/** Depth of nested elements. */
+/** Limit for nested elements. */
 const DEPTH_MAX = 100;
 
-/** `onProgress` gets the offset that is reached, now and then. */
+/** Parses the text. `onProgress` is called now and then with the offset reached. */
 export function parseXml(
   text: string,
   file: string,
@@ -41,7 +41,7 @@ class XmlReader {
   readonly #open: OpenElement[] = [];
   #closedLast: OpenElement | undefined;
   #root: DocumentEntry | undefined;
-  /** Offset after the part of a tag that was read last. */
+  /** Offset after the last part of a tag that was read. */
   #tagOffset = 0;
 
   readonly #onProgress: (offset: number) => void;
@@ -72,11 +72,11 @@ class XmlReader {
     return this.problems.count === 0 ? this.#root : undefined;
   }
 
-  /** Only the first fault is reported: later ones are mostly its consequences. */
+  /** Reports only the first fault: later ones are mostly its consequences. */
   #onError(message: string): never {
     const ampersand = this.#text.indexOf('&', this.#tagOffset);
     if (ampersand >= 0 && !/^&#?\w+;/.test(this.#text.slice(ampersand, ampersand + ENTITY_MAX))) {
-      this.#complain(this.#placeOf(ampersand), 'an & that begins no entity; write &amp;');
+      this.#complain(this.#placeOf(ampersand), 'an & that does not start an entity; write &amp;');
     }
     const open = message.includes('unclosed tag') ? this.#open.at(-1) : undefined;
     if (open !== undefined) this.#complainOfUnclosed(open);
@@ -91,7 +91,10 @@ class XmlReader {
     this.#complain(this.#placeOf(this.#parser.position - 1), reason);
   }
 
-  /** `found`: the end tag at `at` that was read in the place of the element's own. */
+  /**
+   * Reports an element that is not closed. `found`: the end tag at `at` that was read instead of
+   * the element's own.
+   */
   #complainOfUnclosed({ name, at: start }: OpenElement, found?: string, at = start): never {
     const element = shortened(name);
     const place = found === undefined ? '' : ` of ${start.line}:${start.column}`;
@@ -127,13 +130,13 @@ class XmlReader {
     element.text += text;
   }
 
-  /** Offset of the beginning of the text that has just ended, without white space. */
+  /** Returns the offset of the text that has just ended, without leading white space. */
   #startOfText(text: string): number {
     const lead = text.trimStart().slice(0, 1);
     const end = this.#text.lastIndexOf('<', this.#parser.position - 1);
     const begin = this.#text.lastIndexOf('>', end - 1) + 1;
-    // A text that begins with an entity has its character, which the source may have only after the
-    // element; so the search ends at the element.
+    // A text that starts with an entity starts with its character, which the source may contain
+    // only after the element; so the search ends at the element.
     const found = this.#text.slice(begin, end).indexOf(lead);
     return begin + Math.max(found, 0);
   }
@@ -155,7 +158,8 @@ class XmlReader {
   }
 
   #placeOf(offset: number): Place {
-    let [low, high] = [0, this.#lineStarts.length - 1];
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
       if ((this.#lineStarts[middle] ?? 0) <= offset) low = middle;

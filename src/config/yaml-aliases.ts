@@ -1,15 +1,14 @@
 /**
- * Visits the nodes of a YAML document once, in their order, and finds the node that each alias names:
- * the last one before it with that anchor. It also reports names that occur twice in a mapping, and unknown
- * tags.
+ * Visits the nodes of a YAML document once, in order, and finds the node of each alias: the last
+ * one before it with that anchor. It also reports duplicate names in a mapping, and unknown tags.
  */
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { quoted } from './finding-list.ts';
 
-/** The node of each alias; an alias that names no anchor before it is missing. */
+/** The node of each alias; an alias without an anchor before it is missing. */
 export type Targets = ReadonlyMap<Alias, Node>;
 
-/** Tags that do not change a text or collection; any other would make something else of it. */
+/** Tags that do not change a text or collection, as any other would. */
 const TAGS: ReadonlySet<string> = new Set([
   '!',
   ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map(
@@ -17,7 +16,10 @@ const TAGS: ReadonlySet<string> = new Set([
   ),
 ]);
 
-/** `complain` gets the offset of a problem in the text. The caller bounds the depth of the document. */
+/**
+ * Returns the node of each alias. `complain` gets the offset of a problem in the text. The caller
+ * limits the depth of the document.
+ */
 export function resolveAliases(
   root: Node | null,
   complain: (offset: number, message: () => string) => void,
@@ -57,7 +59,7 @@ export function resolveAliases(
   return targets;
 }
 
-/** The text of a scalar as written; undefined for null. */
+/** Returns the text of a scalar as written, or undefined for null. */
 export function textOf(value: unknown, source: string | undefined): string | undefined {
   if (typeof value === 'string') return value;
   return value === null || value === undefined ? undefined : (source ?? String(value));

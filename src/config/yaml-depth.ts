@@ -1,11 +1,11 @@
 /**
- * Finds the place where a YAML document is too deep. This is checked before the document is composed:
- * composing takes at least one stack frame for each collection in another. So no function here calls
- * itself.
+ * Finds the place where a YAML document is too deep. This is checked before the document is
+ * composed, because composing takes at least one stack frame for each nested collection. So no
+ * function here is recursive.
  */
 import type { CST } from 'yaml';
 
-/** The offset of the first collection that is too deep; undefined where none is. */
+/** Returns the offset of the first collection that is too deep, or undefined. */
 export function tooDeep(document: CST.Document, depthMax: number): number | undefined {
   const open: { readonly token: CST.Token; readonly depth: number }[] = [];
   if (document.value !== undefined) open.push({ token: document.value, depth: 1 });

@@ -1,9 +1,9 @@
 /**
- * Reads YAML 1.2 (and JSON, which is a part of it) as a document with places. Texts stay as written:
- * `007` is no number until a setting says so. Aliases and merge keys are followed, up to a limit of
- * nodes, so that a small file cannot expand to a large one. The time taken is linear in the text. The
- * parser's own searches for equal keys and for the nodes of aliases are not linear, so both are done
- * here.
+ * Reads YAML 1.2 (and JSON, which is a part of it) as a document with places. Texts remain as
+ * written: `007` is not a number until a setting parses it. Aliases and merge keys are followed, up
+ * to a limit of nodes, so that a small file cannot expand to a large one. The time taken is linear
+ * in the text. The parser's own searches for equal keys and for the nodes of aliases are not
+ * linear, so both are done here.
  */
 import {
   Composer,
@@ -23,12 +23,12 @@ import type { Place } from './place.ts';
 import { resolveAliases, type Targets, textOf } from './yaml-aliases.ts';
 import { tooDeep } from './yaml-depth.ts';
 
-/** Limit of the nodes that aliases repeat, each counted for every repetition. */
+/** Limit for nodes that aliases repeat, counted for every repetition. */
 const REPEATED_NODES_MAX = 10_000;
-/** Depth of nested collections. */
+/** Limit for nested collections. */
 const DEPTH_MAX = 100;
 
-/** `onProgress` gets the offset that is reached, now and then. */
+/** Parses the text. `onProgress` is called now and then with the offset reached. */
 export function parseYaml(
   text: string,
   file: string,
@@ -41,7 +41,7 @@ export function parseYaml(
   return { root: isReadable ? reader.readRoot(document) : undefined, problems: reader.problems };
 }
 
-/** The one document of the text; its problems are added to those of the reader. */
+/** Composes the only document of the text; its problems are added to those of the reader. */
 function composed(
   text: string,
   lines: LineCounter,
@@ -90,7 +90,7 @@ class YamlReader {
   readonly #file: string;
   readonly #lines: LineCounter;
   #targets: Targets = new Map();
-  /** The nodes around the present one, also through aliases. */
+  /** The nodes that enclose the current one, including through aliases. */
   readonly #within = new Set<Node>();
   #repeatedCount = 0;
 
@@ -158,7 +158,7 @@ class YamlReader {
     return { entries: [], items: node.items.map((item) => this.#read(item, offset, isRepeated)) };
   }
 
-  /** The entries of the mapping, then those of merged mappings whose names it does not have itself. */
+  /** Returns the entries of the mapping, then those of merged mappings with other names. */
   #entriesOf(pairs: readonly Pair<Node, Node | null>[], isRepeated: boolean): DocumentEntry[] {
     const entries: DocumentEntry[] = [];
     const merged: DocumentEntry[] = [];
@@ -168,7 +168,7 @@ class YamlReader {
       const name = isScalar(key) ? textOf(key.value, key.source) : undefined;
       if (name === '<<') this.#merge(node, merged);
       else if (name !== undefined) entries.push({ name, at: this.#placeOf(offset), node });
-      else this.complain(offset, () => 'Cannot read YAML: the name of a setting has to be a text');
+      else this.complain(offset, () => 'Cannot read YAML: the name of a setting must be a text');
     }
     const names = new Set(entries.map(({ name }) => name));
     for (const entry of merged) {
@@ -178,13 +178,13 @@ class YamlReader {
     return entries;
   }
 
-  /** Adds the entries that a merge key names: those of a mapping, or of a list of them. */
+  /** Adds the entries that a merge key names: those of a mapping, or of a list of mappings. */
   #merge(node: DocumentNode, merged: DocumentEntry[]): void {
     for (const each of node.items ?? [node]) {
       if (each.entries.length === 0 && this.#repeatedCount <= REPEATED_NODES_MAX) {
         this.problems.add(
           each.at,
-          () => 'Cannot merge this with "<<": it is no mapping with names',
+          () => 'Cannot merge this with "<<": it is not a mapping with names',
         );
       }
       for (const entry of each.entries) merged.push(entry);

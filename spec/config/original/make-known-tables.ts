@@ -39,7 +39,7 @@ function write(form: Form, { shapes, settings }: Notation): void {
     sourceText(
       `Every setting that a member file of the original takes in ${inForm}, in the notation that\n` +
         ' * known-settings.ts reads. It has names and types only: settings.ts has the settings that are used,\n' +
-        ' * refused-settings.ts those that are refused; all others have no meaning here.\n' +
+        ' * refused-settings.ts those that are refused; all others have no effect.\n' +
         ` * ${WRITTEN}`,
       name,
       settings,
