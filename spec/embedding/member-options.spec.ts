@@ -55,7 +55,10 @@ test('each flag has an option with the same meaning', async () => {
   const { engine, ...others } = ALL;
   assert.equal((await load({ engine })).engineUrl, engine);
   // Both would keep the data.
-  await assert.rejects(load(ALL), /Cannot use engine "redis:..h:1": it cannot be combined with dataDir, which is true/);
+  await assert.rejects(
+    load(ALL),
+    /Cannot use engine "redis:..h:1": it cannot be combined with dataDir, which is true/,
+  );
   const config = await load(others);
   assert.deepEqual(
     [...config.queueMaxSizes],

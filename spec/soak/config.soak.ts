@@ -46,7 +46,7 @@ for (const form of ['yaml', 'xml'] as const) {
     for (const [kind, shown] of [
       ['used', /# file |# .*: file /],
       ['refused', /refused/],
-      ['ignored', /Ignored/],
+      ['without meaning', /Ignored/],
     ] as const) {
       it(`ends with 0 for ${COUNT} that are ${kind}, and says so`, async () => {
         const chosen = some(byKind.get(kind) ?? []);
