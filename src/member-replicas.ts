@@ -4,9 +4,9 @@
  * and the shared record use the greater of the map's and the queue's `default`.
  */
 import type { Span } from './base/span.ts';
-import { nameAmong } from './config/by-name.ts';
 import type { Config } from './config/config.ts';
 import { MapSettings } from './config/map-settings.ts';
+import { nameAmong } from './config/name-lookup.ts';
 
 /** Stands for undefined, as values of MapSettings are never undefined. */
 const USUAL = -1;

@@ -3,8 +3,8 @@
  */
 import { NamePattern } from './base/name-pattern.ts';
 import type { Span } from './base/span.ts';
-import { nameAmong } from './config/by-name.ts';
 import type { Config } from './config/config.ts';
+import { nameAmong } from './config/name-lookup.ts';
 import {
   type MapWan,
   MERGE_POLICIES,

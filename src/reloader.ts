@@ -8,11 +8,11 @@ import { isSameInSlices } from './base/same-in-slices.ts';
 import { Slices } from './base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from './cluster/shared-record.ts';
 import { addedText, type HashPassword } from './config/added-text.ts';
-import { byName, isPattern } from './config/by-name.ts';
 import type { Config } from './config/config.ts';
 import { ConfigFault, configFault } from './config/config-fault.ts';
 import { linesOf } from './config/finding.ts';
 import { type ConfigRequest, type LoadedConfig, refusedFault } from './config/load.ts';
+import { byName, isPattern } from './config/name-lookup.ts';
 import type { SecurityConfig } from './config/security.ts';
 import { SECURITY_PATHS } from './config/security-paths.ts';
 import {

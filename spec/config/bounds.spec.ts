@@ -1,9 +1,9 @@
 /** The bounds of a configuration: problems, aliases, depth, patterns, permissions. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PATTERNS_MAX } from '../../src/config/by-name.ts';
 import { ConfigFault } from '../../src/config/config-fault.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { PATTERNS_MAX } from '../../src/config/name-lookup.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
 import { type Told, told } from './documents.ts';

@@ -10,9 +10,9 @@ import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts'
 import * as files from './file-bytes.ts';
 import { type FileText, fileText, formOf } from './file-text.ts';
 import { FindingList, quoted } from './finding-list.ts';
+import type { Root } from './hazelcast-root.ts';
 import { type Form, type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
-import type { Root } from './original-root.ts';
 import { replacePlaceholders } from './placeholders.ts';
 import { readPlainYaml } from './plain-yaml.ts';
 import {

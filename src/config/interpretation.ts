@@ -4,7 +4,7 @@
  * wrong type are problems.
  */
 import type { Assignment } from './config.ts';
-import { Effective } from './effective.ts';
+import { Effective } from './effective-statements.ts';
 import { type Finding, finding } from './finding.ts';
 import { bounded, FindingList, quoted, shortened } from './finding-list.ts';
 import { isOn, RefusedList, refuseSettings } from './refused-settings.ts';

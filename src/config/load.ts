@@ -5,20 +5,20 @@
  */
 import { whenNeeded } from '../base/when-needed.ts';
 import { translateAdvancedNetwork } from './advanced-network.ts';
-import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import { type Assignment, type Block, type Config, weighConfig } from './config.ts';
 import { ConfigFault, configFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
 import { configWarnings } from './config-warnings.ts';
-import type { Effective } from './effective.ts';
+import type { Effective } from './effective-statements.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
 import type { EnvironmentContent } from './environment.ts';
 import type { PipedFile } from './file-bytes.ts';
 import { type Finding, finding } from './finding.ts';
 import { byPlace, FindingList, quoted, shown } from './finding-list.ts';
+import { assignmentsOfRoot, notesOfRoot } from './hazelcast-root.ts';
 import { interpret, isSecretName, unusedWarnings } from './interpretation.ts';
+import { isPattern, PATTERNS_MAX } from './name-lookup.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
-import { assignmentsOfRoot, notesOfRoot } from './original-root.ts';
 import { formatPlace } from './place.ts';
 import { missingVariable } from './placeholders.ts';
 import { realmProblems } from './realms.ts';

@@ -2,7 +2,7 @@
  * Settings whose loss would weaken the protection that the operator wants. If one is on and this
  * member cannot provide it, `serve` refuses to start; the message names a replacement.
  */
-import type { Effective } from './effective.ts';
+import type { Effective } from './effective-statements.ts';
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX } from './finding-list.ts';
 import { SECURITY_PATHS } from './security-paths.ts';

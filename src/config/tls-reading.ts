@@ -5,7 +5,7 @@
  * replacement.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { Effective } from './effective.ts';
+import type { Effective } from './effective-statements.ts';
 import { isOn, type RefusedList } from './refused-settings.ts';
 import { pathOf, type SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';

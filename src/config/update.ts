@@ -5,11 +5,11 @@
  * slices.
  */
 import { Slices } from '../base/slices.ts';
-import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import type { Config } from './config.ts';
 import { configFault } from './config-fault.ts';
 import { FINDINGS_MAX } from './finding-list.ts';
 import { type ConfigRequest, type LoadedConfig, refusedFault, tooManyPatterns } from './load.ts';
+import { isPattern, PATTERNS_MAX } from './name-lookup.ts';
 import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './settings.ts';

@@ -1,6 +1,7 @@
 /** The lifetimes of a map's entries, by its name, from the settings of maps. Each write asks for them. */
-import { nameAmong } from '../config/by-name.ts';
+
 import { MapSettings } from '../config/map-settings.ts';
+import { nameAmong } from '../config/name-lookup.ts';
 import { FOREVER, type Lifetime } from '../engine/engine.ts';
 
 export class MapLifetimes extends MapSettings<Lifetime> {
