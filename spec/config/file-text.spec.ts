@@ -8,9 +8,9 @@ import { FindingList } from '../../src/config/finding-list.ts';
 function read(file: string, bytes: Uint8Array): string {
   const problems = new FindingList();
   const read = fileText(file, bytes, problems);
-  const told = problems.told.map(lineOf);
-  if (read === undefined) return told.join('\n');
-  assert.deepEqual(told, []);
+  const listed = problems.listed.map(lineOf);
+  if (read === undefined) return listed.join('\n');
+  assert.deepEqual(listed, []);
   return `${read.form} ${read.text}`;
 }
 

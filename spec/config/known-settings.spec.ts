@@ -50,8 +50,8 @@ for (const form of ['yaml', 'xml'] as const) {
         if (root !== undefined) reader.read(root.node, known, form);
         const { problems, unknown } = reader;
         const [{ place, message } = { place: '', message: '' }] = [
-          ...problems.told,
-          ...unknown.told,
+          ...problems.listed,
+          ...unknown.listed,
         ];
         assert.equal(place.split(':')[1], `${line}`, text);
         assert.match(message, new RegExp(`did you mean .*"(attribute )?${name}"`));

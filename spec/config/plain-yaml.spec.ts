@@ -114,7 +114,7 @@ test('readPlainYaml reads a text as the other parser does, whatever the text', (
       const root = read(text);
       if (root === undefined) return;
       const other = parseYaml(text, 'f');
-      assert.equal(other.problems.count, 0, JSON.stringify(other.problems.told));
+      assert.equal(other.problems.count, 0, JSON.stringify(other.problems.listed));
       assert.deepEqual(root, other.root);
     }),
     { numRuns: 2000 },

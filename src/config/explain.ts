@@ -39,11 +39,11 @@ export function explainAsJson(loaded: LoadedConfig): string {
 
 /** Returns the settings that share the memory: the bytes of each, and their source. */
 export function explainMemory(config: Config): Readonly<Record<MemoryKey, object>> {
-  const told = MEMORY_KEYS.map((key) => {
+  const listed = MEMORY_KEYS.map((key) => {
     const { value, source } = explain(config, key, '', config[key]);
     return [key, { bytes: value, source: sourceText(source) }];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(listed);
 }
 
 /** Returns YAML with the source of each value as a comment. */

@@ -13,7 +13,7 @@ const LETTERS_QUOTED_MAX = 200;
 
 export class FindingList {
   readonly #severity: Severity;
-  readonly #told: Finding[] = [];
+  readonly #listed: Finding[] = [];
   #count = 0;
 
   constructor(severity: Severity = 'error') {
@@ -21,8 +21,8 @@ export class FindingList {
   }
 
   /** The first FINDINGS_MAX findings, in the order found. */
-  get told(): readonly Finding[] {
-    return this.#told;
+  get listed(): readonly Finding[] {
+    return this.#listed;
   }
 
   get count(): number {
@@ -31,24 +31,24 @@ export class FindingList {
 
   add(at: Place, message: () => string): void {
     this.#count += 1;
-    if (this.#told.length >= FINDINGS_MAX) return;
-    this.#told.push(finding(this.#severity, message(), formatPlace(at)));
+    if (this.#listed.length >= FINDINGS_MAX) return;
+    this.#listed.push(finding(this.#severity, message(), formatPlace(at)));
   }
 
   addAll(others: FindingList): void {
     this.#count += others.count;
-    this.#told.push(...others.told.slice(0, FINDINGS_MAX - this.#told.length));
+    this.#listed.push(...others.listed.slice(0, FINDINGS_MAX - this.#listed.length));
   }
 }
 
-type Told = Pick<FindingList, 'told' | 'count'>;
+type Listed = Pick<FindingList, 'listed' | 'count'>;
 
 /**
  * Returns the first FINDINGS_MAX findings and, if there are more, one with the number of the
  * others.
  */
-export function shown({ told, count }: Told, things: string): Finding[] {
-  const first = told.slice(0, FINDINGS_MAX);
+export function shown({ listed, count }: Listed, things: string): Finding[] {
+  const first = listed.slice(0, FINDINGS_MAX);
   const left = count - first.length;
   const severity = first[0]?.severity ?? 'error';
   return left === 0 ? first : [...first, finding(severity, moreOf(left, things))];

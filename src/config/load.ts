@@ -141,7 +141,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   ];
   const ofUsers = [realmProblems(statements), secured.problems];
   const ofUnset = config.failIfValueMissing && file ? unsetProblems(file) : undefined;
-  const ofValues = { told: faults, count: faultCount };
+  const ofValues = { listed: faults, count: faultCount };
   throwProblems([...ofFile, ...ofUsers, ofUnset, ofValues], file?.unset ?? []);
   return {
     config,
@@ -174,22 +174,22 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
  * placeholders without a value, which are the cause of problems at their places.
  */
 function throwProblems(
-  all: readonly (Pick<FindingList, 'told' | 'count'> | undefined)[],
+  all: readonly (Pick<FindingList, 'listed' | 'count'> | undefined)[],
   unset: FileContent['unset'],
 ): void {
   const lists = all.filter((list) => list !== undefined);
   const count = lists.reduce((sum, list) => sum + list.count, 0);
   if (count === 0) return;
   const names = new Map(unset.map(({ name, statement }) => [formatPlace(statement.at), name]));
-  const told = lists
-    .flatMap((list) => list.told)
+  const listed = lists
+    .flatMap((list) => list.listed)
     .sort(byPlace)
     .map((each) => {
       const name = names.get(each.place);
       const isSaid = name === undefined || each.message.includes('environment variable');
       return isSaid ? each : { ...each, message: `${each.message}; ${missingVariable(name)}` };
     });
-  throw new ConfigFault(shown({ told, count }, 'problems'));
+  throw new ConfigFault(shown({ listed, count }, 'problems'));
 }
 
 /** Refuses TLS that is enabled without a certificate. */

@@ -10,7 +10,7 @@ import { type ConfigRequest, loadConfig } from './load.ts';
 import { type Piece, piecesOf } from './loaded-pieces.ts';
 
 /** The next piece, the findings of an invalid configuration, or the failure of the thread. */
-export type Told =
+export type ThreadMessage =
   | { readonly piece: Piece }
   | { readonly findings: readonly Finding[] }
   | { readonly failure: unknown };
@@ -28,7 +28,7 @@ export function answerReadings(): void {
   });
 }
 
-async function* handOver(request: ConfigRequest): AsyncGenerator<Told, Told> {
+async function* handOver(request: ConfigRequest): AsyncGenerator<ThreadMessage, ThreadMessage> {
   try {
     for (const piece of piecesOf(await loadConfig(request, false))) yield { piece };
     return { failure: 'it has ended' };

@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { ConfigFault, configFault } from './config-fault.ts';
 import type { ConfigRequest, LoadedConfig } from './load.ts';
 import { LoadedPieces } from './loaded-pieces.ts';
-import type { Told } from './reading-thread-answers.ts';
+import type { ThreadMessage } from './reading-thread-answers.ts';
 
 /** Limits of a reading; the most expensive known text of a mebibyte needs a fifth of them. */
 const BOUNDS = { timeMs: 60_000, memoryMb: 1024 };
@@ -40,10 +40,10 @@ export async function loadInThread(
       };
       timer = setTimeout(fail, timeMs, `it takes more than ${timeMs / 1000} s`);
       const pieces = new LoadedPieces();
-      thread.on('message', (told: Told) => {
-        if ('findings' in told) return reject(new ConfigFault(told.findings));
-        if ('failure' in told) return reject(told.failure);
-        const loaded = pieces.take(told.piece);
+      thread.on('message', (message: ThreadMessage) => {
+        if ('findings' in message) return reject(new ConfigFault(message.findings));
+        if ('failure' in message) return reject(message.failure);
+        const loaded = pieces.take(message.piece);
         if (loaded === undefined) thread.postMessage('next');
         else resolve(loaded);
       });

@@ -24,8 +24,8 @@ export function refusedAt(
 ): RefusedSetting {
   const name = pathText(path);
   const source = sourceAt(at);
-  const told = finding('refused', `Cannot serve with ${name}: ${reason}`, source.name);
-  return { ...told, path: name, source, reason };
+  const listed = finding('refused', `Cannot serve with ${name}: ${reason}`, source.name);
+  return { ...listed, path: name, source, reason };
 }
 
 /** The refused settings among the findings. */
@@ -47,11 +47,11 @@ export class RefusedList {
 
   /** Returns the first FINDINGS_MAX and, if there are more, one with the number of the others. */
   end(): RefusedSetting[] {
-    const told = this.#reasons.slice(0, FINDINGS_MAX).map((each) => refusedAt(...each));
+    const listed = this.#reasons.slice(0, FINDINGS_MAX).map((each) => refusedAt(...each));
     const [next] = this.#reasons.slice(FINDINGS_MAX);
-    if (next === undefined) return told;
+    if (next === undefined) return listed;
     const count = this.#reasons.length - FINDINGS_MAX;
-    return [...told, refusedAt(next[0], `one of ${count} more that are refused`)];
+    return [...listed, refusedAt(next[0], `one of ${count} more that are refused`)];
   }
 }
 

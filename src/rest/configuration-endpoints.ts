@@ -30,7 +30,7 @@ export function update(call: AdministrativeCall): void {
   const problems = new FindingList();
   const read = fileText('configuration', call.argument, problems);
   if (read === undefined) {
-    return refuseConfig(call, problems.told.map(lineOf));
+    return refuseConfig(call, problems.listed.map(lineOf));
   }
   call.await(
     call.services.administration.reconfiguration.add(read.text).then(answered),

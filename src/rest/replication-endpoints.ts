@@ -165,7 +165,7 @@ function textOf(call: AdministrativeCall, index: number): string {
 function addConfig(wan: WanCalls, call: AdministrativeCall): void {
   const problems = new FindingList();
   const read = fileText('configuration', call.argument, problems);
-  if (read === undefined) return refuseConfig(call, problems.told.map(lineOf));
+  if (read === undefined) return refuseConfig(call, problems.listed.map(lineOf));
   call.await(wan.add(read.text), (outcome) => {
     if ('faults' in outcome) return refuse(call, outcome);
     const { addedPublisherIds, ignoredPublisherIds } = outcome;

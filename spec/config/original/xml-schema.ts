@@ -9,7 +9,7 @@ import { emptyTree, type KnownTree, leafTree, merged, rangeType } from './known-
 /** The tree below the root of that name. */
 export function treeOfXmlSchema(text: string, root: string): KnownTree {
   const { root: schema, problems } = parseXml(text, 'schema');
-  if (schema === undefined) throw new Error(`Cannot read schema: ${problems.told[0]?.message}`);
+  if (schema === undefined) throw new Error(`Cannot read schema: ${problems.listed[0]?.message}`);
   return new XmlSchemaReader(schema.node).element(root);
 }
 
