@@ -3,7 +3,7 @@
  * its first requests. With that code, a start parses and compiles nothing again, which saves a fifth of
  * the time to the first answer. V8 refuses code kept by another version of itself or under other flags.
  * It does not check the bytes, and of the source only its length, so a digest of both precedes the
- * code. Where anything does not match, the program is compiled like any other.
+ * code. If anything does not match, the program is compiled like any other.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

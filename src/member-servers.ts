@@ -42,8 +42,8 @@ export function healthServer(
 }
 
 /**
- * Logs connections beyond `connections-max`: the first one at once, then those of each minute
- * together.
+ * Logs connections beyond `connections-max`: the first one at once, later ones once a
+ * minute.
  */
 export function refusedConnections(clock: Clock, log: Log): RepeatedEvents<number> {
   return new RepeatedEvents({

@@ -131,9 +131,9 @@ export class Client {
   }
 
   async askCluster(call: ClusterCall, given: readonly string[]): Promise<ExitCode> {
-    const told = await this.answerTo(call, given);
-    if (typeof told === 'number') return told;
-    await this.tell(call.show(told), told);
+    const value = await this.answerTo(call, given);
+    if (typeof value === 'number') return value;
+    await this.tell(call.show(value), value);
     return EXIT_CLEAN;
   }
 
@@ -145,9 +145,9 @@ export class Client {
       : { method: 'POST', path, body: await this.#parameters(call, given) };
     const answer = await (call.isRead ? this.#ask(request) : this.#call(request));
     if (answer.status !== 200) return await this.#refuse(answer, request);
-    const told = answer.json() as ClusterAnswer;
+    const value = answer.json() as ClusterAnswer;
     // Members with --compatibility return 200 for some failures.
-    return told.status === 'fail' ? await this.#refuse(answer, request) : told;
+    return value.status === 'fail' ? await this.#refuse(answer, request) : value;
   }
 
   /** A call with credentials and arguments in its content. */
@@ -171,8 +171,8 @@ export class Client {
     const answer = await this.#ask(call);
     const isNo = isBare503(answer);
     if (answer.status !== 200 && !isNo) return await this.#refuse(answer, call);
-    const told = answer.body.length > 0 ? answer.json() : !isNo;
-    await this.tell(inWords(told), told);
+    const value = answer.body.length > 0 ? answer.json() : !isNo;
+    await this.tell(inWords(value), value);
     return isNo ? EXIT_ABSENT : EXIT_CLEAN;
   }
 
@@ -225,9 +225,9 @@ export class Client {
     return EXIT_REFUSED;
   }
 
-  /** Prints a line: `words` for people, or `told` as JSON. */
-  async tell(words: string, told: unknown): Promise<void> {
-    await printLine(this.#streams, this.#options.json ? JSON.stringify(told) : words);
+  /** Prints a line: `words` for people, or `value` as JSON. */
+  async tell(words: string, value: unknown): Promise<void> {
+    await printLine(this.#streams, this.#options.json ? JSON.stringify(value) : words);
   }
 
   #path(behind: string): string {
@@ -266,10 +266,10 @@ function isBare503({ status, body }: MemberAnswer): boolean {
   return status === 503 && body.length === 0;
 }
 
-function inWords(told: unknown): string {
-  if (typeof told === 'boolean') return told ? 'yes' : 'no';
-  if (typeof told !== 'object' || told === null) return String(told);
-  return Object.entries(told)
+function inWords(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
     .map(([name, value]) => `${name.padEnd(20)} ${String(value)}`)
     .join('\n');
 }

@@ -42,8 +42,8 @@ export interface StoredBackups {
 }
 
 /**
- * Lists the backups. Of each backup, only the list, the file `member` and the lengths of the files
- * are read. Rejects with the system's error.
+ * Lists the backups. Reads only the list, the file `member` and the lengths of the files of each
+ * backup. Rejects with the system's error.
  */
 export async function listBackups(directory: string): Promise<StoredBackups> {
   const whole: StoredBackup[] = [];

@@ -34,8 +34,8 @@ export class MemoryMeter {
   isFilling = false;
 
   /**
-   * Of `bytesMax`, `spareBytes` are only for allocateReserved, and `marginBytes` for the next
-   * start.
+   * `bytesMax` includes `spareBytes`, which are only for allocateReserved, and `marginBytes`, which
+   * are reserved for the next start.
    */
   constructor(bytesMax: number, spareBytes: number, marginBytes = 0) {
     this.bytesMax = bytesMax;
