@@ -110,7 +110,7 @@ class Subject {
     for (const start of STARTS) {
       assert.equal(
         (await this.ask(start))(),
-        refusal(`Cannot ${start}: the member does not wait for it`),
+        refusal(`Cannot ${start}: the member is not waiting for it`),
       );
     }
   }
@@ -211,7 +211,7 @@ describe('forceStart and partialStart', () => {
         socket.receive('dev&');
         await member.quiet();
         const [answer] = responses();
-        const told = refusal(`Cannot ${start}: the member does not wait for it`);
+        const told = refusal(`Cannot ${start}: the member is not waiting for it`);
         assert.equal(`${answer?.status} ${answer?.body}`, told);
       }
     });

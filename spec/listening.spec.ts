@@ -66,7 +66,7 @@ describe('listenAsConfigured', () => {
     const none = configOf(['interfacesEnabled', 'true'], ['interfaces', '203.0.113.4-18']);
     await assert.rejects(listenAsConfigured(listener, none), {
       code: 'ADDRESS_NOT_HERE',
-      message: 'Cannot listen on 203.0.113.4-18: no address of this host',
+      message: 'Cannot listen on 203.0.113.4-18: not an address of this host',
     });
   });
 });

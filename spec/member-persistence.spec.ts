@@ -135,7 +135,7 @@ describe('a full disk', () => {
     while ((await status(post(`maps/m/${count}`, value))) === 200) count++;
     const refused = await ask(post('maps/m/more', value));
     assert.equal(refused.status, 503);
-    assert.match(refused.body.toString(), /making room on the disk failed, the log has the reason/);
+    assert.match(refused.body.toString(), /freeing disk space failed; see the log/);
     await quiet();
     const told = lines.find(({ msg }) => msg.startsWith('no segment of the log can be made'));
     assert.equal(told?.level, 'error');

@@ -23,7 +23,7 @@ describe('a start', () => {
       const starting = limit === 'dataLoadTimeoutSeconds' ? persistence.open(engine) : begin();
       const refused = assert.rejects(starting, (error: Error & { readonly code: string }) => {
         assert.equal(error.code, 'DATA_TIMEOUT');
-        assert.match(error.message, new RegExp(`takes more than 7 s, persistence\\.${setting}$`));
+        assert.match(error.message, new RegExp(`takes longer than persistence\\.${setting}, 7 s$`));
         return true;
       });
       clock.advance(6999);

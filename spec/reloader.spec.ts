@@ -269,7 +269,7 @@ test('Reloader adds nothing that cannot be stored, and passes an unknown outcome
   const it = new Reloader(resolveConfig([]), { ...HERE, apply, log, load, record });
   const outcome = await it.add(TEXT, () => assert.fail());
   assert.ok('faults' in outcome);
-  assert.deepEqual(outcome.faults, ['Cannot keep the change of the configuration: EIO']);
+  assert.deepEqual(outcome.faults, ['Cannot store the change of the configuration: EIO']);
   assert.ok(outcome.refusal?.isOutcomeUnknown);
   assert.deepEqual(taken, []);
 });

@@ -170,6 +170,6 @@ describe('gridnode serve with a file', () => {
     const file = writeConfig('interfaces.yaml', `grid: {network: {${interfaces}}}`);
     const { code, output } = await run(['serve', '--config', file]);
     assert.equal(code, 3);
-    assert.match(output, /Cannot listen on 203.0.113.4-18: no address of this host/);
+    assert.match(output, /Cannot listen on 203.0.113.4-18: not an address of this host/);
   });
 });

@@ -24,9 +24,9 @@ import { run as runProcess } from './gridnode-process.ts';
 const { files } = await wholeDirectory();
 
 const OLDER =
-  /^Cannot read "[^"]+": it has format [12], this version reads format 3 alone and converts none; start the version that wrote it and copy the data over HTTP to a member of this version, or begin with an empty data directory$/m;
+  /^Cannot read "[^"]+": it has format [12], this version reads only format 3 and converts no other; start the version that wrote it and copy the data over HTTP to a member of this version, or start with an empty data directory$/m;
 const NEWER =
-  /^Cannot read "[^"]+": it has format 4, this version reads format 3 alone; use the version that wrote it, or a backup of format 3$/m;
+  /^Cannot read "[^"]+": it has format 4, this version reads only format 3; use the version that wrote it, or a backup of format 3$/m;
 
 let folder = '';
 

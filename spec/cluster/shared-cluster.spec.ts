@@ -137,7 +137,7 @@ describe('Members', () => {
     const { world, members } = await three();
     const newer = world.add({ memberVersion: '1.3.0' });
     const starting = newer.start();
-    const message = /^Cannot join the cluster: it has version 1\.2, and this member 1\.3\.0;/;
+    const message = /^Cannot join the cluster: it has version 1\.2, this member has 1\.3\.0;/;
     await Promise.all([
       assert.rejects(starting, { code: 'CLUSTER_VERSION', message }),
       world.pass(100),

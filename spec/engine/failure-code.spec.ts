@@ -71,14 +71,14 @@ test('every unexpected outcome has a code with status 503', () => {
 });
 
 const OF_SERVERS: readonly [Failure, string, RegExp][] = [
-  [AWAY, 'ENGINE_DISCONNECTED', /servers are away/],
+  [AWAY, 'ENGINE_DISCONNECTED', /servers are unreachable/],
   [FULL, 'SERVERS_FULL', /memory of the servers/],
   [SHORT, 'SERVERS_SHORT', /too few replicas/],
-  [SERVERS_REFUSED, 'SERVERS_REFUSE', /server takes no changes/],
+  [SERVERS_REFUSED, 'SERVERS_REFUSE', /server accepts no changes/],
   [FORBIDDEN, 'SERVERS_FORBID', /servers do not permit/],
-  [CUT_OFF, 'SERVERS_CUT_OFF', /lost touch/],
+  [CUT_OFF, 'SERVERS_CUT_OFF', /lost contact/],
   [FOREIGN, 'SERVERS_FOREIGN', /another program/],
-  [CROWDED_OUT, 'SERVERS_OVERLOADED', /too many requests wait for the servers/],
+  [CROWDED_OUT, 'SERVERS_OVERLOADED', /too many requests are waiting for the servers/],
   [OTHER_LAYOUT, 'SERVERS_LAYOUT', /another layout/],
   [UNANSWERED, 'SERVERS_UNKNOWN', /servers have not answered; it may be done/],
   [UNCONFIRMED, 'SERVERS_UNCONFIRMED', /too few replicas.*; it may be done/],

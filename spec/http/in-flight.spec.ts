@@ -329,7 +329,7 @@ describe("values stored by the engine's servers", () => {
     late.socket.receive(`${get('maps/m/k')}${poll('q', 0)}${post('maps/m/other', 'v')}${LIVE}`);
     assert.deepEqual(late.statuses(), [503, 503, 200, 200]);
     const [read, polled] = late.responses();
-    assert.match(read?.body ?? '', /Cannot take a value from the servers: .* 100000 bytes/);
+    assert.match(read?.body ?? '', /Cannot accept a value from the servers: .* 100000 bytes/);
     for (const refused of [read, polled]) {
       assert.equal(refused?.fields.get('grid-outcome'), 'not-applied');
       assert.ok(Number(refused?.fields.get('retry-after')) > 0);

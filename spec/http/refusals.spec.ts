@@ -67,7 +67,7 @@ const refused: readonly (readonly [string, string])[] = [
   ],
   [
     head('Host: x\r\nTransfer-Encoding: gzip, chunked'),
-    '400 CODING_UNKNOWN Transfer-Encoding: not chunked alone',
+    '400 CODING_UNKNOWN Transfer-Encoding: not exactly chunked',
   ],
   [
     head('Transfer-Encoding: chunked', 'GET / HTTP/1.0'),
@@ -115,14 +115,17 @@ const refused: readonly (readonly [string, string])[] = [
   // Requests with unwanted content.
   [
     content(1, '\r\nContent-Encoding: gzip'),
-    `415 CONTENT_CODED ${POST} Cannot take Content-Encoding "gzip": send it as it is`,
+    `415 CONTENT_CODED ${POST} Cannot accept Content-Encoding "gzip": send the content unencoded`,
   ],
   [content(1, '\r\nExpect: more'), `417 EXPECTATION_UNKNOWN ${POST} Cannot meet Expect "more"`],
   [
     get('maps/m\xc3\xb1/\x80%zz'),
-    '400 ESCAPE_INVALID GET /grid/rest/maps/m%C3%B1/%80%zz a bad escape in the path',
+    '400 ESCAPE_INVALID GET /grid/rest/maps/m%C3%B1/%80%zz an invalid percent-escape in the path',
   ],
-  [get('maps/m/%zz'), '400 ESCAPE_INVALID GET /grid/rest/maps/m/%zz a bad escape in the path'],
+  [
+    get('maps/m/%zz'),
+    '400 ESCAPE_INVALID GET /grid/rest/maps/m/%zz an invalid percent-escape in the path',
+  ],
 ];
 
 for (const [sent, wanted] of refused) {
@@ -151,8 +154,8 @@ test('a request that ends early or is late is reported with the missing part', (
   server.clock.advance(10_000);
   assert.deepEqual(reported.sort(), [
     '400 INPUT_CUT_OFF the input ended within the request',
-    `408 CONTENT_LATE ${POST} no content came within body-progress-timeout-seconds, 10 s`,
-    '408 HEAD_LATE the head did not come within header-timeout-seconds, 10 s',
+    `408 CONTENT_LATE ${POST} no content was received within body-progress-timeout-seconds, 10 s`,
+    '408 HEAD_LATE the head was not received within header-timeout-seconds, 10 s',
   ]);
 });
 
@@ -167,7 +170,7 @@ test('a request that a stop does not wait for is reported as such', () => {
   connection.drain();
   clock.advance(5000);
   assert.deepEqual(reported, [
-    `408 CONTENT_LATE_AT_STOP ${POST} the member stops, and the rest did not come in time`,
+    `408 CONTENT_LATE_AT_STOP ${POST} the member is stopping, and the rest was not received in time`,
   ]);
 });
 
@@ -178,9 +181,9 @@ test('content that is refused or ended for lack of room is reported as such', ()
   server.clock.advance(5000);
   client(server).socket.receive(`${postHead('maps/m/l', 1000)}x`);
   assert.deepEqual(reported, [
-    '503 NO_ROOM_FOR_CONTENT POST /grid/rest/maps/m/l Cannot take the content of a request: ' +
-      'all connections together may have 1000 bytes under way',
-    `408 CONTENT_CROWDED_OUT ${POST} ended to make room for others: in-flight-bytes-max, 1000 bytes`,
+    '503 NO_ROOM_FOR_CONTENT POST /grid/rest/maps/m/l Cannot accept the content of a request: ' +
+      'all connections together may have 1000 bytes in flight',
+    `408 CONTENT_CROWDED_OUT ${POST} ended to free memory for other requests: in-flight-bytes-max, 1000 bytes`,
   ]);
 });
 
@@ -194,9 +197,9 @@ test('the reason of one request is not reported for the next', () => {
   socket.receive(`${get('nowhere')}${content(1, '\r\nExpect: more')}`);
   socket.receive(`x${get('nowhere')}${LIVE}${poll('q', 0)}`);
   assert.deepEqual(reported, [
-    '404 PATH_UNKNOWN GET /grid/rest/nowhere nothing is at the path',
+    '404 PATH_UNKNOWN GET /grid/rest/nowhere the path does not exist',
     `417 EXPECTATION_UNKNOWN ${POST} Cannot meet Expect "more"`,
-    '404 PATH_UNKNOWN GET /grid/rest/nowhere nothing is at the path',
+    '404 PATH_UNKNOWN GET /grid/rest/nowhere the path does not exist',
     '200 GET /grid/health/live',
     '204 DELETE /grid/rest/queues/q/0',
   ]);

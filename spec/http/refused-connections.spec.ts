@@ -46,7 +46,7 @@ describe('RefusedConnections', () => {
     assert.match(socket?.text ?? '', /^HTTP\/1.1 503 .*\r\nDate: now\r\n/);
     assert.match(
       socket?.text ?? '',
-      /\r\n\r\n{"status":"fail","message":"Cannot take another connection: 1 are open"}$/,
+      /\r\n\r\n{"status":"fail","message":"Cannot accept another connection: 1 are open"}$/,
     );
     clock.advance(1999);
     assert.deepEqual([socket?.isRead, socket?.isDestroyed], [true, false]);

@@ -148,7 +148,7 @@ describe('a member with damaged data', () => {
       const response = await client.request(method, path);
       assert.equal(response.status, 503);
       assert.equal(response.fields.get('retry-after'), '5');
-      assert.match(response.body.toString(), /recovers its data/);
+      assert.match(response.body.toString(), /is recovering its data/);
     }
     assert.equal((await client.request('GET', 'nothing')).status, 404);
     assert.equal((await client.request('PUT', 'cluster')).status, 405);

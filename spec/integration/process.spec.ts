@@ -104,7 +104,7 @@ describe('gridnode serve', () => {
     const beyond = new RawClient(port);
     const refused = await beyond.response();
     assert.equal(refused?.status, 503);
-    assert.match(String(refused.body), /"message":"Cannot take another connection: 2 are open"/);
+    assert.match(String(refused.body), /"message":"Cannot accept another connection: 2 are open"/);
     assert.equal(await beyond.response(), undefined);
     for (const client of clients) {
       assert.equal((await client.request('GET', 'instance')).status, 200);

@@ -238,7 +238,7 @@ describe('a member on damaged data', () => {
     assert.equal(await ask(client, 'GET', 'maps/m/k1'), '204');
     assert.equal(await ask(client, 'POST', 'maps/m/new', 'v'), '200');
     for (const start of ['forceStart', 'partialStart']) {
-      assert.match(await manage(client, start), /^409 .*the member does not wait for it/);
+      assert.match(await manage(client, start), /^409 .*the member is not waiting for it/);
     }
     assert.deepEqual(readFileSync(join(data, 'damaged-1', name)), before);
     assert.equal(await stop(), 0);

@@ -473,7 +473,7 @@ describe('addWanConfig', () => {
     const done = JSON.stringify({ status: 'success', message: 'WAN publisher removed.' });
     assert.equal(await call('removeWanConfig', 'n&'), `200 ${done}`);
     assert.match(await call('removeWanConfig', 'n&added'), /^400 .*name n and publisher ID added/);
-    assert.match(await call('removeWanConfig', 'w&p0'), /^409 .*the configuration has it/);
+    assert.match(await call('removeWanConfig', 'w&p0'), /^409 .*it is in the configuration/);
     assert.deepEqual(await queued(), [0]);
     const stage = async () => {
       const { body } = await source.ask('GET', `wan/sync/progress/${uuid}`);

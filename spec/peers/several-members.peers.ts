@@ -170,7 +170,7 @@ describe('A server of several members', () => {
       const { port } = started.lines.find(({ msg }) => msg === 'joining the cluster')!;
       const early = await ask({ port: port! }, 'GET', 'maps/m/k');
       assert.equal(early.status, 503);
-      assert.match(early.body.toString(), /the member joins its cluster/);
+      assert.match(early.body.toString(), /the member is joining its cluster/);
       process.kill(late.pid, 'SIGCONT');
       await until(() => started.lines.some(({ msg }) => msg === 'listening'));
       assert.equal((await ask({ port: port! }, 'POST', 'maps/m/k', 'v')).status, 200);

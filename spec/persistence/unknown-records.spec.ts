@@ -157,7 +157,7 @@ describe('a record of an unknown type', () => {
         const given = withRecords(name, from, TYPE, type);
         const { at = 0 } = recordsOf(given, name).find((record) => record.type === type) ?? {};
         const message = new RegExp(
-          `^Cannot read ".*${name}": the record at byte ${at} has type ${type}, which this version does not know; use the version that wrote it, or a later one$`,
+          `^Cannot read ".*${name}": the record at byte ${at} has type ${type}, which this version does not support; use the version that wrote it, or a later one$`,
         );
         const refused = { code: 'DATA_RECORD_NEWER', message };
         await assert.rejects(recovered(given), refused);
@@ -172,7 +172,9 @@ describe('a change with an unknown flag', () => {
     for (const name of [log, part]) {
       for (const flags of [16, 129]) {
         const given = withRecords(name, SET, FLAGS, flags);
-        const message = new RegExp(` has flags ${flags & ~15}, which this version does not know`);
+        const message = new RegExp(
+          ` has flags ${flags & ~15}, which this version does not support`,
+        );
         const refused = { code: 'DATA_RECORD_NEWER', message };
         await assert.rejects(recovered(given), refused);
         await assert.rejects(repaired(given), refused);

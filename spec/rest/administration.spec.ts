@@ -94,7 +94,7 @@ test('a member that is cut off refuses changes, which were not applied', async (
     [503, 'not-applied', '5'],
   );
   const message =
-    'Cannot DELETE /grid/rest/maps/m/k: this member has lost touch with its cluster and takes no ' +
+    'Cannot DELETE /grid/rest/maps/m/k: this member has lost contact with its cluster and accepts no ' +
     'changes; nothing was done';
   assert.deepEqual(JSON.parse(response?.body ?? ''), { status: 'fail', message });
   assert.equal(await ask('GET', 'rest/maps/m/k'), '204');
@@ -126,7 +126,7 @@ test('PASSIVE refuses what changes data, reads on, and ends the polls that wait'
     ['POST', 'rest/queues/q'],
     ['DELETE', 'rest/queues/q/0'],
   ] as const) {
-    const message = `Cannot ${method} /grid/${path}: the cluster is PASSIVE and takes no changes`;
+    const message = `Cannot ${method} /grid/${path}: the cluster is PASSIVE and accepts no changes`;
     assert.equal(await ask(method, path), `503 ${fail(message)}`);
   }
   assert.equal(await ask('GET', 'rest/maps/m/k'), '200 v');
@@ -225,7 +225,7 @@ test('an administrative call checks count, escapes and credentials, in that orde
   }
   assert.equal(
     await ask('POST', path, 'nobody&%zz&frozen'),
-    `400 ${fail('Cannot read parameter 2: a bad escape')}`,
+    `400 ${fail('Cannot read parameter 2: an invalid percent-escape')}`,
   );
   assert.equal(await ask('POST', path, 'DEV&x&frozen'), `403 ${fail('unauthenticated')}`);
   assert.equal(
@@ -335,7 +335,7 @@ test('what could not be kept is 503, and says where a crash decides', async () =
   const messages = [
     'Cannot change to FROZEN: EIO',
     'Cannot set the license: EIO',
-    'Cannot keep the change of the configuration: EIO',
+    'Cannot store the change of the configuration: EIO',
   ];
   for (const [cause, outcome] of [
     [new Error('EIO'), undefined],
@@ -379,7 +379,7 @@ test('an administrative call decodes no more than the credentials before they ar
   const { ask, audited } = member();
   const path = `${MANAGEMENT}/changeState`;
   assert.equal(await ask('POST', path, 'nobody&x&%zz'), `403 ${fail('unauthenticated')}`);
-  const bad = fail('Cannot read parameter 3: a bad escape');
+  const bad = fail('Cannot read parameter 3: an invalid percent-escape');
   assert.equal(await ask('POST', path, 'dev&x&%zz'), `400 ${bad}`);
   assert.equal(audited.length, 2);
 });

@@ -261,7 +261,7 @@ test('permissions limit a user to the actions granted on names that match', asyn
     ['POST', 'rest/queues/others'],
   ] as const) {
     const { text } = await ask(method, path, ANN);
-    const message = `Cannot ${method} /grid/${path}: the user is not permitted to`;
+    const message = `Cannot ${method} /grid/${path}: the user lacks the permission`;
     assert.equal(text, `403 ${JSON.stringify({ status: 'fail', message })}`);
   }
   assert.equal(audited.at(-1)?.status, 403);

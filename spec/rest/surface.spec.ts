@@ -167,7 +167,7 @@ describe('The surface', () => {
     const badEscape = ask(server, 'POST', 'rest/log-level', 'dev&&%zz');
     assert.deepEqual(
       [badEscape.status, messageOf(badEscape)],
-      [400, 'Cannot read parameter 3: a bad escape'],
+      [400, 'Cannot read parameter 3: an invalid percent-escape'],
     );
     assert.deepEqual(server.failures, []);
   });

@@ -166,7 +166,10 @@ for (const name of ['none', 'hazelcast'] as const) {
       const { calls, wan } = noted(undefined, unkept);
       const { ask } = member(name, { wan });
       const answer = await ask('POST', 'wan/clearWanQueues', 'dev&&w&p');
-      assert.match(answer, /Cannot clear the WAN queue, its changes still wait: the disk is full/);
+      assert.match(
+        answer,
+        /Cannot clear the WAN queue, its changes remain queued: the disk is full/,
+      );
       assert.ok(answer.startsWith(name === 'none' ? '503 ' : '500 '), answer);
       assert.deepEqual(calls, ['clear w p']);
     });

@@ -1,14 +1,14 @@
 /**
- * The time of the member, as an interface, so that tests set it and never sleep. Code on a hot path
- * reads the time once a turn and passes it down.
+ * The member's clock, as an interface, so that tests can set the time and need no sleeps. Code on a
+ * hot path reads the time once per turn of the event loop and passes it down.
  */
 
 import { performance } from 'node:perf_hooks';
 
 export interface Clock {
-  /** Milliseconds since a fixed moment; never goes back. */
+  /** Milliseconds since a fixed moment; monotonic. */
   now(): number;
-  /** Milliseconds since 1970-01-01 UTC; may jump. */
+  /** Milliseconds since 1970-01-01 UTC; may jump in either direction. */
   wall(): number;
   /** Calls `run` once after `delayMs` (0 to 2^31-1). The timer does not keep the process alive. */
   after(delayMs: number, run: () => void): Timer;
@@ -20,7 +20,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The clock of the machine. */
+/** The system clock. */
 export class SystemClock implements Clock {
   now(): number {
     return performance.now();

@@ -1,18 +1,19 @@
 /**
- * The URL of the store: `redis://host:6379,host:6379`, `rediss:` over TLS, an IPv6 address in brackets,
- * port 6379 where none is given. With `?sentinel=NAME` the servers are Sentinels, and NAME is what they
- * watch. User and password are settings of their own, as a URL is shown and logged.
+ * The URL of the servers: `redis://host:6379,host:6379`, or `rediss:` for TLS. IPv6 addresses are
+ * in brackets; the default port is 6379. With `?sentinel=NAME` the servers are Sentinels and NAME
+ * is the master that they monitor. User and password are separate settings, because URLs are shown
+ * and logged.
  */
 import { NAMED_SETTINGS } from './named-settings.ts';
 import { addressText, type ServerAddress } from './server-address.ts';
 
 export interface EngineUrl {
-  /** As given. */
+  /** The URL as configured. */
   readonly text: string;
   readonly isTls: boolean;
-  /** At least one; each once. */
+  /** At least one server, without duplicates. */
   readonly servers: readonly ServerAddress[];
-  /** What Sentinel watches; undefined where the servers are no Sentinels. */
+  /** Name of the master that the Sentinels monitor; undefined if the servers are not Sentinels. */
   readonly sentinelName: string | undefined;
 }
 
@@ -22,7 +23,9 @@ const SCHEMES: Readonly<Record<string, boolean>> = { 'redis:': false, 'rediss:':
 const FORM = /^([a-z]+:)\/\/([^/?#]*)\/?(?:\?(.*))?$/is;
 const SERVER = /^(?:\[([0-9a-f:.]+)\]|([^\s:[\]]+))(?::(\d*))?$/i;
 
-/** Throws RangeError, which names what is wrong; never a password. */
+/**
+ * Throws RangeError with the reason if the URL is invalid. The message never contains a password.
+ */
 export function parseEngineUrl(text: string): EngineUrl {
   const advice = engineUrlAdvice(text);
   if (hasSecret(text)) throw new RangeError(`Cannot use the URL of the engine: ${advice}`);
@@ -32,7 +35,7 @@ export function parseEngineUrl(text: string): EngineUrl {
   const [, scheme = '', list = '', query] = FORM.exec(text) ?? [];
   const isTls = SCHEMES[scheme.toLowerCase()];
   if (isTls === undefined) {
-    throw fault('not redis://HOST:PORT or rediss://HOST:PORT, with more of them after commas');
+    throw fault('not redis://HOST:PORT or rediss://HOST:PORT, with further HOST:PORT after commas');
   }
   const servers = new Map<string, ServerAddress>();
   for (const item of list.split(',')) {
@@ -43,12 +46,14 @@ export function parseEngineUrl(text: string): EngineUrl {
   return { text, isTls, servers: [...servers.values()], sentinelName: sentinelIn(query, fault) };
 }
 
-/** Whether the text may have a password, so that it must not be shown. */
+/** Whether the text may contain a password and must not be shown. */
 export function hasSecret(text: string): boolean {
   return text.includes('@') || SECRET_IN_QUERY.test(text);
 }
 
-/** What to write instead of parts of URLs that other programs take; undefined where there are none. */
+/**
+ * Returns how to replace URL parts that only other programs support; undefined if there are none.
+ */
 export function engineUrlAdvice(text: string): string | undefined {
   const advices = ADVICES.filter(([form]) => form.test(text)).map(([, advice]) => advice);
   return advices.length === 0 ? undefined : advices.join('; ');
@@ -56,11 +61,11 @@ export function engineUrlAdvice(text: string): string | undefined {
 
 const SECRET_IN_QUERY = /\?.*(?:user|pass|auth|secret|token)[^&=]*=/is;
 const ADVICES: readonly (readonly [RegExp, string])[] = [
-  [/^valkey:/i, 'write redis:// for Valkey, too'],
-  [/^valkeys:/i, 'write rediss:// for Valkey, too'],
+  [/^valkey:/i, 'write redis:// for Valkey as well'],
+  [/^valkeys:/i, 'write rediss:// for Valkey as well'],
   [
     /^(?:redis\+|rediss\+)?unix:|^redis\+socket:/i,
-    'sockets of the file system are not supported: write HOST:PORT',
+    'Unix domain sockets are not supported: write HOST:PORT',
   ],
   [/^redis[+-]sentinel:/i, 'write redis://HOST:26379?sentinel=NAME'],
   [/^rediss[+-]sentinel:/i, 'write rediss://HOST:26379?sentinel=NAME'],
@@ -71,11 +76,11 @@ const ADVICES: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^[a-z+-]+:\/\/[^/?#]*\/\d+(?:[?#]|$)|[?&](?:db|database)=/is,
-    `leave the number of a database out: clusters on the same servers differ in ${NAMED_SETTINGS.clusterName}`,
+    `remove the database number: clusters on the same servers are told apart by ${NAMED_SETTINGS.clusterName}`,
   ],
 ];
 
-/** The server, or what is wrong with it. */
+/** Returns the server, or the reason why the item is invalid. */
 function serverIn(item: string): ServerAddress | string {
   if (item === '') return 'a host is missing';
   const [whole, address, name, port = `${REDIS_PORT}`] = SERVER.exec(item) ?? [];
@@ -97,6 +102,6 @@ function sentinelIn(
   try {
     return decodeURIComponent(encoded);
   } catch {
-    throw fault(`"${encoded}" has an escape that is none`);
+    throw fault(`"${encoded}" has an invalid percent-escape`);
   }
 }

@@ -1,17 +1,16 @@
 /**
- * Operating errors: one table from a stable code to the message and the HTTP status, and the class of
- * the errors. The meaning of a code never changes; tests and log readers rely on it. A case of normal
- * work (a missing key, an empty queue) is a value, not an error. A wrong option is a TypeError or
- * RangeError. A programmer's mistake is an assertion.
+ * Operating errors: one table from a stable code to the message and the HTTP status, and the error
+ * class. The meaning of a code never changes; tests and log readers rely on it. Outcomes of normal
+ * operation (a missing key, an empty queue) are values, not errors. An invalid option is a
+ * TypeError or RangeError. A programmer's mistake is an assertion.
  */
 
 import { NAMED_SETTINGS } from './named-settings.ts';
 
 /**
- * The errors that a request can end with: rows of the table of refusals, too (refusals.ts). Message
- * patterns, here and below: the action, the value, the reason; no final period. Braces have the name of
- * a value.
- * @internal
+ * The errors that a request can end with; they are also rows of the table of refusals
+ * (refusals.ts). Message patterns, here and below: the action, the value, the reason; no final
+ * period. A name in braces is the placeholder of a value. @internal
  */
 export const REQUEST_ERRORS = {
   MEMORY_FULL: {
@@ -25,7 +24,7 @@ export const REQUEST_ERRORS = {
   },
   DISK_ERROR: {
     status: 503,
-    message: 'Cannot write to {name}: making room on the disk failed, the log has the reason',
+    message: 'Cannot write to {name}: freeing disk space failed; see the log',
   },
   REPLICATION_FULL: {
     status: 503,
@@ -37,18 +36,19 @@ export const REQUEST_ERRORS = {
   },
   CLUSTER_PASSIVE: {
     status: 503,
-    message: 'Cannot {action}: the cluster is PASSIVE and takes no changes',
+    message: 'Cannot {action}: the cluster is PASSIVE and accepts no changes',
   },
   MEMBER_CUT_OFF: {
     status: 503,
     message:
-      'Cannot {action}: this member has lost touch with its cluster and takes no changes; ' +
+      'Cannot {action}: this member has lost contact with its cluster and accepts no changes; ' +
       'nothing was done',
   },
   ENGINE_CLOSED: { status: 503, message: 'Cannot serve {name}: the engine is closed' },
   ENGINE_DISCONNECTED: {
     status: 503,
-    message: 'Cannot serve {name}: the servers are away, or cannot serve it now; nothing was done',
+    message:
+      'Cannot serve {name}: the servers are unreachable or cannot serve it now; nothing was done',
   },
   SERVERS_FULL: {
     status: 503,
@@ -56,45 +56,45 @@ export const REQUEST_ERRORS = {
   },
   SERVERS_SHORT: {
     status: 503,
-    message: 'Cannot write to {name}: too few replicas of its server are there; nothing was done',
+    message: 'Cannot write to {name}: its server has too few replicas; nothing was done',
   },
   SERVERS_REFUSE: {
     status: 503,
-    message: 'Cannot write to {name}: its server takes no changes now; nothing was done',
+    message: 'Cannot write to {name}: its server accepts no changes now; nothing was done',
   },
   SERVERS_FORBID: {
     status: 503,
     message:
-      'Cannot serve {name}: the servers do not permit it to the user of this member, the log names ' +
-      'the command; nothing was done',
+      "Cannot serve {name}: this member's user lacks a permission on the servers; the log names " +
+      'the denied command; nothing was done',
   },
   SERVERS_FOREIGN: {
     status: 503,
     message:
-      'Cannot serve {name}: the servers have data there of another program; nothing was done',
+      'Cannot serve {name}: its key on the servers is used by another program; nothing was done',
   },
   SERVERS_OVERLOADED: {
     status: 503,
-    message: 'Cannot serve {name}: too many requests wait for the servers; nothing was done',
+    message: 'Cannot serve {name}: too many requests are waiting for the servers; nothing was done',
   },
   SERVERS_CUT_OFF: {
     status: 503,
     message:
-      'Cannot write to {name}: this member has lost touch with its cluster on the servers; nothing was done',
+      'Cannot write to {name}: this member has lost contact with its cluster on the servers; nothing was done',
   },
   SERVERS_LAYOUT: {
     status: 503,
     message:
-      'Cannot serve {name}: the data of the servers has another layout than this member; nothing was done',
+      'Cannot serve {name}: the data on the servers has a different layout than this member expects; nothing was done',
   },
   SERVERS_UNKNOWN: {
     status: 503,
-    message: 'Cannot tell what became of {name}: the servers have not answered; it may be done',
+    message: 'Cannot tell whether the operation on {name} was done: the servers have not replied',
   },
   SERVERS_UNCONFIRMED: {
     status: 503,
     message:
-      'Cannot confirm the change of {name}: too few replicas of its server are known to have it; it may be done',
+      'Cannot confirm the change of {name}: too few replicas of its server have confirmed it; it may have been done',
   },
   HOLD_LOST: {
     status: 503,
@@ -102,7 +102,7 @@ export const REQUEST_ERRORS = {
   },
   STATE_UNCHANGED: {
     status: 409,
-    message: 'Cannot change to {state}: the cluster is in that state',
+    message: 'Cannot change to {state}: the cluster is already in that state',
   },
   STATE_CHANGING: { status: 409, message: 'Cannot change to {state}: another change is under way' },
   STATE_NOT_REACHED: { status: 503, message: 'Cannot change to {state}: {reason}' },
@@ -110,7 +110,7 @@ export const REQUEST_ERRORS = {
   LICENSE_NOT_KEPT: { status: 503, message: 'Cannot set the license: {reason}' },
   CONFIG_NOT_KEPT: {
     status: 503,
-    message: 'Cannot keep the change of the configuration: {reason}',
+    message: 'Cannot store the change of the configuration: {reason}',
   },
   WAN_PUBLISHERS_MAX: {
     status: 409,
@@ -120,12 +120,12 @@ export const REQUEST_ERRORS = {
   WAN_CONFIGURED: {
     status: 409,
     message:
-      'Cannot remove publisher {publisherId} of WAN replication {replication}: the configuration has it, ' +
-      'only publishers that were added can be removed',
+      'Cannot remove publisher {publisherId} of WAN replication {replication}: it is in the configuration; ' +
+      'only publishers added later can be removed',
   },
   WAN_CLEAR_NOT_KEPT: {
     status: 503,
-    message: 'Cannot clear the WAN queue, its changes still wait: {reason}',
+    message: 'Cannot clear the WAN queue, its changes remain queued: {reason}',
   },
   MEMBER_LIST_NOT_KEPT: { status: 503, message: 'Cannot change the member list: {reason}' },
   VERSION_NOT_SUPPORTED: {
@@ -133,7 +133,7 @@ export const REQUEST_ERRORS = {
     message:
       'Cannot change to version {version}: this member of version {memberVersion} does not support it',
   },
-  START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: the member does not wait for it' },
+  START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: the member is not waiting for it' },
   START_NOT_ALLOWED: {
     status: 409,
     message: `Cannot {start}: ${NAMED_SETTINGS.recoveryPolicy} is {policy}`,
@@ -141,16 +141,19 @@ export const REQUEST_ERRORS = {
   START_FAILED: { status: 503, message: 'Cannot {start}: {reason}' },
   BACKUP_NOWHERE: {
     status: 409,
-    message: `Cannot back up: ${NAMED_SETTINGS.backupDirectory} names no directory for backups`,
+    message: `Cannot back up: ${NAMED_SETTINGS.backupDirectory} is not set`,
   },
   BACKUP_UNDER_WAY: { status: 409, message: 'Cannot back up: a backup is under way' },
-  BACKUP_NOT_UNDER_WAY: { status: 409, message: 'Cannot interrupt a backup: none is under way' },
+  BACKUP_NOT_UNDER_WAY: {
+    status: 409,
+    message: 'Cannot interrupt a backup: no backup is under way',
+  },
   BACKUP_INTERRUPTED: { status: 409, message: 'Cannot back up: interrupted' },
   BACKUP_FAILED: { status: 503, message: 'Cannot back up: {reason}' },
   WAN_ELSEWHERE: {
     status: 409,
     message:
-      'Cannot {action}: WAN replication takes a member that keeps its data itself, here servers do ({setting})',
+      'Cannot {action}: WAN replication needs a member that stores its own data; this one uses {setting}',
   },
   WAN_UNKNOWN: {
     status: 400,
@@ -174,50 +177,54 @@ export const REQUEST_ERRORS = {
     status: 404,
     message: "WAN synchronisation or check {uuid} couldn't be found",
   },
-  WAN_MESSAGE_INVALID: { status: 400, message: 'Cannot take the WAN message: {reason}' },
+  WAN_MESSAGE_INVALID: { status: 400, message: 'Cannot accept the WAN message: {reason}' },
   WAN_MESSAGE_TOO_LONG: {
     status: 413,
-    message: 'Cannot take the WAN message: its payload has {bytes} bytes, and {bytesMax} at most',
+    message:
+      'Cannot accept the WAN message: its payload has {bytes} bytes, the limit is {bytesMax}',
   },
   WAN_CLOCK_AHEAD: {
     status: 400,
     message:
-      "Cannot take the WAN message: a time in it is {seconds} s ahead of this member's clock; " +
+      "Cannot accept the WAN message: a time in it is {seconds} s ahead of this member's clock; " +
       'set the clocks of both members',
   },
   WAN_OTHER_CLUSTER: {
     status: 403,
     message:
-      'Cannot take the WAN message: it is for cluster "{expected}", and this member\'s cluster has another name',
+      'Cannot accept the WAN message: it is for cluster "{expected}", and this member\'s cluster has another name',
   },
   WAN_TREES_BUSY: {
     status: 503,
-    message: 'Cannot compare a map now: {waitingMax} requests for hash trees wait',
+    message: 'Cannot compare a map now: {waitingMax} requests for hash trees are waiting',
   },
   WAN_OLDER_EPOCH: {
     status: 409,
-    message: 'Cannot take the WAN message: its sender has been started again since',
+    message: 'Cannot accept the WAN message: its sender has restarted since',
   },
   WAN_NUMBERS_PASSED: {
     status: 409,
     message:
-      'Cannot take the WAN message: lane {lane} begins with event {number}, after a batch that began with event {passed}',
+      'Cannot accept the WAN message: lane {lane} begins with event {number}, after a batch that began with event {passed}',
   },
 } as const;
 
 export const ERRORS = {
   ...REQUEST_ERRORS,
-  PARSER_UNUSABLE: { status: 500, message: 'Cannot use the llhttp that undici carries: {what}' },
+  PARSER_UNUSABLE: { status: 500, message: 'Cannot use the llhttp bundled with undici: {what}' },
   ADDRESS_IN_USE: { status: 500, message: 'Cannot listen on {address}: already in use' },
-  ADDRESS_NOT_HERE: { status: 500, message: 'Cannot listen on {address}: no address of this host' },
+  ADDRESS_NOT_HERE: {
+    status: 500,
+    message: 'Cannot listen on {address}: not an address of this host',
+  },
   ADDRESS_FORBIDDEN: { status: 500, message: 'Cannot listen on {address}: not permitted' },
   ADDRESS_UNUSABLE: { status: 500, message: 'Cannot listen on {address}: {reason}' },
   TLS_FILE_UNUSABLE: { status: 500, message: 'Cannot use "{file}" for TLS: {reason}' },
   CLUSTER_VERSION: {
     status: 500,
     message:
-      'Cannot join the cluster: it has version {version}, and this member {memberVersion}; ' +
-      'stop its members first, or start the version that they have',
+      'Cannot join the cluster: it has version {version}, this member has {memberVersion}; ' +
+      'stop its members first, or start a member of their version',
   },
   ENGINE_UNUSABLE: { status: 500, message: '{reason}' },
   STOPPED_RECOVERING: { status: 503, message: 'Stopped while recovering' },
@@ -233,7 +240,7 @@ export const ERRORS = {
   DATA_NOT_WHOLE: {
     status: 500,
     message:
-      'Cannot use data directory "{directory}": the command that fills it has not ended; run it again',
+      'Cannot use data directory "{directory}": the command that fills it did not finish; run it again',
   },
   DATA_DIRECTORY_NOT_EMPTY: {
     status: 500,
@@ -241,27 +248,27 @@ export const ERRORS = {
   },
   DATA_TIMEOUT: {
     status: 500,
-    message: 'Cannot recover: reading "{directory}" takes more than {seconds} s, {setting}',
+    message: 'Cannot recover: reading "{directory}" takes longer than {setting}, {seconds} s',
   },
   BACKUP_NOT_WHOLE: { status: 500, message: 'Cannot restore: "{file}" {reason}' },
   DATA_FORMAT_OLDER: {
     status: 500,
     message:
-      'Cannot read "{file}": it has format {format}, this version reads format {known} alone and ' +
-      'converts none; start the version that wrote it and copy the data over HTTP to a member of ' +
-      'this version, or begin with an empty data directory',
+      'Cannot read "{file}": it has format {format}, this version reads only format {known} and ' +
+      'converts no other; start the version that wrote it and copy the data over HTTP to a member of ' +
+      'this version, or start with an empty data directory',
   },
   DATA_FORMAT_NEWER: {
     status: 500,
     message:
-      'Cannot read "{file}": it has format {format}, this version reads format {known} alone; ' +
+      'Cannot read "{file}": it has format {format}, this version reads only format {known}; ' +
       'use the version that wrote it, or a backup of format {known}',
   },
   DATA_RECORD_NEWER: {
     status: 500,
     message:
       'Cannot read "{file}": the record at byte {offset} has {what}, which this version does not ' +
-      'know; use the version that wrote it, or a later one',
+      'support; use the version that wrote it, or a later one',
   },
   DATA_NEEDS_MEMORY: {
     status: 500,
@@ -275,13 +282,10 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The values for the places of a code's message. */
+/** The values for the placeholders of a code's message. */
 type ErrorValues<Code extends ErrorCode> = ValuesOf<(typeof ERRORS)[Code]['message']>;
 
-/**
- * The work is done, but its last step has failed, so that a crash may undo it.
- * @internal
- */
+/** The operation was done, but its last step failed, so a crash may undo it. @internal */
 export class OutcomeUnknown extends Error {
   readonly code: string | undefined;
 
@@ -294,7 +298,7 @@ export class OutcomeUnknown extends Error {
 export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'GridError';
   readonly code: Code;
-  /** HTTP status of the answer when this error ends a request. */
+  /** HTTP status of the response when this error ends a request. */
   readonly status: number;
 
   /** @internal */
@@ -304,24 +308,18 @@ export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
     this.status = ERRORS[code].status;
   }
 
-  /** Whether the failed work may have been done nevertheless. */
+  /** Whether the operation may have taken effect although it failed. */
   get isOutcomeUnknown(): boolean {
     return this.cause instanceof OutcomeUnknown;
   }
 }
 
-/**
- * The message of what was thrown.
- * @internal
- */
+/** Returns the message of a thrown value. @internal */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/**
- * The values for the places of a message.
- * @internal
- */
+/** The values for the placeholders of a message. @internal */
 export type ValuesOf<Message extends string> = {
   readonly [Name in Placeholders<Message>]: string | number;
 };
@@ -332,7 +330,7 @@ type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}$
   : never;
 
 /**
- * The message with the values in its places; a value is taken as it is.
+ * Returns the message with the values in place of the placeholders; values are inserted unchanged.
  * @internal
  */
 export function fill(pattern: string, values: Readonly<Record<string, string | number>>): string {

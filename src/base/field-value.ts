@@ -1,9 +1,10 @@
 /**
- * Whether bytes can be the value of a field of HTTP (RFC 9110 section 5.5): visible characters, spaces, tabs
- * and bytes from 0x80 on. A CR or LF in a value would end the field and begin another one.
+ * Checks whether bytes can be the value of an HTTP header field (RFC 9110 section 5.5): visible
+ * characters, spaces, tabs and bytes from 0x80 on. A CR or LF in a value would end the field and
+ * begin another one.
  */
 
-/** Whether the bytes from `start` to `end` can be a field's value. */
+/** Whether the bytes from `start` to `end` can be the value of a header field. */
 export function isFieldValue(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;

@@ -1,19 +1,19 @@
 /**
- * The numbers from 0 on that are free: the lowest one is taken first. Objects that are used again are taken
- * by such a number, in the order in which they were made. So those in use lie together in memory and are
- * met in their order, which processors read ahead in. Where the one that was given last is taken first,
- * they end up in no order, and many at a time wait for memory, each twice (bench: free-numbers).
+ * Free numbers from 0 up; `take` returns the lowest one. The numbers are those of reusable objects,
+ * in the order of their creation. Taking the lowest keeps the objects in use together in memory and
+ * visited in their order, which processors prefetch. With last-in, first-out reuse their order
+ * becomes random, and when many are in use, each waits for memory twice (bench: free-numbers).
  */
 
 const FIRST_GROUPS = 1;
 
 export class FreeNumbers {
-  /** A bit for each number: whether it is free. */
+  /** One bit per number: whether it is free. */
   #words = new Int32Array(FIRST_GROUPS << 5);
-  /** A bit for each word: whether it has any. */
+  /** One bit per word: whether it contains a free number. */
   #groups = new Int32Array(FIRST_GROUPS);
 
-  /** The lowest number that is free: it is not any more. -1 where there is none. */
+  /** Returns the lowest free number and marks it as used; -1 if no number is free. */
   take(): number {
     const groups = this.#groups;
     let group = 0;
@@ -27,7 +27,7 @@ export class FreeNumbers {
     return (at << 5) | lowestBit(word);
   }
 
-  /** The number is free. */
+  /** Marks the number as free. */
   give(number: number): void {
     const at = number >> 5;
     if (at >= this.#words.length) this.#grow(at);
@@ -47,7 +47,7 @@ export class FreeNumbers {
   }
 }
 
-/** The place of the lowest bit that is set; there must be one. */
+/** Returns the index of the lowest bit that is set; the word must not be 0. */
 function lowestBit(word: number): number {
   return 31 - Math.clz32(word & -word);
 }

@@ -1,7 +1,8 @@
 /**
- * Makes V8 collect its garbage at once. It is called when large buffers have become garbage, at a start or at
- * a call of administration: otherwise they stay resident until the next collection of the whole heap, which
- * may take minutes to come in an idle process. Takes some ms, more with a large heap.
+ * Runs a garbage collection of V8 now. It is called after large buffers have become garbage, at
+ * start or by an administrative request. Otherwise they remain resident until the next full
+ * collection, which may be minutes away in an idle process. Takes some ms, longer with a large
+ * heap.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

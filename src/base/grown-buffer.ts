@@ -1,6 +1,7 @@
 /**
- * Buffers to which bytes are appended. A buffer grows by being copied into a longer one, by a quarter at
- * least. So appending costs O(1) for each byte, and at most a fifth of a buffer that has grown is unused.
+ * Buffers to which bytes are appended. A full buffer is copied into a longer one, longer by at
+ * least a quarter. So appending costs O(1) per byte, and at most a fifth of a grown buffer is
+ * unused.
  */
 
 /** Length of the shortest buffer, in bytes. */

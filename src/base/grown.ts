@@ -1,12 +1,12 @@
 /**
- * Typed arrays grow by being copied into longer ones. The length doubles, so the copies cost O(1) for
- * each element.
+ * Grows typed arrays by copying them into longer ones. The length at least doubles, so copying
+ * costs O(1) per element.
  */
 type Numbers = Int32Array<ArrayBuffer> | Float64Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 
 /**
- * Returns the array itself if it has `length` elements, else its content in a longer one, followed by
- * zeros.
+ * Returns the array itself if it has `length` elements, else a longer array with its content,
+ * followed by zeros.
  */
 export function grown<Kind extends Numbers>(numbers: Kind, length: number): Kind {
   if (length <= numbers.length) return numbers;

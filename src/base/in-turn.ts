@@ -1,14 +1,17 @@
-/** Runs work that must not overlap: one piece after the other, in the order of the calls. */
+/**
+ * Runs asynchronous work that must not overlap: one call after the other, in the order of the
+ * calls.
+ */
 export class InTurn {
   #last: Promise<unknown> = Promise.resolve();
   #count = 0;
 
-  /** Whether any work is under way or waits. */
+  /** Whether any work is running or waiting. */
   get isBusy(): boolean {
     return this.#count > 0;
   }
 
-  /** Runs the work in its turn, and settles as it does. */
+  /** Runs the work after all earlier calls. The promise settles with its result. */
   run<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#count++;
     const result = this.#last.then(work).finally(() => {

@@ -1,9 +1,10 @@
 /**
- * Log levels. Their outer names are those of the interface (OFF to FINEST); the inner names of the log
- * library are accepted, too. Several outer levels share an inner one, so the outer name is stored.
+ * Log levels. Their outer names are those of the interface (OFF to FINEST); the names of the log
+ * library are accepted as well. Several outer levels share an inner one, so the outer name is
+ * stored.
  */
 
-/** Each level and the log library's name for it, from no lines to all lines. */
+/** Each level and the log library's name for it, from silent to most verbose. */
 export const LOG_LEVELS = {
   OFF: 'silent',
   SEVERE: 'error',
@@ -17,7 +18,7 @@ export const LOG_LEVELS = {
 
 export type LogLevel = keyof typeof LOG_LEVELS;
 
-/** The level of that name, outer or inner, in any case; undefined when there is none. */
+/** Returns the level with that outer or inner name, in any case; undefined for an unknown name. */
 export function parseLogLevel(text: string): LogLevel | undefined {
   const upper = text.toUpperCase();
   if (Object.hasOwn(LOG_LEVELS, upper)) return upper as LogLevel;
@@ -26,5 +27,5 @@ export function parseLogLevel(text: string): LogLevel | undefined {
   return LOG_LEVEL_NAMES.find((name) => LOG_LEVELS[name] === lower);
 }
 
-/** From no lines to all lines. */
+/** Names of the levels, from silent to most verbose. */
 export const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as readonly LogLevel[];

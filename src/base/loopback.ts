@@ -1,4 +1,4 @@
-/** Whether an address or host name is a loopback one, which other hosts cannot reach. */
+/** Whether an address or host name is a loopback one, unreachable from other hosts. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^(::ffff:)?127(\.(\d{1,3}|\*)){3}$/i.test(host);
 }

@@ -1,8 +1,8 @@
 /**
- * The memory that this process may use: the machine's, or the least limit of the control groups
- * (cgroups v1 and v2) around it, from its own up to the root. `mountinfo` has the place where the
- * groups are mounted, and the part of their tree that is mounted there. In a container the upper groups
- * are often not visible.
+ * The memory that this process may use: the machine's, or the lowest limit of its control groups
+ * (cgroups v1 and v2), from its own group up to the root. `mountinfo` contains the mount points of
+ * the groups and which part of their tree is mounted. In a container the upper groups are often not
+ * visible.
  */
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
@@ -10,21 +10,21 @@ import { join } from 'node:path';
 
 export interface MachineMemory {
   readonly bytes: number;
-  /** Whether a control group has less than the machine. */
+  /** Whether a control group limits the memory to less than the machine's. */
   readonly isContainer: boolean;
 }
 
 let ofProcess: MachineMemory | undefined;
 
-/** The memory, read by the first call and then kept. */
+/** Returns the memory; only the first call reads it. */
 export function machineMemory(): MachineMemory {
   ofProcess ??= memoryBelow('/', totalmem());
   return ofProcess;
 }
 
 /**
- * `root`: the folder that has `proc` and the paths of `mountinfo`; `total`: the machine's memory, in
- * bytes.
+ * Returns the memory available under `root`, the folder that contains `proc` and the paths of
+ * `mountinfo`. `total`: the machine's memory, in bytes.
  */
 export function memoryBelow(root: string, total: number): MachineMemory {
   const groups = read(join(root, 'proc/self/cgroup')).split('\n');
@@ -49,7 +49,7 @@ interface Tree {
   readonly file: string;
   /** Whether a line of `proc/self/cgroup` belongs to this tree. */
   names(line: string): boolean;
-  /** The group's path from the mount on. */
+  /** The group's path relative to the mount point. */
   below(path: string): string;
 }
 
@@ -68,18 +68,21 @@ function treeOf(line: string): Tree | undefined {
   return { place, file: 'memory.limit_in_bytes', names, below };
 }
 
-/** The path and all paths above it. */
+/** Returns the path and all its parents. */
 function upwards(path: string): string[] {
   const steps = path.split('/').filter((step) => step !== '' && step !== '..');
   return [...steps.map((_, index) => steps.slice(0, steps.length - index).join('/')), '/'];
 }
 
-/** The number in the file; Infinity for "max" and for a missing file. */
+/** Returns the limit in the file's text; Infinity for "max" and for a missing file. */
 function limit(text: string): number {
   return /^\d+$/.test(text.trim()) ? Number(text) : Number.POSITIVE_INFINITY;
 }
 
-/** Empty where the file cannot be read: outside Linux, or without permission. */
+/**
+ * Returns the file's text, or an empty string if it cannot be read: outside Linux, or without
+ * permission.
+ */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,11 +1,11 @@
 /**
- * A name in which `*` stands for any text, also an empty one. Names are bytes: a pattern is taken as
- * UTF-8 and compared as a string of one character a byte.
+ * A name pattern in which `*` matches any text, including none. Names are bytes: the pattern is
+ * encoded as UTF-8 and compared as a string with one character per byte.
  */
 export class NamePattern {
   /** The literal texts around each `*`. */
   readonly #parts: readonly string[];
-  /** Bytes that are not `*`: the more of them, the closer the pattern. */
+  /** Number of bytes that are not `*`; a pattern with more of them is more specific. */
   readonly literalLength: number;
 
   constructor(text: string) {
@@ -19,7 +19,7 @@ export class NamePattern {
     return this.#parts.length === 1;
   }
 
-  /** `name` has one character a byte. Takes time linear in the length of the name. */
+  /** Whether the name matches; it has one character per byte. Takes time linear in its length. */
   matches(name: string): boolean {
     const parts = this.#parts;
     const first = parts[0] ?? '';

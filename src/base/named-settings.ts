@@ -1,4 +1,6 @@
-/** Paths of settings that the messages of errors name; the table of settings has them from here. */
+/**
+ * Paths of the settings that error messages name. The table of settings uses these constants too.
+ */
 
 export const NAMED_SETTINGS = {
   backupDirectory: 'persistence.backup-dir',

@@ -1,6 +1,6 @@
 /**
- * How many files this process may have open, connections included, and how many it has. Node raises its
- * limit to the hard one when it starts.
+ * The limit of this process for open files, connections included, and the number open now. Node
+ * raises its soft limit to the hard limit when it starts.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -10,10 +10,13 @@ export interface OpenFiles {
   readonly count: number;
 }
 
-/** What Node itself has open, where the system does not list it: about 20, and some more. */
+/** Estimate of the files that Node itself has open, about 20, if the system does not list them. */
 const COUNT_UNLISTED = 32;
 
-/** On Linux from /proc; elsewhere from Node's report, which takes 6 ms or more. */
+/**
+ * Returns both numbers: on Linux from /proc, elsewhere from Node's report, which takes 6 ms or
+ * more.
+ */
 export function openFiles(): OpenFiles {
   const [, limit] = /^Max open files +(\d+|unlimited)/m.exec(read(LIMITS)) ?? [];
   return { limit: numberOf(limit ?? reportedLimit()), count: list(DESCRIPTORS) };
@@ -28,7 +31,7 @@ interface NodeReport {
   readonly userLimits?: { readonly open_files?: { readonly soft?: number | string } };
 }
 
-/** The report's limit is a number, or a word if there is none; Windows has none. */
+/** Parses the limit: a number, or a word if there is no limit; on Windows it is missing. */
 function numberOf(limit: unknown): number {
   const number = Number(limit);
   return Number.isNaN(number) ? Number.POSITIVE_INFINITY : number;

@@ -1,14 +1,14 @@
 /**
- * A buffer whose memory is its own, from the first byte to the last, so that words and a DataView of
- * `buffer.buffer` are the same bytes. Node's documentation promises no more than that it is not of a
- * pool, so the rest is checked.
+ * A buffer that spans its whole ArrayBuffer, so that typed arrays and a DataView over
+ * `buffer.buffer` address the same bytes. Node's documentation only guarantees that the buffer is
+ * not pooled, so the rest is asserted.
  */
 import assert from 'node:assert';
 
-/** Throws AssertionError with what differs where the memory of what `make` gives is not its own. */
+/** Throws AssertionError if a buffer returned by `make` does not span its whole ArrayBuffer. */
 export function ownBuffer(length: number, make = Buffer.allocUnsafeSlow): Buffer {
   const bytes = make(length);
-  assert(bytes.byteOffset === 0, 'a buffer of its own begins its memory');
-  assert(bytes.buffer.byteLength === length, 'a buffer of its own has no memory behind it');
+  assert(bytes.byteOffset === 0, 'the buffer begins at byte 0 of its ArrayBuffer');
+  assert(bytes.buffer.byteLength === length, 'the buffer ends where its ArrayBuffer ends');
   return bytes;
 }

@@ -1,5 +1,5 @@
 /**
- * The version of this program. A test compares it with package.json: reading it from there would depend
- * on the place of the compiled files.
+ * The version of this program. A test compares it with package.json; reading that file at run time
+ * would depend on the location of the compiled files.
  */
 export const VERSION = '0.1.0';

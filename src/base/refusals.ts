@@ -1,22 +1,25 @@
 /**
- * The table of refusals: why a request was not served, as a stable code, with the status of the answer
- * and the text. The text names the rule, the field and the limit. It is the message of the answer, or,
- * where the answer has no content, for logs alone; then it repeats nothing of what was sent. The log has
- * the code of each refused request at `log-level` FINE. docs/operations.md lists the table.
+ * The table of refusals: the reasons why a request is not served, each with a stable code, the
+ * status of the response and a text. The text names the rule, the field and the limit. It is the
+ * message of the response. If the response has no content, the text is only logged and repeats
+ * nothing that the client sent. At `log-level` FINE the log has the code of every refused request.
+ * docs/operations.md lists the table.
  */
 import { fill, REQUEST_ERRORS, type ValuesOf } from './errors.ts';
 
-/** A refusal whose answer has no content. */
+/** A refusal whose response has no content. */
 function logged<const Message extends string>(status: number, message: Message) {
   return { status, message, isEmpty: true } as const;
 }
 
-/** A refusal whose answer has the message. */
+/** A refusal whose response contains the message. */
 function told<const Message extends string>(status: number, message: Message) {
   return { status, message, isEmpty: false } as const;
 }
 
-/** By the head and the framing, before anything is known of the path (RFC 9110, RFC 9112). */
+/**
+ * Refusals because of the head and the framing, before the path is examined (RFC 9110, RFC 9112).
+ */
 const UNREADABLE = {
   NOT_A_REQUEST: logged(400, 'the bytes are not a request'),
   PROTOCOL_UNKNOWN: logged(400, 'the protocol is not HTTP'),
@@ -35,7 +38,7 @@ const UNREADABLE = {
   CONTENT_TYPE_REPEATED: logged(400, 'Content-Type: present twice'),
   AUTHORIZATION_REPEATED: logged(400, 'Authorization: present twice'),
   CODING_REPEATED: logged(400, 'Transfer-Encoding: present twice'),
-  CODING_UNKNOWN: logged(400, 'Transfer-Encoding: not chunked alone'),
+  CODING_UNKNOWN: logged(400, 'Transfer-Encoding: not exactly chunked'),
   CODING_IN_HTTP_1_0: logged(400, 'Transfer-Encoding: not in HTTP/1.0'),
   FIELDS_TOO_LONG: logged(
     431,
@@ -48,47 +51,50 @@ const UNREADABLE = {
   INPUT_CUT_OFF: logged(400, 'the input ended within the request'),
   HEAD_LATE: logged(
     408,
-    'the head did not come within header-timeout-seconds, {headerTimeoutSeconds} s',
+    'the head was not received within header-timeout-seconds, {headerTimeoutSeconds} s',
   ),
   CONTENT_LATE: logged(
     408,
-    'no content came within body-progress-timeout-seconds, {bodyProgressTimeoutSeconds} s',
+    'no content was received within body-progress-timeout-seconds, {bodyProgressTimeoutSeconds} s',
   ),
-  CONTENT_LATE_AT_STOP: logged(408, 'the member stops, and the rest did not come in time'),
+  CONTENT_LATE_AT_STOP: logged(
+    408,
+    'the member is stopping, and the rest was not received in time',
+  ),
   CONTENT_CROWDED_OUT: logged(
     408,
-    'ended to make room for others: in-flight-bytes-max, {inFlightBytesMax} bytes',
+    'ended to free memory for other requests: in-flight-bytes-max, {inFlightBytesMax} bytes',
   ),
   NO_ROOM_FOR_HEAD: told(
     503,
-    'Cannot take a head of this length now: heads and polls that wait may hold half of in-flight-bytes-max, {inFlightBytesMax} bytes',
+    'Cannot accept a head of this length now: waiting heads and polls may use half of in-flight-bytes-max, {inFlightBytesMax} bytes',
   ),
 } as const;
 
-/** By the content that is announced, and by the room for it and for connections. */
+/** Refusals because of the announced content, or of limits for content and connections. */
 const UNTAKEN = {
   CONTENT_TOO_LONG: logged(413, 'the content is longer than body-bytes-max, {bodyBytesMax} bytes'),
-  CONTENT_CODED: told(415, 'Cannot take Content-Encoding "{coding}": send it as it is'),
+  CONTENT_CODED: told(415, 'Cannot accept Content-Encoding "{coding}": send the content unencoded'),
   EXPECTATION_UNKNOWN: told(417, 'Cannot meet Expect "{expectation}"'),
   NO_ROOM_FOR_CONTENT: told(
     503,
-    'Cannot take the content of a request: all connections together may have {bytesMax} bytes under way',
+    'Cannot accept the content of a request: all connections together may have {bytesMax} bytes in flight',
   ),
   NO_ROOM_TO_WAIT: told(
     503,
-    'Cannot wait for an item with a path of this length now: heads and polls that wait may hold half of in-flight-bytes-max, {bytesMax} bytes',
+    'Cannot wait for an item with a path of this length now: waiting heads and polls may use half of in-flight-bytes-max, {bytesMax} bytes',
   ),
   NO_ROOM_FOR_ANSWERS: told(
     503,
-    'Cannot take a value from the servers: all connections together may have {bytesMax} bytes under way',
+    'Cannot accept a value from the servers: all connections together may have {bytesMax} bytes in flight',
   ),
-  TOO_MANY_CONNECTIONS: told(503, 'Cannot take another connection: {connectionsMax} are open'),
+  TOO_MANY_CONNECTIONS: told(503, 'Cannot accept another connection: {connectionsMax} are open'),
 } as const;
 
-/** By the path and the method. */
+/** Refusals because of the path and the method. */
 const UNROUTED = {
-  ESCAPE_INVALID: logged(400, 'a bad escape in the path'),
-  METHOD_NOT_SERVED: logged(501, 'nothing here serves the method'),
+  ESCAPE_INVALID: logged(400, 'an invalid percent-escape in the path'),
+  METHOD_NOT_SERVED: logged(501, 'the method is not served on any path'),
   REST_DISABLED: told(
     403,
     'Cannot serve this path: REST is disabled; {setting} or --enable-group with a group enables it',
@@ -97,44 +103,52 @@ const UNROUTED = {
     403,
     'Cannot serve this path: endpoint group {group} is disabled; {setting} or --enable-group {group} enables it',
   ),
-  PATH_UNKNOWN: logged(404, 'nothing is at the path'),
-  PATH_WITHOUT_NAME: logged(400, 'the path names no map, key or queue, or no part of health'),
+  PATH_UNKNOWN: logged(404, 'the path does not exist'),
+  PATH_WITHOUT_NAME: logged(
+    400,
+    'the path has no name of a map, key or queue, or an unknown name below health',
+  ),
   PATH_INCOMPLETE: logged(400, 'the path is incomplete for the method'),
   NAME_MISSING: told(400, 'Missing {thing} name'),
-  METHOD_NOT_ALLOWED: told(405, 'Cannot {action}: allowed are {methods}'),
-  RECOVERING: told(503, 'Cannot serve this path yet: the member recovers its data'),
-  JOINING: told(503, 'Cannot serve this path yet: the member joins its cluster'),
+  METHOD_NOT_ALLOWED: told(405, 'Cannot {action}: allowed methods are {methods}'),
+  RECOVERING: told(503, 'Cannot serve this path yet: the member is recovering its data'),
+  JOINING: told(503, 'Cannot serve this path yet: the member is joining its cluster'),
   NOT_IMPLEMENTED: told(501, 'Cannot do this: not implemented by this member'),
 } as const;
 
-/** By the name in the URL of the client, and by the page that a browser sends the request for. */
+/**
+ * Refusals because of the host in the client's URL, or of the page that a browser sends the request
+ * for.
+ */
 const OF_OTHER_SITES = {
   HOST_NOT_ALLOWED: told(
     403,
-    'Cannot serve Host "{host}": not a name of this machine; where a proxy passes on the name that its ' +
+    'Cannot serve Host "{host}": not a name of this machine; if a proxy forwards the name that its ' +
       'clients use, list it in {setting} or --allowed-hosts',
   ),
   ORIGIN_NOT_ALLOWED: told(
     403,
-    'Cannot serve a page of origin "{origin}": neither the Host of the request nor listed in {setting}',
+    'Cannot serve a page of origin "{origin}": it is neither the Host of the request nor listed in {setting}',
   ),
   SITE_NOT_ALLOWED: told(
     403,
-    'Cannot serve a page of another site: {setting} lists origins that may, in a request with Origin',
+    'Cannot serve a page of another site: it needs an Origin that {setting} lists',
   ),
 } as const;
 
-/** By the user, or by the credentials in the content of an administrative request. */
+/**
+ * Refusals because of the user, or of the credentials in the content of an administrative request.
+ */
 const UNTRUSTED = {
   LOGIN_MISSING: told(401, 'Cannot {action}: a user and a password are required'),
   LOGIN_WRONG: told(401, 'Cannot {action}: user or password is wrong'),
   LOGIN_THROTTLED: told(429, 'Cannot {action}: too many logins failed, try again in {seconds} s'),
-  NOT_PERMITTED: told(403, 'Cannot {action}: the user is not permitted to'),
+  NOT_PERMITTED: told(403, 'Cannot {action}: the user lacks the permission'),
   CREDENTIALS_WRONG: told(403, 'unauthenticated'),
   CREDENTIALS_THROTTLED: told(429, 'Cannot log in now: try again in {seconds} s'),
 } as const;
 
-/** By the values of parameters, and by what the member is set up for. */
+/** Refusals because of parameter values, or of the member's configuration. */
 const UNFIT = {
   PARAMETERS_MISSING: told(400, 'This endpoint expects at least {count} parameters'),
   PARAMETER_UNREADABLE: told(400, 'Cannot read parameter {number}: {reason}'),
@@ -149,10 +163,15 @@ const UNFIT = {
     409,
     'Cannot {action}: persistence is off; {setting} or --data-dir turns it on',
   ),
-  DATA_ELSEWHERE: told(409, 'Cannot {action}: servers keep the data ({setting}), not the member'),
+  DATA_ELSEWHERE: told(
+    409,
+    'Cannot {action}: the data is stored on servers ({setting}), not by this member',
+  ),
 } as const;
 
-/** By the engine, the disk and the cluster, also where the member itself has failed. */
+/**
+ * Refusals because of the engine, the disk or the cluster, or of a failure of the member itself.
+ */
 const UNDONE = {
   QUEUE_FULL: logged(503, 'the queue is full'),
   ...REQUEST_ERRORS,
@@ -160,7 +179,7 @@ const UNDONE = {
     REQUEST_ERRORS.WAN_MESSAGE_TOO_LONG.status,
     REQUEST_ERRORS.WAN_MESSAGE_TOO_LONG.message,
   ),
-  FAILED: logged(500, 'an unexpected failure, which the log has'),
+  FAILED: logged(500, 'an unexpected failure; see the log'),
 } as const;
 
 export const REFUSALS = {
@@ -175,13 +194,13 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** The codes whose texts have limits of HTTP alone in their places. */
+/** The codes whose texts have only HTTP limits as values. */
 export type UnreadableCode = keyof typeof UNREADABLE;
 
-/** The values for the places of a refusal's text. */
+/** The values for the placeholders of a refusal's text. */
 export type RefusalValues<Code extends RefusalCode> = ValuesOf<(typeof REFUSALS)[Code]['message']>;
 
-/** The text of a refusal with these values. */
+/** Returns the text of a refusal with these values. */
 export function refusalText<Code extends RefusalCode>(
   code: Code,
   values: RefusalValues<Code>,
@@ -189,7 +208,7 @@ export function refusalText<Code extends RefusalCode>(
   return fill(REFUSALS[code].message, values);
 }
 
-/** Whether the answer has no content, as the text is for logs alone. */
+/** Whether the response has no content, because the text is only logged. */
 export function isEmptyRefusal(code: RefusalCode): boolean {
   const row = REFUSALS[code];
   return 'isEmpty' in row && row.isEmpty;

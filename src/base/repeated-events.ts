@@ -1,15 +1,15 @@
 /**
- * Reports events that may be many: the first one of a key at once, and those that follow together, once
- * an interval, with their count. The sum of the counts is the number of events. The table is bounded: a
- * new key in a full table ends the interval of the oldest.
+ * Reports events that may be frequent: the first event of a key at once, the following ones
+ * together once per interval, with their count. The counts add up to the number of events. The
+ * table is bounded: a new key in a full table ends the oldest key's interval.
  */
 import type { Clock, Timer } from './clock.ts';
 
 interface Interval<Detail> {
   endMs: number;
-  /** Events that are not reported yet. */
+  /** Number of events that are not reported yet. */
   count: number;
-  /** That of the latest event. */
+  /** Detail of the latest event. */
   detail: Detail;
 }
 
@@ -23,7 +23,7 @@ interface RepeatedEventsOptions<Detail> {
 
 export class RepeatedEvents<Detail> {
   readonly #options: RepeatedEventsOptions<Detail>;
-  /** By key, the one that ends next first. */
+  /** Intervals by key, in the order in which they end. */
   readonly #intervals = new Map<string, Interval<Detail>>();
   #timer: Timer | undefined;
 
@@ -44,7 +44,7 @@ export class RepeatedEvents<Detail> {
     this.#options.report(detail, 1);
   }
 
-  /** Reports what is not reported yet. */
+  /** Reports all events that are not reported yet. */
   end(): void {
     while (this.#intervals.size > 0) this.#endOldest();
     this.#timer?.cancel();

@@ -1,6 +1,6 @@
 /**
- * Compares two values in slices: their contents one after the other, in maps by name, whatever the
- * order.
+ * Deep equality of two values, in slices of time: the elements of arrays and maps are compared one
+ * by one; the order of a map's entries does not matter.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Slices } from './slices.ts';
@@ -21,7 +21,7 @@ export async function isSameInSlices(
   return true;
 }
 
-/** The pairs that have to be equal; undefined where the values are compared as a whole. */
+/** Returns the pairs that have to be equal; undefined if the values are compared as a whole. */
 function pairsOf(one: unknown, other: unknown): Iterable<readonly [unknown, unknown]> | undefined {
   if (one instanceof Map && other instanceof Map && one.size === other.size) {
     return pairsByName(one, other);

@@ -1,18 +1,19 @@
 /**
- * Copies of short ranges of bytes out of a memory that has a DataView, word by word from any offset. A loop
- * over bytes takes four times as long; a call takes longer, too, as it needs a view of the range (bench:
- * short-copies).
+ * Copies short ranges of bytes from a memory that has a DataView, word by word, from any offset. A
+ * loop over bytes takes four times as long. A call of `copy` is slower as well, since it needs a
+ * view of the range (bench: short-copies).
  */
 import { ownBuffer } from './own-buffer.ts';
 import type { Span } from './span.ts';
 
-/** Longer ranges are copied faster by a call. */
+/** Length up to which copying through a DataView is faster than a call of `copy`, in bytes. */
 export const VIEWED_BYTES_MAX = 128;
+/** Length up to which copying from aligned words is faster than a call of `copy`, in bytes. */
 const WORDS_BYTES_MAX = 192;
-/** Longer ones are copied faster by a call than by a loop over bytes. */
+/** Length up to which a loop over bytes is faster than a call of `copy`, in bytes. */
 const LOOP_BYTES_MAX = 40;
 
-/** Bytes of a buffer, also as numbers. */
+/** A buffer with a DataView of its bytes. */
 export interface Viewed {
   readonly bytes: Buffer;
   readonly view: DataView;
@@ -22,7 +23,7 @@ export function viewed(bytes: Buffer): Viewed {
   return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
 }
 
-/** A buffer with memory of its own, and a view of all of it. */
+/** A buffer that spans its whole ArrayBuffer, and a DataView of it. */
 export class ViewedBytes implements Viewed {
   readonly bytes: Buffer;
   readonly view: DataView;
@@ -43,14 +44,20 @@ export class ViewedBytes implements Viewed {
   }
 }
 
-/** Copies the span to `at` in the target, which has room. The two lie in different memories. */
+/**
+ * Copies the span to `at` in the target, which must be long enough. The two must be in different
+ * memories.
+ */
 export function copySpan(target: Viewed, at: number, span: Span): void {
   const { words, start, end } = span;
   if (words !== undefined && end - start <= WORDS_BYTES_MAX) copyWords(target, at, words, span);
   else copyRange(target, at, span.bytes, span.view, start, end);
 }
 
-/** Copies bytes `start` to `end` of `bytes`, likewise. `view`: their memory, where it is at hand. */
+/**
+ * Copies bytes `start` to `end` of `bytes` to `at` in the target, under the rules of copySpan.
+ * `view`: a DataView of the memory of `bytes`, if available.
+ */
 export function copyRange(
   target: Viewed,
   at: number,
@@ -79,7 +86,10 @@ function copyWords(
   for (let from = word << 2; from < end; ) target.bytes[to++] = bytes[from++]!;
 }
 
-/** Copies bytes `start` to `end` of `source` to `at` in `target`. The ranges lie in different memories. */
+/**
+ * Copies bytes `start` to `end` of `source` to `at` in `target`. The ranges must be in different
+ * memories.
+ */
 function copyViewed(
   target: DataView,
   at: number,
@@ -93,13 +103,16 @@ function copyViewed(
   for (; from <= lastWord; from += 4, to += 4)
     target.setInt32(to, source.getInt32(from, true), true);
   if (from === end) return;
-  // The last word again, up to the end.
+  // Copies the last four bytes again, which include the remaining ones.
   if (lastWord >= start)
     target.setInt32(at + lastWord - start, source.getInt32(lastWord, true), true);
   else for (; from < end; from++, to++) target.setUint8(to, source.getUint8(from));
 }
 
-/** Copies them into words from words[at] on, the last word padded with zero bytes. */
+/**
+ * Copies bytes `start` to `end` of `source` into words from words[at] on; the last word is padded
+ * with zero bytes.
+ */
 export function copyIntoWords(
   words: Int32Array,
   at: number,

@@ -1,15 +1,15 @@
 /**
- * Splits long work into slices. The event loop turns between them, so that other work is served. A loop
- * asks after each of its steps whether it has to pause.
+ * Splits long work into slices, between which the event loop runs other work. A loop calls `pause`
+ * after each of its steps.
  */
 
-/** Length of a slice: much shorter than a client would notice. */
+/** Length of a slice, in ms: much shorter than a client would notice. */
 const SLICE_MS = 5;
 
 export class Slices {
   #since = performance.now();
 
-  /** The promise to wait for before the next step; undefined where that can be done at once. */
+  /** Returns a promise to await before the next step; undefined if the step can run at once. */
   pause(): Promise<void> | undefined {
     if (performance.now() - this.#since < SLICE_MS) return undefined;
     return new Promise((resolve) => {
@@ -21,12 +21,14 @@ export class Slices {
   }
 }
 
-/** The slices of several pieces of work that are under way at once: in a turn one of them is done. */
+/**
+ * Slices of several tasks that run concurrently: one of them runs in each turn of the event loop.
+ */
 export class SharedSlices {
   #since = performance.now();
   readonly #waiting: (() => void)[] = [];
 
-  /** As `Slices.pause`. */
+  /** Returns a promise to await before the next step; undefined if the step can run at once. */
   pause(): Promise<void> | undefined {
     if (performance.now() - this.#since < SLICE_MS) return undefined;
     return new Promise((resolve) => {
@@ -35,7 +37,7 @@ export class SharedSlices {
     });
   }
 
-  /** The piece that waits longest has a slice. */
+  /** Runs a slice of the task that has waited longest. */
   #next(): void {
     const resolve = this.#waiting.shift()!;
     if (this.#waiting.length > 0) setImmediate(() => this.#next());

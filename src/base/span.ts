@@ -1,11 +1,11 @@
 /**
- * A range of bytes, given by a buffer and offsets, without a view of its own. Spans are made once and
- * set again and again, so passing a key or a value allocates nothing. A function that receives a span
- * reads it during the call and copies the bytes that it keeps: the next request sets the span to other
- * bytes.
+ * A range of bytes: a buffer and two offsets, without a view of the range. Spans are created once
+ * and set repeatedly, so passing a key or a value allocates nothing. A function that receives a
+ * span reads it during the call and copies the bytes that it retains: the next request sets the
+ * span to other bytes.
  */
 
-/** Longer ranges are compared faster by a call than by a loop over bytes. */
+/** Length up to which a loop over bytes compares faster than a call of `compare`, in bytes. */
 const COMPARED_BYTES_MAX = 40;
 
 export class Span {
@@ -15,11 +15,14 @@ export class Span {
   /** Offset after the last byte. */
   end = 0;
   /**
-   * The memory of `bytes` as 32-bit words, set only where `start` is the first byte of a word; for fast
-   * copies.
+   * The memory of `bytes` as 32-bit words, for fast copies; set only if `start` is the first byte
+   * of a word.
    */
   words: Int32Array | undefined;
-  /** The memory of `bytes` from its first byte on, where it is at hand; for fast copies, too. */
+  /**
+   * A DataView of the memory of `bytes`, from its first byte on, for fast copies; undefined if none
+   * is available.
+   */
   view: DataView | undefined;
 
   /** Number of bytes. */
@@ -55,7 +58,7 @@ export class Span {
     return this;
   }
 
-  /** Whether these are its bytes. */
+  /** Whether the span has exactly these bytes. */
   is(bytes: Buffer): boolean {
     const { length } = bytes;
     if (this.end - this.start !== length) return false;
@@ -66,7 +69,7 @@ export class Span {
     return true;
   }
 
-  /** A copy that outlives the turn; not for the hot path. */
+  /** Returns a copy that remains valid after the call; not for the hot path. */
   toBuffer(): Buffer {
     return Buffer.from(this.bytes.subarray(this.start, this.end));
   }

@@ -1,7 +1,7 @@
 /**
- * Passwords as a configuration has them: in plain text, or as `scrypt$N$r$p$salt$hash` (RFC 7914; salt
- * and hash in base64). The parameters of a hash are bounded, so that no configuration can require more
- * memory than MEMORY_BYTES_MAX or minutes of work.
+ * Passwords as written in a configuration: plain text, or `scrypt$N$r$p$salt$hash` (RFC 7914; salt
+ * and hash in base64). The parameters of a hash are bounded, so that no configuration can require
+ * more memory than MEMORY_BYTES_MAX or minutes of work.
  */
 
 const N_MAX = 2 ** 20;
@@ -25,8 +25,8 @@ export interface HashedPassword {
 export type StoredPassword = PlainPassword | HashedPassword;
 
 /**
- * Reads a password of the configuration. Throws RangeError for a text that begins like a hash and is
- * none; the message does not repeat it.
+ * Parses a password of the configuration. Throws RangeError for an invalid hash; the message does
+ * not repeat it.
  */
 export function parsePassword(text: string): StoredPassword {
   if (!text.startsWith(HASH_PREFIX)) return { plain: Buffer.from(text) };
@@ -55,11 +55,13 @@ function faultOf({ N, r, p, salt, hash }: HashedPassword): string | undefined {
   if (!(p <= P_MAX)) return `its third number is not from 1 to ${P_MAX}`;
   if (128 * N * r > MEMORY_BYTES_MAX) return `it needs more than ${MEMORY_BYTES_MAX} bytes`;
   if (salt.length === 0) return 'it has no salt';
-  if (hash.length < 16 || hash.length > 64) return 'its hash has not from 16 to 64 bytes';
+  if (hash.length < 16 || hash.length > 64) return 'its hash does not have 16 to 64 bytes';
   return undefined;
 }
 
-/** NaN, for which every comparison is false, where the text is no positive integer. */
+/**
+ * Parses a positive integer; returns NaN, for which every comparison is false, for any other text.
+ */
 function positive(text: string): number {
   return /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -1,13 +1,13 @@
 /**
- * Any number of deadlines on one timer of the clock: a hierarchical timing wheel (Varghese and Lauck,
- * 1987). Time is divided into ticks. A level has 64 slots, each as wide as the whole level below it,
- * and eight levels reach 2^48 ticks. A deadline is in the level of the highest six-bit digit in which
- * its tick differs from the present one, and moves down a level whenever that digit is reached: O(1) to
- * add and to cancel, at most seven moves for each deadline.
+ * Any number of deadlines on one timer of the clock: a hierarchical timing wheel (Varghese and
+ * Lauck, 1987). Time is divided into ticks. A level has 64 slots, each as wide as the whole level
+ * below it, and eight levels span 2^48 ticks. A deadline is in the level of the highest six-bit
+ * digit in which its tick differs from the current one, and moves down a level whenever that digit
+ * is reached: O(1) to add and to cancel, at most seven moves per deadline.
  *
- * Nothing runs while no deadline is due: the clock's timer is set for the next occupied slot alone. A
- * deadline is never early. It is late by less than one tick plus the lateness of the clock's timer.
- * Deadlines come due in the order of their ticks; those of one tick come in any order.
+ * Nothing runs while no deadline is due: the clock's timer is set only for the next occupied slot.
+ * A deadline is never early. It is late by less than one tick plus the lateness of the clock's
+ * timer. Deadlines are reported in the order of their ticks; those of one tick in any order.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from './clock.ts';
@@ -18,34 +18,37 @@ const SLOT_BITS = 6;
 const SLOTS = 1 << SLOT_BITS;
 const SLOT_MASK = SLOTS - 1;
 const LEVELS = 8;
-/** A tick is split into two parts, as it has more bits than an integer operation. */
+/**
+ * Number of low bits of a tick; a tick has more bits than integer operations support, so it is
+ * split.
+ */
 const LOW_BITS = 30;
 const LOW = 2 ** LOW_BITS;
 const LOW_LEVELS = LOW_BITS / SLOT_BITS;
-/** Ticks that a slot of each level covers. */
+/** Number of ticks that a slot of each level covers. */
 const WIDTHS = Float64Array.from({ length: LEVELS }, (_, level) => SLOTS ** level);
 const TICKS_MAX = 2 ** (SLOT_BITS * LEVELS) - 1;
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
-/** Called when a deadline has come. It may add and cancel deadlines. */
+/** Called when a deadline is due. It may add and cancel deadlines. */
 type OnDue = (owner: number) => void;
 
 export class TimerWheel {
   readonly #clock: Clock;
   readonly #onDue: OnDue;
   readonly #tickMs: number;
-  /** Moment of tick 0, ms of the clock. */
+  /** Time of tick 0, in ms of the clock. */
   readonly #originMs: number;
   readonly #table = new TicketTable();
   /** The tick up to which every deadline has been reported. */
   #tick = 0;
-  /** First entry of each slot, by level and slot. */
+  /** First deadline of each slot, by level and slot. */
   readonly #heads = new Int32Array(LEVELS * SLOTS);
-  /** Entries of each level, to skip empty ones. */
+  /** Number of deadlines in each level, to skip empty levels. */
   readonly #levelCounts = new Int32Array(LEVELS);
   #next = new Int32Array(this.#table.capacity);
   #previous = new Int32Array(this.#table.capacity);
-  /** Level and slot of each entry. */
+  /** Level and slot of each deadline. */
   #slots = new Int32Array(this.#table.capacity);
   #ticks = new Float64Array(this.#table.capacity);
   #owners = new Float64Array(this.#table.capacity);
@@ -55,7 +58,7 @@ export class TimerWheel {
   #turning = false;
   readonly #turn = () => this.#timerOnDue();
 
-  /** `tickMs`: precision of the deadlines; default 1. */
+  /** `tickMs`: resolution of the deadlines, in ms; default 1. */
   constructor(clock: Clock, onDue: OnDue, tickMs = 1) {
     this.#clock = clock;
     this.#onDue = onDue;
@@ -63,14 +66,14 @@ export class TimerWheel {
     this.#originMs = clock.now();
   }
 
-  /** Number of deadlines that have not come. */
+  /** Number of pending deadlines. */
   get count(): number {
     return this.#table.count;
   }
 
   /**
-   * Calls onDue with `owner` (any number) once the clock is at `deadlineMs`; a past deadline comes at
-   * the next tick. Returns the id for `cancel`, never 0.
+   * Calls onDue with `owner` (any number) once the clock reaches `deadlineMs`; a past deadline is
+   * due at the next tick. Returns the id for `cancel`, never 0.
    */
   add(deadlineMs: number, owner: number): number {
     if (this.#table.count === 0 && !this.#turning) this.#tick = this.#present();
@@ -84,7 +87,7 @@ export class TimerWheel {
     return this.#table.ticket(place);
   }
 
-  /** Removes the deadline; one that has come or was cancelled is ignored. */
+  /** Removes the deadline. The id of a deadline that was reported or cancelled is ignored. */
   cancel(id: number): void {
     const place = this.#table.place(id);
     if (place === 0) return;
@@ -100,9 +103,9 @@ export class TimerWheel {
     const byLevel = new Int32Array(LEVELS);
     for (let slot = 0; slot < LEVELS * SLOTS; slot++) {
       for (let place = this.#heads[slot]!, before = 0; place !== 0; place = this.#next[place]!) {
-        assert.equal(this.#previous[place], before, 'the deadline before');
+        assert.equal(this.#previous[place], before, 'the previous deadline');
         assert.equal(this.#slots[place], slot, 'slot of a deadline');
-        assert.ok(this.#ticks[place]! > this.#tick || this.#turning, 'a deadline that has come');
+        assert.ok(this.#ticks[place]! > this.#tick || this.#turning, 'a deadline was not reported');
         byLevel[slot >> SLOT_BITS]!++;
         count++;
         before = place;
@@ -183,7 +186,9 @@ export class TimerWheel {
     }
   }
 
-  /** The first occupied slot, or -1. All slots of a level come before those of the level above. */
+  /**
+   * Returns the first occupied slot, or -1. All slots of a level precede those of the level above.
+   */
   #nextSlot(): number {
     for (let level = 0; level < LEVELS; level++) {
       if (this.#levelCounts[level] === 0) continue;
@@ -195,8 +200,8 @@ export class TimerWheel {
   }
 
   /**
-   * The slot's first tick: the higher digits of the present tick, then the slot's own digit, then
-   * zeros.
+   * Returns the slot's first tick: the higher digits of the current tick, then the slot's digit,
+   * then zeros.
    */
   #startOf(slot: number): number {
     const width = WIDTHS[slot >> SLOT_BITS]!;
@@ -222,7 +227,7 @@ export class TimerWheel {
   }
 }
 
-/** The level of the highest digit in which two ticks differ; 0 for equal ticks. */
+/** Returns the level of the highest digit in which two ticks differ; 0 for equal ticks. */
 function levelOf(tick: number, other: number): number {
   const high = Math.floor(tick / LOW) ^ Math.floor(other / LOW);
   if (high !== 0) return LOW_LEVELS + topDigit(high);
@@ -230,7 +235,7 @@ function levelOf(tick: number, other: number): number {
   return low === 0 ? 0 : topDigit(low);
 }
 
-/** Position of the highest nonzero digit of a positive integer. */
+/** Returns the position of the highest nonzero digit of a positive integer. */
 function topDigit(bits: number): number {
   return Math.floor((31 - Math.clz32(bits)) / SLOT_BITS);
 }

@@ -148,7 +148,8 @@ export class AdministrativeCall {
       return true;
     }
     // The part is not repeated: it may be a password.
-    const reason = value === undefined ? 'a bad escape' : `longer than ${bytesMax} bytes`;
+    const reason =
+      value === undefined ? 'an invalid percent-escape' : `longer than ${bytesMax} bytes`;
     this.refuse('PARAMETER_UNREADABLE', { number: index + 1, reason });
     return false;
   }

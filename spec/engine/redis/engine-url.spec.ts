@@ -42,7 +42,7 @@ test('parseEngineUrl names the invalid part', () => {
     ['redis://a/0', /not redis:\/\/HOST:PORT/],
     ['redis://a?sentinel=', /"\?sentinel=" is not \?sentinel=NAME/],
     ['redis://a?db=1', /"\?db=1" is not \?sentinel=NAME/],
-    ['redis://a?sentinel=%zz', /"%zz" has an escape that is none/],
+    ['redis://a?sentinel=%zz', /"%zz" has an invalid percent-escape/],
   ];
   for (const [text, message] of cases) {
     assert.throws(() => parseEngineUrl(text), { name: 'RangeError', message }, text);
@@ -51,13 +51,13 @@ test('parseEngineUrl names the invalid part', () => {
 
 test('parseEngineUrl suggests replacements for parts of other URLs', () => {
   const cases: [string, RegExp][] = [
-    ['valkey://a', /"valkey:\/\/a": not .*; write redis:\/\/ for Valkey, too/],
+    ['valkey://a', /"valkey:\/\/a": not .*; write redis:\/\/ for Valkey as well/],
     ['valkeys://a', /write rediss:\/\/ for Valkey/],
     ['unix:/run/redis.sock', /write HOST:PORT/],
     ['redis+sentinel://a/main', /write redis:\/\/HOST:26379\?sentinel=NAME/],
-    ['redis://a/1', /number of a database out.* cluster-name/],
-    ['redis://a?db=1', /number of a database out.* cluster-name/],
-    ['redis://:secret@a:6379/0', /the engine: set engine\.user.*; leave the number/],
+    ['redis://a/1', /database number: .* cluster-name/],
+    ['redis://a?db=1', /database number: .* cluster-name/],
+    ['redis://:secret@a:6379/0', /the engine: set engine\.user.*; remove the database number/],
     ['redis://a?password=secret', /set engine\.user and engine\.password/],
     ['redis://a?sentinel=x&auth=secret', /set engine\.user and engine\.password/],
     ['valkey://u:secret@a', /write redis:.* set engine\.user/],
