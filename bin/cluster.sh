@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# cluster.sh start|stop: three members on a Cluster of six servers, all on this machine, to try out.
-# CLUSTER_FOLDER: of its files. ENGINE_SERVER: redis-server, or valkey-server. The ports go on from
-# SERVER_PORT and MEMBER_PORT. A server of a Cluster also listens on its port plus 10,000.
+# cluster.sh start|stop: a trial setup of three members and a Redis Cluster of six servers, all on
+# this machine. CLUSTER_FOLDER: folder of its files. ENGINE_SERVER: redis-server or valkey-server.
+# SERVER_PORT and MEMBER_PORT: the first ports. A server of a Cluster also listens on its port plus
+# 10,000.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${CLUSTER_FOLDER:-$PWD/.cluster}
@@ -12,15 +13,16 @@ server_ports=($(seq "$first" $((first + 5))))
 first=${MEMBER_PORT:-5701}
 member_ports=($(seq "$first" $((first + 2))))
 member=dist/bin/gridnode.js
-# Seconds that a server or a member may take to answer.
+# Time limit for a server or a member to respond, in seconds.
 patience=60
 
-# Ends with an error where the command has not succeeded in time. The first word names what it waits for.
+# Repeats the command until it succeeds; exits with an error after the time limit. The first argument
+# names the awaited process.
 await() {
   local name=$1 end=$((SECONDS + patience))
   shift
   until "$@"; do
-    ((SECONDS < end)) || { echo "Cannot start $name: no answer within $patience s; its log is in $folder" >&2; exit 1; }
+    ((SECONDS < end)) || { echo "Cannot start $name: no response within $patience s; its log is in $folder" >&2; exit 1; }
     sleep 0.1
   done
 }
@@ -79,7 +81,7 @@ tour() {
   local one=$address:${member_ports[0]} two=$address:${member_ports[1]} three=$address:${member_ports[2]}
   cat <<TOUR
 Members: ${member_ports[*]}. Servers, three primaries and their replicas: ${server_ports[*]}.
-What is written to one member is read from another:
+Data written to one member can be read from another:
 
   curl -H 'Content-Type: text/plain' -d 'Ada Lovelace' $one/grid/rest/maps/people/ada
   curl $two/grid/rest/maps/people/ada
@@ -87,12 +89,12 @@ What is written to one member is read from another:
   curl -X DELETE $three/grid/rest/queues/jobs/10
   curl $three/grid/rest/cluster
 
-A primary that dies is replaced by its replica within some seconds. What was answered stays:
+A failed primary is replaced by its replica within seconds. Acknowledged data is retained:
 
   kill -9 \$(cat $folder/server-${server_ports[0]}.pid)
   curl $two/grid/rest/maps/people/ada
 
-Logs are in $folder. To end it all: make cluster-stop
+Logs are in $folder. To stop everything: make cluster-stop
 TOUR
 }
 

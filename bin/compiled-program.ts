@@ -1,9 +1,10 @@
 /**
- * The program as `make build` leaves it: one file, and beside it the code that V8 compiled from it for
- * its first requests. With that code, a start parses and compiles nothing again, which saves a fifth of
- * the time to the first answer. V8 refuses code kept by another version of itself or under other flags.
- * It does not check the bytes, and of the source only its length, so a digest of both precedes the
- * code. If anything does not match, the program is compiled like any other.
+ * The program as built by `make build`: one file, and next to it the code that V8 compiled for the
+ * program's first requests. With that code, a start parses and compiles nothing again, which saves
+ * a fifth of the time to the first response. V8 refuses code cached by another version of itself or
+ * under other flags. It does not check the bytes of the code, and only the length of the source, so
+ * a digest of both precedes the code. If anything does not match, the program is compiled in the
+ * usual way.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,19 +15,19 @@ import { Script } from 'node:vm';
 const DIGEST_BYTES = 32;
 
 interface CompiledProgram {
-  /** Whether the kept code was used. */
+  /** Whether the cached code was used. */
   readonly isKept: boolean;
-  /** Runs the program, with the arguments that Node gives every module; returns its exports. */
+  /** Runs the program with the arguments that Node passes to every module; returns its exports. */
   run(): unknown;
   /** Stores the code of the functions that have run so far. */
   keep(): void;
 }
 
-/** `file`: the program's absolute path. V8's flags (v8-flags.ts) are set before. */
+/** Loads the program. `file`: its absolute path. V8's flags (v8-flags.ts) must be set before. */
 export function compileProgram(file: string): CompiledProgram {
   const bytes = readFileSync(file);
   const cachedData = readKept(file, bytes);
-  // Latin-1 is decoded fastest; the output of esbuild is ASCII.
+  // Latin-1 is the fastest encoding to decode; the output of esbuild is ASCII.
   const source = nodeModule.wrap(bytes.toString('latin1'));
   const script = new Script(source, { filename: file, ...(cachedData && { cachedData }) });
   return {
@@ -49,7 +50,7 @@ function readKept(file: string, bytes: Buffer): Buffer | undefined {
   try {
     kept = readFileSync(`${file}.cache`);
   } catch {
-    return undefined; // The program is then compiled, which only takes longer.
+    return undefined; // The program is compiled, which only takes longer.
   }
   const code = kept.subarray(DIGEST_BYTES);
   return kept.subarray(0, DIGEST_BYTES).equals(digest(bytes, code)) ? code : undefined;

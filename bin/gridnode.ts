@@ -1,5 +1,6 @@
 /**
- * Runs the program from its sources. All work is in runCli; this ends the process with its exit code.
+ * Runs the program from its sources. runCli does all the work; this file ends the process with its
+ * exit code.
  */
 import '../src/cli/node-version.ts';
 import '../src/cli/v8-flags.ts';

@@ -1,5 +1,5 @@
 /**
- * In the place of packages that others would load and that are not used here: writers of the log in
- * threads of their own, for example (Makefile).
+ * Replaces, in the bundle, packages that dependencies would load but that are not used, such as log
+ * writers in separate threads (see Makefile).
  */
 export {};

@@ -1,8 +1,8 @@
 /**
- * A step of `make build`: writes the files of the package beside its bundles, into the folder given.
- * They are the library's entries for both forms of modules, which name the exports of src/index.ts; its
- * types, from those that the compiler wrote to `types/`; the thread's program; and the licences of the
- * bundled packages.
+ * A step of `make build`: writes the package's files, in addition to its bundles, into the given
+ * folder. They are the library's entries for both module systems, which list the exports of
+ * src/index.ts; its types, selected from those that the compiler wrote to `types/`; the program of
+ * the thread; and the licences of the bundled packages.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -17,7 +17,10 @@ writeEntries(Object.keys(library).sort());
 keepTypes('src/index.d.ts');
 writeFileSync(join(folder, 'licences.txt'), licencesOf(bundledPackages()));
 
-/** Both forms of modules load the same library: the newer form imports the older one. */
+/**
+ * Writes the entries. Both module systems load the same library: the ES module imports the CommonJS
+ * one.
+ */
 function writeEntries(names: readonly string[]): void {
   const entries = {
     'index.cjs': [
@@ -37,8 +40,8 @@ function writeEntries(names: readonly string[]): void {
 }
 
 /**
- * Removes the types that `entry` does not need. Throws where the types that it needs include those of a
- * package: no package with types is installed with this one.
+ * Removes the types that `entry` does not need. Throws if it needs types of a package, because no
+ * package with types is installed with this one.
  */
 function keepTypes(entry: string): void {
   const types = join(folder, 'types');
@@ -60,7 +63,10 @@ function keepTypes(entry: string): void {
   }
 }
 
-/** Folders of the bundled packages, from the metadata that esbuild writes for each bundle. */
+/**
+ * Returns the folders of the bundled packages, from the metadata that esbuild writes for each
+ * bundle.
+ */
 function bundledPackages(): string[] {
   const bundles = readdirSync(folder).filter((name) => name.endsWith('.meta.json'));
   const packages = bundles.flatMap((name) => {
@@ -74,8 +80,8 @@ function bundledPackages(): string[] {
 }
 
 /**
- * Throws where a package has no licence text; packaging/licences has the texts of packages that come
- * without.
+ * Returns the licence texts of the packages. packaging/licences contains the texts of packages that
+ * come without one. Throws if a package has no licence text.
  */
 function licencesOf(packages: readonly string[]): string {
   const parts = packages.map((path) => {
@@ -88,6 +94,6 @@ function licencesOf(packages: readonly string[]): string {
     const texts = files.map((file) => readFileSync(file, 'utf8').trim());
     return [`${name} ${version}: ${license}`, ...texts].join('\n\n');
   });
-  const about = 'The program contains these packages, each under the licence given:';
+  const about = 'The program contains these packages, each under the licence shown:';
   return `${[about, ...parts].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
 }

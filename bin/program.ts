@@ -1,6 +1,7 @@
 /**
- * The content of the bundle, from which every part of this package runs: the command line, the library
- * that other programs import, and the thread that reads a configuration. Loading it starts nothing.
+ * The content of the bundle, which contains every part of this package: the command line, the
+ * library that other programs import, and the thread that reads a configuration. Loading it starts
+ * nothing.
  */
 export { runCli } from '../src/cli/main.ts';
 export { answerReadings } from '../src/config/reading-thread-answers.ts';

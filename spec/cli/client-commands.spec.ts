@@ -194,7 +194,7 @@ test('a member that does not answer, or is none, is code 3', async () => {
   const { port } = other.address() as { port: number };
   const foreign = await run('health', '--address', `127.0.0.1:${port}`);
   assert.equal(foreign.code, 3);
-  assert.match(foreign.errors, /^Cannot read the answer of 127\.0\.0\.1:\d+: it is not JSON\n$/);
+  assert.match(foreign.errors, /^Cannot read the response of 127\.0\.0\.1:\d+: it is not JSON\n$/);
   other.close();
   await once(other, 'close');
   const silent = await run('health', '--address', `127.0.0.1:${port}`);

@@ -229,7 +229,7 @@ test('TLS on a plain port, plain text on a TLS port, and no member are told', as
   assert.equal(plain.code, 3);
   assert.match(
     plain.errors,
-    /: it does not speak TLS there; try --address http:\/\/127\.0\.0\.1:\d+\n$/,
+    /: the port does not use TLS; try --address http:\/\/127\.0\.0\.1:\d+\n$/,
   );
   const closing = createBareServer((socket) =>
     socket.resume().once('data', () => socket.destroy()),
@@ -239,12 +239,12 @@ test('TLS on a plain port, plain text on a TLS port, and no member are told', as
   const address = `127.0.0.1:${(closing.address() as { port: number }).port}`;
   const tls = await run([...get, 'k', '--address', address]);
   assert.equal(tls.code, 3);
-  assert.match(tls.errors, /; if it speaks TLS there: --address https:\/\/127\.0\.0\.1:\d+\n$/);
+  assert.match(tls.errors, /; if the port uses TLS, try --address https:\/\/127\.0\.0\.1:\d+\n$/);
   closing.close();
   await once(closing, 'close');
   const nobody = await run([...get, 'k', '--address', address]);
   assert.equal(nobody.code, 3);
-  assert.match(nobody.errors, /ECONNREFUSED .*; does a member run there\?\n$/);
+  assert.match(nobody.errors, /ECONNREFUSED .*; is a member running there\?\n$/);
 });
 
 test('update-config sends a file or standard input, and tells the outcome for each block', async () => {

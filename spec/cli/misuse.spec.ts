@@ -262,7 +262,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     `${get} k --address 127.0.0.1:1`,
     3,
-    /^Cannot reach 127\.0\.0\.1:1: .*; does a member run there\?\n$/,
+    /^Cannot reach 127\.0\.0\.1:1: .*; is a member running there\?\n$/,
   ],
 ];
 

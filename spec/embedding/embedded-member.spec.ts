@@ -132,7 +132,7 @@ test('a cancelled poll takes nothing', async () => {
 test('an argument that is no name, key, value or time is refused', async () => {
   const member = await started();
   const map = member.map('m');
-  assert.throws(() => member.map(''), /^TypeError: Cannot use a name of no bytes/);
+  assert.throws(() => member.map(''), /^TypeError: Cannot use an empty name/);
   assert.throws(
     () => member.queue('q'.repeat(65_537)),
     /Cannot use 65537 bytes as name: more than/,

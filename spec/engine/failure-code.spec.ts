@@ -75,13 +75,13 @@ const OF_SERVERS: readonly [Failure, string, RegExp][] = [
   [FULL, 'SERVERS_FULL', /memory of the servers/],
   [SHORT, 'SERVERS_SHORT', /too few replicas/],
   [SERVERS_REFUSED, 'SERVERS_REFUSE', /server accepts no changes/],
-  [FORBIDDEN, 'SERVERS_FORBID', /servers do not permit/],
+  [FORBIDDEN, 'SERVERS_FORBID', /lacks a permission on the servers/],
   [CUT_OFF, 'SERVERS_CUT_OFF', /lost contact/],
   [FOREIGN, 'SERVERS_FOREIGN', /another program/],
   [CROWDED_OUT, 'SERVERS_OVERLOADED', /too many requests are waiting for the servers/],
-  [OTHER_LAYOUT, 'SERVERS_LAYOUT', /another layout/],
-  [UNANSWERED, 'SERVERS_UNKNOWN', /servers have not answered; it may be done/],
-  [UNCONFIRMED, 'SERVERS_UNCONFIRMED', /too few replicas.*; it may be done/],
+  [OTHER_LAYOUT, 'SERVERS_LAYOUT', /different layout/],
+  [UNANSWERED, 'SERVERS_UNKNOWN', /servers have not replied; it may have been done/],
+  [UNCONFIRMED, 'SERVERS_UNCONFIRMED', /too few replicas.*; it may have been done/],
 ];
 
 test('each failure of servers has a message that names the servers, not a disk or max-memory', () => {
@@ -92,7 +92,7 @@ test('each failure of servers has a message that names the servers, not a disk o
     assert.match(message, words);
     assert.match(message, /server/);
     assert.doesNotMatch(message, /disk|restart|max-memory/);
-    assert.match(message, isUnknown(failure) ? /may be done$/ : /nothing was done$/);
+    assert.match(message, isUnknown(failure) ? /may have been done$/ : /nothing was done$/);
   }
   assert.equal(new Set(OF_SERVERS.map(([failure]) => failure)).size, 11);
 });

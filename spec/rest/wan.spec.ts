@@ -179,7 +179,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       const answer = await member(name, { wan }).ask('POST', 'wan/removeWanConfig', 'dev&&w&own');
       assert.match(
         answer,
-        new RegExp(`^${refused} .*publisher own of WAN replication w: the config`),
+        new RegExp(`^${refused} .*publisher own of WAN replication w: it is in the config`),
       );
     });
 

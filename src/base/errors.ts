@@ -89,7 +89,8 @@ export const REQUEST_ERRORS = {
   },
   SERVERS_UNKNOWN: {
     status: 503,
-    message: 'Cannot tell whether the operation on {name} was done: the servers have not replied',
+    message:
+      'Cannot confirm the operation on {name}: the servers have not replied; it may have been done',
   },
   SERVERS_UNCONFIRMED: {
     status: 503,

@@ -1,21 +1,21 @@
 /**
- * Sends requests to a member over HTTP, one on each connection, for the client commands of the command
- * line. Values are bytes in both directions. The client follows no redirect, repeats no request and
+ * Sends requests to a member over HTTP, one per connection, for the client commands of the command
+ * line. Values are bytes in both directions. The client follows no redirect, retries no request and
  * keeps no state.
  */
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 
-/** Time limit of an answer to a request that does not wait. */
+/** Time limit of the response to a request that does not wait, in ms. */
 const ANSWER_TIMEOUT_MS = 30_000;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export interface MemberLocation {
   /** `http:` or `https:`, host and port. */
   readonly url: URL;
-  /** Certificates to trust, in PEM; without them Node's own. */
+  /** Certificates to trust, in PEM; undefined for Node's own. */
   readonly certificates: Buffer | undefined;
-  /** The client's certificate, and its private key, in PEM. */
+  /** The client's certificate and private key, in PEM. */
   readonly ownCertificate: Buffer | undefined;
   readonly ownKey: Buffer | undefined;
 }
@@ -27,13 +27,13 @@ interface Login {
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Path and query as they are sent. */
+  /** Path and query, encoded as sent. */
   readonly path: string;
   readonly body?: Buffer;
   readonly contentType?: string;
   /** Sent as HTTP Basic. */
   readonly login?: Login;
-  /** How long the request asks the member to wait, in seconds. */
+  /** Time that the member may wait before it responds, in seconds. */
   readonly waitSeconds?: number;
 }
 
@@ -41,16 +41,19 @@ export interface MemberAnswer {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly body: Buffer;
-  /** Throws UnreachableError where the body is not JSON: the answer is then not a member's. */
+  /**
+   * Parses the body. Throws UnreachableError if it is not JSON: then the response is not a
+   * member's.
+   */
   json(): unknown;
 }
 
-/** The request could not be sent, or its answer did not arrive. */
+/** The request could not be sent, or its response was not received. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
-/** Rejects with UnreachableError. */
+/** Sends the request and resolves with the response. Rejects with UnreachableError. */
 export function callMember(location: MemberLocation, call: Call): Promise<MemberAnswer> {
   const { url, certificates, ownCertificate, ownKey } = location;
   return new Promise((resolve, reject) => {
@@ -85,7 +88,7 @@ export function callMember(location: MemberLocation, call: Call): Promise<Member
     );
     const waitMs = ANSWER_TIMEOUT_MS + 1000 * Math.max(0, call.waitSeconds ?? 0);
     request.setTimeout(Math.min(waitMs, TIMER_MS_MAX), () => {
-      request.destroy(new Error(`no answer for ${Math.round(waitMs / 1000)} seconds`));
+      request.destroy(new Error(`no response for ${Math.round(waitMs / 1000)} seconds`));
     });
     request.on('error', (error) => fail(reasonOf(error) + hintOf(error, url)));
     request.end(call.body);
@@ -96,7 +99,7 @@ function parse(body: Buffer, url: URL): unknown {
   try {
     return JSON.parse(body.toString());
   } catch {
-    throw new UnreachableError(`Cannot read the answer of ${url.host}: it is not JSON`);
+    throw new UnreachableError(`Cannot read the response of ${url.host}: it is not JSON`);
   }
 }
 
@@ -111,29 +114,29 @@ function fieldsOf({ method, body, contentType, login }: Call): Record<string, st
   return fields;
 }
 
-/** A hint for the most frequent faults. */
+/** Returns a hint for the most frequent faults, or an empty string. */
 function hintOf(error: NodeJS.ErrnoException, url: URL): string {
   const codes: readonly unknown[] =
     error instanceof AggregateError ? error.errors.map(({ code }) => code) : [error.code];
-  if (codes.includes('ECONNREFUSED')) return '; does a member run there?';
+  if (codes.includes('ECONNREFUSED')) return '; is a member running there?';
   if (url.protocol === 'https:') {
     return isWithoutTls(error) ? `; try --address http://${url.host}` : '';
   }
   const isCutOff = codes.some((code) => code === 'ECONNRESET' || code === 'HPE_INVALID_CONSTANT');
-  return isCutOff ? `; if it speaks TLS there: --address https://${url.host}` : '';
+  return isCutOff ? `; if the port uses TLS, try --address https://${url.host}` : '';
 }
 
 /**
- * Whether the answer to the handshake is not TLS; OpenSSL takes it for another version or a long
+ * Whether the peer's handshake is not TLS; OpenSSL mistakes it for another version or a long
  * packet.
  */
 function isWithoutTls({ message }: Error): boolean {
   return /wrong version number|packet length too long/i.test(message);
 }
 
-/** The error's message; one of several tried addresses has no message of its own. */
+/** Returns the error's message; an error of several tried addresses has no message of its own. */
 function reasonOf(error: Error): string {
-  if (isWithoutTls(error)) return 'it does not speak TLS there';
+  if (isWithoutTls(error)) return 'the port does not use TLS';
   if (error.message !== '') return error.message.trim();
   return error instanceof AggregateError
     ? error.errors.map((each: Error) => each.message).join('; ')

@@ -1,4 +1,6 @@
-/** A member in the process of another program: `startMember`, and the member that it returns. */
+/**
+ * A member in the process of another program: `startMember`, and the member that it resolves with.
+ */
 import type { Span } from '../base/span.ts';
 import { linesOf } from '../config/finding.ts';
 import { loadConfig, refusedFault } from '../config/load.ts';
@@ -12,8 +14,8 @@ import { configRequestOf, type MemberOptions } from './member-options.ts';
 import { memberAudit, memberLog } from './program-log.ts';
 
 /**
- * A member that serves HTTP, and its maps and queues in process. It handles no signal and never ends
- * the process. Permissions apply to HTTP clients alone.
+ * A member that serves its maps and queues over HTTP and to the program in the same process. It
+ * handles no signals and never ends the process. Permissions apply only to HTTP clients.
  */
 export class EmbeddedMember {
   readonly #member: Member;
@@ -42,49 +44,52 @@ export class EmbeddedMember {
     return this.#member.port;
   }
 
-  /** The port of the health listener, where there is one. */
+  /** The port of the health listener; undefined if there is none. */
   get healthPort(): number | undefined {
     return this.#member.healthPort;
   }
 
-  /** Resolves with the path of the request when an HTTP client asks the member to end: drain it then. */
+  /**
+   * Resolves with the path of the request when an HTTP client asks the member to stop; the program
+   * should then call `drain`.
+   */
   get stopRequested(): Promise<string> {
     return this.#member.stopRequested;
   }
 
-  /** The map of that name, 1 to 65,536 bytes; it exists while it has entries. */
+  /** Returns the map of that name, 1 to 65,536 bytes. A map exists while it has entries. */
   map(name: BytesOrText): GridMap {
     return new GridMap(this.#data, this.#nameOf(name));
   }
 
-  /** The queue of that name, 1 to 65,536 bytes; it exists while it has items. */
+  /** Returns the queue of that name, 1 to 65,536 bytes. A queue exists while it has items. */
   queue(name: BytesOrText): GridQueue {
     return new GridQueue(this.#data, this.#nameOf(name));
   }
 
-  /** Reads `config` again and applies the settings that may change; the log has the result. */
+  /** Reads `config` again and applies the settings that may change; the result is logged. */
   reload(): Promise<void> {
     return this.#member.reload();
   }
 
   /**
-   * Ends the member. After the shutdown delay, waiting polls resolve with undefined, other operations
-   * in process reject with ENGINE_CLOSED, and received HTTP requests are answered. Resolves when every
-   * connection is closed and all data to be stored is on the disk.
+   * Ends the member. After the shutdown delay, waiting polls resolve with undefined, other
+   * operations in the process reject with ENGINE_CLOSED, and received HTTP requests are answered.
+   * Resolves when every connection is closed and all data to be stored is on the disk.
    */
   drain(): Promise<void> {
     this.#drained ??= this.#drain();
     return this.#drained;
   }
 
-  /** Cuts off the connections that a `drain` waits for. */
+  /** Closes the connections that `drain` is waiting for. */
   abort(): void {
     this.#member.abort();
   }
 
   #nameOf(name: BytesOrText): Span {
     const span = this.#names.of(name);
-    if (span.length === 0) throw new TypeError('Cannot use a name of no bytes');
+    if (span.length === 0) throw new TypeError('Cannot use an empty name');
     return span;
   }
 
@@ -97,9 +102,9 @@ export class EmbeddedMember {
 }
 
 /**
- * Starts a member; resolves once it serves, its data recovered. Rejects with TypeError, RangeError or
- * ConfigFault for invalid options or an invalid configuration, with GridError where an address, a file
- * or the data cannot be used, or with the system's error.
+ * Starts a member; resolves once its data is recovered and it serves requests. Rejects with
+ * TypeError, RangeError or ConfigFault for invalid options or an invalid configuration, with
+ * GridError if an address, a file or the data cannot be used, or with the system's error.
  */
 export async function startMember(options: MemberOptions = {}): Promise<EmbeddedMember> {
   const request = configRequestOf(options);

@@ -11,103 +11,115 @@ import type { ConfigRequest } from '../config/load.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import type { ProgramLog } from './program-log.ts';
 
-/** A number of bytes, or a text such as `256m`: k, m and g stand for powers of 1,024. */
+/** A number of bytes, or a text such as `256m`; k, m and g are powers of 1,024. */
 export type Bytes = number | string;
-/** An endpoint group in any case; `all` stands for every group. */
+/** An endpoint group in any case; `all` means every group. */
 export type GroupName = EndpointGroup | 'all';
 
 /**
  * The flags of `gridnode serve` in camel case, with the same ranges and defaults. These options
- * outweigh the variables of `environment`, which outweigh `config`.
+ * override the variables of `environment`, which override `config`.
  */
 export interface MemberOptions {
-  /** The path of a configuration file, YAML or XML, or its content as an object, with the root. */
+  /**
+   * Path of a configuration file, YAML or XML, or its content as an object that includes the root.
+   */
   readonly config?: string | object;
-  /** Variables: settings (`GRID_…`) and values of `${…}` in a file; none unless given. */
+  /** Environment variables: settings (`GRID_…`) and values of `${…}` in a file; default none. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** The log of the member, such as a pino logger; nothing is logged unless given. */
+  /** Logger of the member, such as a pino logger; by default nothing is logged. */
   readonly log?: ProgramLog;
-  /** Address or host name to listen on; 127.0.0.1 without a file, all interfaces with one. */
+  /**
+   * Address or host name to listen on; default 127.0.0.1 without a file, all interfaces with one.
+   */
   readonly host?: string;
-  /** Port to listen on, 0 to 65535; 0 takes a free one; 5701 unless given. */
+  /** Port to listen on, 0 to 65535; 0 for any free port; default 5701. */
   readonly port?: number;
-  /** A second port, which serves health alone; 0 takes a free one; none unless given. */
+  /** Second port, which serves only health; 0 for any free port; default none. */
   readonly healthPort?: number;
-  /** Endpoint groups that are served besides the default ones. */
+  /** Endpoint groups that are enabled in addition to the default ones. */
   readonly groups?: readonly GroupName[];
-  /** Endpoint groups that are not served, after `groups`. */
+  /** Endpoint groups that are disabled; applied after `groups`. */
   readonly disabledGroups?: readonly GroupName[];
-  /** The largest number of items of each queue, by name or by pattern with `*`; 0 is no limit. */
+  /** Maximum number of items of each queue, by name or by pattern with `*`; 0 means no limit. */
   readonly queues?: Readonly<Record<string, number>>;
-  /** Name of the cluster; `dev` unless given. */
+  /** Name of the cluster; default `dev`. */
   readonly clusterName?: string;
-  /** Name of this member; `gridnode-<port>` unless given. */
+  /** Name of this member; default `gridnode-<port>`. */
   readonly instanceName?: string;
-  /** The lowest level that is logged; INFO unless given. */
+  /** Lowest level that is logged; default INFO. */
   readonly logLevel?: LogLevel;
-  /** Names that Host may have besides those of the machine; `*.example.org` and `*` stand for many. */
+  /**
+   * Names that Host may have in addition to those of the machine; `*.example.org` and `*` are
+   * patterns.
+   */
   readonly allowedHosts?: readonly string[];
-  /** The first part of every path; `grid` unless given. */
+  /** First part of every path; default `grid`. */
   readonly pathSegment?: string;
-  /** System whose clients get the answers that they expect; `none` unless given. */
+  /** System whose clients get the responses that they expect; default `none`. */
   readonly compatibility?: Compatibility;
-  /** Redis or Valkey servers that keep the data of several members; the member keeps it unless given. */
+  /**
+   * URL of Redis or Valkey servers that store the data of several members; by default the member
+   * stores it.
+   */
   readonly engine?: string;
-  /** Directory in which data is kept; data is in memory only unless given. */
+  /** Directory in which data is stored; by default data is only in memory. */
   readonly dataDir?: string;
-  /** Directory of the backups; there are none unless given. */
+  /** Directory of the backups; by default there are none. */
   readonly backupDir?: string;
-  /** Memory for stored data. */
+  /** Limit of the memory for stored data. */
   readonly maxMemory?: Bytes;
-  /** Number of partitions; 271 unless given. */
+  /** Number of partitions; default 271. */
   readonly partitionCount?: number;
   /**
-   * How long `drain` continues to serve, with `ready` 503, before it drains, in seconds; 0 unless
-   * given.
+   * Time for which `drain` continues to serve, with `ready` 503, before it drains, in seconds;
+   * default 0.
    */
   readonly shutdownDelaySeconds?: number;
-  /** Certificate in PEM; serves over TLS, with `tlsKey`. */
+  /** Path of the certificate, in PEM; with `tlsKey`, the member serves over TLS. */
   readonly tlsCertificate?: string;
-  /** Its key in PEM. */
+  /** Path of the certificate's private key, in PEM. */
   readonly tlsKey?: string;
-  /** Authorities, in PEM, that must have issued the certificates of clients. */
+  /**
+   * Path of the certificates, in PEM, of authorities that client certificates must be issued by.
+   */
   readonly tlsClientCa?: string;
-  /** All header fields of a request with their line ends, in bytes. */
+  /** Limit of a request's header fields, including their line ends, in bytes. */
   readonly headerBytesMax?: Bytes;
-  /** Request target, in bytes. */
+  /** Limit of the request target, in bytes. */
   readonly targetBytesMax?: Bytes;
-  /** Body of a request, in bytes. */
+  /** Limit of a request's body, in bytes. */
   readonly bodyBytesMax?: Bytes;
-  /** Open connections. */
+  /** Limit of open connections. */
   readonly connectionsMax?: number;
-  /** Requests that wait on one connection. */
+  /** Limit of the requests that wait on one connection. */
   readonly pipelineMax?: number;
   /** Time limit from the first byte of a request to the end of its header. */
   readonly headerTimeoutSeconds?: number;
-  /** Time limit without a byte of a body. */
+  /** Time limit without receiving a byte of a body. */
   readonly bodyProgressTimeoutSeconds?: number;
-  /** Time limit without a piece of a response taken. */
+  /** Time limit without the client reading any part of a response. */
   readonly writeProgressTimeoutSeconds?: number;
   /** Time limit without a request. */
   readonly keepAliveTimeoutSeconds?: number;
   /**
-   * Bodies being received, responses not yet taken, and what connections hold beyond 4 KiB of headers and
-   * waiting polls, of all connections, in bytes.
+   * Limit of the memory that all connections together use for bodies being received, responses not
+   * yet read, and whatever exceeds 4 KiB of headers and waiting polls per connection, in bytes.
    */
   readonly inFlightBytesMax?: Bytes;
 }
 
-/** Flags that may be repeated; an option has all their values. */
+/** Option names of the flags that may be repeated; an option contains all their values. */
 const PLURALS: ReadonlyMap<string, string> = new Map([
   ['enableGroup', 'groups'],
   ['disableGroup', 'disabledGroups'],
   ['queue', 'queues'],
 ]);
 
-/** Options that are not the flag of a setting. */
+/** Options that are not flags of settings. */
 const OTHERS: readonly string[] = ['config', 'environment', 'log'];
 
-/** Every flag, by the option's name. */
+/** Returns every flag, by the option's name. */
 function flagsByOption(): ReadonlyMap<string, SettingFlag> {
   return new Map(
     SETTING_FLAGS.map((settingFlag) => {
@@ -117,15 +129,15 @@ function flagsByOption(): ReadonlyMap<string, SettingFlag> {
   );
 }
 
-/** Every name of an option. @internal */
+/** Returns the names of all options. @internal */
 export function optionNames(): readonly string[] {
   return [...OTHERS, ...flagsByOption().keys()];
 }
 
 /**
- * The configuration request of the options. Throws TypeError for an unknown option, with the nearest
- * name, and for a value of the wrong type; other faults of values are reported when they are loaded.
- * @internal
+ * Returns the configuration request of the options. Throws TypeError for an unknown option, with
+ * the nearest name, and for a value of the wrong type; other invalid values are reported when the
+ * configuration is loaded. @internal
  */
 export function configRequestOf(options: MemberOptions): ConfigRequest {
   const { config, environment = {} } = options;
@@ -142,7 +154,10 @@ export function configRequestOf(options: MemberOptions): ConfigRequest {
   return { file: fileOf(config), environment: { ...environment }, flags: inOrder(flags) };
 }
 
-/** Groups are disabled after others are enabled, in whatever order the object has them. */
+/**
+ * Moves `disabledGroups` to the end: groups are disabled after others are enabled, regardless of
+ * the order in the object.
+ */
 function inOrder(flags: readonly Assignment[]): readonly Assignment[] {
   const isLast = ({ source }: Assignment): boolean => source.name === 'disabledGroups';
   return [...flags.filter((each) => !isLast(each)), ...flags.filter(isLast)];
@@ -158,11 +173,11 @@ function fileOf(config: string | object | undefined): ConfigRequest['file'] {
   if (config === null || typeof config !== 'object') {
     throw new TypeError(`Cannot use config ${String(config)}: not a path or an object`);
   }
-  // JSON is a part of YAML.
+  // JSON is a subset of YAML.
   return { text: JSON.stringify(config, null, 2) };
 }
 
-/** The texts that the flag would be given, one or more. */
+/** Returns the option's value as one or more values of the flag. */
 function textsOf(name: string, value: unknown): readonly string[] {
   if (name === 'queues' && isPlainObject(value)) {
     return Object.entries(value).map(([queue, most]) => `${queue}=${textOf(name, most)}`);

@@ -1,9 +1,9 @@
-/** The log of the program that embeds a member, as far as the member uses it. */
+/** The part of the embedding program's logger that the member uses. */
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 import type { Audit } from '../telemetry/audit.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 
-/** One line of a level: fields and a message, or a message alone. */
+/** Writes one line of a level: fields and a message, or only a message. */
 export interface LogLine {
   (fields: object, message?: string): void;
   (message: string): void;
@@ -11,13 +11,13 @@ export interface LogLine {
 
 /** A pino logger, or one with its interface. */
 export interface ProgramLog {
-  /** Returns a logger that writes to the same place, and whose level the member sets. */
+  /** Returns a logger with the same destination, whose level the member sets. */
   child(bindings: object, options?: { readonly level?: string }): MemberLog;
 }
 
 /** The log that the member writes to. */
 export interface MemberLog {
-  /** The lowest level that is written, or `silent`. */
+  /** Lowest level that is written, or `silent`. */
   level: string;
   isLevelEnabled(level: string): boolean;
   readonly debug: LogLine;
@@ -28,8 +28,8 @@ export interface MemberLog {
 }
 
 /**
- * Returns a child of the program's log, at the member's level; without a log, nothing is written.
- * @internal
+ * Returns a child of the program's logger, at the member's level; without a logger, nothing is
+ * written. @internal
  */
 export function memberLog(log: ProgramLog | undefined, level: LogLevel): Log {
   if (log === undefined) return createLog('OFF', { write() {} });
@@ -37,8 +37,8 @@ export function memberLog(log: ProgramLog | undefined, level: LogLevel): Log {
 }
 
 /**
- * Writes the audit log as lines of the program's log, which the member's log levels do not affect.
- * @internal
+ * Returns an audit log that writes lines to the program's logger, unaffected by the member's log
+ * level. @internal
  */
 export function memberAudit(log: ProgramLog | undefined): Audit {
   if (log === undefined) return { write() {} };

@@ -1,4 +1,4 @@
-/** A map of the member, for a program that embeds the member. */
+/** A map of the member, for the program that embeds the member. */
 import assert from 'node:assert';
 import type { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
@@ -9,28 +9,32 @@ import type { BytesOrText } from './plain-bytes.ts';
 
 /** Properties of a value. */
 export interface SetOptions {
-  /** Sent to HTTP clients; none by default. At most 8,192 characters of Latin-1. */
+  /** Content type sent to HTTP clients; none by default. At most 8,192 characters of Latin-1. */
   readonly contentType?: string;
   /**
-   * Seconds from now until the entry ends; 0 for ever. Up to 2^31-1. The default is the map's
+   * Seconds until the entry expires; 0 for never. Up to 2^31-1. The default is the map's
    * configuration.
    */
   readonly timeToLiveSeconds?: number;
-  /** Seconds without a read or write until the entry ends; range and default as `timeToLiveSeconds`. */
+  /**
+   * Seconds without a read or write until the entry expires; range and default as for
+   * `timeToLiveSeconds`.
+   */
   readonly maxIdleSeconds?: number;
 }
 
 /**
- * Names, keys and values are bytes, or text, which is encoded as UTF-8: up to 65,536 bytes of a key,
- * 1 GiB of a value. Promises resolve when an HTTP client would be answered, so with
- * `persistence.sync: always` when a change is on the disk. They reject with GridError: MEMORY_FULL,
- * DISK_FULL, DISK_ERROR, DISK_FAILED, OUTCOME_UNKNOWN, CLUSTER_PASSIVE, ENGINE_CLOSED; with TypeError
- * or RangeError for an invalid key or value. Operations take effect in the order of the calls.
+ * Names, keys and values are bytes, or text, which is encoded as UTF-8: up to 65,536 bytes for a
+ * key, 1 GiB for a value. Promises resolve when an HTTP client would get the response, so with
+ * `persistence.sync: always` a change is then on the disk. They reject with GridError: MEMORY_FULL,
+ * DISK_FULL, DISK_ERROR, DISK_FAILED, OUTCOME_UNKNOWN, CLUSTER_PASSIVE, ENGINE_CLOSED; with
+ * TypeError or RangeError for an invalid key or value. Operations take effect in the order of the
+ * calls.
  */
 export class GridMap {
   readonly name: string;
   readonly #name: Span;
-  /** The name as messages show it. */
+  /** The name as shown in messages. */
   readonly #shown: string;
   readonly #data: LocalData;
   readonly #sync = new SyncReceiver();
@@ -44,7 +48,7 @@ export class GridMap {
     this.#data = data;
   }
 
-  /** The entry, or undefined. */
+  /** Returns the entry, or undefined. */
   get(key: BytesOrText): Promise<StoredValue | undefined> {
     const data = this.#data;
     return data.ask(
@@ -56,8 +60,8 @@ export class GridMap {
   }
 
   /**
-   * The entry, or undefined, at once. Unlike `get` it waits for no disk: after a crash the value may be
-   * lost. Throws the errors that the promises reject with.
+   * Returns the entry, or undefined, synchronously. Unlike `get` it does not wait for the disk: the
+   * value may be lost in a crash. Throws the errors that the promises reject with.
    */
   getSync(key: BytesOrText): StoredValue | undefined {
     const data = this.#data;
@@ -67,7 +71,7 @@ export class GridMap {
     return receiver.end();
   }
 
-  /** Sets the entry, in place of an old one. */
+  /** Sets or replaces the entry. */
   set(key: BytesOrText, value: BytesOrText, options: SetOptions = NO_OPTIONS): Promise<void> {
     return this.#data.ask(
       this.#shown,
@@ -78,8 +82,9 @@ export class GridMap {
   }
 
   /**
-   * Sets the entry at once. Unlike `set` it waits for no disk: when it returns, `get` finds the value,
-   * and a crash before the next sync may undo it. Throws the errors that the promises reject with.
+   * Sets the entry synchronously. Unlike `set` it does not wait for the disk: when it returns,
+   * `get` finds the value, but a crash before the next sync may undo the change. Throws the errors
+   * that the promises reject with.
    */
   setSync(key: BytesOrText, value: BytesOrText, options: SetOptions = NO_OPTIONS): void {
     const data = this.#data;
@@ -89,7 +94,7 @@ export class GridMap {
     receiver.end();
   }
 
-  /** Removes the entry, where there is one. */
+  /** Removes the entry, if it exists. */
   delete(key: BytesOrText): Promise<void> {
     const data = this.#data;
     return data.ask(
@@ -111,7 +116,7 @@ export class GridMap {
     );
   }
 
-  /** The number of entries. */
+  /** Returns the number of entries. */
   size(): Promise<number> {
     const { engine } = this.#data;
     return this.#data.count(this.#shown, (receiver) => engine.size(this.#name, receiver));
@@ -126,7 +131,10 @@ export class GridMap {
   }
 }
 
-/** Receives an operation that the engine answers during the call; reused for each. */
+/**
+ * Receives the result of an operation that the engine completes during the call; reused for each
+ * operation.
+ */
 class SyncReceiver implements Receiver {
   #data: LocalData | undefined;
   #name = '';
@@ -149,7 +157,7 @@ class SyncReceiver implements Receiver {
   }
 
   end(): StoredValue | undefined {
-    assert(this.#isAnswered, 'the engine answers during the call');
+    assert(this.#isAnswered, 'the engine completes the operation during the call');
     const found = this.#found;
     this.#found = undefined;
     if (this.#fault !== undefined) throw this.#fault;

@@ -1,4 +1,4 @@
-/** A queue of the member, for a program that embeds the member. */
+/** A queue of the member, for the program that embeds the member. */
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import { NO_HOLD, NO_TICKET, NOBODY, type OperationResult, QUEUE_FULL } from '../engine/engine.ts';
@@ -8,7 +8,7 @@ import type { BytesOrText } from './plain-bytes.ts';
 
 /** Properties of an item. */
 export interface OfferOptions {
-  /** Sent to HTTP clients; none by default. At most 8,192 characters of Latin-1. */
+  /** Content type sent to HTTP clients; none by default. At most 8,192 characters of Latin-1. */
   readonly contentType?: string;
 }
 
@@ -21,22 +21,23 @@ export interface GivingUp {
 }
 
 export interface PollOptions {
-  /** Aborts the poll: it rejects with the signal's reason, and takes nothing. */
+  /** Aborts the poll, which then takes nothing and rejects with the signal's reason. */
   readonly signal?: GivingUp;
 }
 
-/** The longest wait of a poll, in seconds. */
+/** Limit of a poll's wait, in seconds. */
 const POLL_SECONDS_MAX = 2 ** 31 - 1;
 
 /**
- * Items come out in the order in which they were offered, each once, to this program or to an HTTP
- * client. Items and names are as those of a map (see GridMap). So are promises: an item is gone for
- * good, and a poll resolves, when an HTTP client would be sent the item.
+ * Items are returned in the order in which they were offered, each once, to this program or to an
+ * HTTP client. Items and names have the types and limits of a map's values and names (see GridMap).
+ * Promises resolve like those of GridMap: a poll resolves, and its item is removed for good, when
+ * an HTTP client would be sent the item.
  */
 export class GridQueue {
   readonly name: string;
   readonly #name: Span;
-  /** The name as messages show it. */
+  /** The name as shown in messages. */
   readonly #shown: string;
   readonly #data: LocalData;
 
@@ -49,7 +50,7 @@ export class GridQueue {
     this.#data = data;
   }
 
-  /** Adds an item at the end. False: the queue is full, and nothing was added. */
+  /** Appends an item. Resolves with false if the queue is full; then nothing was added. */
   offer(value: BytesOrText, { contentType = '' }: OfferOptions = {}): Promise<boolean> {
     const data = this.#data;
     return data.ask(
@@ -64,8 +65,8 @@ export class GridQueue {
   }
 
   /**
-   * The first item, which the queue no longer has; undefined where none comes within so many seconds (0
-   * to 2^31-1, also fractions), or the member ends.
+   * Removes and returns the first item. Resolves with undefined if there is none within this many
+   * seconds (0 to 2^31-1, fractions allowed), or if the member ends.
    */
   poll(seconds = 0, { signal }: PollOptions = {}): Promise<StoredValue | undefined> {
     return new Promise((resolve, reject) => {
@@ -79,14 +80,17 @@ export class GridQueue {
     });
   }
 
-  /** The number of items. */
+  /** Returns the number of items. */
   size(): Promise<number> {
     const { engine } = this.#data;
     return this.#data.count(this.#shown, (receiver) => engine.queueSize(this.#name, receiver));
   }
 }
 
-/** One poll: takes an item, or waits for one, and resolves with it when the answer may leave. */
+/**
+ * One poll: takes an item, or waits for one, and resolves with it when its removal can no longer be
+ * undone.
+ */
 class Poll implements LocalWait {
   readonly #data: LocalData;
   readonly #name: string;
@@ -128,7 +132,9 @@ class Poll implements LocalWait {
     this.#end(undefined);
   }
 
-  /** The item, if there is one, is the caller's when the answer of its removal may leave. */
+  /**
+   * Receives the result. The caller gets the item, if there is one, once its removal is confirmed.
+   */
   #onTaken(answer: OperationResult): void {
     const data = this.#data;
     const { partition, sequence, hold } = answer;
@@ -136,7 +142,8 @@ class Poll implements LocalWait {
     const fault = data.faultOf(answer, this.#name);
     if (fault !== undefined) return this.#fail(fault);
     const item = data.found(answer);
-    // Without a hold the item cannot return, so the poll can no longer be aborted.
+    // Without a hold the item cannot be returned to the queue, so the poll can no longer be
+    // aborted.
     if (item !== undefined && hold === NO_HOLD) this.#ignoreSignal();
     data.answers.send(partition, sequence, (isKnown) => {
       if (hold !== NO_HOLD) {
@@ -151,7 +158,7 @@ class Poll implements LocalWait {
     else this.#fail(new GridError('OUTCOME_UNKNOWN', {}));
   }
 
-  /** While the item is held it can still return. */
+  /** Aborts the poll. An item that is still held is returned to the queue. */
   #abort(): void {
     this.#cancel();
     this.#isGivenUp = true;

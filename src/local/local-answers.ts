@@ -1,12 +1,12 @@
 /**
- * Answers to a program that embeds the member. An answer that depends on the disk waits, as one over
- * HTTP does, until a crash can no longer undo its content.
+ * Results for the program that embeds the member. A result that depends on the disk is delayed,
+ * like a response over HTTP, until a crash can no longer undo it.
  */
 
 import { type Dependency, dependency, isDelayed } from '../http/output-piece.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 
-/** Called once; `isKnown` is false where the disk has failed before the answer could leave. */
+/** Called once. `isKnown` is false if the disk failed before the result could be delivered. */
 type Leave = (isKnown: boolean) => void;
 
 export class LocalAnswers implements ResponseSender {
@@ -17,12 +17,15 @@ export class LocalAnswers implements ResponseSender {
     this.#delay = delay;
   }
 
-  /** Answers that wait. */
+  /** Number of delayed results. */
   get delayedCount(): number {
     return this.#delayed.length;
   }
 
-  /** Sends the answer, at once unless it is delayed; see OperationResult for the two numbers. */
+  /**
+   * Calls `leave`, at once if the result is not delayed. `partition` and `sequence`: those of the
+   * engine's OperationResult.
+   */
   send(partition: number, sequence: number, leave: Leave): void {
     const delay = this.#delay;
     if (delay === undefined) return leave(true);

@@ -1,6 +1,6 @@
 /**
- * Maps and queues for a program that embeds the member: the engine without HTTP. The result of an
- * operation is the one that an HTTP client would get, and no earlier.
+ * Maps and queues for the program that embeds the member: the engine without HTTP. The result of an
+ * operation is the one that an HTTP client would get, and is not delivered earlier.
  */
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
@@ -18,7 +18,7 @@ import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plai
 
 /** A value of a map, or an item of a queue. */
 export interface StoredValue {
-  /** A copy of the bytes stored: a Buffer. */
+  /** A Buffer with a copy of the stored bytes. */
   readonly value: Uint8Array;
   /** The content type stored with the value; undefined for none. */
   readonly contentType: string | undefined;
@@ -28,10 +28,10 @@ export interface StoredValue {
 interface LocalParts {
   readonly engine: Engine;
   readonly cluster: Pick<Cluster, 'acceptsWrites' | 'isCutOff'>;
-  /** Lifetimes of a map's entries where the program gives none. */
+  /** Lifetimes of a map's entries if the program specifies none. */
   readonly lifetimes: { of(map: Span): Lifetime };
   readonly answers: LocalAnswers;
-  /** Polls that wait. */
+  /** Waiting polls. */
   readonly waiting: Set<Waiter>;
 }
 
@@ -54,15 +54,15 @@ export class LocalData {
     this.#parts = parts;
   }
 
-  /** Ends waiting polls without an item; from now on no operation is served. */
+  /** Ends waiting polls without an item and refuses all further operations. */
   close(): void {
     this.#isClosed = true;
     for (const poll of this.#polls) poll.hurry();
   }
 
   /**
-   * Throws GridError where the member has closed, or where `action` is a change in a PASSIVE cluster, or on
-   * a member that is cut off.
+   * Throws GridError if the member has closed, or if `action` is a change in a PASSIVE cluster or
+   * on a member that is cut off.
    */
   check(name: string, action?: string): void {
     if (this.#isClosed) throw new GridError('ENGINE_CLOSED', { name });
@@ -74,7 +74,10 @@ export class LocalData {
     }
   }
 
-  /** Registers a waiting poll until `leave`: the end of the member and a PASSIVE cluster end it. */
+  /**
+   * Registers a waiting poll until `leave`, so that it ends when the member ends or the cluster
+   * becomes PASSIVE.
+   */
   enter(poll: LocalWait): void {
     this.#polls.add(poll);
     this.#parts.waiting.add(poll);
@@ -85,13 +88,16 @@ export class LocalData {
     this.#parts.waiting.delete(poll);
   }
 
-  /** The error of an answer without a result; `name` is that of the map or queue in messages. */
+  /**
+   * Returns the error of a failed operation, if it failed. `name`: the map or queue as shown in
+   * messages.
+   */
   faultOf(answer: OperationResult, name: string): GridError | undefined {
     const code = failureCode(answer);
     return code === undefined ? undefined : new GridError(code, { name });
   }
 
-  /** A copy of the value of FOUND; undefined of any other outcome. */
+  /** Returns a copy of the value of FOUND; undefined for any other outcome. */
   found({ outcome, value, contentType }: OperationResult): StoredValue | undefined {
     if (outcome !== FOUND) return undefined;
     const { bytes, start, end } = value;
@@ -101,8 +107,9 @@ export class LocalData {
   }
 
   /**
-   * Asks the engine. `read` gets the answer during onResult; the promise resolves with its result when
-   * the answer may leave. Rejects with GridError; `action` names an operation that changes data.
+   * Runs an operation of the engine. `read` is called with the OperationResult during onResult; the promise
+   * resolves with its result when that may be delivered. Rejects with GridError. `action`: name of
+   * an operation that changes data.
    */
   ask<Result>(
     name: string,
@@ -126,14 +133,14 @@ export class LocalData {
     });
   }
 
-  /** Asks the engine for a number, likewise. */
+  /** Runs an operation that returns a number, under the rules of `ask`. */
   count(name: string, begin: (receiver: Receiver) => void): Promise<number> {
     return this.ask(name, undefined, begin, ({ count }) => count);
   }
 }
 
-/** A poll that waits. @internal */
+/** A waiting poll. @internal */
 export interface LocalWait extends Waiter {
-  /** The member ends: no further item comes. */
+  /** Ends the poll without an item, because the member ends. */
   hurry(): void;
 }

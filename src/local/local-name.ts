@@ -1,7 +1,10 @@
-/** The name of a map or a queue: as bytes that are kept, as text, and as messages show it. @internal */
+/**
+ * The name of a map or a queue: as a copy of its bytes, as text, and as shown in messages.
+ * @internal
+ */
 import { Span } from '../base/span.ts';
 
-/** A name as bytes that stay, as text, and as messages have it. @internal */
+/** The name of a map or a queue in three forms. @internal */
 export class LocalName {
   readonly span: Span;
   readonly text: string;

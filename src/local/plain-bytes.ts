@@ -1,34 +1,42 @@
-/** Converts names, keys, values and content types of a program to the bytes that the engine takes. */
+/**
+ * Converts names, keys, values and content types of a program to the bytes that the engine expects.
+ */
 import { Span } from '../base/span.ts';
 
 /** Bytes, or text, which is encoded as UTF-8. */
 export type BytesOrText = Uint8Array | string;
 
-/** The longest name or key, in bytes: the longest request target. */
+/** Limit of a name or key, in bytes: the longest request target. */
 export const KEY_BYTES_MAX = 65_536;
-/** The longest value, in bytes. */
+/** Limit of a value, in bytes. */
 export const VALUE_BYTES_MAX = 1_073_741_824;
-/** The longest content type, in characters. */
+/** Limit of a content type, in characters. */
 const CONTENT_TYPE_LENGTH_MAX = 8192;
-/** Text up to this length is encoded by a loop, which is faster than a call (bench: short-copies). */
+/**
+ * Length up to which a loop encodes text faster than a call, in characters (bench: short-copies).
+ */
 const SHORT_TEXT_LENGTH = 64;
 
-/** Sets one span to given bytes again and again, without an allocation for text or a Buffer. @internal */
+/**
+ * Sets one reused span to the bytes of a value, without allocating for short text or a Buffer.
+ * @internal
+ */
 export class PlainBytes {
   readonly span = new Span();
   readonly #what: string;
   readonly #bytesMax: number;
   readonly #room = Buffer.alloc(SHORT_TEXT_LENGTH);
 
-  /** `what`: its name in messages. `bytesMax`: its longest length in bytes. */
+  /** `what`: name of the value in messages. `bytesMax`: its limit, in bytes. */
   constructor(what: string, bytesMax: number) {
     this.#what = what;
     this.#bytesMax = bytesMax;
   }
 
   /**
-   * The bytes, until the next call. Throws TypeError for a value that is neither bytes nor text, or for
-   * text that has no UTF-8 (half of a surrogate pair), RangeError for too many bytes.
+   * Returns the bytes, valid until the next call. Throws TypeError for a value that is neither
+   * bytes nor text, or for text that has no UTF-8 encoding (half of a surrogate pair), RangeError
+   * for too many bytes.
    */
   of(given: BytesOrText): Span {
     if (typeof given === 'string') return this.#ofText(given);
@@ -68,13 +76,16 @@ export class PlainBytes {
   }
 }
 
-/** Content types as text: values that an HTTP field may have, a byte a character. @internal */
+/** Content types as text: values of an HTTP header field, one byte per character. @internal */
 export class ContentTypes {
   readonly span = new Span();
   #lastText = '';
   #lastBytes: Buffer = Buffer.alloc(0);
 
-  /** The bytes, until the next call. Throws TypeError for text that is no field value. */
+  /**
+   * Returns the bytes, valid until the next call. Throws TypeError for text that is not a field
+   * value.
+   */
   bytesOf(text: string): Span {
     if (text !== this.#lastText) {
       if (typeof text !== 'string' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
@@ -93,7 +104,7 @@ export class ContentTypes {
     return this.span.set(this.#lastBytes, 0, this.#lastBytes.length);
   }
 
-  /** The text of stored bytes; undefined where there are none. */
+  /** Returns the text of stored bytes; undefined if there are none. */
   textOf(stored: Span): string | undefined {
     const { bytes, start, end, length } = stored;
     if (length === 0) return undefined;
@@ -113,7 +124,7 @@ export class ContentTypes {
   }
 }
 
-/** A Buffer on the same memory. @internal */
+/** Returns a Buffer on the same memory. @internal */
 function asBuffer(bytes: Uint8Array): Buffer {
   if (Buffer.isBuffer(bytes)) return bytes;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,8 +1,9 @@
 /**
- * An administrative request. Its body has the parameters as `p1&p2&…`, each written as a form value;
- * the first two are the credentials. Their count is checked first, then the credentials, then the work
- * is done. Until then only the credentials are decoded. Each request is in the audit log when it is
- * answered, also where the client has gone by then; throttled ones share lines.
+ * An administrative request. Its body contains the parameters as `p1&p2&…`, each encoded as a form
+ * value; the first two are the credentials. The number of parameters is checked first, then the
+ * credentials, then the work is done. Until then only the credentials are decoded. Every request
+ * gets a line in the audit log when it is answered, even if the client has disconnected by then;
+ * throttled requests share lines.
  */
 import assert from 'node:assert';
 import { GridError } from '../base/errors.ts';
@@ -18,16 +19,21 @@ import { decodeFormValue, decodeLongFormValue } from './percent.ts';
 import type { Action, Call } from './route.ts';
 import type { RestServices } from './services.ts';
 
-/** The longest user or password as sent, in bytes; longer ones are neither decoded nor compared. */
+/**
+ * Limit of an encoded user or password, in bytes; longer ones are neither decoded nor compared.
+ */
 const CREDENTIAL_BYTES_MAX = 4096;
 
-/** The user and the password. */
+/** Number of parameters that are credentials: user and password. */
 const CREDENTIALS = 2;
 
-/** Does the work of a request whose parameters were read and whose credentials are right. */
+/** Does the work of a request whose parameters are read and whose credentials are right. */
 export type Work = (call: AdministrativeCall) => void;
 
-/** Makes an action that takes the credentials and `further` parameters of `bytesMax` bytes at most. */
+/**
+ * Creates an action that expects the credentials and `further` parameters of at most `bytesMax`
+ * bytes.
+ */
 export function withParameters(
   further: number,
   work: Work,
@@ -71,12 +77,12 @@ function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax
 
 export class AdministrativeCall {
   readonly #call: Call;
-  /** As sent, then decoded, the credentials first. */
+  /** The parameters, credentials first: encoded, and decoded up to `#decodedCount`. */
   readonly #parameters: Buffer[];
   #decodedCount = 0;
   #isAudited = false;
   readonly #address: string;
-  /** The user as given, right or wrong; undefined where it cannot be decoded. */
+  /** The user that the client sent, right or wrong; undefined if it cannot be decoded. */
   readonly #user: string | undefined;
   /** Method and path. */
   readonly action: string;
@@ -95,23 +101,26 @@ export class AdministrativeCall {
     return this.#call.services;
   }
 
-  /** The parameter after the credentials. */
+  /** The first parameter after the credentials. */
   get argument(): Buffer {
     return this.parameter(CREDENTIALS);
   }
 
-  /** The argument where one word of a few is expected; of a longer one, its beginning. */
+  /** The argument as a keyword; a longer argument is truncated. */
   get word(): string {
     return this.argument.toString('utf8', 0, WORD_BYTES_MAX);
   }
 
-  /** Decoded. */
+  /** Returns the decoded parameter. */
   parameter(index: number): Buffer {
     if (index >= this.#decodedCount) assert.fail('a parameter is decoded before it is used');
     return this.#parameters[index]!;
   }
 
-  /** False: a credential cannot be decoded, and the call has failed. */
+  /**
+   * Decodes the credentials. Returns false if one cannot be decoded; then the call has been
+   * refused.
+   */
   decodeCredentials(): boolean {
     return [0, 1].every((index) => {
       const part = this.#parameters[index]!;
@@ -120,7 +129,10 @@ export class AdministrativeCall {
     });
   }
 
-  /** The same for the parameters after the credentials; a long one is decoded in slices. */
+  /**
+   * Decodes the parameters after the credentials, long ones in slices. Returns false if one cannot
+   * be decoded; then the call has been refused.
+   */
   decodeRest(bytesMax: number): boolean | Promise<boolean> {
     const rest = this.#parameters.slice(CREDENTIALS);
     if (rest.some((part) => part.length > AT_ONCE_BYTES_MAX))
@@ -132,14 +144,14 @@ export class AdministrativeCall {
 
   async #decodeLong(rest: readonly Buffer[], bytesMax: number): Promise<boolean> {
     for (const [at, part] of rest.entries()) {
-      // A byte may be escaped as three; a part longer than that in any case is not decoded.
+      // An encoded byte has up to three bytes, so a part longer than that is too long in any case.
       const value = part.length > 3 * bytesMax ? part : await decodeLongFormValue(part);
       if (!this.#decoded(CREDENTIALS + at, value, bytesMax)) return false;
     }
     return true;
   }
 
-  /** Stores a decoded parameter, or fails the call. */
+  /** Stores a decoded parameter, or refuses the call. */
   #decoded(index: number, value: Buffer | undefined, bytesMax: number): boolean {
     if (value !== undefined && value.length <= bytesMax) {
       if (index !== this.#decodedCount) assert.fail('parameters are decoded once, in order');
@@ -154,7 +166,7 @@ export class AdministrativeCall {
     return false;
   }
 
-  /** Continues when the promise is settled, also where the client has gone by then. */
+  /** Continues when the promise is fulfilled, even if the client has disconnected by then. */
   await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
     const audited = promise.catch((error: unknown) => {
       this.#audit(500);
@@ -163,12 +175,12 @@ export class AdministrativeCall {
     this.#call.await(audited, goOn);
   }
 
-  /** Answers 200 with the result. */
+  /** Responds with 200 and the result. */
   succeed(told: object = {}, fields?: Fields): void {
     this.#answer(200, { status: 'success', ...told }, fields);
   }
 
-  /** Answers 200 with the result as JSON, which is sent without a copy. */
+  /** Responds with 200 and the result as JSON, which is sent without a copy. */
   succeedWith(json: Buffer): void {
     this.#audit(200);
     const { exchange } = this.#call;
@@ -177,7 +189,10 @@ export class AdministrativeCall {
     exchange.respondPinned(type, body, { isCounted: false, release() {} }, INDEPENDENT, 0);
   }
 
-  /** Refuses the request, with the text of the table; `status`: that of the table by default. */
+  /**
+   * Refuses the request with the text of the table of refusals. `status`: that of the table by
+   * default.
+   */
   refuse<Code extends RefusalCode>(
     code: Code,
     values: RefusalValues<Code>,
@@ -187,14 +202,14 @@ export class AdministrativeCall {
     this.#call.exchange.refuse(code, values, undefined, status);
   }
 
-  /** Refuses a login that has to wait; see Verdict. */
+  /** Refuses a throttled login; see Verdict. */
   refuseThrottled(throttledKey: string | undefined, seconds: number): void {
     this.#audit(REFUSALS.CREDENTIALS_THROTTLED.status, throttledKey);
     const fields = { 'Retry-After': String(seconds) };
     this.#call.exchange.refuse('CREDENTIALS_THROTTLED', { seconds }, fields);
   }
 
-  /** Answers with the reason why the work was not done, or may not have been done. */
+  /** Responds with the reason why the work was not done, or may not have been done. */
   fail(
     error: GridError,
     status = this.services.dialect.statusOf(error),
@@ -204,20 +219,20 @@ export class AdministrativeCall {
     this.#call.exchange.refuseWith(error.code, error.message, status, fields);
   }
 
-  /** Where members share the servers, every 503 says whether the work may have been done. */
+  /** If members share servers, every 503 states whether the work may have been done. */
   #outcomeOf(error: GridError, status: number): Fields | undefined {
     if (error.isOutcomeUnknown) return OUTCOME_UNKNOWN;
     return status === 503 && this.services.data.isShared ? NOT_APPLIED : undefined;
   }
 
-  /** Answers with fields other than the reason, which only logs have. */
+  /** Responds with `told` as the failure's fields; the reason is only logged. */
   failWith(error: GridError, told: object): void {
     const status = this.services.dialect.statusOf(error);
     if (status >= 400) this.#call.exchange.note(error.code, error.message);
     this.#answer(status, { status: 'fail', ...told });
   }
 
-  /** Answers 200 with a failure, as the original member does. */
+  /** Responds with 200 and a failure, as the original member does. */
   answerFailure(): void {
     this.#answer(200, { status: 'fail' });
   }
@@ -235,13 +250,16 @@ export class AdministrativeCall {
   }
 }
 
-/** Returns an operating error; throws any other on, as it is a fault of the member. */
+/** Returns an operating error; rethrows any other error, which is a fault of the member. */
 export function refusalOf(error: unknown): GridError {
   if (error instanceof GridError) return error;
   throw error;
 }
 
-/** At most `count` parts; the last one keeps the rest with its ampersands. An empty body has no parts. */
+/**
+ * Splits the body into at most `count` parts; the last one keeps its ampersands. An empty body has
+ * no parts.
+ */
 function splitParameters(body: Buffer, count: number): Buffer[] {
   const parts: Buffer[] = [];
   if (body.length === 0) return parts;
@@ -256,7 +274,7 @@ function splitParameters(body: Buffer, count: number): Buffer[] {
   return parts;
 }
 
-/** Bytes of a parameter that are decoded at once, at most. */
+/** Limit of a parameter that is decoded in one step, in bytes. */
 const AT_ONCE_BYTES_MAX = 16_384;
 const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
 const WORD_BYTES_MAX = 128;

@@ -1,6 +1,7 @@
 /**
  * Cluster administration (groups CLUSTER_READ and CLUSTER_WRITE): state and version of the cluster,
- * its nodes, shutdown, log level, license. A failure is never answered with 200.
+ * its nodes, shutdown, log level, license. No failure gets status 200, unless the dialect requires
+ * it.
  */
 import { LOG_LEVEL_NAMES } from '../base/log-level.ts';
 import { CLUSTER_STATES, type MemberInfo } from '../cluster/cluster.ts';
@@ -13,7 +14,10 @@ export function state(call: AdministrativeCall): void {
   call.succeed({ state: call.services.cluster.state.toLowerCase() });
 }
 
-/** The state is accepted in any case. IN_TRANSITION is set by the member alone. */
+/**
+ * Changes the cluster state, which is accepted in any case. Only the member itself sets
+ * IN_TRANSITION.
+ */
 export function changeState(call: AdministrativeCall): void {
   const { cluster, dialect } = call.services;
   const name = call.word.toUpperCase();
@@ -37,7 +41,10 @@ export function version(call: Call): void {
   respondJson(call, { status: 'success', version: call.services.cluster.version });
 }
 
-/** `major.minor`, each up to 127; a patch and a qualifier may follow and are ignored. */
+/**
+ * Changes the cluster version: `major.minor`, each up to 127; a patch and a qualifier may follow
+ * and are ignored.
+ */
 export function changeVersion(call: AdministrativeCall): void {
   const { cluster, dialect } = call.services;
   const seen = call.word;
@@ -57,7 +64,7 @@ export function changeVersion(call: AdministrativeCall): void {
   );
 }
 
-/** Three lines: the members, their version, the version of the runtime. */
+/** Responds with three lines: the members, their version, the version of the runtime. */
 export function nodes(call: AdministrativeCall): void {
   const { cluster, dialect } = call.services;
   const { members } = cluster;
@@ -66,13 +73,16 @@ export function nodes(call: AdministrativeCall): void {
   call.succeed({ response: `[${listed}]\n${memberVersion}\n${process.version}` });
 }
 
-/** The answer is sent before the shutdown begins: a member that stops answers no request. */
+/**
+ * Stops the member. The response is sent before the shutdown begins, because a stopping member
+ * serves no request.
+ */
 export function shutDown(call: AdministrativeCall): void {
   call.succeed();
   call.services.administration.stop(call.action);
 }
 
-/** Ends each member of the cluster; answered once all will end. */
+/** Stops every member of the cluster. Responds once all of them will stop. */
 export function shutDownAll(call: AdministrativeCall): void {
   call.await(
     call.services.administration.stopAll(call.action).then(() => undefined, refusalOf),

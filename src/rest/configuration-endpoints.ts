@@ -22,10 +22,12 @@ export function reload(call: AdministrativeCall): void {
   });
 }
 
-/** The longest text of an added configuration, in bytes. */
+/** Limit of the text of an added configuration, in bytes. */
 export const ADDED_TEXT_BYTES_MAX = 1_048_576;
 
-/** Adds to the configuration. The argument is YAML, XML or JSON, of ADDED_TEXT_BYTES_MAX at most. */
+/**
+ * Adds to the configuration. The argument is YAML, XML or JSON of at most ADDED_TEXT_BYTES_MAX.
+ */
 export function update(call: AdministrativeCall): void {
   const problems = new FindingList();
   const read = fileText('configuration', call.argument, problems);
@@ -43,7 +45,7 @@ export function update(call: AdministrativeCall): void {
   );
 }
 
-/** The answer to an addition; a long list is written in slices. */
+/** Returns the response to an addition; a long list is serialised in slices. */
 async function answered<Failed extends object>(outcome: Added | Failed): Promise<Buffer | Failed> {
   if (!('added' in outcome)) return outcome;
   return Buffer.concat([
@@ -78,7 +80,10 @@ export function memberList(call: Call): void {
   respondJson(call, { status: 'success', 'member-list': members.list });
 }
 
-/** Addresses, separated by any number of commas, semicolons and spaces. */
+/**
+ * Replaces the member list. The argument contains addresses, separated by any number of commas,
+ * semicolons and spaces.
+ */
 export function changeMemberList(call: AdministrativeCall): void {
   const { tcpIpMembers } = call.services.administration.reconfiguration;
   if (tcpIpMembers === undefined) return call.refuse('JOIN_DISABLED', {});

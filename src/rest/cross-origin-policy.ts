@@ -1,7 +1,8 @@
 /**
- * Pages of other sites: which requests of browsers are refused, and the header fields by which a browser
- * gives a page what it asked for (Fetch Standard, CORS protocol). A request of the member's own pages
- * has an Origin that is Host. Pages of the listed origins may read and change what any client may.
+ * Cross-origin policy: decides which requests of pages from other sites are refused, and sets the
+ * header fields by which a browser lets a page read the response (Fetch Standard, CORS protocol). A
+ * request of the member's own pages has an Origin equal to Host. Pages of the listed origins may
+ * read and change whatever any client may.
  */
 import type { BrowserFields } from '../http/browser-fields.ts';
 import type { Fields } from '../http/exchange.ts';
@@ -11,14 +12,20 @@ export class CrossOriginPolicy {
   readonly #listsAll: boolean;
   readonly #maxAge: string;
 
-  /** `allowed`: origins; `*` for each, also for `null`. `maxAgeSeconds`: how long a preflight is valid. */
+  /**
+   * `allowed`: origins; `*` for every origin, including `null`. `maxAgeSeconds`: how long a
+   * preflight is valid.
+   */
   constructor(allowed: readonly string[], maxAgeSeconds: number) {
     this.#origins = new Set(allowed.map(normalised));
     this.#listsAll = allowed.includes('*');
     this.#maxAge = String(maxAgeSeconds);
   }
 
-  /** Header fields of every response: caches must not give a page the response to another one. */
+  /**
+   * Header fields of every response, so that caches do not reuse a response for a page of another
+   * origin.
+   */
   get commonLines(): string {
     return this.#origins.size > 0 ? VARY : '';
   }
@@ -33,7 +40,7 @@ export class CrossOriginPolicy {
       (this.#lists(origin) ? `Access-Control-Allow-Origin: ${allowed}\r\n${EXPOSED}` : '');
   }
 
-  /** Further fields of the response to a preflight; `methods` as in Allow. */
+  /** Returns further fields of the response to a preflight; `methods` as in Allow. */
   preflightFields({ origin, requestedFields }: BrowserFields, methods: string): Fields {
     if (origin === undefined || !this.#lists(origin)) return {};
     return {
@@ -44,9 +51,9 @@ export class CrossOriginPolicy {
   }
 
   /**
-   * Whether the request is refused because of the page that it is from. `readsOnly`: whether it changes
-   * nothing. Such a request may come from a link: the browser shows the response, and the page with the
-   * link cannot read it.
+   * Whether the request is refused because of the page that it is from. `readsOnly`: whether it
+   * changes nothing. Such a request may come from a link: the browser shows the response, and the
+   * page that contains the link cannot read it.
    */
   refuses({ origin, host, isOtherSite, isNavigation }: BrowserFields, readsOnly: boolean): boolean {
     if (origin !== undefined && this.#lists(origin)) return false;
@@ -59,7 +66,10 @@ export class CrossOriginPolicy {
   }
 }
 
-/** Header fields of a stored value that a browser opens: it runs no script, and is what its type says. */
+/**
+ * Header fields of a stored value that a browser opens as a document: it may not run scripts, and
+ * its type is not guessed.
+ */
 export const OPENED_VALUE =
   'Content-Security-Policy: sandbox\r\nX-Content-Type-Options: nosniff\r\n';
 
@@ -70,7 +80,9 @@ const DEFAULT_PORTS = new Map([
   ['https', '443'],
 ]);
 
-/** The origin as browsers send it: in lower case, without the default port of the scheme. */
+/**
+ * Returns the origin as browsers send it: in lower case, without the default port of the scheme.
+ */
 function normalised(text: string): string {
   const lower = text.toLowerCase();
   const [, scheme = '', authority = ''] = ORIGIN.exec(lower) ?? [];
@@ -78,7 +90,10 @@ function normalised(text: string): string {
   return authority.endsWith(port) ? lower.slice(0, -port.length) : lower;
 }
 
-/** Whether the origin has that host and port. A proxy may end TLS, so any scheme of HTTP will do. */
+/**
+ * Whether the origin has that host and port. Any HTTP scheme matches, because a proxy may terminate
+ * TLS.
+ */
 function isOriginOf(origin: string, host: string): boolean {
   const [, scheme = '', authority = ''] = ORIGIN.exec(origin.toLowerCase()) ?? [];
   const port = DEFAULT_PORTS.get(scheme);

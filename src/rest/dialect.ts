@@ -1,25 +1,31 @@
 /**
- * The differences between the two interfaces: gridnode's own, and that of the original member where it
- * differs (`--compatibility hazelcast`). All else (framing, groups, credentials, names, values, order)
- * is the same in both. No code asks which dialect it is; each asks for the one property it needs. So a
- * difference is in one place: here, or a row of hazelcast-routes.ts (surface.ts).
+ * The differences between the two interfaces: gridnode's own, and that of the original member
+ * (`--compatibility hazelcast`). Everything else (framing, groups, credentials, names, values,
+ * order) is the same in both. No code checks which dialect is active; it reads the one property
+ * that it needs. So a difference is in one place: here, or in a row of hazelcast-routes.ts
+ * (surface.ts).
  */
 import type { GridError } from '../base/errors.ts';
 import { VERSION } from '../base/program-version.ts';
 import type { Compatibility } from '../config/compatibility.ts';
 
 export interface Dialect {
-  /** First part of every path where none is configured. */
+  /** Default first part of every path. */
   readonly pathSegment: string;
-  /** Version that the member reports for itself; the cluster's is its `major.minor`. */
+  /** Version that the member reports for itself; the cluster version is its `major.minor`. */
   readonly memberVersion: string;
   /** Status of a well-formed request with an invalid value: a state, version, level or time. */
   readonly badValueStatus: 400 | 500;
-  /** Status of a change of data, or a poll that waits, in a PASSIVE cluster. */
+  /** Status of a change of data, or of a waiting poll, in a PASSIVE cluster. */
   readonly passiveStatus: 500 | 503;
-  /** Whether the answer of a successful backup has its path, its bytes and the seconds it took. */
+  /**
+   * Whether the response to a successful backup contains its path, its bytes and its duration in
+   * seconds.
+   */
   readonly tellsBackups: boolean;
-  /** Whether the progress of a synchronisation has the number of entries that were not taken. */
+  /**
+   * Whether the progress of a synchronisation contains the number of entries that were not applied.
+   */
   readonly tellsNotTaken: boolean;
   /** Status of a request that the cluster refuses. */
   statusOf(refusal: GridError): number;
@@ -27,7 +33,7 @@ export interface Dialect {
   tellAddress(address: string): string;
 }
 
-/** Failures that the original does not report by the status. */
+/** Codes of failures that the original reports with status 200. */
 const TOLD_WITH_200: ReadonlySet<string> = new Set([
   ...['STATE_UNCHANGED', 'START_NOT_AWAITED', 'START_NOT_ALLOWED', 'START_FAILED'],
   ...['BACKUP_NOT_UNDER_WAY', 'WAN_TASK_UNKNOWN'],

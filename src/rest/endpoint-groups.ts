@@ -1,22 +1,22 @@
-/** Which endpoint groups are enabled now; changes take effect at once. */
+/** The endpoint groups that are enabled; changes take effect immediately. */
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../config/endpoint-group.ts';
 
-/** One bit a group, so that the check of a request needs no lookup. */
+/** Returns the group's bit; with one bit per group, the check of a request needs no lookup. */
 export function groupBit(group: EndpointGroup): number {
   return 1 << ENDPOINT_GROUP_NAMES.indexOf(group);
 }
 
 export class EndpointGroups {
-  /** The bits of the groups that are served: none while REST is off. */
+  /** Bits of the served groups; 0 while REST is off. */
   enabled = 0;
-  /** Whether any group is served. */
+  /** Whether REST is enabled at all. */
   isRestOn = true;
 
   constructor(isRestOn: boolean, groups: ReadonlyMap<EndpointGroup, boolean>) {
     this.set(isRestOn, groups);
   }
 
-  /** Replaces the groups that are served, from now on. */
+  /** Replaces the served groups. */
   set(isRestOn: boolean, groups: ReadonlyMap<EndpointGroup, boolean>): void {
     let enabled = 0;
     for (const [group, isEnabled] of groups) if (isEnabled) enabled |= groupBit(group);

@@ -1,7 +1,7 @@
 /**
- * The surface as clients of the original member expect it: the table of routes.ts, with some rows that
- * have further methods (a GET polls, a path carries the item) or other answers. No path is added or
- * left out.
+ * The surface that clients of the original member expect: the table of routes.ts, in which some
+ * rows have further methods (a GET polls, a path contains the item) or other responses. No path is
+ * added or removed.
  */
 
 import type { Fields } from '../http/exchange.ts';
@@ -21,7 +21,7 @@ const MANAGEMENT = 'rest/management/cluster';
 const NO_MAP = { missing: 'map' } as const;
 const NO_QUEUE = { missing: 'queue' } as const;
 
-/** The audit log has no items. */
+/** Offers an item from the path. The audit log does not show the item. */
 const OFFER_FROM_PATH: Operation = {
   ...changing(
     { kind: QUEUE, action: ADD },
@@ -32,18 +32,18 @@ const OFFER_FROM_PATH: Operation = {
   audited: 'name',
 };
 
-/** HEAD of any map, entry, queue or item: looks nothing up, so that no permission is needed. */
+/** HEAD of any map, entry, queue or item: it looks nothing up, so it needs no permission. */
 const SUCCEED: Operation = informing('Nothing', ({ exchange }) =>
   exchange.respondEmpty(200, INDEPENDENT, 0),
 );
 
 const CHANGED: Readonly<Record<string, Partial<Route>>> = {
-  // DELETE clears the map with the empty name, which cannot have entries.
+  // DELETE clears the map with the empty name, which never has entries.
   'rest/maps/': {
     DELETE: changing({ kind: MAP, action: REMOVE }, 'Removes nothing', maps.clear, [200]),
     ...NO_MAP,
   },
-  // A missing key, too, is reported as a missing name.
+  // A missing key is also reported as a missing map name.
   'rest/maps/{map}': NO_MAP,
   'rest/maps/{map}/': NO_MAP,
   'rest/queues/': NO_QUEUE,
@@ -58,8 +58,8 @@ const CHANGED: Readonly<Record<string, Partial<Route>>> = {
   [`${MANAGEMENT}/hotBackupInterrupt`]: {
     POST: backupWith(persistence.interruptBackup, 'backupInterrupt'),
   },
-  // A POST to all groups gets 404; one to the member itself is answered as one to all members. The
-  // credentials are checked first.
+  // A POST to all groups gets 404; a POST to the local member gets the response of a POST to all
+  // members. The credentials are checked first.
   'rest/cp-subsystem/groups': { POST: administering('Nothing', [], nowhere, [404]) },
   'rest/cp-subsystem/members/local': {
     POST: unservedWith('Makes the member one of the subsystem', []),
@@ -77,8 +77,8 @@ function nowhere(call: AdministrativeCall): void {
 }
 
 /**
- * Without persistence no start waits to be forced. The answer is a failure by its content, not by its
- * status.
+ * Without persistence no start can wait to be forced. The response reports a failure in its
+ * content, not in its status.
  */
 function startWith(work: Work): Operation {
   return administering('Starts a member that waits for that', [], (call) => {
@@ -88,8 +88,8 @@ function startWith(work: Work): Operation {
 }
 
 /**
- * Without persistence a backup of nothing. `operation`: the new name of the action, which the answer
- * has where the old one is served.
+ * Without persistence, a backup succeeds and does nothing. `operation`: the current name of a
+ * deprecated action; the response to the deprecated one names it.
  */
 function backupWith(
   work: (call: AdministrativeCall, fields?: Fields) => void,

@@ -7,7 +7,7 @@ export function report(call: Call): void {
   respondJson(call, describe(call));
 }
 
-/** The report, which a HEAD gets in header fields, too. */
+/** Responds with the report and repeats it in header fields, for HEAD. */
 export function reportInFields(call: Call): void {
   const report = describe(call);
   respondJson(call, report, 200, {
@@ -43,7 +43,7 @@ export function ready(call: Call): void {
   respondWhether(call, cluster.isReady && data.engine.isReachable);
 }
 
-/** Succeeds as long as the process answers. */
+/** Succeeds while the process responds. */
 export function live(call: Call): void {
   respondWhether(call, true);
 }

@@ -1,4 +1,4 @@
-/** Finds the health paths alone, for a listener of their own; every other path is unknown. */
+/** Finds only the health paths, for the separate health listener; every other path is unknown. */
 import type { Request } from '../http/request.ts';
 import type { Match } from './match.ts';
 import type { PathParts, RouteFinder } from './router.ts';
@@ -6,7 +6,7 @@ import type { PathParts, RouteFinder } from './router.ts';
 export class HealthRouter implements RouteFinder {
   readonly #router: RouteFinder;
 
-  /** `router` finds every path. */
+  /** `router`: finds all paths. */
   constructor(router: RouteFinder) {
     this.#router = router;
   }

@@ -1,4 +1,4 @@
-/** The take of a request: its ticket while it is not answered, then the delivery of its item. */
+/** The poll of a request: its ticket while the poll waits, then the delivery of its item. */
 import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
 import type { Waiter } from '../cluster/cluster.ts';
@@ -21,16 +21,16 @@ export class ItemTake implements Waiter {
   readonly #refuse: () => void;
   #ticket = NO_TICKET;
 
-  /** `refuse` answers a request that no item may be taken for any more. */
+  /** `refuse`: refuses the request if it may no longer take an item. */
   constructor(call: Call, refuse: () => void) {
     this.#call = call;
     this.#data = call.services.data;
     this.#refuse = refuse;
   }
 
-  /** Takes an item, and waits for one up to `timeoutMs`; the call is answered now or later. */
+  /** Takes an item, or waits for one up to `timeoutMs`; the call is answered now or later. */
   begin(queue: Span, timeoutMs: number): void {
-    if (this.#ticket !== NO_TICKET) assert.fail('a call takes one item at a time');
+    if (this.#ticket !== NO_TICKET) assert.fail('a call polls once at a time');
     const ticket = this.#data.engine.take(queue, timeoutMs, this.#call);
     if (ticket === NO_TICKET) return;
     this.#ticket = ticket;
@@ -38,16 +38,16 @@ export class ItemTake implements Waiter {
     if (timeoutMs > 0 && !this.#call.exchange.awaitItem()) this.#refuseToWait();
   }
 
-  /** The engine has answered. Returns the hold of its item, if it has one. */
+  /** Receives the engine's result. Returns the hold of the item, if it has one. */
   onResult(answer: OperationResult): ItemHold | undefined {
     if (this.#ticket !== NO_TICKET) this.#leave();
     if (answer.hold === NO_HOLD) return undefined;
-    if (answer.outcome !== FOUND) assert.fail('only an item that was found is held');
+    if (answer.outcome !== FOUND) assert.fail('only a found item is held');
     return new EngineHold(this.#data.engine, answer.hold);
   }
 
-  /** The client sends no more, or has gone: it gets no item. */
-  hurry(): void {
+  /** Ends a waiting poll without an item: the client has ended its input or disconnected. */
+  finishNow(): void {
     if (this.#ticket === NO_TICKET) return;
     this.#cancel();
     this.#call.exchange.respondEmpty(204, INDEPENDENT, 0);
@@ -65,7 +65,7 @@ export class ItemTake implements Waiter {
   }
 
   #cancel(): void {
-    if (this.#ticket === NO_TICKET) assert.fail('a take that is not answered');
+    if (this.#ticket === NO_TICKET) assert.fail('only a waiting poll is cancelled');
     this.#data.engine.cancel(this.#ticket);
     this.#leave();
   }
@@ -76,7 +76,7 @@ export class ItemTake implements Waiter {
   }
 }
 
-/** A taken item that is being delivered to its client. */
+/** The engine's hold on a taken item while it is delivered to its client. */
 class EngineHold implements ItemHold {
   readonly #engine: Engine;
   readonly #hold: number;

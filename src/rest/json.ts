@@ -1,4 +1,4 @@
-/** Answers in JSON: compact, in the order of the fields given. */
+/** Responses in JSON: compact, with the members in the order of the value's properties. */
 import type { Fields } from '../http/exchange.ts';
 import type { Call } from './route.ts';
 

@@ -1,9 +1,10 @@
 /**
- * The user of a connection's requests, where HTTP Basic is required. The credentials come with each
- * request. Those with the same bytes as the connection's last right ones are right, so that no password
- * is hashed again. Of long ones a digest is kept, so that a connection holds no memory that no limit
- * counts. Credentials are also decoded again after they were checked, instead of being kept meanwhile.
- * The first login of a connection and each failure have a line in the audit log.
+ * The user of a connection's requests, if HTTP Basic is required. Every request contains the
+ * credentials. Credentials with the same bytes as the connection's last right ones are right, so
+ * that no password is hashed again. Of long credentials only a digest is stored, so that a
+ * connection uses no memory that no limit counts. After a check the credentials are decoded again,
+ * instead of being retained during it. The first login of a connection and every failure get a line
+ * in the audit log.
  */
 import { createHash } from 'node:crypto';
 import type { Span } from '../base/span.ts';
@@ -15,28 +16,28 @@ import type { Grants } from '../security/permissions.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import type { Call } from './route.ts';
 
-/** A request that is done once its user is known. */
+/** A request that runs once its user is authenticated. */
 export interface LoginCall extends Call {
-  /** Does it; `grants` are those of the user. */
+  /** Runs the request; `grants` are those of the user. */
   work(grants: Grants | undefined): void;
-  /** Method and path, as the audit log may show them. */
+  /** Returns method and path, as the audit log may show them. */
   describeAction(): string;
 }
 
-/** Length up to which credentials are kept as they were sent, in bytes. */
+/** Length up to which credentials are stored as sent, in bytes. */
 const KEPT_BYTES_MAX = 512;
 
 export class Login {
   readonly #access: AccessControl;
-  /** That of the same connection by other rules: of a client, or of a member. */
+  /** The same connection's login under other rules: those of clients, or of members. */
   readonly #other: Login | undefined;
-  /** The last Authorization value that was right, or its digest where it is long. */
+  /** The last Authorization value with right credentials, or its digest if it is long. */
   #field: Buffer = Buffer.alloc(0);
-  /** The length of that value; -1 for none. */
+  /** Length of the last Authorization value with right credentials; -1 for none. */
   #fieldLength = -1;
   #epoch = -1;
   #grants: Grants | undefined;
-  /** The user of that value, for the audit log. */
+  /** The user of the last right credentials, for the audit log. */
   #user = '';
 
   constructor(access: AccessControl, other?: Login) {
@@ -44,7 +45,9 @@ export class Login {
     this.#other = other;
   }
 
-  /** The login of the request's connection, created at its first such request. */
+  /**
+   * Returns the login of the request's connection; the connection's first such request creates it.
+   */
   static of({ session }: Exchange, access: AccessControl): Login {
     const last = session.memory as Login | undefined;
     if (last !== undefined) {
@@ -57,7 +60,7 @@ export class Login {
     return login;
   }
 
-  /** Whether the credentials are the last right ones, so that no hash is computed. */
+  /** Whether the credentials equal the last right ones, so that no hash is computed. */
   isKnown(field: Span): boolean {
     if (field.length !== this.#fieldLength || this.#epoch !== this.#access.epoch) return false;
     const { bytes, start, length } = field;
@@ -65,8 +68,8 @@ export class Login {
   }
 
   /**
-   * Has the request done, at once or later, once it is known whose it is; or refuses it. `isKnown`: its
-   * credentials were, when it was admitted.
+   * Runs the request once its user is authenticated, now or later, or refuses it. `isKnown`: the
+   * result of isKnown when the request was admitted.
    */
   enter(call: LoginCall, isKnown: boolean): void {
     if (isKnown && this.#epoch === this.#access.epoch) call.work(this.#grants);
@@ -96,7 +99,7 @@ export class Login {
     });
   }
 
-  /** `epoch`: that of the rules that the verdict is based on. */
+  /** `epoch`: epoch of the rules that the verdict is based on. */
   #decide(call: LoginCall, verdict: Verdict, user: Buffer, epoch: number): void {
     const { request, session } = call.exchange;
     // The rules have changed since: right credentials may be wrong now.
@@ -122,8 +125,8 @@ export class Login {
   }
 
   /**
-   * Compares with as many bytes as are kept, in a time that depends on their number alone. Four bytes a
-   * step: this is most of the cost of a login for each request (bench: request-path).
+   * Compares as many bytes as are stored, in a time that depends only on their number. It compares
+   * four bytes per step, as this is most of the cost of a login per request (bench: request-path).
    */
   #isSame(bytes: Buffer, start: number): boolean {
     const own = this.#field;

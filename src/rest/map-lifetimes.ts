@@ -1,11 +1,13 @@
-/** The lifetimes of a map's entries, by its name, from the settings of maps. Each write asks for them. */
-
+/**
+ * Lifetimes of a map's entries, by the map's name, from the settings of maps. Every write looks
+ * them up.
+ */
 import { MapSettings } from '../config/map-settings.ts';
 import { nameAmong } from '../config/name-lookup.ts';
 import { FOREVER, type Lifetime } from '../engine/engine.ts';
 
 export class MapLifetimes extends MapSettings<Lifetime> {
-  /** The arguments are those of `replace`. */
+  /** Takes the arguments of `replace`. */
   constructor(
     timeToLiveSeconds: ReadonlyMap<string, number>,
     maxIdleSeconds: ReadonlyMap<string, number>,
@@ -14,7 +16,7 @@ export class MapLifetimes extends MapSettings<Lifetime> {
     this.replace(timeToLiveSeconds, maxIdleSeconds);
   }
 
-  /** Replaces the settings from now on: seconds by name, 0 for ever. */
+  /** Replaces the settings: seconds by name or pattern; 0 means that entries do not expire. */
   replace(
     timeToLiveSeconds: ReadonlyMap<string, number>,
     maxIdleSeconds: ReadonlyMap<string, number>,

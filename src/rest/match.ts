@@ -1,4 +1,7 @@
-/** The table of the surface as router and handler use it: its rows by group, their operations by method. */
+/**
+ * The compiled table of the surface, for router and handler: its rows by group, their operations by
+ * method.
+ */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import {
   allowedMethods,
@@ -15,22 +18,28 @@ import { groupBit } from './endpoint-groups.ts';
 import type { Action, Operation, Route } from './route.ts';
 import type { Prefix } from './routes.ts';
 
-/** An operation, with what is asked of it for each request. */
+/** An operation, with the properties that every request checks. */
 export interface Endpoint {
-  /** Its number among those of the table, from 0: GET, HEAD, POST and DELETE of the first row, and so on. */
+  /**
+   * Number of the endpoint in the table, from 0: GET, HEAD, POST and DELETE of the first row, and
+   * so on.
+   */
   readonly number: number;
   readonly operation: Operation;
   readonly run: Action;
-  /** What the permission is for; undefined where any user may, and for what is no data. */
+  /**
+   * Kind of data that the permission applies to; undefined if every user may, or if there is no
+   * data.
+   */
   readonly kind: Kind | undefined;
-  /** The bit of the permission's action. */
+  /** Bit of the permission's action. */
   readonly need: number;
   readonly changesData: boolean;
   readonly mayWait: boolean;
-  /** Whether a user is required where HTTP Basic is on, and where it is on for health. */
+  /** Whether a user is required if HTTP Basic is on, and if it is on for health. */
   readonly needsUser: boolean;
   readonly needsUserForHealth: boolean;
-  /** Whether the login of a member is required where security is on. */
+  /** Whether a member's login is required if security is on. */
   readonly needsMember: boolean;
   readonly furtherContentBytes: number;
 }
@@ -38,30 +47,30 @@ export interface Endpoint {
 /** A row of the table, by method number. */
 export interface Match {
   readonly group: EndpointGroup;
-  /** One bit for each group that permits the request. */
+  /** One bit per group that permits the request. */
   readonly groupBits: number;
-  /** That of the method with that number; undefined where the resource has no such method. */
+  /** Endpoint by method number; undefined if the resource does not have the method. */
   readonly endpoints: readonly (Endpoint | undefined)[];
-  /** One bit for each method that needs a further part in the path. */
+  /** One bit per method that needs a further part in the path. */
   readonly incomplete: number;
-  /** The message for a POST whose path needs a further part; empty for none. */
+  /** Name of the part that a POST needs but its path lacks, for the message; empty for none. */
   readonly missing: string;
   /** Value of the Allow field. */
   readonly allow: string;
-  /** Whether it answers before the member has started. */
+  /** Whether it is served before the member has started. */
   readonly isServedWhileStarting: boolean;
-  /** Status of a path in a group that names no resource; 0 for a resource. */
+  /** Status if the path is in the group but is not a resource; 0 for a resource. */
   readonly unknown: number;
 }
 
-/** A path whose group may depend on the method: its row for reading and its row for writing. */
+/** A path whose group may depend on the method: the matches for reading, writing and OPTIONS. */
 export interface Resource {
   readonly reading: Match;
   readonly writing: Match;
   readonly options: Match;
 }
 
-/** Makes the rows of a table into matches. */
+/** Compiles the rows of a table into matches. */
 export class RouteCompiler {
   readonly #routes: readonly Route[];
   readonly #endpoints: ReadonlyMap<Route, RouteEndpoints>;
@@ -71,7 +80,7 @@ export class RouteCompiler {
     this.#endpoints = endpointsOf(routes);
   }
 
-  /** The row of that path, which has one group. */
+  /** Compiles the row of that path, which has one group. */
   row(path: string): Match {
     const route = this.#routes.find((row) => row.path === path);
     if (route === undefined) throw new RangeError(`Cannot route "${path}": not in the table`);
@@ -87,7 +96,7 @@ export class RouteCompiler {
     };
   }
 
-  /** The row for requests that need `group`, or any of `others`. */
+  /** Compiles the row for requests that need `group` or any of `others`. */
   #compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[]): Match {
     const { GET: get, HEAD: head, POST: post, DELETE: remove } = this.#endpoints.get(route)!;
     const endpoints: (Endpoint | undefined)[] = [];
@@ -110,7 +119,7 @@ export class RouteCompiler {
   }
 }
 
-/** The paths of a prefix that name no resource. */
+/** Returns the matches of the paths below a prefix that are not resources. */
 export function unknownResource({ group, writeGroup = group, unknown }: Prefix): Resource {
   return {
     reading: unknownMatch(unknown, group),
@@ -139,7 +148,7 @@ function bitsOf(...groups: readonly EndpointGroup[]): number {
   return groups.reduce((bits, group) => bits | groupBit(group), 0);
 }
 
-/** The endpoints of a table's rows. */
+/** Returns the endpoints of a table's rows. */
 function endpointsOf(routes: readonly Route[]): ReadonlyMap<Route, RouteEndpoints> {
   let number = 0;
   const endpoint = (operation: Operation | undefined): Endpoint | undefined =>
@@ -153,7 +162,7 @@ function endpointsOf(routes: readonly Route[]): ReadonlyMap<Route, RouteEndpoint
   );
 }
 
-/** The endpoints of a row; HEAD is GET where it has none of its own. */
+/** The endpoints of a row; HEAD defaults to GET. */
 interface RouteEndpoints {
   readonly GET: Endpoint | undefined;
   readonly HEAD: Endpoint | undefined;

@@ -1,10 +1,10 @@
-/** Operations and rows of the kinds that the table of the surface has. */
+/** Builders for the kinds of operations and rows in the table of the surface. */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { type Work, withParameters } from './administrative-call.ts';
 import type { Action, DataPermission, Operation, Permission, Route } from './route.ts';
 import { unserved, unservedWork } from './unserved-endpoints.ts';
 
-/** Reads a map or a queue. */
+/** An operation that reads a map or a queue. */
 export function reading(
   permission: DataPermission,
   summary: string,
@@ -14,7 +14,7 @@ export function reading(
   return { ...PLAIN, summary, permission, statuses, run };
 }
 
-/** Changes a map or a queue. */
+/** An operation that changes a map or a queue. */
 export function changing(
   permission: DataPermission,
   summary: string,
@@ -25,8 +25,8 @@ export function changing(
 }
 
 /**
- * Administrative work: a POST with the credentials and the parameters in its body. `statuses` beside 200
- * and 400; `bytesMax` of each parameter.
+ * An administrative operation: a POST with the credentials and the parameters in its body.
+ * `statuses`: in addition to 200 and 400; `bytesMax`: limit of every parameter.
  */
 export function administering(
   summary: string,
@@ -45,12 +45,12 @@ export function administering(
   };
 }
 
-/** Work that this member does not do. */
+/** An administrative operation that this member does not implement. */
 export function unservedWith(summary: string, parameters: readonly string[]): Operation {
   return administering(summary, parameters, unservedWork, [501]);
 }
 
-/** Reads what is no data. */
+/** An operation that reads information other than maps and queues. */
 export function informing(
   summary: string,
   run: Action,
@@ -63,7 +63,9 @@ export function unservedReading(summary: string): Operation {
   return informing(summary, unserved, [501]);
 }
 
-/** Takes what another member sends, which may be longer than a client's content. */
+/**
+ * An operation that receives another member's message, which may be longer than a client's content.
+ */
 export function receiving(
   summary: string,
   run: Action,
@@ -73,7 +75,7 @@ export function receiving(
   return { ...PLAIN, summary, permission: 'member', furtherContentBytes, statuses, run };
 }
 
-/** For load balancers and probes. */
+/** An operation for load balancers and probes. */
 export function probing(
   permission: Extract<Permission, 'anyone' | 'user-for-health'>,
   summary: string,
@@ -82,7 +84,7 @@ export function probing(
   return { ...PLAIN, summary, permission, statuses: [200], run };
 }
 
-/** Rows with one method. */
+/** Returns rows with one method each. */
 export function rows(
   group: EndpointGroup,
   method: 'GET' | 'POST',

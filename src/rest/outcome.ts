@@ -1,4 +1,4 @@
-/** The engine's outcome as a response. */
+/** Turns the engine's result into a response. */
 import assert from 'node:assert';
 import { REFUSALS } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
@@ -21,13 +21,13 @@ import type { Exchange, Fields } from '../http/exchange.ts';
 import type { ItemHold } from '../http/response-delay.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
-/** What was asked for. */
+/** The map or queue of the request. */
 interface Subject {
-  /** Of the map or queue. */
+  /** Name of the map or queue. */
   readonly name: Span;
 }
 
-/** Answers the request. `item`: the hold of the item found, if any. */
+/** Responds to the request. `item`: the hold of the item found, if any. */
 export function respondOutcome(
   exchange: Exchange,
   answer: OperationResult,
@@ -68,7 +68,10 @@ function respondCount(exchange: Exchange, { count, partition, sequence }: Operat
   exchange.respondBytes(TEXT_PLAIN, DIGITS.set(digits, 0, digits.length), partition, sequence);
 }
 
-/** Answers with the reason why the engine has not done the operation, or does not know. */
+/**
+ * Responds with the reason why the engine has not done the operation, or does not know whether it
+ * has.
+ */
 function respondFailure(exchange: Exchange, answer: OperationResult, name: Span): void {
   const { outcome, reason } = answer;
   const code = failureCode(answer);
@@ -81,7 +84,7 @@ function respondFailure(exchange: Exchange, answer: OperationResult, name: Span)
 }
 
 const DIGITS = new Span();
-/** The wait before a client should try again, in seconds. */
+/** Delay before a client should retry, in seconds. */
 const RETRY_AFTER_SECONDS = 5;
 export const RETRY_LATER: Fields = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
 export const NOT_APPLIED: Fields = { 'Grid-Outcome': 'not-applied', ...RETRY_LATER };

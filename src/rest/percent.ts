@@ -1,14 +1,14 @@
 /**
- * Percent-encoding of path parts (RFC 3986 section 2.1): bytes to bytes, UTF-8 not required, `+` is a
- * plus. Parts are decoded into a buffer that the next request reuses. Also the encoding of form values,
- * each of which has a buffer of its own.
+ * Percent-decoding of path parts (RFC 3986 section 2.1): bytes to bytes, UTF-8 is not required, and
+ * `+` remains a plus. Parts are decoded into a buffer that the next request reuses. The file also
+ * decodes form values, each into its own buffer.
  */
 import assert from 'node:assert';
 import { Slices } from '../base/slices.ts';
 import { Span } from '../base/span.ts';
 import type { Request } from '../http/request.ts';
 
-/** Whether each `%` from `start` to `end` has two hexadecimal digits after it. */
+/** Whether two hexadecimal digits follow each `%` between `start` and `end`. */
 export function hasOnlyWholeEscapes(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     if (bytes[at] !== 0x25) continue;
@@ -18,38 +18,39 @@ export function hasOnlyWholeEscapes(bytes: Buffer, start: number, end: number): 
   return true;
 }
 
-/** One of the parts that requests choose in their paths, of the request that has asked last. */
+/** A variable part of the path, of the request that called `read` last. */
 export class PathPart {
   readonly #span = new Span();
   readonly #decoded: Buffer;
 
-  /** `bytesMax`: the longest target. */
+  /** `bytesMax`: limit of a request target, in bytes. */
   constructor(bytesMax: number) {
     this.#decoded = Buffer.allocUnsafeSlow(bytesMax);
   }
 
   /**
-   * The part, decoded: bytes `start` to `end` of the target, whose escapes must be whole. Valid until the
-   * next part is read.
+   * Returns the decoded part: bytes `start` to `end` of the target, which must have only valid
+   * escapes. The result is valid until the next call.
    */
   read({ target, escaped }: Request, start: number, end: number): Span {
     const { bytes } = target;
     const from = target.start + start;
     const to = target.start + end;
     if (!escaped) return this.#span.setViewed(bytes, target.view, from, to);
-    if (end - start > this.#decoded.length) assert.fail('a part no longer than the longest target');
+    if (end - start > this.#decoded.length)
+      assert.fail('a part is not longer than the longest target');
     return this.#span.set(this.#decoded, 0, decode(bytes, from, to, this.#decoded));
   }
 }
 
-/** Returns the number of bytes that it writes into `decoded`. */
+/** Decodes the bytes into `decoded` and returns the number of bytes written. */
 function decode(bytes: Buffer, start: number, end: number, decoded: Buffer): number {
   let used = 0;
   for (let at = start; at < end; at++) {
     const byte = bytes[at] as number;
     if (byte === 0x25) {
       const value = hexadecimal(bytes, at + 1);
-      if (value < 0) assert.fail('an escape that is whole');
+      if (value < 0) assert.fail('the escapes have been checked');
       decoded[used++] = value;
       at += 2;
     } else decoded[used++] = byte;
@@ -57,7 +58,7 @@ function decode(bytes: Buffer, start: number, end: number, decoded: Buffer): num
   return used;
 }
 
-/** The bytes of a form value, in which `+` is a space; undefined for a bad escape. */
+/** Decodes a form value, in which `+` is a space; returns undefined for an invalid escape. */
 export function decodeFormValue(value: Buffer): Buffer | undefined {
   const decoded = Buffer.allocUnsafeSlow(value.length);
   let used = 0;
@@ -73,13 +74,13 @@ export function decodeFormValue(value: Buffer): Buffer | undefined {
   return decoded.subarray(0, used);
 }
 
-/** The same in slices, for a value that may have megabytes. */
+/** Decodes a form value of several MiB in slices; returns undefined for an invalid escape. */
 export async function decodeLongFormValue(value: Buffer): Promise<Buffer | undefined> {
   const slices = new Slices();
   const pieces: Buffer[] = [];
   for (let start = 0; start < value.length; ) {
     let end = Math.min(start + PIECE_BYTES, value.length);
-    // An escape is not cut: where one begins in the last two bytes, the slice ends before it.
+    // An escape is not split: if one begins in the last two bytes, the piece ends before it.
     const percent = end < value.length ? value.lastIndexOf(0x25, end - 1) : -1;
     if (percent >= end - 2) end = percent;
     const decoded = decodeFormValue(value.subarray(start, end));
@@ -94,14 +95,14 @@ export async function decodeLongFormValue(value: Buffer): Promise<Buffer | undef
 
 const PIECE_BYTES = 16_384;
 
-/** The value of two hexadecimal digits; negative where one is not a digit. */
+/** Returns the value of two hexadecimal digits; negative if one of them is not a digit. */
 function hexadecimal(bytes: Buffer, at: number): number {
   return (
     ((DIGITS[bytes[at] as number] as number) << 4) | (DIGITS[bytes[at + 1] as number] as number)
   );
 }
 
-/** Value of each byte as a hexadecimal digit; -1 for others. */
+/** Value of each byte as a hexadecimal digit; -1 for other bytes. */
 const DIGITS = new Int8Array(256).fill(-1);
 for (let value = 0; value < 16; value++) {
   const digit = value.toString(16);

@@ -1,6 +1,6 @@
 /**
- * Stored data as a whole (group PERSISTENCE): backups, and starts that wait for an operator's decision.
- * Each request is answered when the work is done.
+ * Operations on all stored data (group PERSISTENCE): backups, and starts that wait for an
+ * operator's decision. Responses are sent when the work is done.
  */
 import { GridError } from '../base/errors.ts';
 import { pathOf } from '../config/settings.ts';
@@ -13,7 +13,10 @@ export const interruptBackup = upkeepWork((upkeep) => upkeep.interruptBackup().t
 export const forceStart = upkeepWork((upkeep) => upkeep.forceStart().then(nothing));
 export const partialStart = upkeepWork((upkeep) => upkeep.partialStart().then(nothing));
 
-/** A backup resolves with the fields of its answer. `fields`: header fields of a success. */
+/**
+ * Creates the work of an endpoint. A backup resolves with the fields of its response. `fields`:
+ * header fields of a successful response.
+ */
 function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
   return (call: AdministrativeCall, fields?: Fields): void => {
     const { administration, dialect } = call.services;
@@ -26,7 +29,7 @@ function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
   };
 }
 
-/** There is no data of the member's own on its disk. */
+/** Refuses a call on a member that stores no data on its disk. */
 function refuse(call: AdministrativeCall): void {
   const { action, services } = call;
   if (services.data.isShared) {

@@ -3,7 +3,7 @@ import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Call } from './route.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
-/** The longest wait of a poll, in seconds. */
+/** Limit of a poll's wait, in seconds. */
 const POLL_SECONDS_MAX = 2 ** 31 - 1;
 
 export function offer(call: Call): void {
@@ -11,7 +11,7 @@ export function offer(call: Call): void {
   call.services.data.engine.offer(call.name, body, contentType, call);
 }
 
-/** Offers the last part of the path; the item has no content type. */
+/** Offers the last part of the path as an item without a content type. */
 export function offerFromPath(call: Call): void {
   call.services.data.engine.offer(call.name, call.key, TEXT_PLAIN, call);
 }
@@ -20,7 +20,10 @@ export function size(call: Call): void {
   call.services.data.engine.queueSize(call.name, call);
 }
 
-/** Polls. The path's last part is the time to wait, in seconds; zero or less: no wait. */
+/**
+ * Polls the queue. The last part of the path is the time to wait, in seconds; zero or less means no
+ * wait.
+ */
 export function poll(call: Call): void {
   const { exchange } = call;
   const text = call.key.toBuffer().toString('latin1');

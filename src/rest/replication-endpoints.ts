@@ -1,6 +1,7 @@
 /**
- * WAN replication (group WAN): publishers, one by its names or all, what is added to them, and the messages
- * of other members. Where servers keep the data, no member knows each change of it: every call is refused.
+ * WAN replication (group WAN): control of one or all publishers, added publishers, and messages
+ * from other members. If servers store the data, no member sees all changes, so every call is
+ * refused.
  */
 import { GridError } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
@@ -18,9 +19,12 @@ import { RETRY_LATER } from './outcome.ts';
 import type { Action, Call } from './route.ts';
 import type { WanCalls } from './services.ts';
 
-/** Bytes that a message may have beyond `body-bytes-max`: a value of that length and what is around it. */
+/**
+ * Bytes that a message may have beyond `body-bytes-max`, for the fields around a value of that
+ * length.
+ */
 export const MESSAGE_BYTES_FURTHER = 1_048_576;
-/** The longest name of a replication or publisher that is looked up, in bytes. */
+/** Limit of the name of a replication or publisher, in bytes. */
 export const NAME_BYTES_MAX = 65_536;
 
 export const pause = publisherWork('WAN publisher paused', (publisher) => publisher.pause());
@@ -53,7 +57,7 @@ export const checkMap = taskWork('Consistency check initiated', (wan, call) =>
   wan.check(textOf(call, 2), textOf(call, 3), call.parameter(4)),
 );
 
-/** The progress of the synchronisation or check whose uuid the path has. */
+/** Responds with the progress of the synchronisation or check with the uuid in the path. */
 export function progress(call: Call): void {
   const { exchange, services } = call;
   const { wan, dialect } = services;
@@ -78,9 +82,9 @@ export function publishers(call: Call): void {
 }
 
 /**
- * Takes a message of another member, in any cluster state but PASSIVE. The audit log has the first one of a
- * connection, unless it has the login of that, and each that fails. Its statuses are those of no dialect:
- * members alone read them.
+ * Receives a message from another member, in any cluster state but PASSIVE. The audit log gets a
+ * line for the connection's first message, unless the connection's login has one, and for every
+ * failure. The statuses do not depend on the dialect, because only members read them.
  */
 export const receive: Action = (call) => {
   const { exchange, services } = call;
@@ -138,7 +142,7 @@ function publisherWork(message: string, run: (publisher: WanPublisherControl) =>
   });
 }
 
-/** Runs the work, and answers the GridError that it throws. */
+/** Runs the work; if it throws a GridError, refuses the call with it. */
 function attempt(call: AdministrativeCall, work: () => void): void {
   try {
     work();
@@ -147,7 +151,7 @@ function attempt(call: AdministrativeCall, work: () => void): void {
   }
 }
 
-/** Begins work that goes on, and answers with its uuid. */
+/** Starts a background task and responds with its uuid. */
 function taskWork(
   message: string,
   begin: (wan: WanCalls, call: AdministrativeCall) => string,
@@ -161,7 +165,7 @@ function textOf(call: AdministrativeCall, index: number): string {
   return call.parameter(index).toString();
 }
 
-/** The argument is JSON, of ADDED_TEXT_BYTES_MAX at most. */
+/** Adds publishers. The argument is JSON of at most ADDED_TEXT_BYTES_MAX. */
 function addConfig(wan: WanCalls, call: AdministrativeCall): void {
   const problems = new FindingList();
   const read = fileText('configuration', call.argument, problems);
@@ -203,7 +207,7 @@ function elsewhere(action: string): GridError {
   return new GridError('WAN_ELSEWHERE', { action, setting: pathOf('engineUrl') });
 }
 
-/** The fields in the order of the answer. */
+/** Returns the status with its fields in the order of the response. */
 function told(status: PublisherStatus): PublisherStatus {
   const { wanReplicationName, wanPublisherId, clusterName, state } = status;
   const { queueSize, queueCapacity, queueBytes } = status;
@@ -215,7 +219,7 @@ function told(status: PublisherStatus): PublisherStatus {
   };
 }
 
-/** Characters of an unknown uuid that the answer repeats. */
+/** Number of characters of an unknown uuid that the response repeats. */
 const UUID_LENGTH_TOLD = 100;
 const TYPE = Buffer.from('application/octet-stream');
 const MESSAGE_TYPE = new Span().set(TYPE, 0, TYPE.length);

@@ -1,4 +1,6 @@
-/** The REST interface as an application of the HTTP engine: a handler for each slot of its requests. */
+/**
+ * The REST interface as an application of the HTTP server: a handler for each slot of its requests.
+ */
 import type { Application, RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { RestHandler } from './rest-handler.ts';

@@ -1,7 +1,8 @@
 /**
- * Handles the request of a slot: finds the route, makes the checks in their order (escapes, unserved
- * methods, group, resource, method, OPTIONS), runs the action and turns the engine's answer into the
- * response. The handler is reused for each request of the slot, so that a request allocates nothing.
+ * Handles the request of a slot: finds the route, makes the checks in their order (escapes,
+ * unserved methods, group, resource, method, OPTIONS), runs the action and turns the engine's
+ * result into the response. The handler is reused for every request of the slot, so that a request
+ * allocates nothing.
  */
 import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
@@ -33,10 +34,10 @@ import type { RestServices } from './services.ts';
 
 export class RestHandler implements RequestHandler, LoginCall, PathParts {
   readonly exchange: Exchange;
-  /** Made for the slot's first request that takes an item. */
+  /** The poll; created by the slot's first request that polls. */
   #take: ItemTake | undefined;
   isExclusive = true;
-  /** Whether a login is still to be computed. */
+  /** Whether the request's credentials must still be checked. */
   #isLoginOpen = false;
   #endpoint: Endpoint | undefined;
   readonly services: RestServices;
@@ -132,7 +133,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   finishNow(): void {
-    this.#take?.hurry();
+    this.#take?.finishNow();
   }
 
   onResult(answer: OperationResult): void {
@@ -145,7 +146,10 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     }
   }
 
-  /** Returns whether Host and the page that a browser sends the request for are allowed; else refuses. */
+  /**
+   * Whether Host and the page that a browser sends the request for are allowed; otherwise refuses
+   * the request.
+   */
   #admitPage(match: Match, { kind, changesData }: Endpoint): boolean {
     const { exchange } = this;
     const { browser, method, unservedHost } = exchange.request;
@@ -169,21 +173,21 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     else this.exchange.refuse('ORIGIN_NOT_ALLOWED', { origin, setting });
   }
 
-  /** The endpoint of the request, which `admit` has found. */
+  /** Returns the endpoint that `admit` found for the request. */
   #admitted(): Endpoint {
-    if (this.#endpoint === undefined) assert.fail('a request that was admitted');
+    if (this.#endpoint === undefined) assert.fail('the request was admitted');
     return this.#endpoint;
   }
 
-  /** The method, and so many bytes of the target. */
+  /** Returns the method and the first `length` bytes of the target. */
   #describe(length: number): string {
     const { request } = this.exchange;
     return `${methodName(request.method)} ${request.targetText(length)}`;
   }
 
   /**
-   * A value that comes from servers needs memory of its own until the client has taken it. Where there is
-   * none for it the request is refused.
+   * Refuses the request if there is no memory for its response: a value received from servers
+   * occupies memory until the client has read it.
    */
   #isCrowdedOut({ kind, changesData, mayWait }: Endpoint): boolean {
     if (!this.services.data.isShared || kind === undefined || (changesData && !mayWait))
@@ -194,9 +198,9 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   /**
-   * Reads of maps and queues that follow one another may be under way together; on an ordered engine
-   * changes may be, too. All else must be alone: a poll that may wait, a login that is computed,
-   * another path.
+   * Whether no other request of the connection may run together with this one. Consecutive reads of
+   * maps and queues may run together; on an ordered engine changes may as well. Everything else
+   * runs exclusively: a poll that may wait, a login that is computed, another path.
    */
   #mustBeAlone({ kind, changesData, mayWait }: Endpoint): boolean {
     if (kind === undefined) return true;
@@ -204,7 +208,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     return (mayWait && !this.#isKeyZero()) || this.#isLoginOpen;
   }
 
-  /** Whether the last part of the path is `0`: a poll that doesn't wait. */
+  /** Whether the last part of the path is `0`: a poll that does not wait. */
   #isKeyZero(): boolean {
     const { bytes, start } = this.exchange.request.target;
     return this.keyEnd === this.keyStart + 1 && bytes[start + this.keyStart] === DIGIT_0;
@@ -265,7 +269,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     return groups.isRestOn ? this.#refuse('PATH_UNKNOWN') : this.#refuseAll();
   }
 
-  /** Answers a request whose path has no action for the method. */
+  /** Refuses or answers a request whose path has no action for the method. */
   #refuseMethod(match: Match): false {
     const { method } = this.exchange.request;
     if (match.missing !== '' && (method === POST || method === PUT)) {

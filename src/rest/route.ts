@@ -1,6 +1,6 @@
 /**
- * A row of the table of the surface (routes.ts): everything that is decided about a path and its
- * methods, and what an action sees of a request. Types alone.
+ * A row of the table of the surface (routes.ts): everything that depends on a path and its methods,
+ * and the view of a request that an action gets. Only types.
  */
 
 import type { Span } from '../base/span.ts';
@@ -12,29 +12,32 @@ import type { RestServices } from './services.ts';
 
 export interface Surface {
   readonly routes: readonly Route[];
-  /** Whether `queues/{queue}/SIZE` is the queue's size, too. */
+  /** Whether `queues/{queue}/SIZE`, in any case of the letters, also returns the queue's size. */
   readonly takesSizeInAnyCase: boolean;
 }
 
 export interface Route {
-  /** Path after `/{segment}/`; a part in braces is chosen by the request. */
+  /** Path after `/{segment}/`; a part in braces is variable. */
   readonly path: string;
   readonly group: EndpointGroup;
-  /** Group of all methods but GET and HEAD, where that is another. OPTIONS needs either. */
+  /** Group of all methods but GET and HEAD, if it differs. OPTIONS needs either group. */
   readonly writeGroup?: EndpointGroup;
   readonly GET?: Operation;
-  /** Where HEAD is more than GET without the content. */
+  /** Set only if HEAD differs from GET without the content. */
   readonly HEAD?: Operation;
-  /** PUT is the same. */
+  /** Also used for PUT. */
   readonly POST?: Operation;
   readonly DELETE?: Operation;
-  /** Methods that need a further part in the path: 400, the URL is incomplete. */
+  /** Methods that need a further part in the path; without it they get 400. */
   readonly incomplete?: readonly ('GET' | 'POST' | 'DELETE')[];
-  /** What a POST whose URL is incomplete does not name; without it the answer to that has no content. */
+  /**
+   * Name of the part that is missing in the URL of an incomplete POST; undefined for a response
+   * without content.
+   */
   readonly missing?: 'map' | 'queue';
-  /** Whether it answers before the member has started. */
+  /** Whether it is served before the member has started. */
   readonly isServedWhileStarting?: true;
-  /** Status of all methods without an operation, for a path that names no resource. */
+  /** Status of all methods without an operation, for a path that is not a resource. */
   readonly unknown?: 400 | 404;
 }
 
@@ -42,17 +45,24 @@ export interface Route {
 export interface Operation {
   readonly summary: string;
   readonly permission: Permission;
-  /** Whether it changes maps or queues: refused while the cluster is PASSIVE. */
+  /**
+   * Whether it changes maps or queues; such operations are refused while the cluster is PASSIVE.
+   */
   readonly changesData: boolean;
   /** Names of the body's parameters after the credentials. */
   readonly parameters?: readonly string[];
-  /** Whether it reads the query; otherwise that is ignored. */
+  /** Whether it reads the query; otherwise the query is ignored. */
   readonly readsQuery: boolean;
-  /** Statuses of its own; those of the checks before it are in routes.ts. */
+  /** Statuses of the operation itself; those of the checks before it are in routes.ts. */
   readonly statuses: readonly number[];
-  /** What the audit log shows of the path: all of it, or what is before its last part, an item. */
+  /**
+   * The part of the path in the audit log: the whole path, or all but the last part, which is an
+   * item.
+   */
   readonly audited: 'path' | 'name';
-  /** Bytes that its content may have beyond `body-bytes-max`; such content is urgent (in-flight.ts). */
+  /**
+   * Bytes that its content may have beyond `body-bytes-max`; such content is urgent (in-flight.ts).
+   */
   readonly furtherContentBytes?: number;
   /** Whether it may wait for an item. */
   readonly mayWait?: true;
@@ -60,9 +70,13 @@ export interface Operation {
 }
 
 /**
- * Who may: anyone; a user, where HTTP Basic is required for health; a user, where it is required; whoever
- * has the cluster's credentials, in the body; another member, which has them in HTTP Basic where security is
- * on; a user with that permission on the map or queue, where permissions are configured.
+ * Who may use the operation:
+ * - `anyone`
+ * - `user-for-health`: a user, if HTTP Basic is required for health
+ * - `user`: a user, if HTTP Basic is required
+ * - `credentials`: a client with the cluster's credentials in the body
+ * - `member`: another member, with these credentials in HTTP Basic if security is on
+ * - DataPermission: a user with that permission on the map or queue, if permissions are configured
  */
 export type Permission =
   | ('anyone' | 'user-for-health' | 'user' | 'credentials' | 'member')
@@ -73,21 +87,29 @@ export interface DataPermission {
   readonly action: typeof READ | typeof PUT | typeof ADD | typeof REMOVE;
 }
 
-/** Handles a request, and answers it through its exchange, now or later. */
+/** Handles a request and responds through its exchange, now or later. */
 export type Action = (call: Call) => void;
 
-/** A request, as an action sees it. As a receiver it answers with the engine's outcome. */
+/**
+ * A request, as an action sees it. As a receiver it turns the engine's result into the response.
+ */
 export interface Call extends Receiver {
   readonly exchange: Exchange;
   readonly services: RestServices;
-  /** The map, the queue, or the first chosen part of another path; decoded. Of the call that asked last. */
+  /**
+   * The decoded map, queue, or first variable part of another path. Valid until any call reads its
+   * `name`.
+   */
   readonly name: Span;
-  /** The key, the last part of a queue's path, or the last chosen part of another path; likewise. */
+  /**
+   * The decoded key, last part of a queue's path, or last variable part of another path. Valid
+   * until any call reads its `key`.
+   */
   readonly key: Span;
-  /** Takes an item of the queue `name`, and waits for one up to `timeoutMs`. */
+  /** Takes an item of the queue `name`, or waits for one up to `timeoutMs`. */
   take(timeoutMs: number): void;
-  /** Continues when the promise is settled. A rejection is a fault of the member. */
+  /** Continues when the promise is fulfilled. A rejection is a fault of the member. */
   await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void;
-  /** Method and path, as sent. */
+  /** Returns method and path, as sent. */
   describe(): string;
 }

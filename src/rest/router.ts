@@ -1,10 +1,10 @@
 /**
- * Finds the route of a request target. The data routes, which carry the load, are matched on the bytes
- * received; all others by their decoded path as text. The parts that the request chose (map, key,
- * queue, the rest) are returned as offsets in the target.
+ * Finds the route of a request target. The data routes, which carry the load, are matched on the
+ * received bytes; all others by their decoded path as text. The variable parts (map, key, queue,
+ * the rest) are returned as offsets in the target.
  *
- * The path is first split at raw slashes, then each part is decoded, so an encoded slash is part of a
- * name (INTERFACE: names, keys, values).
+ * The path is first split at raw slashes, then each part is decoded, so an encoded slash is part of
+ * a name (INTERFACE: names, keys, values).
  */
 import { GET, HEAD, OPTIONS } from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
@@ -12,25 +12,25 @@ import { type Match, type Resource, RouteCompiler, unknownResource } from './mat
 import type { Surface } from './route.ts';
 import { PREFIXES } from './routes.ts';
 
-/** A path with parts that the request chooses: its literal parts, undefined for a chosen one. */
+/** A path with variable parts: its literal parts, undefined for a variable one. */
 interface Template {
   readonly parts: readonly (string | undefined)[];
   readonly resource: Resource;
 }
 
-/** Offsets of the parts that a request chose, from the beginning of its target. */
+/** Offsets of the variable parts, from the beginning of the request target. */
 export interface PathParts {
-  /** The map, the queue, or the first chosen part of another path. */
+  /** The map, the queue, or the first variable part of another path. */
   nameStart: number;
   nameEnd: number;
-  /** The key, the last part of a queue's path, or the last chosen part of another path. */
+  /** The key, the last part of a queue's path, or the last variable part of another path. */
   keyStart: number;
   keyEnd: number;
 }
 
 /** Finds the route of a request. */
 export interface RouteFinder {
-  /** The route of the target and its parts; undefined for an unknown path. */
+  /** Returns the route of the target and sets the parts; returns undefined for an unknown path. */
   match(request: Request, parts: PathParts): Match | undefined;
 }
 
@@ -38,7 +38,7 @@ export class Router implements RouteFinder {
   readonly #restPrefix: string;
   readonly #mapsPrefix: Buffer;
   readonly #queuesPrefix: Buffer;
-  /** How long they are. */
+  /** Lengths of the prefixes. */
   readonly #mapsFrom: number;
   readonly #queuesFrom: number;
   readonly #entry: Match;
@@ -51,7 +51,7 @@ export class Router implements RouteFinder {
   readonly #queuePoll: Match;
   readonly #noQueue: Match;
   readonly #unknownOfQueue: Match;
-  /** The bit that differs between the letters of `size` and their capitals, where both are accepted. */
+  /** Bit that distinguishes lower and upper case, if `size` is accepted in any case; else 0. */
   readonly #sizeMask: number;
   readonly #others = new Map<string, Resource>();
   readonly #templates: readonly Template[];
@@ -103,7 +103,7 @@ export class Router implements RouteFinder {
     return this.#matchOther(request, parts);
   }
 
-  /** `from`, here and below: where the data route's own parts begin in the target. */
+  /** `from`, here and below: offset of the data route's variable parts in the target. */
   #matchMap({ target, pathEnd }: Request, from: number, parts: PathParts): Match {
     const { bytes, start } = target;
     const end = pathEnd - start;
@@ -186,7 +186,7 @@ export class Router implements RouteFinder {
   }
 }
 
-/** Whether the raw parts of a path are those of the template, and no chosen one is empty. */
+/** Whether the raw parts of a path match the template; a variable part must not be empty. */
 function fits({ parts }: Template, seen: readonly string[]): boolean {
   return (
     parts.length === seen.length &&
@@ -209,7 +209,7 @@ function startsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): 
   return true;
 }
 
-/** The path with its parts decoded; an encoded slash stays, since it separates no parts. */
+/** Decodes the parts of a path; an encoded slash remains encoded, since it separates no parts. */
 function decodedPath(raw: string): string {
   return raw.replace(/%([0-9A-Fa-f]{2})/g, (whole, digits: string) => {
     const byte = Number.parseInt(digits, 16);

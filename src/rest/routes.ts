@@ -1,7 +1,8 @@
 /**
- * The whole surface in one table: paths, groups, and each method's operation. Everything that depends
- * on it is read from here: 405 and Allow, OPTIONS, 404, logins and permissions, what is refused in a
- * PASSIVE cluster. router.ts matches. Other dialects change some rows, none adds a path.
+ * The whole surface in one table: paths, groups, and each method's operation. Everything that
+ * depends on a path is read from here: 405 and Allow, OPTIONS, 404, logins and permissions, and the
+ * refusals in a PASSIVE cluster. router.ts matches paths. Other dialects change some rows, but add
+ * no path.
  */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { ADD, MAP, PUT, QUEUE, READ, REMOVE } from '../security/permissions.ts';
@@ -217,21 +218,21 @@ export const ROUTES: readonly Route[] = [
   }),
 ];
 
-/** Work on a publisher that is named. */
+/** An operation on one named publisher. */
 function wanCall(summary: string, parameters: readonly string[], work: Work): Operation {
   return administering(summary, parameters, work, [409], wan.NAME_BYTES_MAX);
 }
 
 /**
- * The statuses that an operation may be answered with: its own, and those of the checks before it, of the
- * engine, and of faults.
+ * Returns the possible statuses of an operation: its own, and those of the checks before it, of the
+ * engine and of faults.
  */
 export function statusesOf({ permission, statuses }: Operation): ReadonlySet<number> {
   const ofLogin = permission === 'anyone' ? [] : [401, 403, 429];
   return new Set([...statuses, ...ofLogin, 400, 403, 408, 413, 415, 417, 500, 503]);
 }
 
-/** A prefix of unknown paths: their group, and the status of the answer there. */
+/** A prefix of unknown paths: their group, and the status of the response. */
 export interface Prefix {
   /** Beginning of the path after `/{segment}/`. */
   readonly prefix: string;
@@ -240,7 +241,10 @@ export interface Prefix {
   readonly unknown: 400 | 404;
 }
 
-/** Longer ones first: the first match counts. Every path of the table has a prefix of its group. */
+/**
+ * The prefixes, longer ones first; the first match counts. Every path of the table has a prefix of
+ * its group.
+ */
 export const PREFIXES: readonly Prefix[] = [
   { prefix: 'rest/maps/', group: 'DATA', unknown: 404 } as const,
   { prefix: 'rest/queues/', group: 'DATA', unknown: 404 } as const,

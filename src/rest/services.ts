@@ -1,4 +1,4 @@
-/** The services that the REST interface uses; one object for all connections. */
+/** The services that the REST interface uses: one object for all connections. */
 import type { GridError } from '../base/errors.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
 import type { License } from '../cluster/license.ts';
@@ -25,7 +25,7 @@ export interface RestServices {
   readonly cluster: Cluster;
   readonly administration: AdministrationServices;
   readonly telemetry: TelemetryServices;
-  /** WAN replication; undefined where servers keep the data. */
+  /** WAN replication; undefined if servers store the data. */
   readonly wan: WanCalls | undefined;
 }
 
@@ -34,11 +34,11 @@ export interface DataServices {
   readonly engine: Engine;
   /** Whether several members share the engine. */
   readonly isShared: boolean;
-  /** Lifetimes of a map's entries. */
+  /** Lifetimes of the maps' entries. */
   readonly lifetimes: MapLifetimes;
-  /** Takes that are not answered. */
+  /** Waiting polls. */
   readonly waiting: Set<Waiter>;
-  /** The name and the key of the request that is being done. */
+  /** Readers of the running request's name and key. */
   readonly name: PathPart;
   readonly key: PathPart;
 }
@@ -47,9 +47,11 @@ export interface DataServices {
 interface AccessServices {
   readonly groups: EndpointGroups;
   readonly crossOrigin: CrossOriginPolicy;
-  /** HTTP Basic; undefined where no login is required. */
+  /** HTTP Basic of clients; undefined if no login is required. */
   readonly login: AccessControl | undefined;
-  /** HTTP Basic of other members, by the users that may administer; undefined where security is off. */
+  /**
+   * HTTP Basic of other members, with the users that may administer; undefined if security is off.
+   */
   readonly memberLogin: AccessControl | undefined;
   /** Checks the credentials of administrative requests. */
   readonly credentials: Credentials;
@@ -63,25 +65,28 @@ interface AdministrationServices {
   /** Operations on the stored data as a whole; undefined without persistence. */
   readonly upkeep?: Upkeep | undefined;
   instanceName(): string;
-  /** Ends the member, once the answers given have left; `because` is for the log. */
+  /** Stops the member once the pending responses have been sent; `because` is for the log. */
   stop(because: string): void;
-  /** The same for each member of the cluster. */
+  /** Stops every member of the cluster; `because` is for the log. */
   stopAll(because: string): Promise<void>;
 }
 
-/** Why the configuration was not changed; `refusal` where it has a status of its own. */
+/**
+ * The reasons why the configuration was not changed; `refusal`: an error with a status of its own,
+ * if any.
+ */
 interface RefusedConfig {
   readonly faults: readonly string[];
   readonly refusal?: GridError;
 }
 
-/** WAN replication as its calls use it. */
+/** WAN replication as the WAN calls use it. */
 export interface WanCalls
   extends Pick<
     WanService,
     'publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf' | 'receive'
   > {
-  /** Adds the new publishers of a replication, which is given as JSON. */
+  /** Adds the new publishers of a replication given as JSON. */
   add(text: string): Promise<
     | {
         readonly addedPublisherIds: readonly string[];
@@ -90,33 +95,36 @@ export interface WanCalls
     | RefusedConfig
   >;
   /**
-   * Drops all events that wait for a publisher; what is under way may still arrive. Where the queue outlives
-   * the process, resolves once a crash does not bring them back, or with a GridError, and then the queue is
-   * as before. Throws as publisherOf.
+   * Drops all events that are queued for a publisher; events in flight may still arrive. If the
+   * queue outlives the process, resolves once a crash cannot restore them, or with a GridError and
+   * an unchanged queue. Throws the errors of publisherOf.
    */
   clear(replication: string, publisherId: string): Promise<GridError | undefined>;
   /**
-   * Removes a publisher that was added, and what waits for it. Resolves as `add` where that fails. Throws as
-   * publisherOf.
+   * Removes an added publisher and its queue. Resolves like `add` if that fails. Throws the errors
+   * of publisherOf.
    */
   remove(replication: string, publisherId: string): Promise<RefusedConfig | undefined>;
-  /** Connections on which messages of other members have come. */
+  /** Connections on which messages of other members have been received. */
   readonly senders: WeakSet<Session>;
 }
 
 interface TelemetryServices {
   readonly audit: Pick<CountingAudit, 'write'>;
-  /** Open client connections. */
+  /** Number of open client connections. */
   connectionCount(): number;
-  /** The same, with those to servers that keep the data. */
+  /** Number of open connections, including those to servers that store the data. */
   allConnectionCount(): number;
 }
 
-/** Changes of the configuration while the member runs. */
+/** Changes the configuration while the member runs. */
 interface Reconfiguration {
-  /** The list of the TCP-IP join; undefined where that join is not enabled. */
+  /** The member list of the TCP-IP join; undefined if that join is not enabled. */
   readonly tcpIpMembers: TcpIpMembers | undefined;
-  /** Reads the sources again: settings by path that were taken over, those kept, the faults. */
+  /**
+   * Reads the sources again. Resolves with the paths of settings that were applied and of those
+   * that were not, and with the faults.
+   */
   reload(): Promise<{
     readonly taken: readonly string[];
     readonly kept: readonly string[];

@@ -1,4 +1,4 @@
-/** The paths of the interfaces that a member may serve: the same ones in each. */
+/** The tables of the two interfaces; both have the same paths. */
 import type { Compatibility } from '../config/compatibility.ts';
 import { HAZELCAST_ROUTES } from './hazelcast-routes.ts';
 import type { Surface } from './route.ts';

@@ -1,4 +1,4 @@
-/** The content type of the member's own answers in plain text. */
+/** Content type of the member's own responses in plain text. */
 import { Span } from '../base/span.ts';
 
 const NAME = Buffer.from('text/plain');

@@ -1,6 +1,7 @@
 /**
- * Endpoints of the surface whose work this member does not do. Their groups, parameters and credentials
- * are checked like all others'; then the answer says that the work is not implemented.
+ * Endpoints that this member does not implement. Their groups, parameters and credentials are
+ * checked like those of all others; then the response reports that the operation is not
+ * implemented.
  */
 import type { AdministrativeCall } from './administrative-call.ts';
 import type { Call } from './route.ts';

@@ -1,6 +1,6 @@
 /**
- * HTTP Basic (RFC 7617) on the data paths and on other paths whose body has no credentials: reads the
- * field, checks it against a realm, and returns the user's permissions.
+ * HTTP Basic (RFC 7617) for the data paths and other paths without credentials in the body: parses
+ * the field, checks it against a realm, and returns the user's permissions.
  */
 import type { Span } from '../base/span.ts';
 import type { Authenticator } from './authenticator.ts';
@@ -11,11 +11,11 @@ export interface AccessRules {
   readonly authenticator: Authenticator;
   /** The realm's users by name. */
   readonly users: ReadonlyMap<string, Principal>;
-  /** Undefined where none are configured: then every user may do everything. */
+  /** Undefined if no permissions are configured: then every user may do everything. */
   readonly permissions: readonly Permission[] | undefined;
   /** Whether a grant of one permission outweighs a denial of another. */
   readonly prefersGrant: boolean;
-  /** Whether `health`, too, requires a login. */
+  /** Whether `health` also requires a login. */
   readonly coversHealth: boolean;
 }
 
@@ -27,7 +27,7 @@ interface BasicLogin {
 
 export class AccessControl {
   #rules: AccessRules;
-  /** Rises when the rules change: a user logged in before has to log in again. */
+  /** Incremented when the rules change: users who logged in before have to log in again. */
   epoch = 0;
 
   constructor(rules: AccessRules) {
@@ -47,7 +47,7 @@ export class AccessControl {
     return this.#rules.authenticator.check({ ...login, address, isCountedByUser: true });
   }
 
-  /** The permissions of a logged-in user at that address. */
+  /** Returns the permissions of a logged-in user at that address. */
   grantsOf(user: Buffer, address: string): Grants {
     const { users, permissions, prefersGrant } = this.#rules;
     const name = user.toString();
@@ -55,7 +55,7 @@ export class AccessControl {
   }
 }
 
-/** Undefined where the field is missing, malformed or of another scheme. */
+/** Returns undefined if the field is missing, malformed or of another scheme. */
 export function readBasicField(field: Span): BasicLogin | undefined {
   const text = field.bytes.toString('latin1', field.start, field.end);
   const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2})$/i.exec(text)?.[1];

@@ -1,12 +1,13 @@
 /**
  * Checks users and passwords of one realm. Hashes are computed on other threads (computations.ts).
- * Attempts with equal credentials at the same time share one computation and count as one. Credentials
- * that proved right are remembered under a keyed hash until the users change. A client with too many
- * failures has to wait (failed-logins.ts): its attempts, even with the right password, are refused
- * before anything is computed.
+ * Concurrent attempts with equal credentials share one computation and count as one. Right
+ * credentials are cached under a keyed hash until the users change. A client with too many failures
+ * has to wait (failed-logins.ts): its attempts, even with the right password, are refused before
+ * anything is computed.
  *
- * An unknown user takes as much time as a known one. Each known password has a decoy that is as
- * expensive to compare with and that no password matches. An unknown name always gets the same decoy.
+ * An unknown user takes as much time as an existing one. For every password there is a decoy that
+ * is as expensive to compare with and that no password matches. An unknown name always gets the
+ * same decoy.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
@@ -28,12 +29,15 @@ import {
   unmatchedPlain,
 } from './password.ts';
 
-/** Time after which an attempt may be repeated that was refused because too many computations wait. */
+/**
+ * Delay before an attempt may be repeated that was refused because too many computations were
+ * waiting, in ms.
+ */
 const RETRY_MS = 1000;
 
 interface UserAccount {
   readonly name: string;
-  /** In plain text or as a hash; see password.ts. */
+  /** Plain text or a hash; see stored-password.ts. */
   readonly password: string;
 }
 
@@ -43,16 +47,16 @@ export class Authenticator implements Credentials {
   readonly #key = randomBytes(32);
   #passwords: ReadonlyMap<string, StoredPassword> = new Map();
   /**
-   * Compared with in place of the passwords of unknown users; each is made when first needed. There is
-   * at least one.
+   * Decoys, used instead of the passwords of unknown users. There is at least one; each is created
+   * when first needed.
    */
   #decoys: (StoredPassword | undefined)[] = [];
   #decoyModels: readonly StoredPassword[] = [];
-  /** Digests of credentials that proved right: at most one for each user. */
+  /** Digests of right credentials: at most one per user. */
   #remembered = new Set<string>();
-  /** Comparisons under way, by digest. */
+  /** Running comparisons, by digest. */
   #comparisons = new Map<string, Promise<boolean>>();
-  /** Attempts under way, by digest and throttle key. */
+  /** Running attempts, by digest and throttle key. */
   readonly #attempts = new Map<string, Promise<Verdict>>();
   readonly #computations = new Computations();
 
@@ -62,14 +66,17 @@ export class Authenticator implements Credentials {
     this.replaceUsers(users);
   }
 
-  /** Replaces the users; throws like the constructor. Nothing is remembered of the users before. */
+  /**
+   * Replaces the users and forgets all cached credentials. Throws RangeError for an invalid
+   * password hash.
+   */
   replaceUsers(users: readonly UserAccount[]): void {
     const passwords = new Map<string, StoredPassword>();
     for (const user of users) addPassword(passwords, user);
     this.replacePasswords(passwords);
   }
 
-  /** Does the same with passwords read by readPasswords. */
+  /** Replaces the users' passwords by those that readPasswords returned. */
   replacePasswords(passwords: ReadonlyMap<string, StoredPassword>): void {
     this.#passwords = passwords;
     this.#decoyModels = [...passwords.values()];
@@ -119,12 +126,14 @@ export class Authenticator implements Credentials {
     return verdict;
   }
 
-  /** Number of keys of failed logins, and of credentials that are remembered or under way. */
+  /** Number of keys of failed logins, and of cached or running credentials. */
   get size(): number {
     return this.#failures.size + this.#remembered.size + this.#attempts.size;
   }
 
-  /** Depends on the name alone, so that repeated attempts reveal nothing more. */
+  /**
+   * Returns a decoy that depends only on the name, so that repeated attempts reveal nothing more.
+   */
   #decoyFor(user: Buffer): StoredPassword {
     const number = createHmac('sha256', this.#key).update(user).digest().readUInt32LE();
     const index = number % this.#decoys.length;
@@ -134,7 +143,9 @@ export class Authenticator implements Credentials {
     return decoy;
   }
 
-  /** Runs one computation for equal credentials, however many attempts have them. */
+  /**
+   * Runs one computation for equal credentials, regardless of the number of attempts with them.
+   */
   #compare(
     digest: string,
     stored: HashedPassword,
@@ -149,7 +160,7 @@ export class Authenticator implements Credentials {
     const comparison = this.#computations.run(network, compute).then(
       (isSame) => {
         comparisons.delete(digest);
-        // If the users have changed meanwhile, the tables are new ones: the credentials may no longer
+        // If the users have changed meanwhile, the tables are new and the credentials may no longer
         // be right.
         if (isSame && comparisons === this.#comparisons) this.#remembered.add(digest);
         return isSame;
@@ -168,7 +179,7 @@ export class Authenticator implements Credentials {
     return RIGHT;
   }
 
-  /** A digest of user and password; the length of the user's name separates them. */
+  /** Returns a digest of user and password; the length of the user's name separates them. */
   #digest({ user, password }: Attempt): string {
     return createHmac('sha256', this.#key)
       .update(`${user.length} `)
@@ -178,7 +189,9 @@ export class Authenticator implements Credentials {
   }
 }
 
-/** Reads the passwords by name, in slices. Rejects with RangeError for an invalid password hash. */
+/**
+ * Parses the passwords by name, in slices. Rejects with RangeError for an invalid password hash.
+ */
 export async function readPasswords(
   users: readonly UserAccount[],
 ): Promise<ReadonlyMap<string, StoredPassword>> {
@@ -207,7 +220,7 @@ function throttled(throttledKey: string, retryAfterMs: number): Verdict {
   return { isRight: false, retryAfterMs, throttledKey };
 }
 
-/** Bytes as text, one character a byte: names are equal when their bytes are. */
+/** Returns the bytes as text with one character per byte: names are equal if their bytes are. */
 function exactly(bytes: Buffer): string {
   return bytes.toString('latin1');
 }

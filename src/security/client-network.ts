@@ -1,7 +1,7 @@
 /**
- * The network that failed logins and waiting computations are counted by: of IPv6 the /64 that a client
- * chooses its addresses from, of IPv4 the address. An IPv4 address that a socket for both families
- * reports counts as such.
+ * Returns the network that failed logins and waiting computations are counted by: for IPv6 the /64,
+ * within which a client chooses its addresses; for IPv4 the address. An IPv4 address in the mapped
+ * form of a dual-stack socket counts as the IPv4 address.
  */
 export function networkOf(address: string): string {
   const plain = withoutMapping(address);
@@ -15,11 +15,11 @@ export function networkOf(address: string): string {
     groups.push(...tail.split(':'));
   }
   const network = groups.slice(0, NETWORK_GROUPS).join(':');
-  // Each interface has a network of addresses that hold on its link only.
+  // The addresses of this network are valid only on the link of the interface that the zone names.
   return zone === undefined ? network : `${network}%${zone}`;
 }
 
-/** Removes the prefix of an IPv4 address that a socket for both families reports. */
+/** Removes the prefix with which a dual-stack socket reports an IPv4 address. */
 export function withoutMapping(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

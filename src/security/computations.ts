@@ -1,20 +1,22 @@
 /**
- * Computations on other threads, two at a time. Waiting ones take turns by client, so a client with
- * many computations delays only its own: another client's starts after at most one of each other
- * client. The number of waiting computations is bounded, for each client and in total.
+ * Computations on other threads, two at a time. The waiting ones are scheduled round-robin by
+ * client, so a client with many computations delays only its own: another client's starts after at
+ * most one of each other client. The number of waiting computations is bounded, per client and in
+ * total.
  */
 
+/** Number of computations that run at the same time. */
 const AT_ONCE = 2;
-/** For one client. */
+/** Limit of one client's waiting computations. */
 const WAITING_MAX = 64;
+/** Limit of all waiting computations. */
 const WAITING_IN_ALL_MAX = 1024;
 
 export class Computations {
   #running = 0;
   #waitingCount = 0;
   /**
-   * Functions that start the waiting computations, by client; the client whose turn is next comes
-   * first.
+   * Functions that start the waiting computations, by client; the first client is the next to run.
    */
   readonly #waiting = new Map<string, (() => void)[]>();
 
@@ -25,7 +27,9 @@ export class Computations {
     return own < WAITING_MAX && this.#waitingCount < WAITING_IN_ALL_MAX;
   }
 
-  /** Runs the computation when its turn has come, and settles as it does. */
+  /**
+   * Runs the computation, after those scheduled before it. The promise settles with its result.
+   */
   async run<Value>(who: string, compute: () => Promise<Value>): Promise<Value> {
     if (this.#running < AT_ONCE) this.#running += 1;
     else await new Promise<void>((resolve) => this.#wait(who, resolve));
@@ -43,7 +47,7 @@ export class Computations {
     this.#waitingCount += 1;
   }
 
-  /** Called when a computation has ended: starts the next in turn. */
+  /** Starts the next computation after one has ended. */
   #goOn(): void {
     for (const [who, own] of this.#waiting) {
       const begin = own.shift();

@@ -1,6 +1,6 @@
 /**
- * Checks the credentials of administrative requests: one interface for security off, where the
- * cluster's name authenticates, and on, where a realm's users do (authenticator.ts).
+ * Checks the credentials of administrative requests: one interface for security off, when the
+ * cluster's name authenticates, and for security on, when a realm's users do (authenticator.ts).
  */
 import type { PlainPassword } from '../base/stored-password.ts';
 import { isSamePlain } from './password.ts';
@@ -10,13 +10,13 @@ export interface Attempt {
   readonly address: string;
   readonly user: Buffer;
   readonly password: Buffer;
-  /** Whether failures count for address and user name together, instead of for the address alone. */
+  /** Whether failures are counted per address and user name, instead of per address only. */
   readonly isCountedByUser: boolean;
 }
 
 /**
- * `retryAfterMs` above 0: the attempt was not examined and may be repeated after that time; it is
- * `throttledKey` that has to wait.
+ * Result of an attempt. If `retryAfterMs` is above 0, the attempt was not examined and may be
+ * repeated after that time; `throttledKey` is the key that has to wait.
  */
 export interface Verdict {
   readonly isRight: boolean;
@@ -28,7 +28,7 @@ export const RIGHT: Verdict = { isRight: true, retryAfterMs: 0 };
 export const WRONG: Verdict = { isRight: false, retryAfterMs: 0 };
 
 export interface Credentials {
-  /** Returns the verdict at once where nothing has to be computed. */
+  /** Returns the verdict synchronously if nothing has to be computed. */
   check(attempt: Attempt): Verdict | Promise<Verdict>;
 }
 

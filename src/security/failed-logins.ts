@@ -1,33 +1,36 @@
 /**
- * What a login attempt counts for, and whether it has to wait: five failures of one key within ten
- * seconds (failure-throttle.ts). The key of an attempt to administer is its network (client-network.ts).
- * On the data paths it is the network with the user's name, so that one client behind a load balancer
- * does not shut out the others. There a client that tries many names would have five attempts with each,
- * and would fill the table. So a network with 200 failures waits with every name, except for those that
- * have logged in from it. These also have a key in a full table, where other names count for their network.
+ * Decides which key a login attempt counts for and whether it has to wait: after five failures of a
+ * key within ten seconds (failure-throttle.ts). The key of an administrative attempt is its network
+ * (client-network.ts). On the data paths it is the network with the user's name, so that one client
+ * behind a load balancer does not lock out the others. A client that tries many names would then
+ * have five attempts with each, and would fill the table. So after 200 failures a network has to
+ * wait with every name, except names that have logged in from it. These names also get a key when
+ * the table is full; other names then count for their network.
  */
 import { createHash } from 'node:crypto';
 import { networkOf } from './client-network.ts';
 import type { Attempt } from './credentials.ts';
 import { FailureThrottle } from './failure-throttle.ts';
 
-/** Failures after which a network has to wait with names that have not logged in from it. */
+/**
+ * Number of failures after which a network has to wait with names that have not logged in from it.
+ */
 const NETWORK_FAILURES_MAX = 200;
-/** Limit of the names that are known to have logged in, each with its network. */
+/** Limit of the recorded names that have logged in, each with its network. */
 const KNOWN_MAX = 10_000;
 
-/** What an attempt counts for. */
+/** The key that an attempt counts for. */
 export interface CountedBy {
   readonly throttle: FailureThrottle;
   readonly key: string;
   readonly network: string;
-  /** The network's name, with the user's, where its failures of all names count; else undefined. */
+  /** Key of network and user name, if the failures of all names also count; else undefined. */
   readonly name: string | undefined;
   /** Whether the name has logged in from the network. */
   readonly isKnown: boolean;
 }
 
-/** A key that has to wait, and for how long. */
+/** A key that has to wait, and the time. */
 interface Wait {
   readonly key: string;
   readonly waitMs: number;
@@ -37,7 +40,7 @@ export class FailedLogins {
   readonly #byNetwork = new FailureThrottle();
   readonly #byName = new FailureThrottle();
   readonly #ofAllNames = new FailureThrottle(undefined, NETWORK_FAILURES_MAX);
-  /** Names that have logged in, with their networks; the least recent one first. */
+  /** Names that have logged in, with their networks, least recently used first. */
   readonly #known = new Set<string>();
 
   countedBy({ address, user, isCountedByUser }: Attempt, nowMs: number): CountedBy {
@@ -65,13 +68,13 @@ export class FailedLogins {
     if (name !== undefined) this.#ofAllNames.begin(network, nowMs);
   }
 
-  /** Called when the attempt that was counted then has proved right. */
+  /** Withdraws the failure counted at `startMs`: the attempt proved right. */
   withdraw({ throttle, key, network, name }: CountedBy, startMs: number): void {
     throttle.withdraw(key, startMs);
     if (name !== undefined) this.#ofAllNames.withdraw(network, startMs);
   }
 
-  /** Called when the credentials of an attempt are right. */
+  /** Records that the name has logged in. */
   proveRight({ name }: CountedBy): void {
     if (name === undefined) return;
     this.#known.delete(name);
@@ -86,7 +89,7 @@ export class FailedLogins {
   }
 }
 
-/** The key has a bounded length, whatever the length of the name. */
+/** Returns a key of bounded length for a name of any length. */
 function nameKey(network: string, user: Buffer): string {
   return `${network} ${createHash('sha256').update(user).digest('base64')}`;
 }

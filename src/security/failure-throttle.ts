@@ -1,10 +1,10 @@
 /**
- * Counts failed logins by key (failed-logins.ts). After five within ten seconds, or as many as the
- * constructor is given, the key has to wait until the oldest of the last five is ten seconds old. An
- * attempt counts as failed from its start until it proves right.
+ * Counts failed logins by key (failed-logins.ts). After five within ten seconds, or the
+ * constructor's number, the key has to wait until the oldest of the last five is ten seconds old.
+ * An attempt counts as failed from its start until it proves right.
  *
- * The table is bounded. A key is dropped once its last failure is ten seconds old. A full table first
- * looks for such keys; if it finds none, it reports that it has no room.
+ * The table is bounded. A key is dropped once its last failure is ten seconds old. A full table
+ * first looks for such keys; if it finds none, it reports that it has no room.
  */
 
 const FAILURES_MAX = 5;
@@ -15,7 +15,7 @@ export class FailureThrottle {
   readonly #keysMax: number;
   readonly #failuresMax: number;
   /**
-   * Start times of the last attempts that count, by key, the oldest first. The least recently used keys
+   * Start times of the last counted attempts by key, oldest first. The least recently used keys
    * come first.
    */
   readonly #attempts = new Map<string, number[]>();
@@ -25,7 +25,7 @@ export class FailureThrottle {
     this.#failuresMax = failuresMax;
   }
 
-  /** Milliseconds that the key has to wait before its next attempt; 0 for none. */
+  /** Returns the time that the key has to wait before its next attempt, in ms; 0 for none. */
   waitMs(key: string, nowMs: number): number {
     const starts = this.#attempts.get(key);
     if (starts === undefined) return 0;
@@ -37,7 +37,7 @@ export class FailureThrottle {
       : oldest + WINDOW_MS - nowMs;
   }
 
-  /** Whether an attempt of the key can be counted. */
+  /** Whether an attempt of the key can be counted without dropping another key. */
   hasRoom(key: string, nowMs: number): boolean {
     if (this.#attempts.size < this.#keysMax || this.#attempts.has(key)) return true;
     for (const [old, starts] of this.#attempts) {
@@ -48,7 +48,7 @@ export class FailureThrottle {
     return this.#attempts.size < this.#keysMax;
   }
 
-  /** Counts an attempt. Without room it replaces the least recently used key. */
+  /** Counts an attempt. In a full table it replaces the least recently used key. */
   begin(key: string, nowMs: number): void {
     const starts = this.#attempts.get(key) ?? [];
     if (!this.hasRoom(key, nowMs)) this.#attempts.delete(this.#attempts.keys().next().value ?? '');
@@ -58,7 +58,7 @@ export class FailureThrottle {
     this.#attempts.set(key, starts);
   }
 
-  /** Called when the attempt that started then has proved right. */
+  /** Withdraws the attempt that started at `startMs`: it proved right. */
   withdraw(key: string, startMs: number): void {
     const starts = this.#attempts.get(key) ?? [];
     const at = starts.indexOf(startMs);

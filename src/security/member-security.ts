@@ -1,7 +1,7 @@
 /**
- * The security of a member as configured: the check of administrative requests, and the logins of other
- * requests. Users and permissions change with the configuration; whether security is on does not change
- * while the member runs.
+ * The configured security of a member: the check of administrative requests, and the logins of
+ * other requests. Users and permissions change with the configuration; whether security is on does
+ * not change while the member runs.
  */
 import type { Clock } from '../base/clock.ts';
 import { Slices } from '../base/slices.ts';
@@ -26,12 +26,12 @@ interface MemberSecurityOptions {
 export class MemberSecurity {
   /** Checks the credentials of administrative requests. */
   readonly credentials: Credentials;
-  /** The same by HTTP Basic, for other members; undefined where security is off. */
+  /** Checks the HTTP Basic credentials of other members; undefined if security is off. */
   readonly memberAccess: AccessControl | undefined;
-  /** Undefined where no login is required. */
+  /** Checks the HTTP Basic credentials of clients; undefined if no login is required. */
   readonly access: AccessControl | undefined;
   readonly #options: MemberSecurityOptions;
-  /** The configuration applied last. */
+  /** The configuration that was last applied. */
   #security: SecurityConfig;
   readonly #members: Authenticator | undefined;
   readonly #clients: Authenticator | undefined;
@@ -52,8 +52,9 @@ export class MemberSecurity {
   }
 
   /**
-   * Applies users and permissions: prepared in slices, then replaced at once. Rejects with the errors
-   * of the constructor and then changes nothing. The caller runs one replacement after the other.
+   * Applies users and permissions: prepares them in slices, then replaces them at once. Rejects
+   * with the errors of the constructor and then changes nothing. The caller must not run two
+   * replacements at a time.
    */
   async replace(security: SecurityConfig): Promise<void> {
     if (security === this.#security) return;
@@ -106,18 +107,21 @@ export class MemberSecurity {
   }
 }
 
-/** Each user that may administer the member may send messages to it. */
+/**
+ * Returns the rules for other members: every user that may administer the member may send messages
+ * to it.
+ */
 function memberRulesOf(authenticator: Authenticator): AccessRules {
   const none = { permissions: undefined, prefersGrant: false, coversHealth: false };
   return { authenticator, users: new Map(), ...none };
 }
 
-/** The users that may administer the member. */
+/** Returns the users that may administer the member. */
 function memberUsersOf({ realms, memberRealm = '' }: SecurityConfig): readonly UserConfig[] {
   return realms.get(memberRealm) ?? [];
 }
 
-/** The users that may read and write data. */
+/** Returns the users that may read and write data. */
 function clientUsersOf(security: SecurityConfig): readonly UserConfig[] {
   const { realms, clientRealm } = security;
   return clientRealm === undefined ? memberUsersOf(security) : (realms.get(clientRealm) ?? []);

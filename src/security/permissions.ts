@@ -1,13 +1,13 @@
 /**
- * Permissions of users for maps and queues: those of the configuration, by user or role, by address and
- * by the pattern of the name. Where no permissions are configured, every user may do everything. Where
- * some are, a user may do only what one of them grants and none denies.
+ * Permissions of users for maps and queues: those of the configuration, by user or role, by address
+ * and by the pattern of the name. If no permissions are configured, every user may do everything.
+ * Otherwise a user may do only what a permission grants and none denies.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';
 
 const EVERY_ACTION = 15;
-/** Bits of the actions; an action without a meaning here grants nothing. */
+/** Bits of the actions; an action that does not apply to maps or queues grants nothing. */
 const ACTION_BITS: Readonly<Record<string, number>> = {
   read: 1,
   put: 2,
@@ -27,9 +27,9 @@ export type Kind = typeof MAP | typeof QUEUE;
 
 export interface Permission {
   readonly kind: 'map' | 'queue' | 'all';
-  /** Name of maps or queues; `*` for any text. */
+  /** Pattern of map or queue names; `*` matches any text. */
   readonly name: string;
-  /** A user or a role; `*` for any text. */
+  /** Pattern of user or role names; `*` matches any text. */
   readonly principal: string;
   /** Whether it applies to a client at that address. */
   holdsAt(address: string): boolean;
@@ -49,7 +49,7 @@ interface Grant {
   readonly isDenial: boolean;
 }
 
-/** The permissions of one user at one address. Remembers the result for the name checked last. */
+/** The permissions of one user at one address. Caches the result for the last name checked. */
 export class Grants {
   readonly #byKind: readonly (readonly Grant[])[];
   readonly #everything: boolean;
@@ -58,7 +58,7 @@ export class Grants {
   #lastName: Buffer = Buffer.alloc(0);
   #lastActions = 0;
 
-  /** `permissions`: undefined where none are configured. */
+  /** `permissions`: undefined if no permissions are configured. */
   constructor(
     principal: Principal,
     address: string,
@@ -104,8 +104,8 @@ function grantOf({ kind, name, actions, isDenial }: Permission): Grant {
   const isForAll = kind === 'all';
   // A denial of kind `all` denies every name, whatever its own name; a grant grants only its own name.
   const pattern = new NamePattern(isForAll && isDenial ? '*' : name);
-  // A denial without actions denies all of them. A grant without actions grants none, unless it is of
-  // kind `all`.
+  // A denial without actions denies all of them. A grant without actions grants none, unless its
+  // kind is `all`.
   const isWhole = isDenial ? isForAll || actions.length === 0 : isForAll && actions.length === 0;
   const named = actions.reduce((sum, action) => sum | (ACTION_BITS[action] ?? 0), 0);
   return { pattern, actions: isWhole ? EVERY_ACTION : named, isDenial };

@@ -1,28 +1,30 @@
 /**
- * The audit log. It has a line for each attempt to administer the member, to log in or to do something
- * that the user may not do: the user, the address, the action and the result, never a password or a
- * value. It is a stream of its own beside the log, and log levels do not affect it.
+ * The audit log. It has a line for every attempt to administer the member, to log in or to do
+ * something without permission: the user, the address, the action and the result, never a password
+ * or a value. It is a separate stream, not affected by log levels.
  */
 import { pino, stdTimeFunctions } from 'pino';
 import type { Clock } from '../base/clock.ts';
 import { RepeatedEvents } from '../base/repeated-events.ts';
 import { type LineStream, lineOptions } from './line-stream.ts';
 
-/** Time in which the throttled logins of a key share a line, in ms. */
+/** Interval in which the throttled logins of a key share a line, in ms. */
 const THROTTLED_MS = 10_000;
-/** Limit of the keys whose throttled logins are counted. */
+/** Limit of the number of keys whose throttled logins are counted. */
 const THROTTLED_KEYS_MAX = 10_000;
 
 interface AuditEntry {
-  /** The name as given, right or wrong; undefined where none was given. */
+  /** The user's name as sent, right or wrong; undefined if none was sent. */
   readonly user: string | undefined;
   /** The peer's address. */
   readonly address: string;
   /** Method and path. */
   readonly action: string;
-  /** HTTP status of the answer. */
+  /** HTTP status of the response. */
   readonly status: number;
-  /** Of throttled logins: how many the line stands for; the other fields are those of the latest. */
+  /**
+   * Number of throttled logins that the line reports; its other fields are those of the latest.
+   */
   readonly count?: number;
 }
 
@@ -48,8 +50,8 @@ export function openAudit(stream: LineStream): Audit {
 }
 
 /**
- * An audit log in which throttled logins have one line for each key every ten seconds, with their count:
- * a client that continues to guess does not fill the log.
+ * An audit log in which throttled logins have one line per key every ten seconds, with their count,
+ * so that a client that keeps guessing does not fill the log.
  */
 export class CountingAudit implements Audit {
   readonly #audit: Audit;
@@ -69,20 +71,22 @@ export class CountingAudit implements Audit {
     else this.#throttled.add(throttledKey, entry);
   }
 
-  /** Writes the lines of the throttled logins that have none yet. */
+  /** Writes the lines of the throttled logins that are not reported yet. */
   end(): void {
     this.#throttled.end();
   }
 }
 
-/** A user's name for the log; only the beginning of a name that may have megabytes. */
+/** Returns a user's name for the log; a long name, which may have megabytes, is truncated. */
 export function auditedUser(name: Buffer): string {
   return name.toString('utf8', 0, USER_BYTES_MAX);
 }
 
 const USER_BYTES_MAX = 128;
 
-/** Only these concern the user; any other failure is one of the work. */
+/**
+ * Results by status. Only these statuses concern the user; any other failure is one of the work.
+ */
 const RESULTS = new Map([
   [401, 'unauthenticated'],
   [403, 'refused'],

@@ -1,15 +1,17 @@
-/** The stream that a log's lines are written to, and the form in which all of them are safe to show. */
+/**
+ * The stream that a log's lines are written to, and the escaping that makes them safe to display.
+ */
 
 export interface LineStream {
-  /** Takes a line with its line end. */
+  /** Writes a line, which includes its line end. */
   write(line: string): unknown;
-  /** Called after a line of level fatal: writes what waits. */
+  /** Writes all waiting lines; called after a line of level fatal. */
   flushSync?(): void;
-  /** Fields that the stream adds to the next line. */
+  /** Returns fields that the stream adds to the next line. */
   nextFields?(): object;
 }
 
-/** Options with which pino writes to the stream. */
+/** Returns the options with which pino writes to the stream. */
 export function lineOptions(stream: LineStream) {
   return {
     hooks: { streamWrite: escapeControls },
@@ -18,8 +20,8 @@ export function lineOptions(stream: LineStream) {
 }
 
 /**
- * Escapes the control characters that JSON permits in texts: a terminal obeys U+007F to U+009F, and some
- * programs end a line at U+2028 or U+2029.
+ * Escapes the control characters that JSON permits in strings: terminals interpret U+007F to
+ * U+009F, and some programs end a line at U+2028 or U+2029.
  */
 function escapeControls(line: string): string {
   return line.replace(CONTROLS, (each) => {
@@ -28,8 +30,8 @@ function escapeControls(line: string): string {
 }
 
 /**
- * Escapes each backslash that begins an escape of a control character, so that what reads the line as
- * JSON gets the escape itself as text. Line ends and tabs remain.
+ * Doubles each backslash that begins an escape of a control character, so that a JSON parser
+ * returns the escape as text. Escapes of line ends and tabs are not changed.
  */
 export function keepEscapes(line: string): string {
   return line.replace(/\\[\\ubfr]/g, (each) => (each === '\\\\' ? each : `\\${each}`));

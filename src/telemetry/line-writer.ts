@@ -1,23 +1,31 @@
 /**
- * Writes lines to a descriptor whose writes do not block (standard-output.ts). A log and an audit log
- * that share one writer keep the order of their lines.
+ * Writes lines to a descriptor whose writes do not block (standard-output.ts). A log and an audit
+ * log that share one writer keep the order of their lines.
  *
- * The first line of a turn is written before the call returns, so that it survives a crash right after
- * it; the other lines of the turn are written together at its end. While the descriptor takes nothing,
- * because its reader pauses or the disk is full, lines wait, and writing is tried at lines that are
- * written later, and by a timer. At most WAITING_BYTES_MAX wait. Lines beyond that are lost and counted; the
- * next line that is accepted has their number.
+ * The first line of a turn of the event loop is written before the call returns, so that it
+ * survives a crash right after it; the other lines of the turn are written together at its end.
+ * While the descriptor accepts nothing, because its reader pauses or the disk is full, lines wait.
+ * They are retried when later lines are written and by a timer. At most WAITING_BYTES_MAX wait.
+ * Further lines are lost and counted; the next accepted line reports their number.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 
-/** Limit of the bytes that wait. */
+/** Limit of the waiting lines, in bytes. */
 const WAITING_BYTES_MAX = 1_048_576;
-/** Delays of tries by the timer, in ms: the first one, and the longest; each is twice the one before. */
+/**
+ * Delays of retries by the timer, in ms: the first and the longest; each is twice the previous one.
+ */
 const RETRY_MS = 10;
 const RETRY_MS_MAX = 1000;
-/** Least time between two tries at lines, in ms: Node takes some 50 µs to make the error of each. */
+/**
+ * Minimum time between two retries caused by lines, in ms: Node takes about 50 µs to create the
+ * error of each.
+ */
 const TRY_MS = 2;
-/** Limit of the time that the end of the process waits for lines, in ms, and the delay of its tries. */
+/**
+ * Limit of the time that the end of the process waits for lines, and the delay of its retries, in
+ * ms.
+ */
 const END_MS = 1000;
 const END_RETRY_MS = 10;
 
@@ -31,20 +39,20 @@ export class LineWriter {
   readonly #send: WriteBytes;
   readonly #clock: Clock;
   readonly #onError: (error: Error) => void;
-  /** Bytes being written, from `#at` on; then `#lines` are next. */
+  /** Bytes being written, from `#at` on; `#lines` follow. */
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   #lines: string[] = [];
-  /** Bytes that wait, those of `#lines` included. */
+  /** Number of waiting bytes, including those of `#lines`. */
   #waitingBytes = 0;
   #lostCount = 0;
-  /** The part of `#lostCount` that the line being made reports. */
+  /** The part of `#lostCount` that the line being formatted reports. */
   #reportedCount = 0;
-  /** Whether a line of this turn has been written, or tried. */
+  /** Whether writing a line has been tried in this turn. */
   #isTurnUsed = false;
-  /** Code of the error that has kept the last try from writing everything; undefined if none has. */
+  /** Code of the error that kept the last try from writing everything; undefined for none. */
   #obstacle: string | undefined;
-  /** With an obstacle: when a line may cause the next try. */
+  /** Time from which a line may cause the next try while there is an obstacle. */
   #notBeforeMs = 0;
   #hasReported = false;
   #retryMs = RETRY_MS;
@@ -75,13 +83,15 @@ export class LineWriter {
     if (this.#obstacle === undefined || this.#clock.now() >= this.#notBeforeMs) this.flushSync();
   }
 
-  /** Fields for the next line: the number of lines lost before it. */
+  /** Returns the fields for the next line: the number of lines lost before it. */
   nextFields(): { linesLost?: number } {
     this.#reportedCount = this.#lostCount;
     return this.#lostCount === 0 ? {} : { linesLost: this.#lostCount };
   }
 
-  /** Writes what the descriptor takes now; pino calls it after each line of level fatal. */
+  /**
+   * Writes as much as the descriptor accepts now; pino calls it after each line of level fatal.
+   */
   flushSync(): void {
     while (this.#waitingBytes > 0) {
       if (this.#at === this.#bytes.length) this.#beginLines();
@@ -101,8 +111,9 @@ export class LineWriter {
   }
 
   /**
-   * Writes what waits, before the process ends. Blocks the thread while the reader takes nothing, for
-   * END_MS at most; not after an error, such as that of a reader that has ended.
+   * Writes all waiting lines before the process ends. Blocks the thread while the reader accepts
+   * nothing, for at most END_MS; it does not wait after an error, such as that of a reader that has
+   * ended.
    */
   end(sleep: (ms: number) => void = sleepNow): void {
     const endMs = this.#clock.now() + END_MS;
@@ -155,5 +166,5 @@ function sleepNow(ms: number): void {
 }
 
 const NO_BYTES = Buffer.alloc(0);
-/** Code of the error of a descriptor that takes nothing for now. */
+/** Error code of a descriptor that accepts nothing at the moment. */
 const FULL = 'EAGAIN';

@@ -1,4 +1,6 @@
-/** The log's level while the member runs: the configured one, or one chosen in its place. */
+/**
+ * The log's level while the member runs: the configured level, or a chosen one that overrides it.
+ */
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 import type { Log } from './log.ts';
 
@@ -13,13 +15,13 @@ export class LogLevelControl {
     this.#configured = configured;
   }
 
-  /** Calls the listener now, and after each change. */
+  /** Calls the listener now and after every change. */
   listen(listener: () => void): void {
     this.#listeners.push(listener);
     listener();
   }
 
-  /** The level of the last call of `choose`; undefined after a reset, and at first. */
+  /** The level set by `choose`; undefined initially and after a reset. */
   get chosen(): LogLevel | undefined {
     return this.#chosen;
   }
@@ -29,12 +31,12 @@ export class LogLevelControl {
     this.#apply();
   }
 
-  /** Goes back to the configured level. */
+  /** Restores the configured level. */
   reset(): void {
     this.choose(undefined);
   }
 
-  /** Called when the configuration has changed; a chosen level stays. */
+  /** Sets the configured level; a chosen level remains in force. */
   configure(level: LogLevel): void {
     this.#configured = level;
     this.#apply();

@@ -1,15 +1,16 @@
 /**
- * The member's log: one JSON object a line on standard output, or coloured lines for people where that
- * is a terminal. No line for a request has a level above FINE, so logging costs nothing under load.
+ * The member's log: one JSON object per line on standard output, or coloured lines for people if
+ * that is a terminal. No line about a request has a level above FINE, so logging costs nothing
+ * under load.
  */
 import { pino, stdTimeFunctions } from 'pino';
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 import { keepEscapes, type LineStream, lineOptions } from './line-stream.ts';
 
-/** Writes a line: a text alone, or fields and a text. */
+/** Writes a line: a text, or fields and a text. */
 type WriteLine = (textOrFields: string | object, text?: string) => void;
 
-/** The log of a member; a logger of pino has this interface. */
+/** The log of a member; pino's loggers have this interface. */
 export interface Log {
   /** The lowest level that is written, by pino's name for it, or `silent`. */
   level: string;
@@ -22,7 +23,7 @@ export interface Log {
   readonly fatal: WriteLine;
 }
 
-/** Makes a log that writes to any stream. */
+/** Creates a log that writes to the stream. */
 export function createLog(level: LogLevel, stream: LineStream): Log {
   const options = {
     level: LOG_LEVELS[level],
@@ -35,8 +36,8 @@ export function createLog(level: LogLevel, stream: LineStream): Log {
 }
 
 /**
- * A stream of lines for people, written to that of `lines`. The package that formats them is loaded only
- * here.
+ * Returns a stream that formats lines for people and writes them to `lines`. Only this function
+ * loads the package that formats them.
  */
 export async function forPeople(lines: LineStream, hasColours: boolean): Promise<LineStream> {
   const { prettyFactory } = await import('pino-pretty');

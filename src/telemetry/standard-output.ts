@@ -1,21 +1,23 @@
 /**
- * Standard output for writes that do not block the event loop, whatever it is:
+ * Standard output with writes that do not block the event loop, for every kind of descriptor:
  *
- * - A regular file, or what a service manager opened as one, has no reader to wait for. Its writes stay
- *   on descriptor 1, whose position standard error may share.
- * - A pipe or a terminal is opened once more, by /proc/self/fd/1, with O_NONBLOCK. That flag belongs to
- *   what was opened, not to the descriptor: set on descriptor 1, it would also hold for the other
- *   processes that have inherited the same pipe or terminal, which may not expect it, and each of them
- *   could clear it here.
- * - A socket (systemd's journal) cannot be opened, nor a pipe or terminal of another user (`su`), nor
- *   anything without /proc. There descriptor 1 gets the flag, by Node's own handle of it. Node sets it
- *   on pipes and sockets anyway, and restores the state at the end of the process. Another Node process
- *   that shares it may do so earlier, so it is set before every write.
+ * - A regular file, or a file that a service manager opened, has no reader to wait for. Its writes
+ *   use descriptor 1, whose position standard error may share.
+ * - A pipe or a terminal is opened again through /proc/self/fd/1, with O_NONBLOCK. That flag
+ *   belongs to the open file description, not to the descriptor: set on descriptor 1, it would also
+ *   affect the other processes that have inherited the same pipe or terminal and may not expect it,
+ *   and each of them could clear it.
+ * - A socket (systemd's journal) cannot be opened, nor can a pipe or terminal of another user
+ *   (`su`), nor anything without /proc. Then descriptor 1 gets the flag, through Node's own handle
+ *   of it. Node sets it on pipes and sockets anyway, and restores the state at the end of the
+ *   process. Another Node process that shares the descriptor may do so earlier, so it is set before
+ *   every write.
  *
- * A thread that blocks in write(2) is no way: nothing cancels the call, and Node joins its threads when
- * the process ends, workers and those of the pool for files. Nor is the stream `process.stdout`: it
- * blocks on terminals, keeps any number of lines, and drops those that wait when the process ends.
- * Nothing polls the descriptor: the writer tries again (line-writer.ts), which is the same for all kinds.
+ * A thread that blocks in write(2) is no alternative: nothing cancels the call, and Node joins its
+ * threads when the process ends, both workers and the thread pool. Neither is the stream
+ * `process.stdout`: it blocks on terminals, buffers any number of lines, and drops the waiting ones
+ * when the process ends. Nothing polls the descriptor: the writer retries (line-writer.ts), in the
+ * same way for all kinds.
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import type { WriteBytes } from './line-writer.ts';
@@ -46,7 +48,7 @@ function writerOf(descriptor: number): WriteBytes {
   return (bytes, start) => writeSync(descriptor, bytes, start);
 }
 
-/** Undefined where the system does not permit it. */
+/** Returns undefined if the system does not permit it. */
 function openAgain(): number | undefined {
   try {
     return openSync(ITS_PATH, O_WRONLY | O_NONBLOCK | O_NOCTTY);
