@@ -226,8 +226,8 @@ describe('a member on damaged data', () => {
     const before = readFileSync(join(data, name));
     const { client, fatal, stop, line } = await waiting(FULL);
     assert.match(fatal.msg, /stays in recovery until forceStart;/);
-    assert.match(await ask(client, 'GET', 'maps/m/k1'), /^503 .*recovers/);
-    assert.match(await manage(client, 'backup'), /^503 .*recovers/);
+    assert.match(await ask(client, 'GET', 'maps/m/k1'), /^503 .*recovering its data/);
+    assert.match(await manage(client, 'backup'), /^503 .*recovering its data/);
     assert.match(
       await manage(client, 'partialStart'),
       /^409 .*cluster-data-recovery-policy is FULL/,

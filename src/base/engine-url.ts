@@ -76,7 +76,7 @@ const ADVICES: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^[a-z+-]+:\/\/[^/?#]*\/\d+(?:[?#]|$)|[?&](?:db|database)=/is,
-    `remove the database number: clusters on the same servers are told apart by ${NAMED_SETTINGS.clusterName}`,
+    `remove the database number: clusters on the same servers are distinguished by ${NAMED_SETTINGS.clusterName}`,
   ],
 ];
 

@@ -50,12 +50,11 @@ async function answered<Failed extends object>(outcome: Added | Failed): Promise
   if (!('added' in outcome)) return outcome;
   return Buffer.concat([
     Buffer.from('{"status":"success","message":"Configuration Update successfully finished.",'),
-    ...[Buffer.from('"result":{"addedConfigs":['), ...(await written(outcome.added))],
-    ...[
-      Buffer.from('],"ignoredConfigs":['),
-      ...(await written(outcome.ignored)),
-      Buffer.from(']}}'),
-    ],
+    Buffer.from('"result":{"addedConfigs":['),
+    ...(await written(outcome.added)),
+    Buffer.from('],"ignoredConfigs":['),
+    ...(await written(outcome.ignored)),
+    Buffer.from(']}}'),
   ]);
 }
 

@@ -35,8 +35,12 @@ export interface Dialect {
 
 /** Codes of failures that the original reports with status 200. */
 const TOLD_WITH_200: ReadonlySet<string> = new Set([
-  ...['STATE_UNCHANGED', 'START_NOT_AWAITED', 'START_NOT_ALLOWED', 'START_FAILED'],
-  ...['BACKUP_NOT_UNDER_WAY', 'WAN_TASK_UNKNOWN'],
+  'STATE_UNCHANGED',
+  'START_NOT_AWAITED',
+  'START_NOT_ALLOWED',
+  'START_FAILED',
+  'BACKUP_NOT_UNDER_WAY',
+  'WAN_TASK_UNKNOWN',
 ]);
 
 export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {

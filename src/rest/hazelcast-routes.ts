@@ -33,7 +33,7 @@ const OFFER_FROM_PATH: Operation = {
 };
 
 /** HEAD of any map, entry, queue or item: it looks nothing up, so it needs no permission. */
-const SUCCEED: Operation = informing('Nothing', ({ exchange }) =>
+const SUCCEED: Operation = informing('Responds without a lookup', ({ exchange }) =>
   exchange.respondEmpty(200, INDEPENDENT, 0),
 );
 
@@ -49,7 +49,13 @@ const CHANGED: Readonly<Record<string, Partial<Route>>> = {
   'rest/queues/': NO_QUEUE,
   'rest/queues/{queue}/size': { POST: OFFER_FROM_PATH },
   'rest/queues/{queue}/{seconds}': { GET: POLL, POST: OFFER_FROM_PATH },
-  health: { HEAD: probing('user-for-health', 'All of health, in fields', health.reportInFields) },
+  health: {
+    HEAD: probing(
+      'user-for-health',
+      'The health report, also in header fields',
+      health.reportInFields,
+    ),
+  },
   [`${MANAGEMENT}/forceStart`]: { POST: startWith(persistence.forceStart) },
   [`${MANAGEMENT}/partialStart`]: { POST: startWith(persistence.partialStart) },
   [`${MANAGEMENT}/backup`]: { POST: backupWith(persistence.backUp) },
@@ -60,9 +66,9 @@ const CHANGED: Readonly<Record<string, Partial<Route>>> = {
   },
   // A POST to all groups gets 404; a POST to the local member gets the response of a POST to all
   // members. The credentials are checked first.
-  'rest/cp-subsystem/groups': { POST: administering('Nothing', [], nowhere, [404]) },
+  'rest/cp-subsystem/groups': { POST: administering('Is not found', [], nowhere, [404]) },
   'rest/cp-subsystem/members/local': {
-    POST: unservedWith('Makes the member one of the subsystem', []),
+    POST: unservedWith('Adds the member to the subsystem', []),
   },
 };
 
@@ -81,7 +87,7 @@ function nowhere(call: AdministrativeCall): void {
  * content, not in its status.
  */
 function startWith(work: Work): Operation {
-  return administering('Starts a member that waits for that', [], (call) => {
+  return administering('Starts a member that is waiting for a decision', [], (call) => {
     if (call.services.administration.upkeep === undefined) call.answerFailure();
     else work(call);
   });
@@ -95,7 +101,7 @@ function backupWith(
   work: (call: AdministrativeCall, fields?: Fields) => void,
   operation?: string,
 ): Operation {
-  return administering('Makes or ends a backup', [], (call) => {
+  return administering('Makes or interrupts a backup', [], (call) => {
     const fields = operation === undefined ? undefined : deprecation(call, operation);
     if (call.services.administration.upkeep === undefined) call.succeed({}, fields);
     else work(call, fields);

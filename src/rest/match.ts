@@ -113,7 +113,13 @@ export class RouteCompiler {
     const groupBits = bitsOf(group, ...others);
     const { isServedWhileStarting = isHealth(group), unknown = 0, missing = '' } = route;
     return {
-      ...{ group, groupBits, endpoints, incomplete, missing, allow, unknown },
+      group,
+      groupBits,
+      endpoints,
+      incomplete,
+      missing,
+      allow,
+      unknown,
       isServedWhileStarting,
     };
   }
@@ -135,9 +141,16 @@ const METHOD_BITS = {
 };
 
 function unknownMatch(unknown: number, group: EndpointGroup, ...others: EndpointGroup[]): Match {
-  const groupBits = bitsOf(group, ...others);
-  const told = { group, groupBits, incomplete: 0, missing: '', allow: '', unknown };
-  return { ...told, endpoints: [], isServedWhileStarting: isHealth(group) };
+  return {
+    group,
+    groupBits: bitsOf(group, ...others),
+    endpoints: [],
+    incomplete: 0,
+    missing: '',
+    allow: '',
+    unknown,
+    isServedWhileStarting: isHealth(group),
+  };
 }
 
 function isHealth(group: EndpointGroup): boolean {
@@ -178,7 +191,16 @@ function endpointOf(operation: Operation, number: number): Endpoint {
   const needsUserForHealth = permission === 'user-for-health';
   const needsMember = permission === 'member';
   return {
-    ...{ number, operation, run, kind, need: action, changesData, mayWait },
-    ...{ needsUser, needsUserForHealth, needsMember, furtherContentBytes },
+    number,
+    operation,
+    run,
+    kind,
+    need: action,
+    changesData,
+    mayWait,
+    needsUser,
+    needsUserForHealth,
+    needsMember,
+    furtherContentBytes,
   };
 }

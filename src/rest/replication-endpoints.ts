@@ -209,13 +209,19 @@ function elsewhere(action: string): GridError {
 
 /** Returns the status with its fields in the order of the response. */
 function told(status: PublisherStatus): PublisherStatus {
-  const { wanReplicationName, wanPublisherId, clusterName, state } = status;
-  const { queueSize, queueCapacity, queueBytes } = status;
-  const { eventsSent, eventsDropped, eventsRejected, lagMillis, lastError } = status;
   return {
-    ...{ wanReplicationName, wanPublisherId, clusterName, state },
-    ...{ queueSize, queueCapacity, queueBytes },
-    ...{ eventsSent, eventsDropped, eventsRejected, lagMillis, lastError },
+    wanReplicationName: status.wanReplicationName,
+    wanPublisherId: status.wanPublisherId,
+    clusterName: status.clusterName,
+    state: status.state,
+    queueSize: status.queueSize,
+    queueCapacity: status.queueCapacity,
+    queueBytes: status.queueBytes,
+    eventsSent: status.eventsSent,
+    eventsDropped: status.eventsDropped,
+    eventsRejected: status.eventsRejected,
+    lagMillis: status.lagMillis,
+    lastError: status.lastError,
   };
 }
 

@@ -176,9 +176,13 @@ export class Router implements RouteFinder {
     let isFirst = true;
     for (const [index, part] of seen.entries()) {
       if (template.parts[index] === undefined) {
-        if (isFirst) [parts.nameStart, parts.nameEnd] = [at, at + part.length];
+        if (isFirst) {
+          parts.nameStart = at;
+          parts.nameEnd = at + part.length;
+        }
         isFirst = false;
-        [parts.keyStart, parts.keyEnd] = [at, at + part.length];
+        parts.keyStart = at;
+        parts.keyEnd = at + part.length;
       }
       at += part.length + 1;
     }

@@ -33,7 +33,12 @@ const CLUSTER = { group: 'CLUSTER_READ', writeGroup: 'CLUSTER_WRITE' } as const;
 const PUBLISHER = ['replication', 'publisher'];
 
 const BACK_UP = administering('Makes a backup', [], persistence.backUp, [409]);
-const INTERRUPT_BACKUP = administering('Ends the backup', [], persistence.interruptBackup, [409]);
+const INTERRUPT_BACKUP = administering(
+  'Interrupts the backup',
+  [],
+  persistence.interruptBackup,
+  [409],
+);
 
 export const POLL: Operation = {
   ...changing(
@@ -109,7 +114,7 @@ export const ROUTES: readonly Route[] = [
     path: 'rest/config/tcp-ip/member-list',
     ...CLUSTER,
     GET: informing('The members of the TCP-IP join', configuration.memberList),
-    POST: administering('Replaces that list', ['members'], configuration.changeMemberList),
+    POST: administering('Replaces the member list', ['members'], configuration.changeMemberList),
   },
   ...rows('CLUSTER_WRITE', 'POST', {
     [`${MANAGEMENT}/changeState`]: administering(
@@ -118,12 +123,12 @@ export const ROUTES: readonly Route[] = [
       cluster.changeState,
       [409],
     ),
-    [`${MANAGEMENT}/clusterShutdown`]: administering('Ends all members', [], cluster.shutDownAll),
-    [`${MANAGEMENT}/memberShutdown`]: administering('Ends the member', [], cluster.shutDown),
+    [`${MANAGEMENT}/clusterShutdown`]: administering('Stops all members', [], cluster.shutDownAll),
+    [`${MANAGEMENT}/memberShutdown`]: administering('Stops the member', [], cluster.shutDown),
     'rest/log-level/reset': administering('Restores the log level', [], cluster.resetLogLevel),
     'rest/config/reload': administering('Reads the sources again', [], configuration.reload),
     'rest/config/update': administering(
-      'Adds to the configuration',
+      'Adds items to the configuration',
       ['configuration'],
       configuration.update,
       [],
@@ -154,7 +159,7 @@ export const ROUTES: readonly Route[] = [
     'rest/wan/sync/map': wanCall('Sends a map', [...PUBLISHER, 'map'], wan.syncMap),
     'rest/wan/sync/allmaps': wanCall('Sends all maps', PUBLISHER, wan.syncAllMaps),
     'rest/wan/sync/allMaps': wanCall('Sends all maps', PUBLISHER, wan.syncAllMaps),
-    'rest/wan/clearWanQueues': wanCall('Drops what a publisher has to send', PUBLISHER, wan.clear),
+    'rest/wan/clearWanQueues': wanCall('Clears the queue of a publisher', PUBLISHER, wan.clear),
     'rest/wan/addWanConfig': administering(
       'Adds publishers',
       ['configuration'],
@@ -168,7 +173,7 @@ export const ROUTES: readonly Route[] = [
     'rest/wan/resumePublisher': wanCall('Resumes a publisher', PUBLISHER, wan.resume),
     'rest/wan/consistencyCheck/map': wanCall('Compares a map', [...PUBLISHER, 'map'], wan.checkMap),
     'rest/wan/receive': receiving(
-      'Takes a message of another member',
+      'Receives a message from another member',
       wan.receive,
       wan.MESSAGE_BYTES_FURTHER,
       [200, 409],
@@ -187,13 +192,13 @@ export const ROUTES: readonly Route[] = [
     path: 'rest/cp-subsystem/members',
     group: 'CP',
     GET: unservedReading('The members of the subsystem'),
-    POST: unservedWith('Makes the member one of the subsystem', []),
+    POST: unservedWith('Adds the member to the subsystem', []),
   },
   ...rows('CP', 'GET', {
     'rest/cp-subsystem/groups': unservedReading('The groups'),
     'rest/cp-subsystem/groups/{group}': unservedReading('A group'),
     'rest/cp-subsystem/groups/{group}/sessions': unservedReading('The sessions of a group'),
-    'rest/cp-subsystem/members/local': unservedReading('The member in the subsystem'),
+    'rest/cp-subsystem/members/local': unservedReading('The local member of the subsystem'),
   }),
   ...rows('CP', 'POST', {
     'rest/cp-subsystem/groups/{group}/remove': unservedWith('Removes a group', []),
@@ -203,18 +208,22 @@ export const ROUTES: readonly Route[] = [
   }),
 
   ...rows('HEALTH_CHECK', 'GET', {
-    health: probing('user-for-health', 'All of health', health.report),
+    health: probing('user-for-health', 'The health report', health.report),
     'health/node-state': probing('user-for-health', 'The state of the member', health.nodeState),
     'health/cluster-state': probing('user-for-health', 'The cluster state', health.clusterState),
-    'health/cluster-safe': probing('user-for-health', 'Whether it is safe', health.clusterSafe),
+    'health/cluster-safe': probing(
+      'user-for-health',
+      'Whether the cluster is safe',
+      health.clusterSafe,
+    ),
     'health/migration-queue-size': probing(
       'user-for-health',
-      'Partitions that are to move',
+      'The number of partitions to be moved',
       health.migrationQueueSize,
     ),
-    'health/cluster-size': probing('user-for-health', 'The members', health.clusterSize),
-    'health/ready': probing('anyone', 'Whether the member serves', health.ready),
-    'health/live': probing('anyone', 'Whether the process answers', health.live),
+    'health/cluster-size': probing('user-for-health', 'The number of members', health.clusterSize),
+    'health/ready': probing('anyone', 'Whether the member is ready to serve', health.ready),
+    'health/live': probing('anyone', 'Whether the process responds', health.live),
   }),
 ];
 

@@ -112,8 +112,13 @@ export class MemberSecurity {
  * to it.
  */
 function memberRulesOf(authenticator: Authenticator): AccessRules {
-  const none = { permissions: undefined, prefersGrant: false, coversHealth: false };
-  return { authenticator, users: new Map(), ...none };
+  return {
+    authenticator,
+    users: new Map(),
+    permissions: undefined,
+    prefersGrant: false,
+    coversHealth: false,
+  };
 }
 
 /** Returns the users that may administer the member. */

@@ -90,7 +90,8 @@ export class Grants {
     const text = name.toString('latin1');
     this.#lastKind = kind;
     this.#lastName = name;
-    let [granted, denied] = [0, 0];
+    let granted = 0;
+    let denied = 0;
     for (const { pattern, actions, isDenial } of this.#byKind[kind] ?? []) {
       if (!pattern.matches(text)) continue;
       if (isDenial) denied |= actions;

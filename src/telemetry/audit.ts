@@ -60,7 +60,9 @@ export class CountingAudit implements Audit {
   constructor(audit: Audit, clock: Clock) {
     this.#audit = audit;
     this.#throttled = new RepeatedEvents({
-      ...{ clock, intervalMs: THROTTLED_MS, keysMax: THROTTLED_KEYS_MAX },
+      clock,
+      intervalMs: THROTTLED_MS,
+      keysMax: THROTTLED_KEYS_MAX,
       report: (entry, count) => audit.write({ ...entry, count }),
     });
   }
