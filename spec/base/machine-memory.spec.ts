@@ -19,7 +19,7 @@ after(() => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-/** The memory of a system with these files. */
+/** Returns the memory of a system with these files. */
 function told(files: Readonly<Record<string, string>>) {
   const root = mkdtempSync(join(tmpdir(), 'gridnode-machine-'));
   folders.push(root);
@@ -75,7 +75,7 @@ test('machineMemory is the least limit along the path in version 1', () => {
   assert.deepEqual(told(files), limited(256));
   const own = { 'sys/fs/cgroup/memory/a/b/memory.limit_in_bytes': `${128 * MIB}\n` };
   assert.deepEqual(told({ ...files, ...own }), limited(128));
-  // The memory controller is of version 1, the others of version 2, which has no memory limit.
+  // The memory controller is a version 1 hierarchy; the version 2 hierarchy has no memory limit.
   const both = `${OTHERS}${V1}31 21 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n`;
   assert.deepEqual(told({ ...files, 'proc/self/mountinfo': both }), limited(256));
 });
@@ -89,7 +89,7 @@ test('machineMemory finds the limit where a container sees its own groups alone'
     'sys/fs/cgroup/memory/memory.limit_in_bytes': `${256 * MIB}\n`,
   };
   assert.deepEqual(told(first), limited(256));
-  // or at one that is not on the path,
+  // or at a group that is not on the path,
   assert.deepEqual(told({ ...first, 'proc/self/cgroup': '4:memory:/elsewhere\n' }), limited(256));
   // or the path begins at a root that is not visible.
   const third = {

@@ -5,9 +5,9 @@ import { copyIntoWords, copyRange, copySpan, ViewedBytes } from '../../src/base/
 import { Span } from '../../src/base/span.ts';
 
 const MEMORY_BYTES = 600;
-/** Longer than any range that is copied by words. */
+/** Length greater than that of any range copied by words, in bytes. */
 const RANGE_BYTES_MAX = 260;
-/** What is in the target before. */
+/** Byte that fills the target before the copy. */
 const OLD = 0xdd;
 
 const source = new ViewedBytes(MEMORY_BYTES);

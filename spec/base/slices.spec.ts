@@ -1,9 +1,9 @@
-/** Slices of work, and those of several pieces at once. */
+/** Slices of one task and of several concurrent tasks. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { SharedSlices } from '../../src/base/slices.ts';
 
-/** Works for so long at once. */
+/** Blocks the event loop for this time. */
 function work(ms: number): void {
   const endMs = performance.now() + ms;
   while (performance.now() < endMs);

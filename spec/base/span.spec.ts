@@ -1,9 +1,9 @@
-/** Spans that are compared with bytes. */
+/** Comparison of spans with bytes. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Span } from '../../src/base/span.ts';
 
-/** Both below and above the length from which a call compares. */
+/** Lengths below and above the limit of the loop over bytes. */
 const LENGTHS = [0, 1, 2, 39, 40, 41, 64, 200];
 
 describe('Span.is', () => {

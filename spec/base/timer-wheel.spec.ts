@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { TimerWheel } from '../../src/base/timer-wheel.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** A wheel, and the owners that came due, with the times. */
+/** A wheel, and the owners that were reported, with the times. */
 function wheelOn(clock: FakeClock, tickMs = 1) {
   const due: [owner: number, atMs: number][] = [];
   const wheel = new TimerWheel(clock, (owner) => due.push([owner, clock.now()]), tickMs);
@@ -124,7 +124,7 @@ describe('TimerWheel', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const clock = new FakeClock(123);
         const { wheel, due } = wheelOn(clock);
-        // By owner: the earliest and the latest moment. A deadline that has passed may come within a tick.
+        // Earliest and latest time by owner. A past deadline may be reported within a tick.
         const model = new Map<number, { from: number; to: number }>();
         const ids: number[] = [];
         for (const action of steps) {

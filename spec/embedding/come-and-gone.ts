@@ -1,4 +1,7 @@
-/** Members of one process, started and stopped one after the other, and the resources that they leave. */
+/**
+ * Starts and stops members in one process, one after the other, and counts the resources that
+ * remain.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { tmpdir } from 'node:os';
@@ -7,18 +10,27 @@ import { type MemberOptions, startMember } from '../../src/index.ts';
 import { RawClient } from '../integration/client.ts';
 import { countTimers } from '../timer-count.ts';
 
-/** One member in this many keeps its data on the disk, and has a health listener. */
+/** One member in this many stores its data on the disk and has a health listener. */
 const STORED_SHARE = 25;
-/** In this time closed handles leave the list, and a thread frees the collected buffers. */
+/**
+ * Time in which closed handles are removed from the list and a thread frees the collected buffers,
+ * in ms.
+ */
 const SETTLING_MS = 100;
 const MIB = 1_048_576;
 
 export interface LeftBehind {
-  /** Kinds of resources that keep the process running, without those from before. */
+  /** Kinds of resources that keep the process running, without those that existed before. */
   readonly handles: readonly string[];
-  /** Timers that have neither come due nor been cancelled, those without a reference, too. */
+  /**
+   * Number of timers that have neither fired nor been cancelled, including those without a
+   * reference.
+   */
   readonly timers: number;
-  /** Growth of the resident memory from the end of the first tenth of the members to the last. */
+  /**
+   * Growth of the resident memory from the end of the first tenth of the members to the last
+   * member.
+   */
   readonly residentMib: number;
 }
 
@@ -58,10 +70,10 @@ async function comeAndGo(options: MemberOptions): Promise<void> {
 }
 
 /**
- * Resident memory without what V8 has at hand for what comes next. A usual collection is not enough for
- * that: array buffers are freed by a thread after it, among them up to 128 MiB that recovery has read
- * into, and the young generation stays as large as it was under load, about 20 MiB. So V8 is told that
- * memory is low, as a browser's tools do.
+ * Returns the resident memory without V8's reserves. A normal collection is not enough: array
+ * buffers, among them up to 128 MiB that recovery has read into, are freed by a thread after it,
+ * and the young generation keeps its size under load, about 20 MiB. So V8 is notified of memory
+ * pressure, as a browser's tools do.
  */
 async function settledBytes(): Promise<number> {
   const session = new Session();

@@ -1,4 +1,4 @@
-/** A member in the process of another program: maps, queues, their errors, and its end. */
+/** A member in the process of another program: maps, queues, their errors, and shutdown. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -41,7 +41,7 @@ function newDirectory(): string {
   return directory;
 }
 
-/** The answer over HTTP, on a connection of its own. */
+/** Returns the response over HTTP, on a separate connection. */
 async function asked(member: EmbeddedMember, method: string, path: string, body = '') {
   const client = new RawClient(member.port);
   const response = await client.request(method, path, Buffer.from(body));
@@ -268,7 +268,7 @@ test('the program is told of a client that asks for a shutdown, and decides', as
 });
 
 test('a member that cannot start leaves no timer behind', async () => {
-  // No member has these: it would set timers of its own meanwhile.
+  // The port and the lock belong to no member, because a member would set timers of its own.
   const listener = createServer().listen(0, '127.0.0.1');
   await once(listener, 'listening');
   const { port } = listener.address() as AddressInfo;

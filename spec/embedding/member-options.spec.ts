@@ -1,4 +1,4 @@
-/** The options that a program gives its member: names, values, and faults in them. */
+/** The options of a member that a program starts: names, values, and invalid ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SETTING_FLAGS } from '../../src/config/flags.ts';
@@ -11,7 +11,7 @@ import {
 
 const load = async (options: MemberOptions) => (await loadConfig(configRequestOf(options))).config;
 
-/** One of each option; the compiler says where one is missing or has another type. */
+/** One of each option; the compiler reports a missing option or a wrong type. */
 const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
   host: '127.0.0.2',
   port: 0,
@@ -54,7 +54,7 @@ test('each flag has an option with the same meaning', async () => {
   assert.equal(optionNames().length, new Set(SETTING_FLAGS.map(({ flag }) => flag.name)).size + 3);
   const { engine, ...others } = ALL;
   assert.equal((await load({ engine })).engineUrl, engine);
-  // Both would keep the data.
+  // Both options would store the data.
   await assert.rejects(
     load(ALL),
     /Cannot use engine "redis:..h:1": it cannot be combined with dataDir, which is true/,

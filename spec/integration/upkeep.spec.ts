@@ -106,7 +106,7 @@ describe('a backup', () => {
       assert.match(await manage(second, call), /^409 .*a backup is under way/);
       assert.equal(await manage(third, `${call}Interrupt`), SUCCESS);
       assert.match(await backing, /^409 .*interrupted/);
-      assert.match(await manage(third, `${call}Interrupt`), /^409 .*none is under way/);
+      assert.match(await manage(third, `${call}Interrupt`), /^409 .*no backup is under way/);
     }
     assert.deepEqual(readdirSync(backups), []);
     assert.match(await manage(client, 'backup'), BACKED_UP);

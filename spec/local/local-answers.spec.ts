@@ -1,4 +1,7 @@
-/** Answers in process that depend on the disk: when they leave, and their values when it fails. */
+/**
+ * Results in the process that depend on the disk: when they are delivered, and their values if it
+ * fails.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
@@ -10,7 +13,7 @@ import { LocalData } from '../../src/local/local-data.ts';
 import { PlainBytes } from '../../src/local/plain-bytes.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** Maps and queues over an engine whose disk syncs on command. */
+/** Maps and queues on an engine whose disk syncs on command. */
 function onDisk() {
   let isDurable = false;
   const sink: MutationSink = {
@@ -43,7 +46,7 @@ function onDisk() {
   return { answers, delay, sync, map: new GridMap(data, name), queue: new GridQueue(data, name) };
 }
 
-/** The present state of promises: `delayed`, or the values they settled with. */
+/** Returns the current state of promises: `delayed`, or the values they settled with. */
 async function seen(...promises: readonly Promise<unknown>[]): Promise<unknown[]> {
   const told = promises.map((promise) =>
     promise.then(

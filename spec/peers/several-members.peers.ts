@@ -155,7 +155,10 @@ describe('Several members on one server', () => {
     const [one] = await members(1, 'own');
     const answer = await ask(one!, 'POST', 'management/cluster/backup', 'own&');
     assert.equal(answer.status, 409);
-    assert.match(answer.body.toString(), /servers keep the data \(engine\.url\), not the member/);
+    assert.match(
+      answer.body.toString(),
+      /the data is stored on servers \(engine\.url\), not by this member/,
+    );
   });
 });
 

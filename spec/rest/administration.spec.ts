@@ -1,5 +1,6 @@
 /**
- * Cluster administration over the wire: each call's answer, its changes and its line in the audit log.
+ * Cluster administration over the wire: each call's response, its changes and its line in the audit
+ * log.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -44,7 +45,7 @@ function member(services: ServiceParts = {}, limits: Partial<HttpLimits> = {}) {
   return { ...server, open, ask, lastAudited };
 }
 
-/** Lets settled promises call back. */
+/** Resolves after the callbacks of settled promises. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,7 +1,7 @@
 /**
- * Replays requests to an original member on this member with `--compatibility hazelcast`. Each answer
- * is the recorded one, or this member's own for a reason that spec/vectors/compatibility/README.md
- * lists.
+ * Replays recorded requests to an original member on this member with `--compatibility hazelcast`.
+ * Every response equals the recorded one, or this member's own for a reason that
+ * spec/vectors/compatibility/README.md lists.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -16,7 +16,10 @@ import { type Exchange, type ExpectedAnswer, readExchanges } from './exchange-ta
 const FOLDER = new URL('../vectors/compatibility/', import.meta.url);
 const FILES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
 
-/** In answers to every request: their values depend on no request, and the reader has checked them. */
+/**
+ * Fields of every response that are not compared: their values do not depend on the request, and
+ * the reader has checked them.
+ */
 const FRAMING = ['date', 'content-length', 'connection'];
 
 for (const name of FILES) {
@@ -57,7 +60,7 @@ function startMember(): TestServer {
   return member;
 }
 
-/** The differences; undefined where there are none. */
+/** Returns the differences; undefined if there are none. */
 async function replay(member: TestServer, exchange: Exchange): Promise<string | undefined> {
   const socket = new FakeSocket();
   const connection = member.connect(socket);
@@ -66,7 +69,7 @@ async function replay(member: TestServer, exchange: Exchange): Promise<string | 
   if (member.stops.length > 0) {
     member.server.drainedMs = member.clock.now();
     connection.drain();
-    // Its next response would say that it is the last.
+    // Its next response would announce the end of the connection.
     member.clock.advance(1000);
   }
   if (socket.text === '' && !socket.writableEnded) member.clock.advance(1000);
@@ -100,7 +103,7 @@ function describe({ status, fields, body }: ReadResponse): string {
   return [status, ...told.map((field) => `\`${field.join(': ')}\``), `\`= ${body}\``].join(' ');
 }
 
-/** Lets settled promises call back. */
+/** Resolves after the callbacks of settled promises. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,4 @@
-/** Pages of other sites and foreign names of the member, in both dialects. */
+/** Pages of other sites, and names of the member that it does not accept, in both dialects. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
@@ -28,7 +28,9 @@ function member(parts: TestServerParts = {}) {
   return {
     server,
     open,
-    /** The response to a request: method and path, then its field lines, then its content. */
+    /**
+     * Returns the response to a request: method and path, then its field lines, then its content.
+     */
     ask(line: string, fields: readonly string[] = ['Host: localhost'], content = '') {
       const socket = open();
       const [request = '', version = '1.1'] = line.split(' HTTP/');

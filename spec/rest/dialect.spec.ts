@@ -1,7 +1,7 @@
 /**
- * The calls that clients of the original member make, in both dialects: gridnode's own, and that of
- * `--compatibility hazelcast`. A row is a request and the answers; rows of a test follow one another on
- * one member.
+ * The calls of clients of the original member, in both dialects: gridnode's own, and
+ * `--compatibility hazelcast`. A row is a request and its responses; the rows of a test are sent to
+ * one member in order.
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
@@ -23,7 +23,10 @@ import { createTestServer, type ServiceParts } from '../http/test-server.ts';
 
 type Name = keyof typeof DIALECTS;
 
-/** `GET path` or `POST path content`, the own answer, and the other dialect's where it differs. */
+/**
+ * `GET path` or `POST path content`, the response, and the response of the other dialect if it
+ * differs.
+ */
 type Row = readonly [request: string, ours: string, theirs?: string];
 
 const MANAGEMENT = 'rest/management/cluster';
@@ -57,12 +60,12 @@ function member(
   return { ...server, open, ask, askWhole };
 }
 
-/** Lets settled promises call back. */
+/** Resolves after the callbacks of settled promises. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Each row's answer begins as the row says. */
+/** Asserts that the response to each row begins with the row's text. */
 async function follow(ask: (request: string) => Promise<string>, name: Name, rows: readonly Row[]) {
   for (const [request, ours, theirs = ours] of rows) {
     const answer = await ask(request);

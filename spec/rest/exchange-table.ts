@@ -1,20 +1,21 @@
 /**
- * Reads exchanges from the tables in spec/vectors/compatibility (its README describes the form): the
- * request of a client, the answer of the original member, and gridnode's where that differs.
+ * Reads exchanges from the tables in spec/vectors/compatibility (its README describes the format):
+ * the request of a client, the response of the original member, and gridnode's response if it
+ * differs.
  */
 import { readFileSync } from 'node:fs';
 import { readBytes } from '../http/vector.ts';
 
 export interface Exchange {
-  /** The request's cell, as in the table but for its alternatives. */
+  /** The request's cell in the table, with one of its alternatives. */
   readonly title: string;
-  /** Requests to send at once on one connection. */
+  /** Requests to send together on one connection. */
   readonly request: Buffer;
-  /** For each of them, whether it is a HEAD. */
+  /** Whether the request is a HEAD, by request. */
   readonly isHead: readonly boolean[];
-  /** What the original answers, as in the table. */
+  /** The original's response, as in the table. */
   readonly original: string;
-  /** Gridnode's answer, as in the table; empty where it is the same. */
+  /** Gridnode's response, as in the table; empty if it is the same. */
   readonly ours: string;
   readonly expected: Expectation;
   /** The reasons for a difference. */
@@ -23,7 +24,7 @@ export interface Exchange {
 
 export interface Expectation {
   readonly answers: readonly ExpectedAnswer[];
-  /** Whether the connection ends after the last of them. */
+  /** Whether the connection ends after the last response. */
   readonly closes: boolean;
 }
 
@@ -31,11 +32,11 @@ export interface ExpectedAnswer {
   readonly status: number;
   /** All fields but Date, Connection and Content-Length; names in lower case. */
   readonly fields: ReadonlyMap<string, string>;
-  /** Matches the content, one character a byte. */
+  /** Matches the content, one character per byte. */
   readonly content: RegExp;
 }
 
-/** The exchanges of a Markdown file, in its order; a row may stand for several. */
+/** Returns the exchanges of a Markdown file, in its order; a row may yield several. */
 export function readExchanges(path: string): Exchange[] {
   const lines = readFileSync(path, 'utf8').split('\n');
   const rows = lines.filter((line) => line.startsWith('| `'));
@@ -54,7 +55,7 @@ export function readExchanges(path: string): Exchange[] {
   });
 }
 
-/** `{a,b}` in the first span stands for one cell with `a` and one with `b`. */
+/** Expands `{a,b}` in the first span to one cell with `a` and one with `b`. */
 function alternatives(cell: string): string[] {
   const found = /^(`[^`{]*)\{([^{}`]*,[^{}`]*)\}(.*)$/.exec(cell);
   if (found === null) return [cell];
@@ -129,7 +130,7 @@ function spansOf(cell: string): string[] {
   return [...cell.matchAll(/`([^`]*)`/g)].map(([, span = '']) => span);
 }
 
-/** As it stands, but for `…`, any text, and `{uuid}`. */
+/** Returns a pattern of the text, in which `…` matches any text and `{uuid}` a UUID. */
 function patternOf(text: string): string {
   return text
     .replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')

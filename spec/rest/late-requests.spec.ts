@@ -1,7 +1,7 @@
 /**
- * Requests that are answered in a later turn. Meanwhile other clients' bytes lie in the buffers of
- * their bytes and of their decoded escapes. Each action of the table is done at once on one server and
- * late on another; both have to answer, log and store the same.
+ * Requests that are answered in a later turn of the event loop. Meanwhile the buffers of their
+ * bytes and of their decoded escapes contain other clients' bytes. Each action of the table runs at
+ * once on one server and late on another; both must respond, log and store the same.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -26,7 +26,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const { routes } = SURFACES.none;
 
-/** The parts of paths that requests share. */
+/** The readers of path parts, which requests share. */
 interface Parts {
   readonly name: PathPart;
   readonly key: PathPart;
@@ -45,7 +45,7 @@ function overwrite({ name, key }: Parts): void {
   for (const part of [name, key]) part.read(request, 0, 32_768);
 }
 
-/** Lets every action begin in a later turn, once the buffers that requests share are overwritten. */
+/** Delays every action to a later turn, after the buffers that requests share are overwritten. */
 class LateRouter implements RouteFinder {
   readonly #router = new Router('grid', SURFACES.none);
   readonly #parts: Parts;
@@ -110,7 +110,7 @@ async function ask(
   return response;
 }
 
-/** All visible state of a server that the requests may have changed. */
+/** Returns all visible state of a server that the requests may have changed. */
 async function look(server: Subject): Promise<unknown> {
   const paths = ['rest/maps/nAme/k/%2541', 'rest/maps/nAme/b', 'rest/queues/nAme/size'];
   const seen = [];
@@ -123,7 +123,7 @@ function told({ status, body, fields }: ReadResponse): unknown {
   return [status, body.replace(UUID, 'uuid'), fields.get('content-type'), fields.get('allow')];
 }
 
-/** The path of a route with its parts chosen: plain, or with escapes in all of it. */
+/** Returns the path of a route with values for its parts, either plain or completely escaped. */
 function chosen({ path }: Route, isEscaped: boolean): string {
   const [name, key] = isEscaped ? ['n%41me', 'k/%2541'] : ['nAme', 'b'];
   const filled = path

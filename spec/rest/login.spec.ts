@@ -50,7 +50,7 @@ function member({
   const connect = () => {
     const socket = new FakeSocket();
     server.connect(socket);
-    /** Sends a request with these credentials and reads its answer. */
+    /** Sends a request with these credentials and returns the response. */
     return async (method: string, path: string, login?: string, body = '') => {
       socket.sent.length = 0;
       socket.receive(requestOf(method, path, login, body));

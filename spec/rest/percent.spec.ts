@@ -1,4 +1,4 @@
-/** Percent-encoding of path parts, bytes to bytes. */
+/** Percent-decoding of path parts, bytes to bytes. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -25,7 +25,7 @@ describe('hasOnlyWholeEscapes', () => {
 });
 
 describe('PathPart', () => {
-  /** The parts of a path, which begins somewhere in the bytes, joined by slashes. */
+  /** Returns the parts of a path that begins at any offset, joined by slashes. */
   function partsOf(path: string): Buffer[] {
     const request = new Request();
     request.target.set(Buffer.from(`GET ${path}`, 'latin1'), 4, 4 + path.length);
@@ -61,7 +61,7 @@ describe('PathPart', () => {
   });
 });
 
-/** Every other byte raw, where it may stand raw. */
+/** Encodes a byte; even bytes that may be raw remain raw. */
 function encode(byte: number): string {
   if (byte > 0x2f && byte < 0x7f && byte % 2 === 0) return String.fromCharCode(byte);
   return `%${byte.toString(16).padStart(2, '0')}`;

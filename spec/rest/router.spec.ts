@@ -1,4 +1,4 @@
-/** The route of a target, and the parts of it that are name and key. */
+/** Routes of request targets, and their parts that are name and key. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Span } from '../../src/base/span.ts';

@@ -1,4 +1,6 @@
-/** Where the HTTP engine and the data engine, which know nothing of each other, must agree. */
+/**
+ * Assumptions that the HTTP server and the data engine, which do not know each other, must share.
+ */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import * as engine from '../../src/engine/engine.ts';

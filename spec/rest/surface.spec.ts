@@ -1,4 +1,4 @@
-/** Every path of the surface with every method: the group that decides about it, and the checks. */
+/** Every path of the surface with every method: the group that permits it, and the checks. */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
@@ -14,12 +14,12 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const;
 
 type Method = (typeof METHODS)[number];
 
-/** `{parts}` chosen; polls do not wait. */
+/** Paths of all routes, with values for `{parts}`; polls do not wait. */
 const PATHS = ROUTES.map(({ path }) => path.replace('{seconds}', '0').replace(/\{\w+\}/g, 'x'));
 
 /**
- * The groups that a request may be in, by the rules of the interface and not by the routes' table:
- * prefixes in this order, the first that fits.
+ * Returns the groups that permit a request, by the rules of the interface instead of the routes'
+ * table: the first matching prefix, in this order.
  */
 function groupsOf(method: Method, path: string): readonly EndpointGroup[] {
   const rules: readonly (readonly [RegExp, ...EndpointGroup[]])[] = [
@@ -54,7 +54,7 @@ function ask(server: TestServer, method: Method, path: string, body = ''): ReadR
   return response;
 }
 
-/** Undefined where the answer does not come at once. */
+/** Returns undefined if the response is not sent at once. */
 function tryAsk(
   server: TestServer,
   method: Method,
@@ -75,7 +75,7 @@ function messageOf(response: ReadResponse): string {
 }
 
 function serverWith(isRestOn: boolean, groups: readonly EndpointGroup[]): TestServer {
-  // Without WAN each of its calls is answered at once.
+  // Without WAN every WAN call is answered at once.
   const server = createTestServer({}, { services: { wan: undefined } });
   server.groups.set(isRestOn, new Map(groups.map((group) => [group, true])));
   return server;

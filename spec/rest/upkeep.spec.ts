@@ -1,4 +1,4 @@
-/** The answers of the calls about stored data as a whole, in both dialects, for each outcome. */
+/** The responses to the calls for all stored data, in both dialects, for every outcome. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
@@ -12,7 +12,8 @@ const MANAGEMENT = 'rest/management/cluster';
 type Outcome = GridError | undefined;
 
 /**
- * A member whose every call has this outcome; `ask` returns the status and the message or status told.
+ * A member whose calls all have this outcome; `ask` returns the HTTP status and the message or
+ * status in the body.
  */
 function member(name: 'none' | 'hazelcast', outcome: Outcome) {
   const done: string[] = [];

@@ -1,4 +1,4 @@
-/** The calls of WAN replication, in both dialects, on publishers that are only noted. */
+/** The calls of WAN replication, in both dialects, on a fake that only records the calls. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
@@ -41,7 +41,10 @@ const TASKS: ReadonlyMap<string, TaskStatus> = new Map([
   [FAILED_UUID, { ...IN_PROGRESS, stage: 'FAILED', message: 'the target is away' }],
 ]);
 
-/** Notes what it is asked; knows the publisher "p" of "w", and of "two" none without an id. */
+/**
+ * Records its calls. It has the publisher "p" of "w", and several publishers of "two", so that a
+ * call of "two" needs an id.
+ */
 function noted(
   answer: ReceiveResult = { status: 200, body: Buffer.from('a'), partition: -1 },
   unkept?: GridError,
@@ -147,7 +150,7 @@ function member(name: Name, services: ServiceParts = {}, limits: Partial<HttpLim
   return { ...server, open, ask, auditLines: audited };
 }
 
-/** Lets settled promises call back. */
+/** Resolves after the callbacks of settled promises. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

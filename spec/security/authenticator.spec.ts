@@ -7,7 +7,7 @@ import type { Verdict } from '../../src/security/credentials.ts';
 import { unmatchedHash } from '../../src/security/password.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** A cheap hash, so that many can be computed. */
+/** Parameters of a cheap hash, so that many can be computed. */
 const salt = Buffer.from('a salt');
 const digest = scryptSync('right', salt, 32, { N: 1024, r: 1, p: 1 });
 const hash = `scrypt$1024$1$1$${salt.toString('base64')}$${digest.toString('base64')}`;
@@ -25,7 +25,7 @@ function realm(password = 'right') {
   return { clock, authenticator, check };
 }
 
-/** `right`, `wrong`, or `wait` with the time in ms. */
+/** Returns `right`, `wrong`, or `wait` with the time in ms. */
 async function told(verdict: Verdict | Promise<Verdict>): Promise<string> {
   const { isRight, retryAfterMs } = await verdict;
   if (retryAfterMs > 0) return `wait ${retryAfterMs}`;
@@ -112,7 +112,7 @@ test('Authenticator makes an address that asks too much wait, and serves others 
   verdicts.push(...others.map(from));
   await Promise.all(verdicts);
   assert.equal(order.length, 64 + 2 + others.length);
-  // The system may hold up a thread, and what it computes.
+  // The system may suspend a thread and delay its computation.
   const places = others.map((address) => order.indexOf(address)).sort((one, next) => one - next);
   assert.ok(places[5]! < 24, `${places}`);
 });
@@ -247,7 +247,7 @@ test('Authenticator gives unknown users the kinds of password that known ones ha
     password: index % 2 === 0 ? hash : 'plain',
   }));
   const authenticator = new Authenticator(users, new FakeClock());
-  /** Whether the check is computed on another thread, as that of a hash is. */
+  /** Whether the check is computed on another thread, like that of a hash. */
   const isComputed = (name: string, address: string) => {
     const credentials = { user: Buffer.from(name), password: Buffer.from('wrong') };
     const verdict = authenticator.check({ ...credentials, address, isCountedByUser: false });

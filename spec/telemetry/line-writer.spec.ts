@@ -5,7 +5,7 @@ import { FakeClock } from '../fake-clock.ts';
 
 const WAITING_BYTES_MAX = 1_048_576;
 
-/** A descriptor that takes `room` bytes, and the writer to it. */
+/** A descriptor that accepts `room` bytes, and its writer. */
 function written(room = Number.POSITIVE_INFINITY) {
   const clock = new FakeClock();
   const errors: string[] = [];

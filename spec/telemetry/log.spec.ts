@@ -38,7 +38,7 @@ test('createLog is silent below its level, and always when OFF', () => {
   assert.deepEqual(levels.map(countAt), [0, 1, 2, 3, 3, 4, 5]);
 });
 
-/** Control characters that JSON permits, between others of the same length in UTF-8. */
+/** Control characters that JSON permits, between other characters of the same length in UTF-8. */
 const CONTROLS = 'a\u007f\u0080\u009b\u009f\u00a0\u2027\u2028\u2029\u202a';
 const ESCAPED = 'a\\u007f\\u0080\\u009b\\u009f\u00a0\u2027\\u2028\\u2029\u202a';
 
