@@ -36,7 +36,7 @@ const FIELD = `Authorization: Basic ${Buffer.from(`ann:${PASSWORD}`).toString('b
  */
 async function compareLogins(harness: Harness, depth: number): Promise<void> {
   const permission = { kind: 'map', name: 'ben*', principal: 'ann', isDenial: false } as const;
-  const grant = { ...permission, actions: ['all'], holdsAt: () => true };
+  const grant = { ...permission, actions: ['all'], appliesAt: () => true };
   const operations = harness.pick(2000, 500_000);
   const sides = [
     { name: 'no login', access: undefined },

@@ -16,7 +16,7 @@ const DIGEST_BYTES = 32;
 
 interface CompiledProgram {
   /** Whether the cached code was used. */
-  readonly isKept: boolean;
+  readonly isCached: boolean;
   /** Runs the program with the arguments that Node passes to every module; returns its exports. */
   run(): unknown;
   /** Stores the code of the functions that have run so far. */
@@ -26,12 +26,12 @@ interface CompiledProgram {
 /** Loads the program. `file`: its absolute path. V8's flags (v8-flags.ts) must be set before. */
 export function compileProgram(file: string): CompiledProgram {
   const bytes = readFileSync(file);
-  const cachedData = readKept(file, bytes);
+  const cachedData = readCache(file, bytes);
   // Latin-1 is the fastest encoding to decode; the output of esbuild is ASCII.
   const source = nodeModule.wrap(bytes.toString('latin1'));
   const script = new Script(source, { filename: file, ...(cachedData && { cachedData }) });
   return {
-    isKept: script.cachedDataRejected === false,
+    isCached: script.cachedDataRejected === false,
     run() {
       const program = { exports: {} };
       const require = nodeModule.createRequire(file);
@@ -45,15 +45,15 @@ export function compileProgram(file: string): CompiledProgram {
   };
 }
 
-function readKept(file: string, bytes: Buffer): Buffer | undefined {
-  let kept: Buffer;
+function readCache(file: string, bytes: Buffer): Buffer | undefined {
+  let cached: Buffer;
   try {
-    kept = readFileSync(`${file}.cache`);
+    cached = readFileSync(`${file}.cache`);
   } catch {
     return undefined; // The program is compiled, which only takes longer.
   }
-  const code = kept.subarray(DIGEST_BYTES);
-  return kept.subarray(0, DIGEST_BYTES).equals(digest(bytes, code)) ? code : undefined;
+  const code = cached.subarray(DIGEST_BYTES);
+  return cached.subarray(0, DIGEST_BYTES).equals(digest(bytes, code)) ? code : undefined;
 }
 
 function digest(bytes: Buffer, code: Buffer): Buffer {

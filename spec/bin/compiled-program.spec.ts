@@ -13,15 +13,15 @@ function keptProgram(context: TestContext): string {
   const file = join(directory, 'program.cjs');
   writeFileSync(file, 'function name() { return "one"; } globalThis.ran = name();');
   const program = compileProgram(file);
-  assert.equal(program.isKept, false);
+  assert.equal(program.isCached, false);
   program.run();
   program.keep();
   return file;
 }
 
-test('compileProgram runs the code that was kept', (context) => {
+test('compileProgram runs the code that was cached', (context) => {
   const program = compileProgram(keptProgram(context));
-  assert.equal(program.isKept, true);
+  assert.equal(program.isCached, true);
   delete ran.ran;
   program.run();
   assert.equal(ran.ran, 'one');
@@ -31,22 +31,22 @@ test('compileProgram compiles a source that has changed, were it as long as befo
   const file = keptProgram(context);
   writeFileSync(file, readFileSync(file, 'latin1').replace('one', 'two'));
   const program = compileProgram(file);
-  assert.equal(program.isKept, false);
+  assert.equal(program.isCached, false);
   program.run();
   assert.equal(ran.ran, 'two');
 });
 
-test('compileProgram leaves kept code that is damaged or cut off', (context) => {
+test('compileProgram leaves cached code that is damaged or cut off', (context) => {
   const file = keptProgram(context);
-  const kept = readFileSync(`${file}.cache`);
-  for (const length of [0, 10, 32, 100, kept.length - 1]) {
-    writeFileSync(`${file}.cache`, kept.subarray(0, length));
-    assert.equal(compileProgram(file).isKept, false);
+  const cached = readFileSync(`${file}.cache`);
+  for (const length of [0, 10, 32, 100, cached.length - 1]) {
+    writeFileSync(`${file}.cache`, cached.subarray(0, length));
+    assert.equal(compileProgram(file).isCached, false);
   }
-  for (let at = 0; at < kept.length; at += 7) {
-    const damaged = Buffer.from(kept);
+  for (let at = 0; at < cached.length; at += 7) {
+    const damaged = Buffer.from(cached);
     damaged.writeUInt8((damaged[at] as number) ^ 1, at);
     writeFileSync(`${file}.cache`, damaged);
-    assert.equal(compileProgram(file).isKept, false);
+    assert.equal(compileProgram(file).isCached, false);
   }
 });

@@ -28,7 +28,7 @@ function rightsOf({ config }: LoadedConfig, address = '127.0.0.1'): string {
   const { permissions, prefersGrant } = config.security;
   const all = permissions?.map(({ endpoints, ...permission }) => ({
     ...permission,
-    holdsAt: (client: string) =>
+    appliesAt: (client: string) =>
       endpoints.length === 0 || matchingAddress(endpoints, [client]) !== undefined,
   }));
   const grants = new Grants({ name: 'ann', roles: [] }, address, all, prefersGrant);

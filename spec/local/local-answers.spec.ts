@@ -8,7 +8,7 @@ import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { GridMap } from '../../src/local/grid-map.ts';
 import { GridQueue } from '../../src/local/grid-queue.ts';
-import { LocalAnswers } from '../../src/local/local-answers.ts';
+import { LocalResults } from '../../src/local/local-answers.ts';
 import { LocalData } from '../../src/local/local-data.ts';
 import { PlainBytes } from '../../src/local/plain-bytes.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -33,7 +33,7 @@ function onDisk() {
     delays: (partition: number, sequence: number) => engine.delays(partition, sequence),
     sequences: () => engine.sequences(),
   };
-  const answers = new LocalAnswers(delay);
+  const answers = new LocalResults(delay);
   const data = new LocalData({
     ...{ engine, answers, cluster: { acceptsWrites: true, isCutOff: false }, waiting: new Set() },
     lifetimes: { of: () => ({ timeToLiveMs: 0, maxIdleSeconds: 0 }) },

@@ -449,11 +449,11 @@ test('a GET that polls takes the permission to remove, one that reads that to re
 });
 
 test('an address has its host in brackets once, with the flag', () => {
-  const { tellAddress } = DIALECTS.hazelcast;
-  assert.equal(tellAddress('10.3.10.4:5701'), '[10.3.10.4]:5701');
-  assert.equal(tellAddress('host.example:5701'), '[host.example]:5701');
-  assert.equal(tellAddress('[fe80::1]:5701'), '[fe80::1]:5701');
-  assert.equal(DIALECTS.none.tellAddress('10.3.10.4:5701'), '10.3.10.4:5701');
+  const { formatAddress } = DIALECTS.hazelcast;
+  assert.equal(formatAddress('10.3.10.4:5701'), '[10.3.10.4]:5701');
+  assert.equal(formatAddress('host.example:5701'), '[host.example]:5701');
+  assert.equal(formatAddress('[fe80::1]:5701'), '[fe80::1]:5701');
+  assert.equal(DIALECTS.none.formatAddress('10.3.10.4:5701'), '10.3.10.4:5701');
 });
 
 test('both dialects have the same paths in the same groups', () => {

@@ -228,7 +228,7 @@ function permission(
   actions: readonly string[],
   { holds = true, isDenial = false } = {},
 ): Permission {
-  return { kind, name, principal, actions, isDenial, holdsAt: () => holds };
+  return { kind, name, principal, actions, isDenial, appliesAt: () => holds };
 }
 
 test('permissions limit a user to the actions granted on names that match', async () => {

@@ -6,21 +6,21 @@ import { Request } from '../../src/http/request.ts';
 import {
   decodeFormValue,
   decodeLongFormValue,
-  hasOnlyWholeEscapes,
+  hasValidEscapes,
   PathPart,
 } from '../../src/rest/percent.ts';
 
 function isWhole(text: string): boolean {
-  return hasOnlyWholeEscapes(Buffer.from(text), 0, text.length);
+  return hasValidEscapes(Buffer.from(text), 0, text.length);
 }
 
-describe('hasOnlyWholeEscapes', () => {
+describe('hasValidEscapes', () => {
   it('wants two hexadecimal digits behind each percent sign, within the part', () => {
     for (const text of ['', 'abc', '%00', '%aF%Fa', 'a%2fb', '%25%']) {
       assert.equal(isWhole(text), text !== '%25%', text);
     }
     for (const text of ['%', '%4', '%zz', '%4g', '%g4', '%%41', 'a%']) assert(!isWhole(text), text);
-    assert(!hasOnlyWholeEscapes(Buffer.from('%41'), 0, 2), 'the digits lie behind the end');
+    assert(!hasValidEscapes(Buffer.from('%41'), 0, 2), 'the digits lie behind the end');
   });
 });
 

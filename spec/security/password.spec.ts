@@ -4,8 +4,8 @@ import { isHashed, parsePassword } from '../../src/base/stored-password.ts';
 import {
   hashableOf,
   hashPassword,
-  isSameHashed,
-  isSamePlain,
+  matchesHash,
+  matchesPlain,
 } from '../../src/security/password.ts';
 
 const bytes = (text: string) => Buffer.from(text);
@@ -13,9 +13,9 @@ const bytes = (text: string) => Buffer.from(text);
 test('parsePassword takes a text that does not begin like a hash as the password', () => {
   const stored = parsePassword('sésame$1');
   assert.ok(!isHashed(stored));
-  assert.ok(isSamePlain(stored, bytes('sésame$1')));
+  assert.ok(matchesPlain(stored, bytes('sésame$1')));
   for (const wrong of ['', 'sesame$1', 'sésame$', 'sésame$12']) {
-    assert.ok(!isSamePlain(stored, bytes(wrong)), wrong);
+    assert.ok(!matchesPlain(stored, bytes(wrong)), wrong);
   }
 });
 
@@ -24,11 +24,11 @@ test('hashPassword gives a text that parsePassword reads and only that password 
   assert.match(text, /^scrypt\$32768\$8\$1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
   const stored = parsePassword(text);
   assert.ok(isHashed(stored));
-  assert.ok(await isSameHashed(stored, bytes('sésame')));
-  assert.ok(!(await isSameHashed(stored, bytes('sesame'))));
+  assert.ok(await matchesHash(stored, bytes('sésame')));
+  assert.ok(!(await matchesHash(stored, bytes('sesame'))));
 });
 
-test('isSameHashed agrees with the second vector of RFC 7914, section 12', async () => {
+test('matchesHash agrees with the second vector of RFC 7914, section 12', async () => {
   const hash = Buffer.from(
     'fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b373162' +
       '2eaf30d92e22a3886ff109279d9830dac727afb94a83ee6d8360cbdfa2cc0640',
@@ -37,7 +37,7 @@ test('isSameHashed agrees with the second vector of RFC 7914, section 12', async
   const salt = bytes('NaCl').toString('base64');
   const stored = parsePassword(`scrypt$1024$8$16$${salt}$${hash.toString('base64')}`);
   assert.ok(isHashed(stored));
-  assert.ok(await isSameHashed(stored, bytes('password')));
+  assert.ok(await matchesHash(stored, bytes('password')));
 });
 
 test('hashableOf has the hashes of the password in 64 bytes', async () => {
@@ -46,7 +46,7 @@ test('hashableOf has the hashes of the password in 64 bytes', async () => {
     const stored = parsePassword(await hashPassword(password));
     const hashable = hashableOf(password);
     assert.ok(isHashed(stored) && hashable.length <= 64);
-    assert.ok(await isSameHashed(stored, hashable), `${length}`);
+    assert.ok(await matchesHash(stored, hashable), `${length}`);
     assert.notEqual(hashable.buffer, password.buffer);
   }
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
 import type { LogLevel } from '../../src/base/log-level.ts';
 import { CountingAudit, openAudit } from '../../src/telemetry/audit.ts';
-import { createLog, forPeople } from '../../src/telemetry/log.ts';
+import { createLog, prettyStream } from '../../src/telemetry/log.ts';
 import { FakeClock } from '../fake-clock.ts';
 
 function linesOf(level: LogLevel, write: (log: ReturnType<typeof createLog>) => void): unknown[] {
@@ -58,7 +58,7 @@ test('lines of log and audit escape U+007F to U+009F, U+2028 and U+2029', () => 
 
 test('lines for people show control characters as escapes', async () => {
   let text = '';
-  const stream = await forPeople({ write: (line: string) => (text += line) }, false);
+  const stream = await prettyStream({ write: (line: string) => (text += line) }, false);
   const log = createLog('INFO', stream);
   log.info({ user: `x${CONTROLS}` }, `\\u0031 \u001b[2J\r${CONTROLS}\nnext\tline`);
   log.error({ err: new Error(`\u001b]0;title\u0007 ${CONTROLS}`) }, 'failed');

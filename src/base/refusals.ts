@@ -13,7 +13,7 @@ function logged<const Message extends string>(status: number, message: Message) 
 }
 
 /** A refusal whose response contains the message. */
-function told<const Message extends string>(status: number, message: Message) {
+function shown<const Message extends string>(status: number, message: Message) {
   return { status, message, isEmpty: false } as const;
 }
 
@@ -65,7 +65,7 @@ const UNREADABLE = {
     408,
     'ended to free memory for other requests: in-flight-bytes-max, {inFlightBytesMax} bytes',
   ),
-  NO_ROOM_FOR_HEAD: told(
+  NO_ROOM_FOR_HEAD: shown(
     503,
     'Cannot accept a head of this length now: waiting heads and polls may use half of in-flight-bytes-max, {inFlightBytesMax} bytes',
   ),
@@ -74,32 +74,35 @@ const UNREADABLE = {
 /** Refusals because of the announced content, or of limits for content and connections. */
 const UNTAKEN = {
   CONTENT_TOO_LONG: logged(413, 'the content is longer than body-bytes-max, {bodyBytesMax} bytes'),
-  CONTENT_CODED: told(415, 'Cannot accept Content-Encoding "{coding}": send the content unencoded'),
-  EXPECTATION_UNKNOWN: told(417, 'Cannot meet Expect "{expectation}"'),
-  NO_ROOM_FOR_CONTENT: told(
+  CONTENT_CODED: shown(
+    415,
+    'Cannot accept Content-Encoding "{coding}": send the content unencoded',
+  ),
+  EXPECTATION_UNKNOWN: shown(417, 'Cannot meet Expect "{expectation}"'),
+  NO_ROOM_FOR_CONTENT: shown(
     503,
     'Cannot accept the content of a request: all connections together may have {bytesMax} bytes in flight',
   ),
-  NO_ROOM_TO_WAIT: told(
+  NO_ROOM_TO_WAIT: shown(
     503,
     'Cannot wait for an item with a path of this length now: waiting heads and polls may use half of in-flight-bytes-max, {bytesMax} bytes',
   ),
-  NO_ROOM_FOR_ANSWERS: told(
+  NO_ROOM_FOR_ANSWERS: shown(
     503,
     'Cannot accept a value from the servers: all connections together may have {bytesMax} bytes in flight',
   ),
-  TOO_MANY_CONNECTIONS: told(503, 'Cannot accept another connection: {connectionsMax} are open'),
+  TOO_MANY_CONNECTIONS: shown(503, 'Cannot accept another connection: {connectionsMax} are open'),
 } as const;
 
 /** Refusals because of the path and the method. */
 const UNROUTED = {
   ESCAPE_INVALID: logged(400, 'an invalid percent-escape in the path'),
   METHOD_NOT_SERVED: logged(501, 'the method is not served on any path'),
-  REST_DISABLED: told(
+  REST_DISABLED: shown(
     403,
     'Cannot serve this path: REST is disabled; {setting} or --enable-group with a group enables it',
   ),
-  GROUP_DISABLED: told(
+  GROUP_DISABLED: shown(
     403,
     'Cannot serve this path: endpoint group {group} is disabled; {setting} or --enable-group {group} enables it',
   ),
@@ -109,11 +112,11 @@ const UNROUTED = {
     'the path has no name of a map, key or queue, or an unknown name below health',
   ),
   PATH_INCOMPLETE: logged(400, 'the path is incomplete for the method'),
-  NAME_MISSING: told(400, 'Missing {thing} name'),
-  METHOD_NOT_ALLOWED: told(405, 'Cannot {action}: allowed methods are {methods}'),
-  RECOVERING: told(503, 'Cannot serve this path yet: the member is recovering its data'),
-  JOINING: told(503, 'Cannot serve this path yet: the member is joining its cluster'),
-  NOT_IMPLEMENTED: told(501, 'Cannot do this: not implemented by this member'),
+  NAME_MISSING: shown(400, 'Missing {thing} name'),
+  METHOD_NOT_ALLOWED: shown(405, 'Cannot {action}: allowed methods are {methods}'),
+  RECOVERING: shown(503, 'Cannot serve this path yet: the member is recovering its data'),
+  JOINING: shown(503, 'Cannot serve this path yet: the member is joining its cluster'),
+  NOT_IMPLEMENTED: shown(501, 'Cannot do this: not implemented by this member'),
 } as const;
 
 /**
@@ -121,16 +124,16 @@ const UNROUTED = {
  * for.
  */
 const OF_OTHER_SITES = {
-  HOST_NOT_ALLOWED: told(
+  HOST_NOT_ALLOWED: shown(
     403,
     'Cannot serve Host "{host}": not a name of this machine; if a proxy forwards the name that its ' +
       'clients use, list it in {setting} or --allowed-hosts',
   ),
-  ORIGIN_NOT_ALLOWED: told(
+  ORIGIN_NOT_ALLOWED: shown(
     403,
     'Cannot serve a page of origin "{origin}": it is neither the Host of the request nor listed in {setting}',
   ),
-  SITE_NOT_ALLOWED: told(
+  SITE_NOT_ALLOWED: shown(
     403,
     'Cannot serve a page of another site: it needs an Origin that {setting} lists',
   ),
@@ -140,30 +143,30 @@ const OF_OTHER_SITES = {
  * Refusals because of the user, or of the credentials in the content of an administrative request.
  */
 const UNTRUSTED = {
-  LOGIN_MISSING: told(401, 'Cannot {action}: a user and a password are required'),
-  LOGIN_WRONG: told(401, 'Cannot {action}: user or password is wrong'),
-  LOGIN_THROTTLED: told(429, 'Cannot {action}: too many logins failed, try again in {seconds} s'),
-  NOT_PERMITTED: told(403, 'Cannot {action}: the user lacks the permission'),
-  CREDENTIALS_WRONG: told(403, 'unauthenticated'),
-  CREDENTIALS_THROTTLED: told(429, 'Cannot log in now: try again in {seconds} s'),
+  LOGIN_MISSING: shown(401, 'Cannot {action}: a user and a password are required'),
+  LOGIN_WRONG: shown(401, 'Cannot {action}: user or password is wrong'),
+  LOGIN_THROTTLED: shown(429, 'Cannot {action}: too many logins failed, try again in {seconds} s'),
+  NOT_PERMITTED: shown(403, 'Cannot {action}: the user lacks the permission'),
+  CREDENTIALS_WRONG: shown(403, 'unauthenticated'),
+  CREDENTIALS_THROTTLED: shown(429, 'Cannot log in now: try again in {seconds} s'),
 } as const;
 
 /** Refusals because of parameter values, or of the member's configuration. */
 const UNFIT = {
-  PARAMETERS_MISSING: told(400, 'This endpoint expects at least {count} parameters'),
-  PARAMETER_UNREADABLE: told(400, 'Cannot read parameter {number}: {reason}'),
-  POLL_TIME_INVALID: told(400, 'Cannot poll for {seen} seconds: not an integer up to {most}'),
-  STATE_INVALID: told(400, 'Cannot change to state {seen}: not one of {states}'),
-  VERSION_INVALID: told(400, 'Cannot change to version {seen}: not a cluster version'),
-  LOG_LEVEL_INVALID: told(400, "Invalid level '{seen}', known levels are: {levels}"),
-  CONFIG_INVALID: told(400, '{faults}'),
-  JOIN_DISABLED: told(400, 'TCP-IP join mechanism is not enabled in the cluster.'),
-  MEMBERS_MISSING: told(400, 'Cannot change the member list to {seen}: it names no member'),
-  PERSISTENCE_OFF: told(
+  PARAMETERS_MISSING: shown(400, 'This endpoint expects at least {count} parameters'),
+  PARAMETER_UNREADABLE: shown(400, 'Cannot read parameter {number}: {reason}'),
+  POLL_TIME_INVALID: shown(400, 'Cannot poll for {seen} seconds: not an integer up to {most}'),
+  STATE_INVALID: shown(400, 'Cannot change to state {seen}: not one of {states}'),
+  VERSION_INVALID: shown(400, 'Cannot change to version {seen}: not a cluster version'),
+  LOG_LEVEL_INVALID: shown(400, "Invalid level '{seen}', known levels are: {levels}"),
+  CONFIG_INVALID: shown(400, '{faults}'),
+  JOIN_DISABLED: shown(400, 'TCP-IP join mechanism is not enabled in the cluster.'),
+  MEMBERS_MISSING: shown(400, 'Cannot change the member list to {seen}: it names no member'),
+  PERSISTENCE_OFF: shown(
     409,
     'Cannot {action}: persistence is off; {setting} or --data-dir turns it on',
   ),
-  DATA_ELSEWHERE: told(
+  DATA_ELSEWHERE: shown(
     409,
     'Cannot {action}: the data is stored on servers ({setting}), not by this member',
   ),

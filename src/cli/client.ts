@@ -5,8 +5,8 @@
 import {
   type Call,
   callMember,
-  type MemberAnswer,
   type MemberLocation,
+  type MemberResponse,
   UnreachableError,
 } from '../client/member-client.ts';
 import type { ClusterAnswer, ClusterCall } from './cluster-calls.ts';
@@ -217,7 +217,7 @@ export class Client {
     return isFull ? EXIT_ABSENT : EXIT_CLEAN;
   }
 
-  async #refuse(answer: MemberAnswer, call: Call): Promise<ExitCode> {
+  async #refuse(answer: MemberResponse, call: Call): Promise<ExitCode> {
     const { status } = answer;
     const message = refusalReason(answer, call, this.#options);
     if (this.#options.json) await this.tell('', { status, message });
@@ -238,7 +238,7 @@ export class Client {
    * Sends a request, with a login by HTTP Basic if a user is given: at once if the environment has the
    * password, else after the member has responded with 401.
    */
-  async #ask(call: Call): Promise<MemberAnswer> {
+  async #ask(call: Call): Promise<MemberResponse> {
     const { user } = this.#options;
     if (user === undefined) return await this.#call(call);
     const atHand = passwordOfEnvironment();
@@ -256,13 +256,13 @@ export class Client {
     return this.#password;
   }
 
-  async #call(call: Call): Promise<MemberAnswer> {
+  async #call(call: Call): Promise<MemberResponse> {
     this.#location ??= await locateMember(this.#options, this.#nameOf);
     return await callMember(this.#location, call);
   }
 }
 
-function isBare503({ status, body }: MemberAnswer): boolean {
+function isBare503({ status, body }: MemberResponse): boolean {
   return status === 503 && body.length === 0;
 }
 

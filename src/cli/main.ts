@@ -16,7 +16,7 @@ import { rowOf } from '../config/settings.ts';
 import { startMember } from '../member.ts';
 import { openAudit } from '../telemetry/audit.ts';
 import { LineWriter } from '../telemetry/line-writer.ts';
-import { createLog, forPeople } from '../telemetry/log.ts';
+import { createLog, prettyStream } from '../telemetry/log.ts';
 import { openStandardOutput } from '../telemetry/standard-output.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
 import { hasColours } from './colours.ts';
@@ -203,7 +203,7 @@ async function runServe(request: ConfigRequest, streams: Streams): Promise<ExitC
   });
   const log = createLog(
     config.logLevel,
-    isLogForPeople ? await forPeople(lines, hasColours(process.env)) : lines,
+    isLogForPeople ? await prettyStream(lines, hasColours(process.env)) : lines,
   );
   for (const note of linesOf(findings, 'note')) log.info(note);
   for (const warning of linesOf(findings, 'warning')) log.warn(warning);

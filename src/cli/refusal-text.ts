@@ -1,7 +1,7 @@
 /**
  * The reason of a refused request: the member's message, or the meaning of the status for that request.
  */
-import type { Call, MemberAnswer } from '../client/member-client.ts';
+import type { Call, MemberResponse } from '../client/member-client.ts';
 import type { ClusterAnswer } from './cluster-calls.ts';
 
 /** The flags that administrative calls authenticate with. */
@@ -10,14 +10,14 @@ interface GivenCredentials {
   readonly clusterName: string;
 }
 
-export function refusalReason(answer: MemberAnswer, call: Call, given: GivenCredentials): string {
+export function refusalReason(answer: MemberResponse, call: Call, given: GivenCredentials): string {
   const message = messageOf(answer);
   if (message === 'unauthenticated') return `${message}: ${doubtOf(given)}`;
   return message || reasonOf(answer.status, call);
 }
 
 /** The member's message; empty if there is none. */
-function messageOf(answer: MemberAnswer): string {
+function messageOf(answer: MemberResponse): string {
   if (answer.contentType !== 'application/json') return '';
   const { message, state } = answer.json() as ClusterAnswer;
   return message ?? (state === undefined ? '' : `the state is ${state}`);

@@ -7,7 +7,7 @@ import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 
 /** Time limit of the response to a request that does not wait, in ms. */
-const ANSWER_TIMEOUT_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export interface MemberLocation {
@@ -37,7 +37,7 @@ export interface Call {
   readonly waitSeconds?: number;
 }
 
-export interface MemberAnswer {
+export interface MemberResponse {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly body: Buffer;
@@ -54,7 +54,7 @@ export class UnreachableError extends Error {
 }
 
 /** Sends the request and resolves with the response. Rejects with UnreachableError. */
-export function callMember(location: MemberLocation, call: Call): Promise<MemberAnswer> {
+export function callMember(location: MemberLocation, call: Call): Promise<MemberResponse> {
   const { url, certificates, ownCertificate, ownKey } = location;
   return new Promise((resolve, reject) => {
     const fail = (reason: string) => {
@@ -86,7 +86,7 @@ export function callMember(location: MemberLocation, call: Call): Promise<Member
         });
       },
     );
-    const waitMs = ANSWER_TIMEOUT_MS + 1000 * Math.max(0, call.waitSeconds ?? 0);
+    const waitMs = RESPONSE_TIMEOUT_MS + 1000 * Math.max(0, call.waitSeconds ?? 0);
     request.setTimeout(Math.min(waitMs, TIMER_MS_MAX), () => {
       request.destroy(new Error(`no response for ${Math.round(waitMs / 1000)} seconds`));
     });

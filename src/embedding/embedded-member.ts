@@ -6,7 +6,7 @@ import { linesOf } from '../config/finding.ts';
 import { loadConfig, refusedFault } from '../config/load.ts';
 import { GridMap } from '../local/grid-map.ts';
 import { GridQueue } from '../local/grid-queue.ts';
-import { LocalAnswers } from '../local/local-answers.ts';
+import { LocalResults } from '../local/local-answers.ts';
 import { LocalData } from '../local/local-data.ts';
 import { type BytesOrText, KEY_BYTES_MAX, PlainBytes } from '../local/plain-bytes.ts';
 import { type Member, startMember as start } from '../member.ts';
@@ -27,7 +27,7 @@ export class EmbeddedMember {
   /** @internal */
   constructor(member: Member, shutdownDelaySeconds: number) {
     const { inProcess } = member;
-    const answers = new LocalAnswers(inProcess.delay);
+    const answers = new LocalResults(inProcess.delay);
     inProcess.delay?.addSender(answers);
     this.#member = member;
     this.#data = new LocalData({ ...inProcess, answers });

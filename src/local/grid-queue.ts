@@ -127,7 +127,7 @@ class Poll implements LocalWait {
     this.#fail(new GridError('CLUSTER_PASSIVE', { action: `poll ${this.#name}` }));
   }
 
-  hurry(): void {
+  finish(): void {
     this.#cancel();
     this.#end(undefined);
   }
@@ -145,16 +145,16 @@ class Poll implements LocalWait {
     // Without a hold the item cannot be returned to the queue, so the poll can no longer be
     // aborted.
     if (item !== undefined && hold === NO_HOLD) this.#ignoreSignal();
-    data.answers.send(partition, sequence, (isKnown) => {
+    data.answers.send(partition, sequence, (isDurable) => {
       if (hold !== NO_HOLD) {
-        data.engine.acknowledge(hold, isKnown && !this.#isGivenUp, NOBODY);
+        data.engine.acknowledge(hold, isDurable && !this.#isGivenUp, NOBODY);
       }
-      this.#tell(isKnown, item);
+      this.#settle(isDurable, item);
     });
   }
 
-  #tell(isKnown: boolean, item?: StoredValue): void {
-    if (isKnown) this.#end(item);
+  #settle(isDurable: boolean, item?: StoredValue): void {
+    if (isDurable) this.#end(item);
     else this.#fail(new GridError('OUTCOME_UNKNOWN', {}));
   }
 

@@ -6,12 +6,12 @@
 import { type Dependency, dependency, isDelayed } from '../http/output-piece.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 
-/** Called once. `isKnown` is false if the disk failed before the result could be delivered. */
-type Leave = (isKnown: boolean) => void;
+/** Called once. `isDurable` is false if the disk failed before the result could be delivered. */
+type Deliver = (isDurable: boolean) => void;
 
-export class LocalAnswers implements ResponseSender {
+export class LocalResults implements ResponseSender {
   readonly #delay: ResponseDelay | undefined;
-  #delayed: { readonly waitsFor: Dependency | undefined; readonly leave: Leave }[] = [];
+  #delayed: { readonly waitsFor: Dependency | undefined; readonly deliver: Deliver }[] = [];
 
   constructor(delay: ResponseDelay | undefined) {
     this.#delay = delay;
@@ -23,15 +23,15 @@ export class LocalAnswers implements ResponseSender {
   }
 
   /**
-   * Calls `leave`, at once if the result is not delayed. `partition` and `sequence`: those of the
+   * Calls `deliver`, at once if the result is not delayed. `partition` and `sequence`: those of the
    * engine's OperationResult.
    */
-  send(partition: number, sequence: number, leave: Leave): void {
+  send(partition: number, sequence: number, deliver: Deliver): void {
     const delay = this.#delay;
-    if (delay === undefined) return leave(true);
+    if (delay === undefined) return deliver(true);
     const waitsFor = dependency(delay, partition, sequence);
-    if (waitsFor === undefined && !delay.delaysAll) return leave(true);
-    this.#delayed.push({ waitsFor, leave });
+    if (waitsFor === undefined && !delay.delaysAll) return deliver(true);
+    this.#delayed.push({ waitsFor, deliver });
   }
 
   release(): void {
@@ -41,13 +41,13 @@ export class LocalAnswers implements ResponseSender {
     this.#delayed = [];
     for (const each of delayed) {
       if (each.waitsFor !== undefined && isDelayed(delay, each.waitsFor)) this.#delayed.push(each);
-      else each.leave(true);
+      else each.deliver(true);
     }
   }
 
   failDelayed(): void {
     const delayed = this.#delayed;
     this.#delayed = [];
-    for (const { leave } of delayed) leave(false);
+    for (const { deliver } of delayed) deliver(false);
   }
 }

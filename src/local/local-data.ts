@@ -13,7 +13,7 @@ import {
   type Receiver,
 } from '../engine/engine.ts';
 import { failureCode } from '../engine/failure-code.ts';
-import type { LocalAnswers } from './local-answers.ts';
+import type { LocalResults } from './local-answers.ts';
 import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plain-bytes.ts';
 
 /** A value of a map, or an item of a queue. */
@@ -30,7 +30,7 @@ interface LocalParts {
   readonly cluster: Pick<Cluster, 'acceptsWrites' | 'isCutOff'>;
   /** Lifetimes of a map's entries if the program specifies none. */
   readonly lifetimes: { of(map: Span): Lifetime };
-  readonly answers: LocalAnswers;
+  readonly answers: LocalResults;
   /** Waiting polls. */
   readonly waiting: Set<Waiter>;
 }
@@ -39,7 +39,7 @@ interface LocalParts {
 export class LocalData {
   readonly engine: Engine;
   readonly lifetimes: LocalParts['lifetimes'];
-  readonly answers: LocalAnswers;
+  readonly answers: LocalResults;
   readonly keys = new PlainBytes('key', KEY_BYTES_MAX);
   readonly values = new PlainBytes('value', VALUE_BYTES_MAX);
   readonly contentTypes = new ContentTypes();
@@ -57,7 +57,7 @@ export class LocalData {
   /** Ends waiting polls without an item and refuses all further operations. */
   close(): void {
     this.#isClosed = true;
-    for (const poll of this.#polls) poll.hurry();
+    for (const poll of this.#polls) poll.finish();
   }
 
   /**
@@ -124,8 +124,8 @@ export class LocalData {
           const fault = this.faultOf(answer, name);
           if (fault !== undefined) return reject(fault);
           const result = read(answer);
-          this.answers.send(answer.partition, answer.sequence, (isKnown) => {
-            if (isKnown) resolve(result);
+          this.answers.send(answer.partition, answer.sequence, (isDurable) => {
+            if (isDurable) resolve(result);
             else reject(new GridError('OUTCOME_UNKNOWN', {}));
           });
         },
@@ -142,5 +142,5 @@ export class LocalData {
 /** A waiting poll. @internal */
 export interface LocalWait extends Waiter {
   /** Ends the poll without an item, because the member ends. */
-  hurry(): void;
+  finish(): void;
 }

@@ -25,7 +25,7 @@ export class PlainBytes {
   readonly span = new Span();
   readonly #what: string;
   readonly #bytesMax: number;
-  readonly #room = Buffer.alloc(SHORT_TEXT_LENGTH);
+  readonly #scratch = Buffer.alloc(SHORT_TEXT_LENGTH);
 
   /** `what`: name of the value in messages. `bytesMax`: its limit, in bytes. */
   constructor(what: string, bytesMax: number) {
@@ -50,15 +50,15 @@ export class PlainBytes {
 
   #ofText(text: string): Span {
     const { length } = text;
-    const room = this.#room;
+    const scratch = this.#scratch;
     if (length <= SHORT_TEXT_LENGTH) {
       let at = 0;
       for (; at < length; at++) {
         const code = text.charCodeAt(at);
         if (code > 0x7f) break;
-        room[at] = code;
+        scratch[at] = code;
       }
-      if (at === length) return this.span.set(room, 0, length);
+      if (at === length) return this.span.set(scratch, 0, length);
     }
     if (!isWellFormed(text)) {
       throw new TypeError(`Cannot use ${JSON.stringify(text)} as ${this.#what}: not Unicode text`);

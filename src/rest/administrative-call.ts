@@ -54,20 +54,20 @@ export function withParameters(
       password: call.parameter(1),
       isCountedByUser: false,
     });
-    const goOn = (found: Verdict): void => decide(call, found, work, bytesMax);
-    if (verdict instanceof Promise) call.await(verdict, goOn);
-    else goOn(verdict);
+    const proceed = (found: Verdict): void => decide(call, found, work, bytesMax);
+    if (verdict instanceof Promise) call.await(verdict, proceed);
+    else proceed(verdict);
   };
 }
 
 function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax: number): void {
   if (verdict.isRight) {
-    const goOn = (isDecoded: boolean): void => {
+    const proceed = (isDecoded: boolean): void => {
       if (isDecoded) work(call);
     };
     const decoding = call.decodeRest(bytesMax);
-    if (decoding instanceof Promise) call.await(decoding, goOn);
-    else goOn(decoding);
+    if (decoding instanceof Promise) call.await(decoding, proceed);
+    else proceed(decoding);
     return;
   }
   if (verdict.retryAfterMs === 0) return call.refuse('CREDENTIALS_WRONG', {});
@@ -167,17 +167,17 @@ export class AdministrativeCall {
   }
 
   /** Continues when the promise is fulfilled, even if the client has disconnected by then. */
-  await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
+  await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void {
     const audited = promise.catch((error: unknown) => {
       this.#audit(500);
       throw error;
     });
-    this.#call.await(audited, goOn);
+    this.#call.await(audited, proceed);
   }
 
   /** Responds with 200 and the result. */
-  succeed(told: object = {}, fields?: Fields): void {
-    this.#answer(200, { status: 'success', ...told }, fields);
+  succeed(result: object = {}, fields?: Fields): void {
+    this.#respond(200, { status: 'success', ...result }, fields);
   }
 
   /** Responds with 200 and the result as JSON, which is sent without a copy. */
@@ -225,21 +225,21 @@ export class AdministrativeCall {
     return status === 503 && this.services.data.isShared ? NOT_APPLIED : undefined;
   }
 
-  /** Responds with `told` as the failure's fields; the reason is only logged. */
-  failWith(error: GridError, told: object): void {
+  /** Responds with `result` as the failure's fields; the reason is only logged. */
+  failWith(error: GridError, result: object): void {
     const status = this.services.dialect.statusOf(error);
     if (status >= 400) this.#call.exchange.note(error.code, error.message);
-    this.#answer(status, { status: 'fail', ...told });
+    this.#respond(status, { status: 'fail', ...result });
   }
 
   /** Responds with 200 and a failure, as the original member does. */
-  answerFailure(): void {
-    this.#answer(200, { status: 'fail' });
+  respondWithFailure(): void {
+    this.#respond(200, { status: 'fail' });
   }
 
-  #answer(status: number, told: object, fields?: Fields): void {
+  #respond(status: number, value: object, fields?: Fields): void {
     this.#audit(status);
-    respondJson(this.#call, told, status, fields);
+    respondJson(this.#call, value, status, fields);
   }
 
   #audit(status: number, throttledKey?: string): void {

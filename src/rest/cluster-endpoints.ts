@@ -138,5 +138,5 @@ function licenseInfo({ services }: Pick<Call, 'services'>): { keyHash: string } 
 
 function describeMember(member: MemberInfo, dialect: Dialect): string {
   const marks = `${member.localMember ? ' this' : ''}${member.liteMember ? ' lite' : ''}`;
-  return `Member ${dialect.tellAddress(member.address)} - ${member.uuid}${marks}`;
+  return `Member ${dialect.formatAddress(member.address)} - ${member.uuid}${marks}`;
 }

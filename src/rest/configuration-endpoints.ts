@@ -35,7 +35,7 @@ export function update(call: AdministrativeCall): void {
     return refuseConfig(call, problems.listed.map(lineOf));
   }
   call.await(
-    call.services.administration.reconfiguration.add(read.text).then(answered),
+    call.services.administration.reconfiguration.add(read.text).then(additionResponse),
     (outcome) => {
       if (!('faults' in outcome)) return call.succeedWith(outcome);
       const { faults, refusal } = outcome;
@@ -46,19 +46,21 @@ export function update(call: AdministrativeCall): void {
 }
 
 /** Returns the response to an addition; a long list is serialised in slices. */
-async function answered<Failed extends object>(outcome: Added | Failed): Promise<Buffer | Failed> {
+async function additionResponse<Failed extends object>(
+  outcome: Added | Failed,
+): Promise<Buffer | Failed> {
   if (!('added' in outcome)) return outcome;
   return Buffer.concat([
     Buffer.from('{"status":"success","message":"Configuration Update successfully finished.",'),
     Buffer.from('"result":{"addedConfigs":['),
-    ...(await written(outcome.added)),
+    ...(await jsonPieces(outcome.added)),
     Buffer.from('],"ignoredConfigs":['),
-    ...(await written(outcome.ignored)),
+    ...(await jsonPieces(outcome.ignored)),
     Buffer.from(']}}'),
   ]);
 }
 
-async function written(things: readonly NamedConfig[]): Promise<Buffer[]> {
+async function jsonPieces(things: readonly NamedConfig[]): Promise<Buffer[]> {
   const slices = new Slices();
   const pieces: Buffer[] = [];
   let text = '';

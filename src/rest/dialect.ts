@@ -22,19 +22,19 @@ export interface Dialect {
    * Whether the response to a successful backup contains its path, its bytes and its duration in
    * seconds.
    */
-  readonly tellsBackups: boolean;
+  readonly reportsBackups: boolean;
   /**
    * Whether the progress of a synchronisation contains the number of entries that were not applied.
    */
-  readonly tellsNotTaken: boolean;
+  readonly reportsEntriesNotTaken: boolean;
   /** Status of a request that the cluster refuses. */
   statusOf(refusal: GridError): number;
   /** Formats a member's address; `address` as in MemberInfo. */
-  tellAddress(address: string): string;
+  formatAddress(address: string): string;
 }
 
 /** Codes of failures that the original reports with status 200. */
-const TOLD_WITH_200: ReadonlySet<string> = new Set([
+const REPORTED_WITH_200: ReadonlySet<string> = new Set([
   'STATE_UNCHANGED',
   'START_NOT_AWAITED',
   'START_NOT_ALLOWED',
@@ -49,19 +49,19 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     memberVersion: VERSION,
     badValueStatus: 400,
     passiveStatus: 503,
-    tellsBackups: true,
-    tellsNotTaken: true,
+    reportsBackups: true,
+    reportsEntriesNotTaken: true,
     statusOf: ({ status }) => status,
-    tellAddress: (address) => address,
+    formatAddress: (address) => address,
   },
   hazelcast: {
     pathSegment: 'hazelcast',
     memberVersion: '5.7.0',
     badValueStatus: 500,
     passiveStatus: 500,
-    tellsBackups: false,
-    tellsNotTaken: false,
-    statusOf: ({ code }) => (TOLD_WITH_200.has(code) ? 200 : 500),
-    tellAddress: (address) => address.replace(/^([^[\]]+):(\d+)$/, '[$1]:$2'),
+    reportsBackups: false,
+    reportsEntriesNotTaken: false,
+    statusOf: ({ code }) => (REPORTED_WITH_200.has(code) ? 200 : 500),
+    formatAddress: (address) => address.replace(/^([^[\]]+):(\d+)$/, '[$1]:$2'),
   },
 };

@@ -88,7 +88,7 @@ function nowhere(call: AdministrativeCall): void {
  */
 function startWith(work: Work): Operation {
   return administering('Starts a member that is waiting for a decision', [], (call) => {
-    if (call.services.administration.upkeep === undefined) call.answerFailure();
+    if (call.services.administration.upkeep === undefined) call.respondWithFailure();
     else work(call);
   });
 }

@@ -58,6 +58,6 @@ function describe({ services: { cluster } }: Call) {
   };
 }
 
-function respondWhether(call: Call, isSo: boolean): void {
-  call.exchange.respondEmpty(isSo ? 200 : 503, INDEPENDENT, 0);
+function respondWhether(call: Call, isTrue: boolean): void {
+  call.exchange.respondEmpty(isTrue ? 200 : 503, INDEPENDENT, 0);
 }

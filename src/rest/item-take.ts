@@ -15,7 +15,7 @@ import { RETRY_LATER } from './outcome.ts';
 import type { Call } from './route.ts';
 import type { DataServices } from './services.ts';
 
-export class ItemTake implements Waiter {
+export class QueuePoll implements Waiter {
   readonly #call: Call;
   readonly #data: DataServices;
   readonly #refuse: () => void;

@@ -61,18 +61,18 @@ export class Login {
   }
 
   /** Whether the credentials equal the last right ones, so that no hash is computed. */
-  isKnown(field: Span): boolean {
+  isVerified(field: Span): boolean {
     if (field.length !== this.#fieldLength || this.#epoch !== this.#access.epoch) return false;
     const { bytes, start, length } = field;
     return length <= KEPT_BYTES_MAX ? this.#isSame(bytes, start) : this.#isSame(digestOf(field), 0);
   }
 
   /**
-   * Runs the request once its user is authenticated, now or later, or refuses it. `isKnown`: the
-   * result of isKnown when the request was admitted.
+   * Runs the request once its user is authenticated, now or later, or refuses it. `isVerified`: the
+   * result of isVerified when the request was admitted.
    */
-  enter(call: LoginCall, isKnown: boolean): void {
-    if (isKnown && this.#epoch === this.#access.epoch) call.work(this.#grants);
+  authenticate(call: LoginCall, isVerified: boolean): void {
+    if (isVerified && this.#epoch === this.#access.epoch) call.work(this.#grants);
     else this.#check(call, call.exchange.request.authorization);
   }
 

@@ -9,7 +9,7 @@ import { Span } from '../base/span.ts';
 import type { Request } from '../http/request.ts';
 
 /** Whether two hexadecimal digits follow each `%` between `start` and `end`. */
-export function hasOnlyWholeEscapes(bytes: Buffer, start: number, end: number): boolean {
+export function hasValidEscapes(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     if (bytes[at] !== 0x25) continue;
     if (at + 2 >= end || hexadecimal(bytes, at + 1) < 0) return false;

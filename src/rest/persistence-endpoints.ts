@@ -24,7 +24,7 @@ function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
     if (upkeep === undefined) return refuse(call);
     call.await(run(upkeep).catch(refusalOf), (outcome) => {
       if (outcome instanceof GridError) call.fail(outcome, dialect.statusOf(outcome), {});
-      else call.succeed((dialect.tellsBackups && outcome) || {}, fields);
+      else call.succeed((dialect.reportsBackups && outcome) || {}, fields);
     });
   };
 }

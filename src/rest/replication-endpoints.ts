@@ -65,20 +65,20 @@ export function progress(call: Call): void {
   const status = wan?.progressOf(uuid);
   if (status !== undefined) {
     const { entriesNotTaken, ...original } = status;
-    const result = dialect.tellsNotTaken ? status : original;
+    const result = dialect.reportsEntriesNotTaken ? status : original;
     return respondJson(call, { status: 'success', result });
   }
   const refusal =
     wan === undefined
-      ? elsewhere(call.describe())
-      : new GridError('WAN_TASK_UNKNOWN', { uuid: uuid.slice(0, UUID_LENGTH_TOLD) });
+      ? withoutWan(call.describe())
+      : new GridError('WAN_TASK_UNKNOWN', { uuid: uuid.slice(0, UUID_LENGTH_SHOWN) });
   exchange.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
 }
 
 export function publishers(call: Call): void {
   const { wan } = call.services;
-  if (wan === undefined) return refuseElsewhere(call);
-  respondJson(call, { publishers: wan.publishers().map(told) });
+  if (wan === undefined) return refuseWithoutWan(call);
+  respondJson(call, { publishers: wan.publishers().map(inOrder) });
 }
 
 /**
@@ -91,7 +91,7 @@ export const receive: Action = (call) => {
   const { wan, cluster } = services;
   if (wan === undefined) {
     auditFailure(call, 409);
-    return refuseElsewhere(call);
+    return refuseWithoutWan(call);
   }
   if (!cluster.acceptsWrites) {
     auditFailure(call, 503);
@@ -194,21 +194,21 @@ function refuseConfig(call: AdministrativeCall, faults: readonly string[]): void
 function wanWork(run: (wan: WanCalls, call: AdministrativeCall) => void): Work {
   return (call) => {
     const { wan } = call.services;
-    if (wan === undefined) call.fail(elsewhere(call.action));
+    if (wan === undefined) call.fail(withoutWan(call.action));
     else run(wan, call);
   };
 }
 
-function refuseElsewhere(call: Call): void {
+function refuseWithoutWan(call: Call): void {
   call.exchange.refuse('WAN_ELSEWHERE', { action: call.describe(), setting: pathOf('engineUrl') });
 }
 
-function elsewhere(action: string): GridError {
+function withoutWan(action: string): GridError {
   return new GridError('WAN_ELSEWHERE', { action, setting: pathOf('engineUrl') });
 }
 
 /** Returns the status with its fields in the order of the response. */
-function told(status: PublisherStatus): PublisherStatus {
+function inOrder(status: PublisherStatus): PublisherStatus {
   return {
     wanReplicationName: status.wanReplicationName,
     wanPublisherId: status.wanPublisherId,
@@ -226,6 +226,6 @@ function told(status: PublisherStatus): PublisherStatus {
 }
 
 /** Number of characters of an unknown uuid that the response repeats. */
-const UUID_LENGTH_TOLD = 100;
+const UUID_LENGTH_SHOWN = 100;
 const TYPE = Buffer.from('application/octet-stream');
 const MESSAGE_TYPE = new Span().set(TYPE, 0, TYPE.length);

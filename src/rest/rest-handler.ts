@@ -24,21 +24,21 @@ import {
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import { OPENED_VALUE } from './cross-origin-policy.ts';
-import { ItemTake } from './item-take.ts';
+import { QueuePoll } from './item-take.ts';
 import { Login, type LoginCall } from './login.ts';
 import type { Endpoint, Match } from './match.ts';
 import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './outcome.ts';
-import { hasOnlyWholeEscapes } from './percent.ts';
+import { hasValidEscapes } from './percent.ts';
 import type { PathParts, RouteFinder } from './router.ts';
 import type { RestServices } from './services.ts';
 
 export class RestHandler implements RequestHandler, LoginCall, PathParts {
   readonly exchange: Exchange;
   /** The poll; created by the slot's first request that polls. */
-  #take: ItemTake | undefined;
+  #poll: QueuePoll | undefined;
   isExclusive = true;
   /** Whether the request's credentials must still be checked. */
-  #isLoginOpen = false;
+  #needsLoginCheck = false;
   #endpoint: Endpoint | undefined;
   readonly services: RestServices;
   readonly #router: RouteFinder;
@@ -66,7 +66,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     const { request } = exchange;
     const { target, method, browser } = request;
     if (browser !== undefined) services.access.crossOrigin.begin(browser);
-    if (request.escaped && !hasOnlyWholeEscapes(target.bytes, target.start, request.pathEnd)) {
+    if (request.escaped && !hasValidEscapes(target.bytes, target.start, request.pathEnd)) {
       return this.#refuse('ESCAPE_INVALID');
     }
     if (!isServedMethod(method)) return this.#refuse('METHOD_NOT_SERVED');
@@ -88,8 +88,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.#endpoint = endpoint;
     if (endpoint.furtherContentBytes > 0) exchange.permitContent(endpoint.furtherContentBytes);
     const login = this.#loginFor(endpoint);
-    this.#isLoginOpen = login !== undefined && this.#mustLogIn(login, endpoint);
-    this.isExclusive = this.#mustBeAlone(endpoint);
+    this.#needsLoginCheck = login !== undefined && this.#mustLogIn(login, endpoint);
+    this.isExclusive = this.#mustBeExclusive(endpoint);
     const isStarting = services.cluster.nodeState === 'STARTING';
     if (isStarting && !match.isServedWhileStarting) return this.#refuseWhileStarting();
     if (browser === undefined && request.unservedHost === undefined) return true;
@@ -100,7 +100,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     const endpoint = this.#admitted();
     const login = this.#loginFor(endpoint);
     if (login === undefined || !needsUser(endpoint, login)) return this.work(undefined);
-    Login.of(this.exchange, login).enter(this, !this.#isLoginOpen);
+    Login.of(this.exchange, login).authenticate(this, !this.#needsLoginCheck);
   }
 
   work(grants: Grants | undefined): void {
@@ -108,18 +108,18 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     if (grants !== undefined && !this.#isGranted(grants, endpoint)) this.#refuseUser();
     else if (endpoint.changesData && !this.services.cluster.acceptsWrites) {
       this.#refuseChange(this.describe());
-    } else if (!this.#isCrowdedOut(endpoint)) endpoint.run(this);
+    } else if (!this.#refuseForMemory(endpoint)) endpoint.run(this);
   }
 
   take(timeoutMs: number): void {
-    this.#take ??= new ItemTake(this, () => this.#refuseChange('wait for an item'));
-    this.#take.begin(this.name, timeoutMs);
+    this.#poll ??= new QueuePoll(this, () => this.#refuseChange('wait for an item'));
+    this.#poll.begin(this.name, timeoutMs);
   }
 
-  await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
+  await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void {
     const { exchange } = this;
     const { number } = exchange;
-    promise.then(goOn).catch((error: unknown) => exchange.fail(error, number));
+    promise.then(proceed).catch((error: unknown) => exchange.fail(error, number));
   }
 
   describe(): string {
@@ -133,14 +133,14 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   finishNow(): void {
-    this.#take?.finishNow();
+    this.#poll?.finishNow();
   }
 
   onResult(answer: OperationResult): void {
     const { exchange } = this;
     const { number } = exchange;
     try {
-      respondOutcome(exchange, answer, this.#take?.onResult(answer), this);
+      respondOutcome(exchange, answer, this.#poll?.onResult(answer), this);
     } catch (error) {
       exchange.fail(error, number);
     }
@@ -189,7 +189,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
    * Refuses the request if there is no memory for its response: a value received from servers
    * occupies memory until the client has read it.
    */
-  #isCrowdedOut({ kind, changesData, mayWait }: Endpoint): boolean {
+  #refuseForMemory({ kind, changesData, mayWait }: Endpoint): boolean {
     if (!this.services.data.isShared || kind === undefined || (changesData && !mayWait))
       return false;
     const bytesMax = this.exchange.usedUpBytes;
@@ -202,10 +202,10 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
    * maps and queues may run together; on an ordered engine changes may as well. Everything else
    * runs exclusively: a poll that may wait, a login that is computed, another path.
    */
-  #mustBeAlone({ kind, changesData, mayWait }: Endpoint): boolean {
+  #mustBeExclusive({ kind, changesData, mayWait }: Endpoint): boolean {
     if (kind === undefined) return true;
     if (changesData && !this.services.data.engine.isOrdered) return true;
-    return (mayWait && !this.#isKeyZero()) || this.#isLoginOpen;
+    return (mayWait && !this.#isKeyZero()) || this.#needsLoginCheck;
   }
 
   /** Whether the last part of the path is `0`: a poll that does not wait. */
@@ -221,7 +221,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   #mustLogIn(login: AccessControl, endpoint: Endpoint): boolean {
     if (!needsUser(endpoint, login)) return false;
-    return !Login.of(this.exchange, login).isKnown(this.exchange.request.authorization);
+    return !Login.of(this.exchange, login).isVerified(this.exchange.request.authorization);
   }
 
   #isGranted(grants: Grants, { kind, need }: Endpoint): boolean {

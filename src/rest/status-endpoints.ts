@@ -3,9 +3,9 @@ import { respondJson } from './json.ts';
 import type { Call } from './route.ts';
 
 export function cluster(call: Call): void {
-  const { cluster: known, dialect, telemetry } = call.services;
-  const members = known.members.map((member) => ({
-    address: dialect.tellAddress(member.address),
+  const { cluster: status, dialect, telemetry } = call.services;
+  const members = status.members.map((member) => ({
+    address: dialect.formatAddress(member.address),
     liteMember: member.liteMember,
     localMember: member.localMember,
     uuid: member.uuid,

@@ -23,8 +23,8 @@ import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './cr
 import { type CountedBy, FailedLogins } from './failed-logins.ts';
 import {
   hashableOf,
-  isSameHashed,
-  isSamePlain,
+  matchesHash,
+  matchesPlain,
   unmatchedHash,
   unmatchedPlain,
 } from './password.ts';
@@ -98,7 +98,7 @@ export class Authenticator implements Credentials {
     const decoy = this.#decoyFor(attempt.user);
     const stored = this.#passwords.get(exactly(attempt.user)) ?? decoy;
     if (!isHashed(stored)) {
-      if (isSamePlain(stored, attempt.password)) {
+      if (matchesPlain(stored, attempt.password)) {
         this.#remembered.add(digest);
         return this.#proveRight(counted);
       }
@@ -155,8 +155,8 @@ export class Authenticator implements Credentials {
     const comparisons = this.#comparisons;
     const underWay = comparisons.get(digest);
     if (underWay !== undefined) return underWay;
-    const given = hashableOf(password);
-    const compute = () => isSameHashed(stored, given);
+    const candidate = hashableOf(password);
+    const compute = () => matchesHash(stored, candidate);
     const comparison = this.#computations.run(network, compute).then(
       (isSame) => {
         comparisons.delete(digest);

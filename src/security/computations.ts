@@ -36,7 +36,7 @@ export class Computations {
     try {
       return await compute();
     } finally {
-      this.#goOn();
+      this.#startNext();
     }
   }
 
@@ -48,7 +48,7 @@ export class Computations {
   }
 
   /** Starts the next computation after one has ended. */
-  #goOn(): void {
+  #startNext(): void {
     for (const [who, own] of this.#waiting) {
       const begin = own.shift();
       this.#waiting.delete(who);

@@ -3,7 +3,7 @@
  * cluster's name authenticates, and for security on, when a realm's users do (authenticator.ts).
  */
 import type { PlainPassword } from '../base/stored-password.ts';
-import { isSamePlain } from './password.ts';
+import { matchesPlain } from './password.ts';
 
 export interface Attempt {
   /** The peer's address. */
@@ -41,6 +41,6 @@ export class ClusterNameCredentials implements Credentials {
   }
 
   check({ user }: Attempt): Verdict {
-    return isSamePlain(this.#clusterName, user) ? RIGHT : WRONG;
+    return matchesPlain(this.#clusterName, user) ? RIGHT : WRONG;
   }
 }

@@ -17,7 +17,7 @@ import { FailureThrottle } from './failure-throttle.ts';
  */
 const NETWORK_FAILURES_MAX = 200;
 /** Limit of the recorded names that have logged in, each with its network. */
-const KNOWN_MAX = 10_000;
+const LOGGED_IN_MAX = 10_000;
 
 /** The key that an attempt counts for. */
 export interface CountedBy {
@@ -27,7 +27,7 @@ export interface CountedBy {
   /** Key of network and user name, if the failures of all names also count; else undefined. */
   readonly name: string | undefined;
   /** Whether the name has logged in from the network. */
-  readonly isKnown: boolean;
+  readonly hasLoggedIn: boolean;
 }
 
 /** A key that has to wait, and the time. */
@@ -41,24 +41,24 @@ export class FailedLogins {
   readonly #byName = new FailureThrottle();
   readonly #ofAllNames = new FailureThrottle(undefined, NETWORK_FAILURES_MAX);
   /** Names that have logged in, with their networks, least recently used first. */
-  readonly #known = new Set<string>();
+  readonly #loggedIn = new Set<string>();
 
   countedBy({ address, user, isCountedByUser }: Attempt, nowMs: number): CountedBy {
     const network = networkOf(address);
     const byNetwork = { throttle: this.#byNetwork, key: network, network };
-    if (!isCountedByUser) return { ...byNetwork, name: undefined, isKnown: false };
+    if (!isCountedByUser) return { ...byNetwork, name: undefined, hasLoggedIn: false };
     const name = nameKey(network, user);
-    const isKnown = this.#known.has(name);
-    return isKnown || this.#byName.hasRoom(name, nowMs)
-      ? { throttle: this.#byName, key: name, network, name, isKnown }
-      : { ...byNetwork, name, isKnown };
+    const hasLoggedIn = this.#loggedIn.has(name);
+    return hasLoggedIn || this.#byName.hasRoom(name, nowMs)
+      ? { throttle: this.#byName, key: name, network, name, hasLoggedIn }
+      : { ...byNetwork, name, hasLoggedIn };
   }
 
   /** Undefined if the attempt may be made now. */
-  wait({ throttle, key, network, name, isKnown }: CountedBy, nowMs: number): Wait | undefined {
+  wait({ throttle, key, network, name, hasLoggedIn }: CountedBy, nowMs: number): Wait | undefined {
     const waitMs = throttle.waitMs(key, nowMs);
     if (waitMs > 0) return { key, waitMs };
-    const ofAllMs = name === undefined || isKnown ? 0 : this.#ofAllNames.waitMs(network, nowMs);
+    const ofAllMs = name === undefined || hasLoggedIn ? 0 : this.#ofAllNames.waitMs(network, nowMs);
     return ofAllMs > 0 ? { key: network, waitMs: ofAllMs } : undefined;
   }
 
@@ -77,15 +77,16 @@ export class FailedLogins {
   /** Records that the name has logged in. */
   proveRight({ name }: CountedBy): void {
     if (name === undefined) return;
-    this.#known.delete(name);
-    this.#known.add(name);
-    if (this.#known.size > KNOWN_MAX) this.#known.delete(this.#known.keys().next().value ?? '');
+    this.#loggedIn.delete(name);
+    this.#loggedIn.add(name);
+    if (this.#loggedIn.size > LOGGED_IN_MAX)
+      this.#loggedIn.delete(this.#loggedIn.keys().next().value ?? '');
   }
 
   /** Number of keys in the tables. */
   get size(): number {
     const counted = this.#byNetwork.size + this.#byName.size;
-    return counted + this.#ofAllNames.size + this.#known.size;
+    return counted + this.#ofAllNames.size + this.#loggedIn.size;
   }
 }
 

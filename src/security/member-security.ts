@@ -100,10 +100,10 @@ export class MemberSecurity {
 
   #permissionOf({ endpoints, ...permission }: PermissionConfig): Permission {
     const { matchesAddress } = this.#options;
-    const holdsAt = (address: string) => {
+    const appliesAt = (address: string) => {
       return endpoints.length === 0 || matchesAddress(endpoints, withoutMapping(address));
     };
-    return { ...permission, holdsAt };
+    return { ...permission, appliesAt };
   }
 }
 

@@ -24,16 +24,16 @@ export async function hashPassword(password: Buffer): Promise<string> {
 }
 
 /** Whether the password is the stored one. The time taken reveals nothing about either. */
-export function isSamePlain(stored: PlainPassword, given: Buffer): boolean {
-  return timingSafeEqual(blinded(stored.plain), blinded(given));
+export function matchesPlain(stored: PlainPassword, candidate: Buffer): boolean {
+  return timingSafeEqual(blinded(stored.plain), blinded(candidate));
 }
 
 /**
  * Whether the password has the stored hash. The hash is computed on another thread; the time of the
  * comparison reveals nothing about either.
  */
-export async function isSameHashed(stored: HashedPassword, given: Buffer): Promise<boolean> {
-  return timingSafeEqual(stored.hash, await derive(given, stored));
+export async function matchesHash(stored: HashedPassword, candidate: Buffer): Promise<boolean> {
+  return timingSafeEqual(stored.hash, await derive(candidate, stored));
 }
 
 /**
@@ -50,7 +50,7 @@ export function hashableOf(password: Buffer): Buffer {
 const HASHABLE_BYTES_MAX = 64;
 
 /**
- * Returns a hash that matches no password and is as expensive to compare with as the given one.
+ * Returns a hash that matches no password and is as expensive to compare with as this one.
  */
 export function unmatchedHash({ N, r, p, salt, hash }: HashedPassword): HashedPassword {
   return { N, r, p, salt: randomBytes(salt.length), hash: randomBytes(hash.length) };

@@ -32,7 +32,7 @@ export interface Permission {
   /** Pattern of user or role names; `*` matches any text. */
   readonly principal: string;
   /** Whether it applies to a client at that address. */
-  holdsAt(address: string): boolean;
+  appliesAt(address: string): boolean;
   readonly actions: readonly string[];
   /** Whether it denies the actions instead of granting them. */
   readonly isDenial: boolean;
@@ -72,7 +72,7 @@ export class Grants {
     );
     const own = (permissions ?? []).filter((permission) => {
       const pattern = new NamePattern(permission.principal);
-      return names.some((name) => pattern.matches(name)) && permission.holdsAt(address);
+      return names.some((name) => pattern.matches(name)) && permission.appliesAt(address);
     });
     this.#byKind = (['map', 'queue'] as const).map((kind) =>
       own.filter((each) => each.kind === kind || each.kind === 'all').map(grantOf),
@@ -82,11 +82,11 @@ export class Grants {
   /** Whether `action`, one bit, is allowed on the map or queue of that name. */
   allow(kind: Kind, name: Span, action: number): boolean {
     if (this.#everything) return true;
-    if (kind !== this.#lastKind || !name.is(this.#lastName)) this.#look(kind, name.toBuffer());
+    if (kind !== this.#lastKind || !name.is(this.#lastName)) this.#lookUp(kind, name.toBuffer());
     return (this.#lastActions & action) !== 0;
   }
 
-  #look(kind: Kind, name: Buffer): void {
+  #lookUp(kind: Kind, name: Buffer): void {
     const text = name.toString('latin1');
     this.#lastKind = kind;
     this.#lastName = name;

@@ -33,7 +33,7 @@ function escapeControls(line: string): string {
  * Doubles each backslash that begins an escape of a control character, so that a JSON parser
  * returns the escape as text. Escapes of line ends and tabs are not changed.
  */
-export function keepEscapes(line: string): string {
+export function doubleEscapes(line: string): string {
   return line.replace(/\\[\\ubfr]/g, (each) => (each === '\\\\' ? each : `\\${each}`));
 }
 

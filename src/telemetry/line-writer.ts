@@ -49,7 +49,7 @@ export class LineWriter {
   /** The part of `#lostCount` that the line being formatted reports. */
   #reportedCount = 0;
   /** Whether writing a line has been tried in this turn. */
-  #isTurnUsed = false;
+  #hasTriedInTurn = false;
   /** Code of the error that kept the last try from writing everything; undefined for none. */
   #obstacle: string | undefined;
   /** Time from which a line may cause the next try while there is an obstacle. */
@@ -77,8 +77,8 @@ export class LineWriter {
     this.#reportedCount = 0;
     this.#lines.push(line);
     this.#waitingBytes += length;
-    if (this.#isTurnUsed) return;
-    this.#isTurnUsed = true;
+    if (this.#hasTriedInTurn) return;
+    this.#hasTriedInTurn = true;
     this.#clock.endOfTurn(this.#onTurnEnd);
     if (this.#obstacle === undefined || this.#clock.now() >= this.#notBeforeMs) this.flushSync();
   }
@@ -131,7 +131,7 @@ export class LineWriter {
   }
 
   readonly #onTurnEnd = (): void => {
-    this.#isTurnUsed = false;
+    this.#hasTriedInTurn = false;
     if (this.#obstacle === undefined) this.flushSync();
   };
 

@@ -5,7 +5,7 @@
  */
 import { pino, stdTimeFunctions } from 'pino';
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
-import { keepEscapes, type LineStream, lineOptions } from './line-stream.ts';
+import { doubleEscapes, type LineStream, lineOptions } from './line-stream.ts';
 
 /** Writes a line: a text, or fields and a text. */
 type WriteLine = (textOrFields: string | object, text?: string) => void;
@@ -39,11 +39,11 @@ export function createLog(level: LogLevel, stream: LineStream): Log {
  * Returns a stream that formats lines for people and writes them to `lines`. Only this function
  * loads the package that formats them.
  */
-export async function forPeople(lines: LineStream, hasColours: boolean): Promise<LineStream> {
+export async function prettyStream(lines: LineStream, hasColours: boolean): Promise<LineStream> {
   const { prettyFactory } = await import('pino-pretty');
   const format = prettyFactory({ colorize: hasColours });
   return {
-    write: (line) => lines.write(format(keepEscapes(line))),
+    write: (line) => lines.write(format(doubleEscapes(line))),
     flushSync: () => lines.flushSync?.(),
     nextFields: () => lines.nextFields?.() ?? {},
   };
