@@ -134,7 +134,7 @@ dist/.built: node_modules/.installed $(sources)
 	  $(call unused,pino-abstract-transport pump sonic-boom) $(foreach name,$(apart),$(name)=$(name))
 	$(bundle) $(older) $(oldest) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
 	node --import tsx bin/package-files.ts dist
-	node --import tsx bin/keep-compiled.ts dist/bin/program.js > /dev/null
+	node --import tsx bin/store-compiled.ts dist/bin/program.js > /dev/null
 	chmod +x dist/bin/gridnode.js
 	ln -sf ../../dist/bin/gridnode.js $(bin)/gridnode
 	touch $@

@@ -101,7 +101,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Files where a program or a thread begins, and the files that other packages import. */
 const FIRST_FILES = [
-  ...['bin/gridnode.ts', 'bin/launch.ts', 'bin/keep-compiled.ts', 'bin/package-files.ts'],
+  ...['bin/gridnode.ts', 'bin/launch.ts', 'bin/store-compiled.ts', 'bin/package-files.ts'],
   ...['bin/program.ts', 'bin/no-package.ts', 'src/index.ts'],
   'src/config/reading-thread-program.ts',
 ];

@@ -27,7 +27,7 @@ import { MemberWan, type WanParts } from './member-wan.ts';
 import type { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import type { MapLifetimes } from './rest/map-lifetimes.ts';
-import { PathPart } from './rest/percent.ts';
+import { PathPart } from './rest/percent-decoding.ts';
 import { RestApplication } from './rest/rest-application.ts';
 import { Router } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';

@@ -16,7 +16,7 @@ import { DirectoryLock } from '../../src/persistence/directory-lock.ts';
 import { RawClient } from '../integration/client.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
 import { countTimers } from '../timer-count.ts';
-import { comeAndGone } from './come-and-gone.ts';
+import { comeAndGone } from './start-and-stop.ts';
 
 const members: EmbeddedMember[] = [];
 const directories: string[] = [];

@@ -23,7 +23,7 @@ import { CrossOriginPolicy } from '../../src/rest/cross-origin-policy.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { MapLifetimes } from '../../src/rest/map-lifetimes.ts';
-import { PathPart } from '../../src/rest/percent.ts';
+import { PathPart } from '../../src/rest/percent-decoding.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
 import { type RouteFinder, Router } from '../../src/rest/router.ts';
 import { statusesOf } from '../../src/rest/routes.ts';

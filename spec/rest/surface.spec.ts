@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
-import { RouteCompiler } from '../../src/rest/match.ts';
 import type { Operation, Route } from '../../src/rest/route.ts';
+import { RouteCompiler } from '../../src/rest/route-compiler.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
 import { SURFACES } from '../../src/rest/surface.ts';
 import { FakeSocket } from '../http/fake-socket.ts';

@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import type { LeftBehind } from '../embedding/come-and-gone.ts';
+import type { LeftBehind } from '../embedding/start-and-stop.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const RESIDENT_MIB_MAX = 5;
@@ -18,7 +18,7 @@ const RESIDENT_MIB_MAX = 5;
  * member has left.
  */
 async function comeAndGoneInOneArena(count: number): Promise<LeftBehind> {
-  const file = join(import.meta.dirname, '../embedding/come-and-gone.ts');
+  const file = join(import.meta.dirname, '../embedding/start-and-stop.ts');
   const program =
     `import { comeAndGone } from ${JSON.stringify(file)};\n` +
     `console.log(JSON.stringify(await comeAndGone(${count})));`;

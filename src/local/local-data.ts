@@ -13,7 +13,7 @@ import {
   type Receiver,
 } from '../engine/engine.ts';
 import { failureCode } from '../engine/failure-code.ts';
-import type { LocalResults } from './local-answers.ts';
+import type { LocalResults } from './local-results.ts';
 import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plain-bytes.ts';
 
 /** A value of a map, or an item of a queue. */

@@ -14,8 +14,8 @@ import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';
-import { NOT_APPLIED } from './outcome.ts';
-import { decodeFormValue, decodeLongFormValue } from './percent.ts';
+import { NOT_APPLIED } from './outcome-response.ts';
+import { decodeFormValue, decodeLongFormValue } from './percent-decoding.ts';
 import type { Action, Call } from './route.ts';
 import type { RestServices } from './services.ts';
 

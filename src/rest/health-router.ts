@@ -1,6 +1,6 @@
 /** Finds only the health paths, for the separate health listener; every other path is unknown. */
 import type { Request } from '../http/request.ts';
-import type { Match } from './match.ts';
+import type { Match } from './route-compiler.ts';
 import type { PathParts, RouteFinder } from './router.ts';
 
 export class HealthRouter implements RouteFinder {

@@ -15,7 +15,7 @@ import { auditedUser } from '../telemetry/audit.ts';
 import type { PublisherStatus, ReceiveResult, WanPublisherControl } from '../wan/wan-service.ts';
 import { type AdministrativeCall, refusalOf, type Work } from './administrative-call.ts';
 import { respondJson } from './json.ts';
-import { RETRY_LATER } from './outcome.ts';
+import { RETRY_LATER } from './outcome-response.ts';
 import type { Action, Call } from './route.ts';
 import type { WanCalls } from './services.ts';
 

@@ -24,11 +24,11 @@ import {
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import { OPENED_VALUE } from './cross-origin-policy.ts';
-import { QueuePoll } from './item-take.ts';
 import { Login, type LoginCall } from './login.ts';
-import type { Endpoint, Match } from './match.ts';
-import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './outcome.ts';
-import { hasValidEscapes } from './percent.ts';
+import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './outcome-response.ts';
+import { hasValidEscapes } from './percent-decoding.ts';
+import { QueuePoll } from './queue-poll.ts';
+import type { Endpoint, Match } from './route-compiler.ts';
 import type { PathParts, RouteFinder } from './router.ts';
 import type { RestServices } from './services.ts';
 

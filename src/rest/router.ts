@@ -8,8 +8,8 @@
  */
 import { GET, HEAD, OPTIONS } from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
-import { type Match, type Resource, RouteCompiler, unknownResource } from './match.ts';
 import type { Surface } from './route.ts';
+import { type Match, type Resource, RouteCompiler, unknownResource } from './route-compiler.ts';
 import { PREFIXES } from './routes.ts';
 
 /** A path with variable parts: its literal parts, undefined for a variable one. */

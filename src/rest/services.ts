@@ -16,7 +16,7 @@ import type { CrossOriginPolicy } from './cross-origin-policy.ts';
 import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { MapLifetimes } from './map-lifetimes.ts';
-import type { PathPart } from './percent.ts';
+import type { PathPart } from './percent-decoding.ts';
 
 export interface RestServices {
   readonly dialect: Dialect;

@@ -35,7 +35,7 @@ export interface LeftBehind {
 }
 
 export async function comeAndGone(count: number): Promise<LeftBehind> {
-  const directory = mkdtempSync(join(tmpdir(), 'grid-come-and-gone-'));
+  const directory = mkdtempSync(join(tmpdir(), 'grid-start-and-stop-'));
   const before = process.getActiveResourcesInfo();
   const timers = countTimers();
   let resident = 0;

@@ -11,7 +11,7 @@ import {
   type OperationResult,
 } from '../engine/engine.ts';
 import { INDEPENDENT, type ItemHold } from '../http/response-delay.ts';
-import { RETRY_LATER } from './outcome.ts';
+import { RETRY_LATER } from './outcome-response.ts';
 import type { Call } from './route.ts';
 import type { DataServices } from './services.ts';
 

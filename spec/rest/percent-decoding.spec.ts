@@ -8,7 +8,7 @@ import {
   decodeLongFormValue,
   hasValidEscapes,
   PathPart,
-} from '../../src/rest/percent.ts';
+} from '../../src/rest/percent-decoding.ts';
 
 function isWhole(text: string): boolean {
   return hasValidEscapes(Buffer.from(text), 0, text.length);

@@ -8,8 +8,8 @@ import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { GridMap } from '../../src/local/grid-map.ts';
 import { GridQueue } from '../../src/local/grid-queue.ts';
-import { LocalResults } from '../../src/local/local-answers.ts';
 import { LocalData } from '../../src/local/local-data.ts';
+import { LocalResults } from '../../src/local/local-results.ts';
 import { PlainBytes } from '../../src/local/plain-bytes.ts';
 import { FakeClock } from '../fake-clock.ts';
 
