@@ -10,6 +10,6 @@ test('ownBuffer has memory of its own, and a buffer that has not is refused with
   const memory = new ArrayBuffer(64);
   const behind = () => Buffer.from(memory, 8);
   const before = () => Buffer.from(memory, 0, 32);
-  assert.throws(() => ownBuffer(56, behind as typeof Buffer.alloc), /begins its memory/);
-  assert.throws(() => ownBuffer(32, before as typeof Buffer.alloc), /has no memory behind it/);
+  assert.throws(() => ownBuffer(56, behind as typeof Buffer.alloc), /begins at byte 0/);
+  assert.throws(() => ownBuffer(32, before as typeof Buffer.alloc), /ends where its ArrayBuffer ends/);
 });
