@@ -228,7 +228,7 @@ describe('foreign names of a member on loopback', () => {
     assert.equal(refused.status, 403);
     assert.equal(
       JSON.parse(refused.body).message,
-      'Cannot serve Host "evil.example:5701": not a name of this machine; where a proxy passes on the ' +
+      'Cannot serve Host "evil.example:5701": not a name of this machine; if a proxy forwards the ' +
         'name that its clients use, list it in network.rest-api.allowed-hosts or --allowed-hosts',
     );
     const shutdown = 'POST /grid/rest/management/cluster/clusterShutdown';
