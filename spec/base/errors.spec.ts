@@ -12,7 +12,7 @@ test('GridError fills its message from the table and keeps code, status and caus
   assert.equal(error.cause, cause);
 });
 
-test('GridError takes a value as it is, also one that looks like a pattern', () => {
+test('GridError inserts a value unchanged, even if it looks like a pattern', () => {
   const error = new GridError('ADDRESS_IN_USE', { address: '{address}$&' });
   assert.equal(error.message, 'Cannot listen on {address}$&: already in use');
 });

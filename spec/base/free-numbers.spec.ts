@@ -4,12 +4,12 @@ import { Random } from '../../bench/harness.ts';
 import { FreeNumbers } from '../../src/base/free-numbers.ts';
 
 describe('FreeNumbers', () => {
-  it('has none at first', () => {
+  it('has no number initially', () => {
     assert.equal(new FreeNumbers().take(), -1);
   });
 
   for (const top of [1, 31, 32, 33, 1023, 1024, 1025, 100_000]) {
-    it(`gives the lowest of ${top} numbers first, in whatever order they came`, () => {
+    it(`allocates the lowest of ${top} numbers first, regardless of the order of frees`, () => {
       const numbers = new FreeNumbers();
       const random = new Random(top);
       const free = new Set<number>();
@@ -20,7 +20,7 @@ describe('FreeNumbers', () => {
     });
   }
 
-  it('takes no number twice, whatever is taken and given', () => {
+  it('never allocates a number twice', () => {
     const random = new Random(5);
     const numbers = new FreeNumbers();
     const free = new Set<number>();

@@ -36,7 +36,7 @@ function limited(mib: number) {
   return { bytes: mib * MIB, isContainer: true };
 }
 
-test('machineMemory is that of the machine without control groups or limits', () => {
+test('machineMemory is the memory of a machine without control groups or limits', () => {
   assert.deepEqual(told({}), ALL);
   const cgroup = '0::/user.slice\n';
   assert.deepEqual(told({ 'proc/self/cgroup': cgroup }), ALL);
@@ -49,7 +49,7 @@ test('machineMemory is that of the machine without control groups or limits', ()
   assert.ok(bytes > 0 && bytes <= totalmem());
 });
 
-test('machineMemory is the least limit along the path in version 2', () => {
+test('machineMemory is the lowest limit along the path in version 2', () => {
   const files = {
     'proc/self/cgroup': '0::/a/b/c\n',
     'proc/self/mountinfo': OTHERS + V2,
@@ -64,7 +64,7 @@ test('machineMemory is the least limit along the path in version 2', () => {
   assert.deepEqual(told({ ...files, ...upper }), limited(64));
 });
 
-test('machineMemory is the least limit along the path in version 1', () => {
+test('machineMemory is the lowest limit along the path in version 1', () => {
   const files = {
     'proc/self/cgroup': '12:cpu,cpuacct:/x\n4:memory:/a/b\n0::/\n',
     'proc/self/mountinfo': OTHERS + V1,
@@ -80,7 +80,7 @@ test('machineMemory is the least limit along the path in version 1', () => {
   assert.deepEqual(told({ ...files, 'proc/self/mountinfo': both }), limited(256));
 });
 
-test('machineMemory finds the limit where a container sees its own groups alone', () => {
+test('machineMemory finds the limit if a container sees only its own groups', () => {
   const path = '/docker/0123';
   // The mount begins at the container's group,
   const first = {

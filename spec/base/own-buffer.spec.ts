@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ownBuffer } from '../../src/base/own-buffer.ts';
 
-test('ownBuffer has memory of its own, and a buffer that has not is refused with what differs', () => {
+test('ownBuffer spans its whole ArrayBuffer, and reports the difference for a buffer that does not', () => {
   for (const length of [0, 1, 100, 65_536]) {
     const { buffer, byteOffset } = ownBuffer(length);
     assert.deepEqual([byteOffset, buffer.byteLength], [0, length]);
@@ -11,5 +11,8 @@ test('ownBuffer has memory of its own, and a buffer that has not is refused with
   const behind = () => Buffer.from(memory, 8);
   const before = () => Buffer.from(memory, 0, 32);
   assert.throws(() => ownBuffer(56, behind as typeof Buffer.alloc), /begins at byte 0/);
-  assert.throws(() => ownBuffer(32, before as typeof Buffer.alloc), /ends where its ArrayBuffer ends/);
+  assert.throws(
+    () => ownBuffer(32, before as typeof Buffer.alloc),
+    /ends where its ArrayBuffer ends/,
+  );
 });

@@ -15,7 +15,7 @@ function counted(keysMax = 3) {
   return { clock, events, lines };
 }
 
-test('RepeatedEvents reports the first event at once, and the others once an interval', () => {
+test('RepeatedEvents reports the first event at once, and the others once per interval', () => {
   const { clock, events, lines } = counted();
   for (const detail of ['one', 'two', 'three']) events.add('a', detail);
   assert.deepEqual(lines, ['0 one 1']);
@@ -26,7 +26,7 @@ test('RepeatedEvents reports the first event at once, and the others once an int
   assert.deepEqual(lines.slice(2), ['20000 four 1']);
 });
 
-test('RepeatedEvents forgets a key after an interval without events, and then needs no timer', () => {
+test('RepeatedEvents drops a key after an interval without events, and then needs no timer', () => {
   const { clock, events, lines } = counted();
   events.add('a', 'one');
   clock.advance(INTERVAL_MS);
@@ -35,7 +35,7 @@ test('RepeatedEvents forgets a key after an interval without events, and then ne
   assert.deepEqual(lines, ['0 one 1', '10000 two 1']);
 });
 
-test('RepeatedEvents has intervals of its own for each key', () => {
+test('RepeatedEvents has separate intervals for each key', () => {
   const { clock, events, lines } = counted();
   events.add('a', 'a');
   events.add('a', 'a');
@@ -56,7 +56,7 @@ test('RepeatedEvents in a full table reports the oldest key early and loses no c
   assert.deepEqual(lines, ['0 a 1', '0 b 1', '0 a 1', '0 c 1', '0 d 1']);
 });
 
-test('RepeatedEvents reports the rest at its end', () => {
+test('RepeatedEvents reports the remaining events at its end', () => {
   const { clock, events, lines } = counted();
   for (const key of ['a', 'a', 'a', 'b', 'b']) events.add(key, key);
   events.end();

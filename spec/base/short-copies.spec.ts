@@ -23,7 +23,7 @@ function expected(at: number, start: number, end: number): Buffer {
   return bytes;
 }
 
-test('copyRange copies any range to any offset, and nothing beside it', () => {
+test('copyRange copies any range to any offset, and changes no other byte', () => {
   fc.assert(
     fc.property(ranges, fc.nat(MEMORY_BYTES), ({ start, end }, at) => {
       const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX);
@@ -53,7 +53,7 @@ test('copySpan copies a span with words, with a view, and with neither', () => {
   );
 });
 
-test('copyIntoWords pads the last word with zero bytes, and writes nothing behind it', () => {
+test('copyIntoWords pads the last word with zero bytes, and writes no further word', () => {
   fc.assert(
     fc.property(ranges, fc.nat(60), ({ start, end }, word) => {
       const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX);
@@ -66,7 +66,7 @@ test('copyIntoWords pads the last word with zero bytes, and writes nothing behin
   );
 });
 
-test('ViewedBytes has memory of its own', () => {
+test('ViewedBytes spans its whole ArrayBuffer', () => {
   const bytes = Buffer.from('bytes');
   const copy = ViewedBytes.copyOf(bytes);
   bytes.fill(0);

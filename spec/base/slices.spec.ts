@@ -9,7 +9,7 @@ function work(ms: number): void {
   while (performance.now() < endMs);
 }
 
-it('SharedSlices gives one slice a turn, to the piece that waits longest', async () => {
+it('SharedSlices runs one slice per turn, of the task that has waited longest', async () => {
   const slices = new SharedSlices();
   work(6);
   const given: string[] = [];

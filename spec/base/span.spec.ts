@@ -15,12 +15,12 @@ describe('Span.is', () => {
       3 + length,
     );
 
-    it(`is true of the same ${length} bytes elsewhere`, () => {
+    it(`is true for the same ${length} bytes at another place`, () => {
       assert.ok(span.is(own));
       assert.ok(span.is(Buffer.from(own)));
     });
 
-    it(`is false of other bytes, and of other lengths than ${length}`, () => {
+    it(`is false for other bytes and for lengths other than ${length}`, () => {
       for (let index = 0; index < length; index++) {
         const other = Buffer.from(own);
         other[index]! ^= 0x80;

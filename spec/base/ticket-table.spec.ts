@@ -4,7 +4,7 @@ import { Random } from '../../bench/harness.ts';
 import { TicketTable } from '../../src/base/ticket-table.ts';
 
 describe('TicketTable', () => {
-  it('place finds the place of a ticket', () => {
+  it('indexOf returns the index of a ticket', () => {
     const table = new TicketTable();
     const places = Array.from({ length: 1000 }, () => table.take());
     assert.equal(new Set(places).size, 1000);
@@ -13,7 +13,7 @@ describe('TicketTable', () => {
     assert.ok(Math.max(...places) < table.capacity);
   });
 
-  it('a ticket has no place once its place is free, also when that is used again', () => {
+  it('a ticket is invalid once its index is freed, even if the index is reused', () => {
     const table = new TicketTable();
     const place = table.take();
     const ticket = table.ticket(place);
@@ -24,14 +24,14 @@ describe('TicketTable', () => {
     assert.notEqual(table.ticket(place), ticket);
   });
 
-  it('numbers that are no tickets have no place', () => {
+  it('invalid tickets have no index', () => {
     const table = new TicketTable();
     table.take();
     for (const number of [0, -1, 17, 1e9, 2 ** 52, Number.NaN])
       assert.equal(table.place(number), 0);
   });
 
-  it('keeps its places apart, whatever is taken and freed', () => {
+  it('never confuses indexes, whatever is allocated and freed', () => {
     const random = new Random(3);
     const table = new TicketTable();
     const taken: number[] = [];

@@ -12,7 +12,7 @@ function wheelOn(clock: FakeClock, tickMs = 1) {
 }
 
 describe('TimerWheel', () => {
-  it('calls onDue at the deadline, not before', () => {
+  it('calls onDue at the deadline, not earlier', () => {
     const clock = new FakeClock(1000);
     const { wheel, due } = wheelOn(clock);
     wheel.add(1250, 7);
@@ -23,7 +23,7 @@ describe('TimerWheel', () => {
     assert.equal(wheel.count, 0);
   });
 
-  it('keeps one timer at most, and none without deadlines', () => {
+  it('sets at most one timer, and none without deadlines', () => {
     const clock = new FakeClock();
     const { wheel } = wheelOn(clock);
     assert.equal(clock.timerCount, 0);
@@ -33,7 +33,7 @@ describe('TimerWheel', () => {
     assert.equal(clock.timerCount, 0);
   });
 
-  it('forgets what was cancelled, and ignores an id whose deadline has come', () => {
+  it('drops cancelled deadlines, and ignores the id of a reported one', () => {
     const clock = new FakeClock();
     const { wheel, due } = wheelOn(clock);
     const first = wheel.add(10, 1);
@@ -51,7 +51,7 @@ describe('TimerWheel', () => {
     ]);
   });
 
-  it('brings a deadline that has passed at the next tick', () => {
+  it('reports a past deadline at the next tick', () => {
     const clock = new FakeClock(5000);
     const { wheel, due } = wheelOn(clock);
     wheel.add(100, 1);
@@ -59,7 +59,7 @@ describe('TimerWheel', () => {
     assert.deepEqual(due, [[1, 5001]]);
   });
 
-  it('takes deadlines as far away as (2^31-1) x 1000 ms', () => {
+  it('accepts deadlines up to (2^31-1) x 1000 ms ahead', () => {
     const clock = new FakeClock();
     const { wheel, due } = wheelOn(clock);
     const deadlineMs = (2 ** 31 - 1) * 1000;
@@ -87,7 +87,7 @@ describe('TimerWheel', () => {
     assert.deepEqual(due, [1, 3, 4]);
   });
 
-  it('goes on when onDue throws', () => {
+  it('continues after onDue throws', () => {
     const clock = new FakeClock();
     const due: number[] = [];
     const wheel = new TimerWheel(clock, (owner) => {
@@ -109,7 +109,7 @@ describe('TimerWheel', () => {
     assert.deepEqual(due, [[1, 103]]);
   });
 
-  it('behaves like a list of deadlines, whatever is added and cancelled', () => {
+  it('behaves like a list of deadlines under random additions and cancellations', () => {
     const delay = fc.oneof(
       fc.integer({ min: 0, max: 200 }),
       fc.integer({ min: 0, max: 2 ** 31 }),

@@ -27,7 +27,7 @@ test('compileProgram runs the code that was cached', (context) => {
   assert.equal(ran.ran, 'one');
 });
 
-test('compileProgram compiles a source that has changed, were it as long as before', (context) => {
+test('compileProgram compiles a changed source, even if its length is the same', (context) => {
   const file = keptProgram(context);
   writeFileSync(file, readFileSync(file, 'latin1').replace('one', 'two'));
   const program = compileProgram(file);
@@ -36,7 +36,7 @@ test('compileProgram compiles a source that has changed, were it as long as befo
   assert.equal(ran.ran, 'two');
 });
 
-test('compileProgram leaves cached code that is damaged or cut off', (context) => {
+test('compileProgram ignores cached code that is damaged or truncated', (context) => {
   const file = keptProgram(context);
   const cached = readFileSync(`${file}.cache`);
   for (const length of [0, 10, 32, 100, cached.length - 1]) {

@@ -54,7 +54,7 @@ const code = (expected: string) => (error: { readonly code?: string }) => {
   return true;
 };
 
-test('a map of the program and of HTTP clients is the same', async () => {
+test('the program and HTTP clients share a map', async () => {
   const member = await started();
   const people = member.map('people');
   assert.equal(await people.get('ann'), undefined);
@@ -78,7 +78,7 @@ test('a map of the program and of HTTP clients is the same', async () => {
   assert.equal(await member.map(Buffer.from('people')).size(), 0);
 });
 
-test('entries stay as long as the call says, or as their map is configured', async () => {
+test('entries expire as the call specifies, or as their map is configured', async () => {
   const config = { grid: { map: { short: { 'time-to-live-seconds': 1 } } } };
   const member = await started({ config });
   const [short, other] = [member.map('short'), member.map('other')];
@@ -92,7 +92,7 @@ test('entries stay as long as the call says, or as their map is configured', asy
   assert.ok(other.getSync('idle'));
 });
 
-test('a queue of the program and of HTTP clients is the same', async () => {
+test('the program and HTTP clients share a queue', async () => {
   const member = await started({ queues: { jobs: 2 } });
   const jobs = member.queue('jobs');
   assert.equal(await jobs.poll(), undefined);
@@ -129,7 +129,7 @@ test('a cancelled poll takes nothing', async () => {
   assert.equal(String((await item)?.value), 'item');
 });
 
-test('an argument that is no name, key, value or time is refused', async () => {
+test('an invalid name, key, value or time is refused', async () => {
   const member = await started();
   const map = member.map('m');
   assert.throws(() => member.map(''), /^TypeError: Cannot use an empty name/);
@@ -155,7 +155,7 @@ test('an argument that is no name, key, value or time is refused', async () => {
   assert.equal(await map.size(), 0);
 });
 
-test('an operation rejects with the code of its obstacle', async () => {
+test('an operation rejects with the code of its error', async () => {
   const member = await started({ maxMemory: '1m', partitionCount: 1 });
   const [map, jobs] = [member.map('m'), member.queue('q')];
   await assert.rejects(async () => {
@@ -182,7 +182,7 @@ test('an operation rejects with the code of its obstacle', async () => {
   assert.equal(await jobs.size(), 0);
 });
 
-test('a member that drains ends waiting polls, and serves no longer', async () => {
+test('a draining member ends waiting polls, and serves no further operation', async () => {
   const member = await started();
   const [map, jobs] = [member.map('m'), member.queue('q')];
   const waiting = jobs.poll(60);
@@ -196,7 +196,7 @@ test('a member that drains ends waiting polls, and serves no longer', async () =
 });
 
 for (const sync of ['always', 'interval']) {
-  test(`entries, items and polls are kept across the next start, with sync ${sync}`, async () => {
+  test(`entries, items and polls survive the next start, with sync ${sync}`, async () => {
     const options = {
       dataDir: newDirectory(),
       environment: { GRID_PERSISTENCE_SYNC: sync },
@@ -260,14 +260,14 @@ test('a member logs to a child of the log of the program, and writes nowhere wit
   );
 });
 
-test('the program is told of a client that asks for a shutdown, and decides', async () => {
+test('the program is notified when a client requests a shutdown, and decides', async () => {
   const member = await started();
   await asked(member, 'POST', 'management/cluster/memberShutdown', 'dev&');
   assert.match(await member.stopRequested, /memberShutdown/);
   assert.equal(await member.map('m').size(), 0);
 });
 
-test('a member that cannot start leaves no timer behind', async () => {
+test('a member that cannot start leaves no timer', async () => {
   // The port and the lock belong to no member, because a member would set timers of its own.
   const listener = createServer().listen(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -290,7 +290,7 @@ test('a member that cannot start leaves no timer behind', async () => {
   }
 });
 
-test('members that come and go leave nothing behind', async () => {
+test('members that start and stop leave no resources', async () => {
   const { handles, timers } = await comeAndGone(50);
   assert.deepEqual({ handles, timers }, { handles: [], timers: 0 });
 });

@@ -83,7 +83,7 @@ test('each flag has an option with the same meaning', async () => {
   assert.equal(config.endpointGroups.get('CLUSTER_READ'), false);
 });
 
-test('without options a member is as `serve` without a file, and no variable of the process counts', async () => {
+test('without options a member is like `serve` without a file, and ignores variables of the process', async () => {
   process.env.GRID_CLUSTERNAME = 'of-the-process';
   try {
     const { clusterName, host, port, restEnabled } = await load({});
@@ -95,7 +95,7 @@ test('without options a member is as `serve` without a file, and no variable of 
   assert.equal(clusterName, 'x');
 });
 
-test('config is the content of a file, and options outweigh it', async () => {
+test('config is the content of a file, and options override it', async () => {
   const config = { grid: { 'cluster-name': 'c', network: { port: { port: 1 } }, map: { m: {} } } };
   const { clusterName, port, host } = await load({ config, port: 2 });
   assert.deepEqual([clusterName, port, host], ['c', 2, '0.0.0.0']);

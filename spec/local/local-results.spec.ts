@@ -58,7 +58,7 @@ async function seen(...promises: readonly Promise<unknown>[]): Promise<unknown[]
   return Promise.all(told.map((each) => Promise.race([each, Promise.resolve('delayed')])));
 }
 
-test('an answer leaves when what it tells is on the disk', async () => {
+test('a result is delivered when its data is on the disk', async () => {
   const { answers, sync, map } = onDisk();
   const told = [map.set('k', 'v'), map.get('k'), map.clear(), map.size()];
   assert.equal(map.getSync('k'), undefined);
@@ -68,7 +68,7 @@ test('an answer leaves when what it tells is on the disk', async () => {
   assert.equal(answers.delayedCount, 0);
 });
 
-test('no answer leaves while all are delayed', async () => {
+test('no result is delivered while all are delayed', async () => {
   const { delay, sync, map } = onDisk();
   delay.delaysAll = true;
   const read = map.get('absent');
@@ -79,7 +79,7 @@ test('no answer leaves while all are delayed', async () => {
   assert.equal(await read, undefined);
 });
 
-test('nobody is told what was delayed when the disk fails', async () => {
+test('delayed results are not delivered when the disk fails', async () => {
   const { answers, sync, map, queue } = onDisk();
   await Promise.all([queue.offer('item'), Promise.resolve().then(sync)]);
   const told = [map.set('k', 'v'), queue.poll()];
@@ -87,7 +87,7 @@ test('nobody is told what was delayed when the disk fails', async () => {
   assert.deepEqual(await seen(...told), ['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
 });
 
-test('an item whose poll is given up before the disk has it comes back', async () => {
+test('an item is returned if its poll is aborted before the disk has it', async () => {
   const { sync, queue } = onDisk();
   await Promise.all([queue.offer('item'), Promise.resolve().then(sync)]);
   const giving = new AbortController();

@@ -52,7 +52,7 @@ function turn(): Promise<void> {
 
 const fail = (message: string) => JSON.stringify({ status: 'fail', message });
 
-test('changeState moves through the states, in any case, and state tells', async () => {
+test('changeState moves through the states, in any case, and state reports them', async () => {
   const { ask, lastAudited } = member();
   for (const [sent, state] of [
     ['frozen', 'frozen'],
@@ -67,7 +67,7 @@ test('changeState moves through the states, in any case, and state tells', async
   }
 });
 
-test('changeState refuses the state that is, one that is none and the internal one', async () => {
+test('changeState refuses the current state, an invalid one and the internal one', async () => {
   const { ask, lastAudited } = member();
   const same = await ask('POST', `${MANAGEMENT}/changeState`, 'dev&&active');
   assert.equal(same, '409 {"status":"fail","state":"active"}');
@@ -80,7 +80,7 @@ test('changeState refuses the state that is, one that is none and the internal o
   }
 });
 
-test('a member that is cut off refuses changes, which were not applied', async () => {
+test('a member that is cut off refuses changes and does not apply them', async () => {
   const standalone = new StandaloneCluster('1.2.3', new LocalRecord('1.2'));
   standalone.start('127.0.0.1:5701');
   const cluster: Cluster = Object.create(standalone, {
@@ -101,7 +101,7 @@ test('a member that is cut off refuses changes, which were not applied', async (
   assert.equal(await ask('GET', 'rest/maps/m/k'), '204');
 });
 
-test('changeState refuses a change during a change', async () => {
+test('changeState refuses a change during another one', async () => {
   const { ask } = member();
   const answers = await Promise.all([
     ask('POST', `${MANAGEMENT}/changeState`, 'dev&&frozen'),
@@ -113,7 +113,7 @@ test('changeState refuses a change during a change', async () => {
   ]);
 });
 
-test('PASSIVE refuses what changes data, reads on, and ends the polls that wait', async () => {
+test('PASSIVE refuses changes of data, serves reads, and ends waiting polls', async () => {
   const { ask, open } = member();
   await ask('POST', 'rest/maps/m/k', 'v');
   const waiting = open('DELETE /grid/rest/queues/q/60 HTTP/1.1\r\nHost: h\r\n\r\n');
@@ -139,7 +139,7 @@ test('PASSIVE refuses what changes data, reads on, and ends the polls that wait'
   assert.equal(await ask('DELETE', 'rest/queues/q/0'), '200 item');
 });
 
-test('version is the member’s major and minor, and the only one it changes to', async () => {
+test('version is the member’s major and minor version, and no other is accepted', async () => {
   const { ask } = member();
   const told = '200 {"status":"success","version":"1.2"}';
   assert.equal(await ask('GET', `${MANAGEMENT}/version`), told);
@@ -157,7 +157,7 @@ test('version is the member’s major and minor, and the only one it changes to'
   }
 });
 
-test('nodes lists the members, their version and that of Node', async () => {
+test('nodes lists the members, their version and the version of Node', async () => {
   const { ask } = member();
   const answer = await ask('POST', `${MANAGEMENT}/nodes`, 'dev&');
   const { response } = JSON.parse(answer.slice(4)) as { response: string };
@@ -167,7 +167,7 @@ test('nodes lists the members, their version and that of Node', async () => {
 });
 
 for (const call of ['clusterShutdown', 'memberShutdown']) {
-  test(`${call} answers and asks the member to stop`, async () => {
+  test(`${call} responds and then stops the member`, async () => {
     const { ask, stops } = member();
     assert.equal(
       await ask('POST', `${MANAGEMENT}/${call}`, 'nobody&'),
@@ -179,7 +179,7 @@ for (const call of ['clusterShutdown', 'memberShutdown']) {
   });
 }
 
-test('log-level tells the level that was chosen here, until it is reset', async () => {
+test('log-level reports the level that was set over HTTP, until it is reset', async () => {
   const { ask } = member();
   const level = () => ask('GET', 'rest/log-level');
   assert.equal(await level(), '200 {"logLevel":null}');
@@ -196,7 +196,7 @@ test('log-level tells the level that was chosen here, until it is reset', async 
   assert.equal(await level(), '200 {"logLevel":null}');
 });
 
-test('license keeps a hash of the key that was set', async () => {
+test('license stores a hash of the key', async () => {
   const { ask } = member();
   assert.equal(await ask('GET', 'rest/license'), '200 {"licenseInfo":null}');
   const keyHash = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
@@ -244,7 +244,7 @@ test('an administrative call checks count, escapes and credentials, in that orde
   for (const entry of audited) assert.ok(!JSON.stringify(entry).includes('a&b'), 'no password');
 });
 
-test('config/reload tells what was taken over and what needs a restart, or what is wrong', async () => {
+test('config/reload reports which settings were applied and which need a restart, or the errors', async () => {
   const outcomes = [
     { taken: ['log-level'], kept: ['partition-count'], faults: [] },
     { taken: [], kept: [], faults: ['f:1:1: wrong', 'f:2:1: wrong, too'] },
@@ -265,7 +265,7 @@ test('config/reload tells what was taken over and what needs a restart, or what 
   assert.equal(await ask('POST', 'rest/config/reload', 'dev&'), `400 ${wrong}`);
 });
 
-test('config/update hands the text on and tells what was added and ignored', async () => {
+test('config/update passes the text on and reports what was added and ignored', async () => {
   const texts: string[] = [];
   const add = async (text: string) => {
     texts.push(text);
@@ -302,7 +302,7 @@ test('config/update hands the text on and tells what was added and ignored', asy
   );
 });
 
-test('what could not be kept is 503, and says where a crash decides', async () => {
+test('a change that could not be stored is 503, and reports if a crash may undo it', async () => {
   const told = async (cause: Error) => {
     const refusal = new GridError('CONFIG_NOT_KEPT', { reason: cause.message }, { cause });
     const cannot = () => Promise.reject(cause);
@@ -347,7 +347,7 @@ test('what could not be kept is 503, and says where a crash decides', async () =
   }
 });
 
-test('the member list is told and changed while TCP-IP join is enabled', async () => {
+test('the member list is reported and changed while TCP-IP join is enabled', async () => {
   const path = 'rest/config/tcp-ip/member-list';
   const reconfiguration = {
     tcpIpMembers: new TcpIpMembers(new LocalRecord('1.2'), ['localhost:5701']),
@@ -376,7 +376,7 @@ test('the member list is 400 while TCP-IP join is not enabled', async () => {
   assert.equal(await ask('POST', 'rest/config/tcp-ip/member-list', 'dev&&a'), `400 ${refused}`);
 });
 
-test('an administrative call decodes no more than the credentials before they are right', async () => {
+test('an administrative call decodes only the credentials until they are verified', async () => {
   const { ask, audited } = member();
   const path = `${MANAGEMENT}/changeState`;
   assert.equal(await ask('POST', path, 'nobody&x&%zz'), `403 ${fail('unauthenticated')}`);
@@ -385,7 +385,7 @@ test('an administrative call decodes no more than the credentials before they ar
   assert.equal(audited.length, 2);
 });
 
-test('a user or password may be 4,096 bytes as it is sent, and no more', async () => {
+test('a user or password may have at most 4,096 encoded bytes', async () => {
   const { ask } = member(undefined, { bodyBytesMax: 10_000 });
   const path = `${MANAGEMENT}/state`;
   const sent = (bytes: number) => ask('POST', path, `dev&${'x'.repeat(bytes)}`);
@@ -396,7 +396,7 @@ test('a user or password may be 4,096 bytes as it is sent, and no more', async (
   assert.equal(user, `400 ${fail('Cannot read parameter 1: longer than 4096 bytes')}`);
 });
 
-test('what means nothing is repeated up to 128 bytes of it', async () => {
+test('an invalid value is repeated up to 128 bytes', async () => {
   const { ask } = member();
   const state = await ask('POST', `${MANAGEMENT}/changeState`, `dev&&${'x'.repeat(900)}`);
   assert.match(state, /^400 .*\\"x{128}\\"/);
@@ -404,7 +404,7 @@ test('what means nothing is repeated up to 128 bytes of it', async () => {
   assert.match(answer, /^400 .*\\"1{128}\\"/);
 });
 
-test('a call whose client goes away before the answer is done and in the audit log', async () => {
+test('a call whose client disconnects before the response is done and in the audit log', async () => {
   const password = await hashPassword(Buffer.from('a&ü'));
   const credentials = new Authenticator([{ name: 'ann', password }], new FakeClock());
   const { ask, open, audited, failures } = member({ credentials });
@@ -422,7 +422,7 @@ test('a call whose client goes away before the answer is done and in the audit l
   assert.deepEqual(failures, []);
 });
 
-test('a call that fails by a fault of ours is 500 and in the audit log', async () => {
+test('a call that fails by a fault of the member is 500 and in the audit log', async () => {
   const fault = new Error('a fault');
   const credentials = { check: () => Promise.reject(fault) };
   const { ask, audited, failures } = member({ credentials });

@@ -59,7 +59,7 @@ function onLoopback(own: readonly string[] = [], allowed: readonly string[] = []
 describe('pages of listed origins', () => {
   const fields = ['Host: grid.example.org', `Origin: ${APP}`, 'Sec-Fetch-Site: cross-site'];
 
-  it('may do all that any client may, and read each answer', () => {
+  it('may do whatever any client may, and read every response', () => {
     const { ask } = member(listing('http://a', APP));
     const shutdown = 'POST /grid/rest/management/cluster/clusterShutdown';
     const statuses = [
@@ -81,7 +81,7 @@ describe('pages of listed origins', () => {
     assert.deepEqual(statuses, [200, 200, 200, 204, 404, 403, 400, 200]);
   });
 
-  it('are told by a preflight what they may send, and for how long', () => {
+  it('learn from a preflight what they may send, and for how long', () => {
     const { ask } = member(listing(APP));
     const asking = ['Access-Control-Request-Method: PUT', 'Access-Control-Request-Headers: a,b'];
     const { status, fields: got } = ask('OPTIONS /grid/rest/maps/m/k', [...fields, ...asking]);
@@ -96,7 +96,7 @@ describe('pages of listed origins', () => {
     assert(!without.has('access-control-allow-headers'));
   });
 
-  it('are those of the list, however it is written, and no others', () => {
+  it('are only those of the list, in any spelling', () => {
     const { ask } = member(listing('HTTPS://App.Example.Org:443', 'http://b:80', 'http://c:8080'));
     const status = (origin: string) =>
       ask('GET /grid/health/live', ['Host: localhost', `Origin: ${origin}`]).status;
@@ -120,7 +120,7 @@ describe('pages of listed origins', () => {
     assert.equal(status, 403);
   });
 
-  it('have * for all, with null', () => {
+  it('include every origin with *, also null', () => {
     const { ask } = member(listing('*'));
     for (const origin of ['null', APP]) {
       const { status, fields: got } = ask('GET /grid/rest/maps/m/k', [
@@ -132,7 +132,7 @@ describe('pages of listed origins', () => {
     }
   });
 
-  it('have caches know that answers depend on the origin, in every answer', () => {
+  it('get Vary in every response, so that caches know that it depends on the origin', () => {
     const { ask } = member(listing(APP));
     for (const line of ['POST /grid/rest/maps/m/k', 'GET /grid/rest/maps/m/k', 'GET /x', 'G /']) {
       assert.equal(ask(line).fields.get('vary'), 'Origin', line);
@@ -142,7 +142,7 @@ describe('pages of listed origins', () => {
     assert(!other('GET /grid/rest/maps/m/k').fields.has('vary'));
   });
 
-  it('are listed up to 2,048 bytes, and never where Origin is repeated', () => {
+  it('are recognised up to 2,048 bytes, and never if Origin is repeated', () => {
     const longest = `https://${'a'.repeat(2040)}`;
     const { ask } = member(listing(longest, `${longest}a`, APP));
     const status = (...origins: string[]) =>
@@ -152,7 +152,7 @@ describe('pages of listed origins', () => {
     assert.equal(status(APP, APP), 403);
   });
 
-  it('are not those of Host where that is longer than 2,048 bytes', () => {
+  it('are not those of a Host longer than 2,048 bytes', () => {
     const { ask } = member();
     const status = (host: string) =>
       ask('GET /grid/health/live', [`Host: ${host}`, `Origin: http://${host}`]).status;
@@ -160,7 +160,7 @@ describe('pages of listed origins', () => {
     assert.equal(status('a'.repeat(2049)), 403);
   });
 
-  it('have the fields in answers that come later, and however long the origin is', () => {
+  it('have the fields in delayed responses, for origins of any length', () => {
     const long = `https://${'a'.repeat(2000)}.example`;
     const { open, server, ask } = member(listing(long));
     const poll = open();
@@ -181,7 +181,7 @@ describe('pages of listed origins', () => {
 describe('pages of other sites', () => {
   const blob = ['Host: localhost:5701', 'Origin: http://evil.example:8000'];
 
-  it('stop no member, set no level and reach no login', () => {
+  it('cannot stop a member, set a level or reach a login', () => {
     const { ask, server } = member();
     for (const call of ['management/cluster/clusterShutdown', 'log-level', 'config/update']) {
       assert.equal(ask(`POST /grid/rest/${call}`, blob, 'dev&a=b&off').status, 403);
@@ -203,7 +203,7 @@ describe('pages of other sites', () => {
     assert.equal(ask(`GET ${queue}/0`).body, 'item');
   });
 
-  it('are refused after a member that starts, which refuses all but health', () => {
+  it('are refused after the check that a starting member serves only health', () => {
     const cluster = new StandaloneCluster('1.2', new LocalRecord('1.2'));
     const { ask } = member({ services: { cluster } });
     assert.equal(ask('GET /grid/rest/cluster', blob).status, 503);
@@ -211,7 +211,7 @@ describe('pages of other sites', () => {
     assert.equal(ask('GET /grid/health').status, 200);
   });
 
-  it('get nothing of health, on its own port neither, but by a link', () => {
+  it('get no health, not even on the health port, except by a link', () => {
     const router = new HealthRouter(new Router('grid', SURFACES.none));
     const { ask } = member({ router });
     assert.equal(ask('GET /grid/health', blob).status, 403);
@@ -221,7 +221,7 @@ describe('pages of other sites', () => {
 });
 
 describe('foreign names of a member on loopback', () => {
-  it('get nothing but health, and are told which setting adds them', () => {
+  it('get only health, and learn which setting adds them', () => {
     const { ask, server } = member(onLoopback());
     const evil = ['Host: evil.example:5701'];
     const refused = ask('POST /grid/rest/maps/m/k', evil, 'v');
@@ -254,7 +254,7 @@ describe('foreign names of a member on loopback', () => {
     assert.equal(status(`GET ${path}`, 'Host:'), 403);
   });
 
-  it('are found wherever the head is cut', () => {
+  it('are found wherever the head is split', () => {
     const { open, server } = member(onLoopback([], ['*.good.example']));
     const text =
       'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: a.good.example\r\nOrigin: http://a.good.example\r\n' +
@@ -271,7 +271,7 @@ describe('foreign names of a member on loopback', () => {
     }
   });
 
-  it('are refused on a connection that was served, and served again after it', () => {
+  it('are refused on a connection that was served, which then continues to be served', () => {
     const { open, server } = member(onLoopback());
     const socket = open();
     const get = (host: string) => `GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
@@ -283,7 +283,7 @@ describe('foreign names of a member on loopback', () => {
     assert.deepEqual(statuses, [204, 204, 204, 403, 204]);
   });
 
-  it('are a proxy’s where they are allowed', () => {
+  it('are allowed if they are listed for a proxy', () => {
     const { ask } = member(onLoopback(['box'], ['grid.example.org']));
     for (const host of ['box', 'grid.example.org', 'grid.example.org:8080']) {
       const fields = [`Host: ${host}`, `Origin: http://${host}`];

@@ -79,7 +79,7 @@ const version = DIALECTS.none.memberVersion.split('.', 2).join('.');
 
 for (const name of ['none', 'hazelcast'] as const) {
   describe(`A member with --compatibility ${name}`, () => {
-    it('tells and changes the state of the cluster', async () => {
+    it('reports and changes the state of the cluster', async () => {
       const { ask } = member(name);
       await follow(ask, name, [
         [`POST ${MANAGEMENT}/state dev&`, `${success},"state":"active"}`],
@@ -98,7 +98,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       ]);
     });
 
-    it('refuses a change of the state during a change', async () => {
+    it('refuses a change of state during another one', async () => {
       const { ask } = member(name);
       const answers = await Promise.all([
         ask(`POST ${MANAGEMENT}/changeState dev&&frozen`),
@@ -107,7 +107,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.match(answers[1], name === 'none' ? /^409 .*under way/ : /^500 .*under way/);
     });
 
-    it('tells and changes the version of the cluster', async () => {
+    it('reports and changes the version of the cluster', async () => {
       const { ask } = member(name);
       await follow(ask, name, [
         [
@@ -122,7 +122,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       ]);
     });
 
-    it('answers what needs persistence', async () => {
+    it('responds to calls that need persistence', async () => {
       const { ask } = member(name);
       for (const start of ['forceStart', 'partialStart']) {
         await follow(ask, name, [
@@ -140,7 +140,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('says success before it stops', async () => {
+    it('reports success before it stops', async () => {
       for (const what of ['clusterShutdown', 'memberShutdown']) {
         const { ask, stops } = member(name);
         assert.equal(await ask(`POST ${MANAGEMENT}/${what} dev&`), `${success}}`);
@@ -148,7 +148,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('tells its health', async () => {
+    it('reports its health', async () => {
       const { ask, askWhole } = member(name);
       await follow(ask, name, [
         ['GET health', '200 {"nodeState":"ACTIVE","clusterState":"ACTIVE","clusterSafe":true,'],
@@ -174,7 +174,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.equal(told?.fields.get('content-length'), '104');
     });
 
-    it('tells its members, each in its form of an address, and its name', async () => {
+    it('reports its members, with addresses in the format of the dialect, and its name', async () => {
       const { ask } = member(name);
       const address = name === 'none' ? '127.0.0.1:5701' : '[127.0.0.1]:5701';
       const { memberVersion } = DIALECTS[name];
@@ -192,7 +192,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       ]);
     });
 
-    it('keeps a license and chooses a log level', async () => {
+    it('stores a license and sets a log level', async () => {
       const { ask } = member(name);
       const levels = 'OFF, SEVERE, WARNING, INFO, CONFIG, FINE, FINER, FINEST';
       const unknown = `{"status":"fail","message":"Invalid level 'X', known levels are: ${levels}"}`;
@@ -221,7 +221,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('checks them of all CP groups and of the local CP member, too, where those are posted to', async () => {
+    it('also checks them for POST to all CP groups and to the local CP member, if these are served', async () => {
       const { ask } = member(name);
       const few = '400 {"status":"fail","message":"This endpoint expects at least 2 parameters"}';
       const wrong = '403 {"status":"fail","message":"unauthenticated"}';
@@ -237,7 +237,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('tells and changes the list of members', async () => {
+    it('reports and changes the list of members', async () => {
       const { ask } = member(name, ENDPOINT_GROUP_NAMES, {
         reconfiguration: {
           tcpIpMembers: new TcpIpMembers(new LocalRecord('1.2'), ['a:1', 'b:2', 'c:3', 'd:4']),
@@ -255,7 +255,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       ]);
     });
 
-    it('tells health alone while it starts', async () => {
+    it('reports only health while it starts', async () => {
       const cluster = new StandaloneCluster('1.2.3', new LocalRecord('1.2'));
       const { ask } = member(name, ENDPOINT_GROUP_NAMES, { cluster });
       await follow(ask, name, [
@@ -271,7 +271,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       await follow(ask, name, [['POST rest/maps/m/k v', '200']]);
     });
 
-    it('answers 403 where REST or a group is off', async () => {
+    it('responds with 403 if REST or a group is off', async () => {
       const off = member(name, []);
       for (const path of ['rest/cluster', 'health', 'rest/log-level', 'rest/instance', 'nowhere']) {
         assert.match(await off.ask(`GET ${path}`), /^403 .*REST is disabled/);
@@ -284,7 +284,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.match(await reading.ask('HEAD rest/maps/m/k'), /^403/);
     });
 
-    it('answers 400 to what is not HTTP, and closes', () => {
+    it('responds with 400 to input that is not HTTP, and closes', () => {
       for (const line of ['version\r\n', 'get k\r\n', 'HZC\0\0\0\r\n']) {
         const { connect } = member(name);
         const socket = new FakeSocket();
@@ -295,7 +295,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('takes items in paths and polls with GET where it says so', async () => {
+    it('accepts items in paths and polls with GET in the dialect that has them', async () => {
       const { ask } = member(name);
       await follow(ask, name, [
         ['POST rest/queues/q/an%20item ignored', '405', '200'],
@@ -314,7 +314,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       ]);
     });
 
-    it('tells a POST what its URL does not name where it says so', async () => {
+    it('reports the missing name to a POST in the dialect that has this message', async () => {
       const { ask, askWhole } = member(name);
       const noMap = '400 {"status":"fail","message":"Missing map name"}';
       const noQueue = '400 {"status":"fail","message":"Missing queue name"}';
@@ -346,7 +346,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.match(await off.ask('POST rest/maps/m v'), /^403 .*DATA/);
     });
 
-    it('refuses in PASSIVE what changes data, and reads on', async () => {
+    it('refuses changes of data in PASSIVE, and still serves reads', async () => {
       const { ask, open } = member(name);
       const refused = name === 'none' ? '503' : '500';
       await ask('POST rest/maps/m/k v');
@@ -387,7 +387,7 @@ function below(path: string): string {
   return `management/cluster/${path}`;
 }
 
-test('HEAD below maps and queues is 200 and empty, and takes nothing, with the flag', async () => {
+test('HEAD below maps and queues is 200 and empty, and polls nothing, with the flag', async () => {
   const { ask, askWhole } = member('hazelcast');
   await ask('POST rest/queues/q item');
   await ask('POST rest/maps/m/k v');
@@ -418,7 +418,7 @@ test('HEAD below maps and queues is 200 and empty, and takes nothing, with the f
   }
 });
 
-test('GET polls wait as DELETE polls do, with the flag', async () => {
+test('GET polls wait like DELETE polls, with the flag', async () => {
   const { ask, open, clock } = member('hazelcast');
   const [first, second, third] = [5, 5, 5].map((seconds) => open(`GET rest/queues/q/${seconds}`));
   assert.equal(first?.read(), undefined);
@@ -430,7 +430,7 @@ test('GET polls wait as DELETE polls do, with the flag', async () => {
   assert.deepEqual([second?.read()?.status, third?.read()?.status], [204, 204]);
 });
 
-test('a GET that polls takes the permission to remove, one that reads that to read', () => {
+test('a GET that polls needs the permission to remove, and one that reads the permission to read', () => {
   const router = new Router('hazelcast', SURFACES.hazelcast);
   const needOf = (method: number, path: string) => {
     const request = new Request();
@@ -448,7 +448,7 @@ test('a GET that polls takes the permission to remove, one that reads that to re
   assert.equal(needOf(DELETE, '/hazelcast/rest/maps/'), REMOVE);
 });
 
-test('an address has its host in brackets once, with the flag', () => {
+test('an address has its host in one pair of brackets, with the flag', () => {
   const { formatAddress } = DIALECTS.hazelcast;
   assert.equal(formatAddress('10.3.10.4:5701'), '[10.3.10.4]:5701');
   assert.equal(formatAddress('host.example:5701'), '[host.example]:5701');

@@ -140,7 +140,7 @@ function bodyOf(path: string): string {
 
 describe('A request that is answered in a later turn', () => {
   for (const isEscaped of [false, true]) {
-    it(`is the one that was sent, for each action, ${isEscaped ? 'escaped' : 'plain'}`, async () => {
+    it(`is handled like one answered at once, for each action, ${isEscaped ? 'escaped' : 'plain'}`, async () => {
       let compared = 0;
       for (const route of routes) {
         for (const method of METHODS) {
@@ -195,7 +195,7 @@ describe('A poll that waits', () => {
     });
   }
 
-  it('behind a login, with escapes in its name, is answered from its own queue', async () => {
+  it('after a login, with escapes in its name, is answered from its own queue', async () => {
     const parts = newParts();
     const server = createTestServer({}, { router: new LateRouter(parts), services: parts });
     const { socket, responses, another, clock } = client(server);

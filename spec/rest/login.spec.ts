@@ -67,7 +67,7 @@ function basic(login: string): string {
   return `Basic ${Buffer.from(login).toString('base64')}`;
 }
 
-test('a data path takes no request without a login, and says how to log in', async () => {
+test('a data path refuses a request without a login, and says how to log in', async () => {
   const { ask, audited } = member();
   const response = await ask('GET', 'rest/maps/m/k');
   assert.equal(response.status, 401);
@@ -185,7 +185,7 @@ for (const field of [
   });
 }
 
-test('five wrong logins of a user from an address let that user alone wait', async () => {
+test('after five wrong logins of a user from an address, only that user has to wait there', async () => {
   const { ask, clock } = member();
   for (let count = 0; count < 5; count++) {
     assert.equal((await ask('GET', 'rest/maps/m/k', 'ann:wrong')).status, 401);
@@ -198,7 +198,7 @@ test('five wrong logins of a user from an address let that user alone wait', asy
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 204);
 });
 
-test('what reads the cluster takes a login, what carries credentials in its body takes none', async () => {
+test('reads of the cluster need a login, calls with credentials in the body do not', async () => {
   const { ask } = member();
   for (const path of ['rest/cluster', 'rest/instance', 'rest/log-level', 'rest/license']) {
     assert.equal((await ask('GET', path)).status, 401, path);
@@ -209,7 +209,7 @@ test('what reads the cluster takes a login, what carries credentials in its body
   assert.equal((await ask('DELETE', 'rest/cluster')).status, 405);
 });
 
-test('health takes a login only where that is asked for, live and ready never', async () => {
+test('health needs a login only if configured, live and ready never', async () => {
   for (const coversHealth of [false, true]) {
     const { ask } = member({ coversHealth });
     for (const path of ['health', 'health/node-state', 'health/cluster-size']) {
@@ -267,7 +267,7 @@ test('permissions limit a user to the actions granted on names that match', asyn
   assert.equal(audited.at(-1)?.status, 403);
 });
 
-test('a change of the rules asks everybody to log in again', async () => {
+test('after a change of the rules everybody has to log in again', async () => {
   const { ask, access, rules, clock } = member();
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 204);
   const authenticator = new Authenticator([{ name: 'ann', password: 'other' }], clock);
@@ -308,7 +308,7 @@ test('the audit log names who was refused, not who tried before on the same conn
   );
 });
 
-test('a login judged by rules that have changed meanwhile is judged again', async () => {
+test('a login checked by rules that have changed meanwhile is checked again', async () => {
   const hash = await hashPassword(Buffer.from('sésame:1'));
   const { ask, access, rules, clock } = member({ password: hash });
   const underWay = ask('GET', 'rest/maps/m/k', ANN);
@@ -318,7 +318,7 @@ test('a login judged by rules that have changed meanwhile is judged again', asyn
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 401);
 });
 
-test('a login whose client goes away is in the audit log, and its request is not done', async () => {
+test('a login whose client disconnects is in the audit log, and its request is not done', async () => {
   const hash = await hashPassword(Buffer.from('sésame:1'));
   const { ask, open, audited, failures, requestOf } = member({ password: hash });
   for (const login of [ANN, 'ann:wrong']) {
@@ -336,13 +336,13 @@ test('a login whose client goes away is in the audit log, and its request is not
   assert.deepEqual(failures, []);
 });
 
-test('the audit log holds no item of a queue, also where the path carries it', async () => {
+test('the audit log contains no item of a queue, even if the path contains it', async () => {
   const { ask, audited } = member({ compatibility: 'hazelcast' });
   assert.equal((await ask('POST', 'rest/queues/q/item', 'ann:wrong')).status, 401);
   assert.equal(audited[0]?.action, 'POST /hazelcast/rest/queues/q');
 });
 
-test('a permission is asked for whatever the form of the URL', async () => {
+test('a permission is required for every form of the URL', async () => {
   const { ask } = member({ permissions: [permission('map', 'open', 'ann', ['all'])] });
   for (const [method, path, status] of [
     ['GET', 'rest/maps/sh%75t/k', 403],

@@ -21,12 +21,12 @@ const LIFETIMES = new MapLifetimes(
   new Map([['session-long', 5]]),
 );
 
-test('MapLifetimes is for ever where nothing is configured', () => {
+test('MapLifetimes never expires entries without configuration', () => {
   assert.equal(new MapLifetimes(new Map(), new Map()).of(span('m')), FOREVER);
   assert.equal(new MapLifetimes(new Map([['a', 1]]), new Map()).of(span('b')), FOREVER);
 });
 
-test('MapLifetimes takes the exact name, then a pattern, then default, each time anew', () => {
+test('MapLifetimes uses the exact name, then a pattern, then default, at every call', () => {
   for (let time = 0; time < 2; time++) {
     const [long, some, other] = ['session-long', 'session-1', 'm'].map((name) =>
       LIFETIMES.of(span(name)),
@@ -38,13 +38,13 @@ test('MapLifetimes takes the exact name, then a pattern, then default, each time
   assert.equal(LIFETIMES.of(span('session-1')), LIFETIMES.of(span('session-1')));
 });
 
-test('MapLifetimes answers the same for more names than it remembers', () => {
+test('MapLifetimes returns the same for more names than it caches', () => {
   for (let index = 0; index < 25_000; index++) {
     assert.equal(LIFETIMES.of(span(`session-${index}`)).timeToLiveMs, 10_000);
   }
 });
 
-test('an entry written over HTTP goes when its map says so', () => {
+test('an entry written over HTTP expires as configured for its map', () => {
   const server = createTestServer();
   const ask = (method: string, path: string): number | undefined => {
     const socket = new FakeSocket();

@@ -15,7 +15,7 @@ function isWhole(text: string): boolean {
 }
 
 describe('hasValidEscapes', () => {
-  it('wants two hexadecimal digits behind each percent sign, within the part', () => {
+  it('requires two hexadecimal digits after each percent sign, within the part', () => {
     for (const text of ['', 'abc', '%00', '%aF%Fa', 'a%2fb', '%25%']) {
       assert.equal(isWhole(text), text !== '%25%', text);
     }
@@ -40,7 +40,7 @@ describe('PathPart', () => {
     });
   }
 
-  it('gives back every byte of any encoded name', () => {
+  it('decodes every byte of any encoded name', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ minLength: 1 }), { minLength: 1 }), (names) => {
         const path = names.map((name) => [...name].map(encode).join('')).join('/');
@@ -52,11 +52,11 @@ describe('PathPart', () => {
     );
   });
 
-  it('leaves a plus alone and decodes once', () => {
+  it('does not change a plus, and decodes only once', () => {
     assert.deepEqual(partsOf('a+%2541/b').map(String), ['a+%41', 'b']);
   });
 
-  it('is what was sent where no part has an escape', () => {
+  it('is the received text if no part has an escape', () => {
     assert.deepEqual(partsOf('a+b/c').map(String), ['a+b', 'c']);
   });
 });
@@ -68,7 +68,7 @@ function encode(byte: number): string {
 }
 
 describe('decodeLongFormValue', () => {
-  it('reads what decodeFormValue reads, with an escape at any place of a cut', async () => {
+  it('agrees with decodeFormValue, with an escape at every offset around the end of a piece', async () => {
     for (let before = 16_370; before < 16_390; before++) {
       const value = Buffer.from(`${'x'.repeat(before)}+%25%2b%00y${'z'.repeat(20_000)}`);
       const decoded = await decodeLongFormValue(value);
@@ -77,7 +77,7 @@ describe('decodeLongFormValue', () => {
     }
   });
 
-  it('refuses a bad escape at any place', async () => {
+  it('refuses an invalid escape at any offset', async () => {
     for (let before = 16_376; before < 16_390; before++) {
       for (const bad of ['%', '%4', '%zz', '%4g']) {
         const value = Buffer.from(`${'x'.repeat(before)}${bad}`);

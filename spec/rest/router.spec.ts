@@ -36,21 +36,21 @@ describe('Router.match', () => {
     }
   });
 
-  it('takes all behind the map as the key, one trailing slash aside', () => {
+  it('takes everything after the map as the key, except one trailing slash', () => {
     assert.deepEqual(pick(route('/grid/rest/maps/m/a/b')), ['m', 'a/b']);
     assert.deepEqual(pick(route('/grid/rest/maps/m/a//')), ['m', 'a/']);
     assert.deepEqual(pick(route('/grid/rest/maps/m/a?b/c')), ['m', 'a']);
     assert.deepEqual(pick(route('/grid/rest/maps/m%2F/%2F')), ['m%2F', '%2F']);
   });
 
-  it('serves under its own segment only', () => {
+  it('serves only below its own segment', () => {
     assert.equal(route('/hazelcast/health').match, undefined);
     assert.notEqual(route('/hazelcast/health', 'hazelcast').match, undefined);
     assert.equal(route('/grid/health', 'hazelcast').match, undefined);
     assert.deepEqual(pick(route('/a/rest/maps/m/k', 'a')), ['m', 'k']);
   });
 
-  it('tells a path that is unknown within a group from one that is nowhere', () => {
+  it('distinguishes an unknown path within a group from one outside all groups', () => {
     assert.equal(route('/grid/rest/queues/a/b/c').match?.unknown, 404);
     assert.equal(route('/grid/rest/maps//k').match?.unknown, 400);
     assert.equal(route('/grid/healthy').match?.unknown, 400);

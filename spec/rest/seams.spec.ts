@@ -6,7 +6,7 @@ import { it } from 'node:test';
 import * as engine from '../../src/engine/engine.ts';
 import * as http from '../../src/http/response-delay.ts';
 
-it('an answer depends on the same partitions for both', () => {
+it('a response depends on the same partitions for both', () => {
   assert.equal(http.INDEPENDENT, engine.NO_PARTITION);
   assert.equal(http.EVERY_PARTITION, engine.EVERY_PARTITION);
 });

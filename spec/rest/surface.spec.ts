@@ -90,7 +90,7 @@ describe('The surface', () => {
       ['on', [group]],
       ['off', others(group)],
     ] as const) {
-      it(`answers as its groups say with only ${group} ${name}`, () => {
+      it(`responds according to its groups with only ${group} ${name}`, () => {
         const server = serverWith(true, enabled);
         for (const path of PATHS.flatMap((each) => [each, `${each}/unknown/x`])) {
           for (const method of METHODS) {
@@ -115,7 +115,7 @@ describe('The surface', () => {
     }
   }
 
-  it('finds no unknown path where its group is on, and refuses each where it is off', () => {
+  it('responds with 404 to an unknown path if its group is on, and with 403 if it is off', () => {
     const on = serverWith(true, ENDPOINT_GROUP_NAMES);
     const off = serverWith(true, []);
     for (const { path } of ROUTES) {
@@ -146,7 +146,7 @@ describe('The surface', () => {
     assert.equal(ask(server, 'GET', 'rest/maps/m/k').status, 403);
   });
 
-  it('checks count of parameters, then credentials, then does the work or says that it does not', () => {
+  it('checks the number of parameters, then credentials, then does the work or responds with 501', () => {
     const server = serverWith(true, ENDPOINT_GROUP_NAMES);
     const administrative = ROUTES.filter(({ POST }) => POST?.permission === 'credentials');
     assert.ok(administrative.length >= 31);

@@ -55,7 +55,7 @@ const CALLS: Readonly<Record<string, string>> = {
 };
 
 for (const [call, work] of Object.entries(CALLS)) {
-  test(`${call} does its work and says so`, async () => {
+  test(`${call} does its work and reports it`, async () => {
     for (const name of ['none', 'hazelcast'] as const) {
       const { ask, done } = member(name, undefined);
       const response = await ask(call);
@@ -83,7 +83,7 @@ const refused: readonly (readonly [GridError, none: number, hazelcast: number])[
 ];
 
 for (const [refusal, ...statuses] of refused) {
-  test(`${refusal.code} is told with its reason, and audited`, async () => {
+  test(`${refusal.code} is reported with its reason, and audited`, async () => {
     for (const [index, name] of (['none', 'hazelcast'] as const).entries()) {
       const { ask, audited } = member(name, refusal);
       const response = await ask('backup');

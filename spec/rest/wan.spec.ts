@@ -164,7 +164,7 @@ for (const name of ['none', 'hazelcast'] as const) {
   const refused = name === 'none' ? 409 : 500;
 
   describe(`WAN calls with --compatibility ${name}`, () => {
-    it('do not say that a queue is cleared where that cannot be kept', async () => {
+    it('do not report a queue as cleared if that cannot be stored', async () => {
       const unkept = new GridError('WAN_CLEAR_NOT_KEPT', { reason: 'the disk is full' });
       const { calls, wan } = noted(undefined, unkept);
       const { ask } = member(name, { wan });
@@ -186,7 +186,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       );
     });
 
-    it('pause, resume, stop, clear and remove a publisher, and say so', async () => {
+    it('pause, resume, stop, clear and remove a publisher, and report it', async () => {
       const { calls, wan } = noted();
       const { ask, auditLines } = member(name, { wan });
       for (const [call, message] of [
@@ -222,7 +222,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.deepEqual(auditLines().slice(0, 7), [...lines, 'dev 400', 'x 403', 'dev 400']);
     });
 
-    it('begin a synchronisation or a check, and answer with its uuid', async () => {
+    it('start a synchronisation or a check, and respond with its uuid', async () => {
       const { calls, wan } = noted();
       const { ask, auditLines } = member(name, { wan });
       for (const [call, rest, action, uuid] of [
@@ -267,7 +267,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.deepEqual(auditLines().slice(0, 2), ['dev 200', `dev ${wrong}`]);
     });
 
-    it('tell the progress, the fields in their order', async () => {
+    it('report the progress, with the fields in order', async () => {
       const { ask } = member(name, { wan: noted().wan });
       const path = (uuid: string) => `wan/sync/progress/${uuid}`;
       const names = '"wanReplicationName":"w","wanPublisherId":"p","creationTime":1700000000000';
@@ -317,7 +317,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.match(await ask('POST', 'wan/addWanConfig', 'dev&'), /^400 .*3 parameters/);
     });
 
-    it('tell the publishers, the fields in their order', async () => {
+    it('report the publishers, with the fields in order', async () => {
       const { ask } = member(name, { wan: noted().wan });
       const told =
         '{"publishers":[{"wanReplicationName":"w","wanPublisherId":"p","clusterName":"dev",' +
@@ -340,7 +340,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('are refused where servers keep the data, after parameters and credentials', async () => {
+    it('are refused if servers store the data, after the checks of parameters and credentials', async () => {
       const { ask } = member(name, { wan: undefined });
       for (const [call, body] of [
         ['clearWanQueues', 'dev&&w&p'],
@@ -367,7 +367,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.match(await ask('POST', 'wan/receive', 'x'), /^409 .*engine.url/);
     });
 
-    it('take a message, and say why it was not taken', async () => {
+    it('accept a message, or report why it was not accepted', async () => {
       const { calls, wan } = noted();
       const { ask, auditLines, open } = member(name, { wan });
       assert.equal(await ask('POST', 'wan/receive', 'message'), '200 a');
@@ -392,7 +392,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('take no message while the cluster is PASSIVE, or the member starts', async () => {
+    it('accept no message while the cluster is PASSIVE or the member is starting', async () => {
       const { calls, wan } = noted();
       const { ask } = member(name, { wan });
       await ask('POST', 'management/cluster/changeState', 'dev&&passive');
@@ -402,7 +402,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.deepEqual(calls, []);
     });
 
-    it('take messages of members that log in alone, where security is on', async () => {
+    it('accept only messages of members that log in, if security is on', async () => {
       const { calls, wan } = noted();
       const authenticator = new Authenticator([{ name: 'ann', password: 'pw' }], new FakeClock());
       const rules = { authenticator, users: new Map(), permissions: [], prefersGrant: false };
@@ -438,7 +438,7 @@ for (const name of ['none', 'hazelcast'] as const) {
 }
 
 describe('a message of another member', () => {
-  it('may be a mebibyte longer than other contents, and no more', async () => {
+  it('may be at most one mebibyte longer than other content', async () => {
     const { calls, wan } = noted();
     const { ask } = member('none', { wan });
     const most = 1000 + 1_048_576;
@@ -448,7 +448,7 @@ describe('a message of another member', () => {
     assert.deepEqual(calls, [`receive ${most}`]);
   });
 
-  it('comes though in-flight-bytes-max is used up, where no other content is under way', async () => {
+  it('is accepted although in-flight-bytes-max is used up, if no other content is in flight', async () => {
     const { calls, wan } = noted();
     const { open } = member('none', { wan }, { inFlightBytesMax: 2000 });
     const head = (path: string, length: number) =>

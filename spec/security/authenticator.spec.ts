@@ -35,7 +35,7 @@ async function told(verdict: Verdict | Promise<Verdict>): Promise<string> {
 for (const kind of ['plain', 'hashed']) {
   const passwordOf = () => (kind === 'plain' ? 'right' : hash);
 
-  test(`Authenticator takes the right ${kind} password of a known user alone`, async () => {
+  test(`Authenticator accepts only the right ${kind} password of an existing user`, async () => {
     const { check } = realm(passwordOf());
     assert.equal(await told(check('right')), 'right');
     assert.equal(await told(check('wrong')), 'wrong');
@@ -44,7 +44,7 @@ for (const kind of ['plain', 'hashed']) {
     assert.equal(await told(check('right', { user: '' })), 'wrong');
   });
 
-  test(`Authenticator answers five wrong ${kind} passwords and lets the address wait then`, async () => {
+  test(`Authenticator checks five wrong ${kind} passwords and then makes the address wait`, async () => {
     const { check, clock } = realm(passwordOf());
     for (let count = 0; count < 5; count++) assert.equal(await told(check(`w${count}`)), 'wrong');
     assert.equal(await told(check('w5')), 'wait 10000');
@@ -55,7 +55,7 @@ for (const kind of ['plain', 'hashed']) {
   });
 }
 
-test('Authenticator counts attempts under way as failed', async () => {
+test('Authenticator counts running attempts as failed', async () => {
   const { check } = realm(hash);
   const verdicts = Array.from({ length: 1000 }, (_, index) => told(check(`w${index}`)));
   const counts = new Map<string, number>();
@@ -68,21 +68,21 @@ test('Authenticator counts attempts under way as failed', async () => {
   ]);
 });
 
-test('Authenticator counts equal credentials under way at once as one attempt', async () => {
+test('Authenticator counts concurrent attempts with equal credentials as one', async () => {
   const { check } = realm(hash);
   const verdicts = Array.from({ length: 64 }, () => check('right'));
   assert.ok(verdicts.every((verdict) => verdict instanceof Promise));
   assert.deepEqual(new Set(await Promise.all(verdicts.map(told))), new Set(['right']));
 });
 
-test('Authenticator remembers right credentials, so that they are answered at once', async () => {
+test('Authenticator caches right credentials, so that they are accepted at once', async () => {
   const { check } = realm(hash);
   assert.equal(await told(check('right')), 'right');
   assert.ok(!(check('right') instanceof Promise));
   assert.ok(check('wrong') instanceof Promise);
 });
 
-test('Authenticator forgets right credentials when the users change, also under way', async () => {
+test('Authenticator drops right credentials when the users change, also of running attempts', async () => {
   const { check, authenticator } = realm(hash);
   const underWay = check('right');
   authenticator.replaceUsers([{ name: 'ann', password: 'other' }]);
@@ -91,7 +91,7 @@ test('Authenticator forgets right credentials when the users change, also under 
   assert.equal(await told(check('other')), 'right');
 });
 
-test('Authenticator counts by address and user where asked to', async () => {
+test('Authenticator counts by address and user if requested', async () => {
   const { check } = realm();
   for (let count = 0; count < 5; count++) check('wrong', { byUser: true });
   assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
@@ -99,7 +99,7 @@ test('Authenticator counts by address and user where asked to', async () => {
   assert.equal(await told(check('right')), 'right');
 });
 
-test('Authenticator makes an address that asks too much wait, and serves others first', async () => {
+test('Authenticator makes an address with too many attempts wait, and serves others first', async () => {
   const { check } = realm(hash);
   const order: string[] = [];
   const noted = async (address: string, verdict: Verdict | Promise<Verdict>) => {
@@ -117,7 +117,7 @@ test('Authenticator makes an address that asks too much wait, and serves others 
   assert.ok(places[5]! < 24, `${places}`);
 });
 
-test('Authenticator computes no more than 1,024 at once for all clients', async () => {
+test('Authenticator lets at most 1,024 computations of all clients wait', async () => {
   const { check } = realm(hash);
   const verdicts = Array.from({ length: 1200 }, (_, index) =>
     told(check(`w${index}`, { address: `10.0.${index >> 8}.${index & 255}` })),
@@ -126,7 +126,7 @@ test('Authenticator computes no more than 1,024 at once for all clients', async 
   assert.equal(answers.filter((answer) => answer === 'wait 1000').length, 1200 - 1024 - 2);
 });
 
-test('Authenticator keeps a bounded number of failed attempts', () => {
+test('Authenticator records a bounded number of failed attempts', () => {
   const { check, authenticator } = realm();
   for (let index = 0; index < 30_000; index++) {
     const address = `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`;
@@ -156,7 +156,7 @@ for (const byUser of [false, true]) {
   });
 }
 
-test('Authenticator lets computations wait by the /64 of an address', () => {
+test('Authenticator limits waiting computations by the /64 of an address', () => {
   const { check } = realm(hash);
   const verdicts = Array.from({ length: 200 }, (_, index) =>
     check('wrong', { address: `2001:db8::${index}`, user: `user${index}`, byUser: true }),
@@ -201,7 +201,7 @@ test('Authenticator counts failures before a login and after it together', async
   assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
 });
 
-test('Authenticator counts a name that has logged in apart from others, also in a full table', async () => {
+test('Authenticator counts a name that has logged in separately, also in a full table', async () => {
   const { check } = realm();
   await told(check('right', { byUser: true }));
   for (let index = 0; index < 10_000; index++) {
@@ -241,7 +241,7 @@ test('Authenticator refuses an invalid password hash', () => {
   assert.throws(() => realm('scrypt$1'), RangeError);
 });
 
-test('Authenticator gives unknown users the kinds of password that known ones have', () => {
+test('Authenticator gives unknown users the kinds of password that existing users have', () => {
   const users = Array.from({ length: 8 }, (_, index) => ({
     name: `user${index}`,
     password: index % 2 === 0 ? hash : 'plain',
@@ -260,7 +260,7 @@ test('Authenticator gives unknown users the kinds of password that known ones ha
   assert.deepEqual(new Set(first), new Set([true, false]));
 });
 
-test('unmatchedHash is as costly as the given hash, and different each time', () => {
+test('unmatchedHash is as expensive as the given hash, and different each time', () => {
   const known = parsePassword('scrypt$4096$4$2$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAA');
   assert.ok(isHashed(known));
   const { N, r, p, salt, hash } = unmatchedHash(known);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { networkOf } from '../../src/security/client-network.ts';
 
-test('networkOf is the /64 of an IPv6 address, and an IPv4 address itself', () => {
+test('networkOf returns the /64 of an IPv6 address, and an IPv4 address itself', () => {
   for (const [address, network] of [
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],

@@ -21,13 +21,13 @@ test('FailureThrottle makes a key wait from the fifth failure until the oldest i
   assert.equal(throttle.waitMs('a', 10_000), 1000);
 });
 
-test('FailureThrottle lets other keys pass', () => {
+test('FailureThrottle does not affect other keys', () => {
   const throttle = new FailureThrottle();
   failed(throttle, 'a', 0, 0, 0, 0, 0);
   assert.equal(throttle.waitMs('b', 0), 0);
 });
 
-test('FailureThrottle forgets an attempt that proved right, and only that one', () => {
+test('FailureThrottle withdraws an attempt that proved right, and only that one', () => {
   const throttle = new FailureThrottle();
   failed(throttle, 'a', 0, 1, 2, 3, 4);
   throttle.withdraw('a', 2);
@@ -37,14 +37,14 @@ test('FailureThrottle forgets an attempt that proved right, and only that one', 
   throttle.withdraw('b', 0);
 });
 
-test('FailureThrottle keeps no key longer than its last failure counts', () => {
+test('FailureThrottle drops a key when its last failure no longer counts', () => {
   const throttle = new FailureThrottle();
   failed(throttle, 'a', 0);
   assert.equal(throttle.waitMs('a', WINDOW_MS), 0);
   assert.equal(throttle.size, 0);
 });
 
-test('FailureThrottle at its limit has room for known keys, and for new ones in place of old ones', () => {
+test('FailureThrottle at its limit has room for existing keys, and for new ones instead of expired ones', () => {
   const throttle = new FailureThrottle(2);
   failed(throttle, 'a', 0);
   failed(throttle, 'b', 1);
@@ -54,7 +54,7 @@ test('FailureThrottle at its limit has room for known keys, and for new ones in 
   assert.equal(throttle.size, 1);
 });
 
-test('FailureThrottle without room forgets the key that was used least recently', () => {
+test('FailureThrottle without room drops the least recently used key', () => {
   const throttle = new FailureThrottle(2);
   failed(throttle, 'a', 0, 0, 0, 0, 0);
   failed(throttle, 'b', 0, 0, 0, 0, 0);
@@ -65,7 +65,7 @@ test('FailureThrottle without room forgets the key that was used least recently'
   assert.ok(throttle.waitMs('a', 2) > 0);
 });
 
-test('FailureThrottle counts as many failures as it names', () => {
+test('FailureThrottle counts at most its limit of failures', () => {
   const throttle = new FailureThrottle();
   for (let count = 1; count <= FAILURES_MAX; count++) {
     assert.equal(throttle.waitMs('a', 0), 0);
@@ -74,7 +74,7 @@ test('FailureThrottle counts as many failures as it names', () => {
   assert.equal(throttle.waitMs('a', 0), WINDOW_MS);
 });
 
-test('FailureThrottle with another limit waits for the oldest of the last that many', () => {
+test('FailureThrottle with another limit waits for the oldest of that many last failures', () => {
   const throttle = new FailureThrottle(undefined, 200);
   for (let count = 0; count < 199; count++) throttle.begin('a', 0);
   assert.equal(throttle.waitMs('a', 0), 0);

@@ -10,7 +10,7 @@ import {
 
 const bytes = (text: string) => Buffer.from(text);
 
-test('parsePassword takes a text that does not begin like a hash as the password', () => {
+test('parsePassword returns a text that does not begin like a hash as a plain password', () => {
   const stored = parsePassword('sésame$1');
   assert.ok(!isHashed(stored));
   assert.ok(matchesPlain(stored, bytes('sésame$1')));
@@ -19,7 +19,7 @@ test('parsePassword takes a text that does not begin like a hash as the password
   }
 });
 
-test('hashPassword gives a text that parsePassword reads and only that password matches', async () => {
+test('hashPassword returns a text that parsePassword parses and only that password matches', async () => {
   const text = await hashPassword(bytes('sésame'));
   assert.match(text, /^scrypt\$32768\$8\$1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
   const stored = parsePassword(text);
@@ -51,7 +51,7 @@ test('hashableOf has the hashes of the password in 64 bytes', async () => {
   }
 });
 
-test('hashPassword uses a salt of its own each time', async () => {
+test('hashPassword uses a new salt each time', async () => {
   assert.notEqual(await hashPassword(bytes('a')), await hashPassword(bytes('a')));
 });
 

@@ -44,7 +44,7 @@ test('LineWriter writes the first line of a turn at once, and the others togethe
   assert.equal(clock.timerCount, 0);
 });
 
-test('LineWriter writes all lines of the turn where the log asks for that', () => {
+test('LineWriter writes all lines of the turn if the log requires it', () => {
   const { descriptor, writer } = written();
   writer.write('one\n');
   writer.write('the reason\n');
@@ -52,7 +52,7 @@ test('LineWriter writes all lines of the turn where the log asks for that', () =
   assert.equal(descriptor.text, 'one\nthe reason\n');
 });
 
-test('LineWriter keeps lines in order while the reader pauses, and costs one try a turn', () => {
+test('LineWriter keeps lines in order while the reader pauses, and tries once per turn', () => {
   const { clock, descriptor, writer } = written(6);
   const lines = ['éins\n', 'zwei\n', 'drei\n', 'vier\n'];
   for (const line of lines) {
@@ -72,7 +72,7 @@ test('LineWriter keeps lines in order while the reader pauses, and costs one try
   assert.equal(clock.timerCount, 0);
 });
 
-test('LineWriter tries no more often than every 2 ms at lines, and every second without', () => {
+test('LineWriter retries at most every 2 ms with lines, and every second without', () => {
   const { clock, descriptor, writer } = written(0);
   for (let turn = 0; turn < 1000; turn++) {
     writer.write('line\n');
@@ -86,7 +86,7 @@ test('LineWriter tries no more often than every 2 ms at lines, and every second 
   assert.equal(descriptor.text.length, 5000);
 });
 
-test('LineWriter goes on within 10 ms where the reader continues', () => {
+test('LineWriter continues within 10 ms after the reader continues', () => {
   const { clock, descriptor, writer } = written(0);
   for (let index = 0; index < 100; index++) writer.write('line\n');
   clock.settle();
@@ -100,7 +100,7 @@ test('LineWriter goes on within 10 ms where the reader continues', () => {
   }
 });
 
-test('LineWriter lets 1 MiB wait; the next line has the number of those beyond', () => {
+test('LineWriter lets 1 MiB wait; the next line has the number of lost lines', () => {
   const { clock, descriptor, writer } = written(0);
   const line = `${'x'.repeat(1023)}\n`;
   const count = WAITING_BYTES_MAX / 1024;
@@ -119,7 +119,7 @@ test('LineWriter lets 1 MiB wait; the next line has the number of those beyond',
   assert.equal(descriptor.text, `${line.repeat(count)}next\n`);
 });
 
-test('LineWriter reports an error once, keeps lines and goes on when the error has ended', () => {
+test('LineWriter reports an error once, retains lines and continues when the error has ended', () => {
   const { clock, errors, descriptor, writer } = written();
   descriptor.error = 'ENOSPC';
   writer.write('one\n');
@@ -133,7 +133,7 @@ test('LineWriter reports an error once, keeps lines and goes on when the error h
   assert.equal(descriptor.text, 'one\ntwo\n');
 });
 
-test('LineWriter waits a second at most for a reader at the end, and not for one that has ended', () => {
+test('LineWriter waits at most a second for a reader at the end, and not for one that has ended', () => {
   const { clock, descriptor, writer } = written(0);
   writer.write('one\n');
   let sleeps = 0;

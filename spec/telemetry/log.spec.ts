@@ -12,7 +12,7 @@ function linesOf(level: LogLevel, write: (log: ReturnType<typeof createLog>) => 
   return lines;
 }
 
-test('createLog writes one JSON object a line, with a named level and the time', () => {
+test('createLog writes one JSON object per line, with a named level and the time', () => {
   const [line] = linesOf('INFO', (log) => log.info({ port: 1 }, 'listening')) as [
     Record<string, unknown>,
   ];
@@ -84,7 +84,7 @@ test('a stream adds its fields to the next line that is written', () => {
   );
 });
 
-test('CountingAudit writes throttled logins once for each key and ten seconds, with a count', () => {
+test('CountingAudit writes throttled logins once per key and ten seconds, with a count', () => {
   const clock = new FakeClock();
   const lines: object[] = [];
   const audit = new CountingAudit({ write: (entry) => lines.push(entry) }, clock);
