@@ -3,7 +3,7 @@
  * taken first (free-numbers.ts), and the object that was given last. 64 clients take some each, in
  * turns; the first taken are given first. Each object is met when it is taken and when it is given.
  */
-import { FreeNumbers } from '../src/base/free-numbers.ts';
+import { NumberAllocator } from '../src/base/free-numbers.ts';
 import type { Bench } from './harness.ts';
 
 const UNDER_WAY_MAX = 2048;
@@ -19,10 +19,10 @@ interface Pool {
 /** Word 0 of an object is its number. */
 class LowestFirst implements Pool {
   readonly #objects: Int32Array[] = [];
-  readonly #free = new FreeNumbers();
+  readonly #free = new NumberAllocator();
 
   take(): Int32Array {
-    const number = this.#free.take();
+    const number = this.#free.allocate();
     if (number >= 0) return this.#objects[number]!;
     const object = new Int32Array(OBJECT_WORDS);
     object[0] = this.#objects.length;
@@ -31,7 +31,7 @@ class LowestFirst implements Pool {
   }
 
   give(object: Int32Array): void {
-    this.#free.give(object[0]!);
+    this.#free.free(object[0]!);
   }
 }
 

@@ -4,7 +4,7 @@
  * Reloads run one after the other.
  */
 import { GridError, reasonOf } from './base/errors.ts';
-import { isSameInSlices } from './base/same-in-slices.ts';
+import { isDeepEqualInSlices } from './base/same-in-slices.ts';
 import { Slices } from './base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from './cluster/shared-record.ts';
 import { addedText, type HashPassword } from './config/added-text.ts';
@@ -523,7 +523,7 @@ async function changedKeys<Key extends string>(
 ): Promise<Key[]> {
   const changed: Key[] = [];
   for (const key of keys) {
-    if (!(await isSameInSlices(before[key], after[key]))) changed.push(key);
+    if (!(await isDeepEqualInSlices(before[key], after[key]))) changed.push(key);
   }
   return changed;
 }

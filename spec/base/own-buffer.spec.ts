@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownBuffer } from '../../src/base/own-buffer.ts';
+import { unpooledBuffer } from '../../src/base/own-buffer.ts';
 
-test('ownBuffer spans its whole ArrayBuffer, and reports the difference for a buffer that does not', () => {
+test('unpooledBuffer spans its whole ArrayBuffer, and reports the difference for a buffer that does not', () => {
   for (const length of [0, 1, 100, 65_536]) {
-    const { buffer, byteOffset } = ownBuffer(length);
+    const { buffer, byteOffset } = unpooledBuffer(length);
     assert.deepEqual([byteOffset, buffer.byteLength], [0, length]);
   }
   const memory = new ArrayBuffer(64);
   const behind = () => Buffer.from(memory, 8);
   const before = () => Buffer.from(memory, 0, 32);
-  assert.throws(() => ownBuffer(56, behind as typeof Buffer.alloc), /begins at byte 0/);
+  assert.throws(() => unpooledBuffer(56, behind as typeof Buffer.alloc), /begins at byte 0/);
   assert.throws(
-    () => ownBuffer(32, before as typeof Buffer.alloc),
+    () => unpooledBuffer(32, before as typeof Buffer.alloc),
     /ends where its ArrayBuffer ends/,
   );
 });

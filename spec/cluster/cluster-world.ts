@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../src/base/clock.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
-import { InTurn } from '../../src/base/in-turn.ts';
+import { SerialQueue } from '../../src/base/in-turn.ts';
 import type {
   Beat,
   Incarnation,
@@ -217,7 +217,7 @@ class StoreLine implements MembershipStore {
   hasHints = true;
   readonly #world: ClusterWorld;
   readonly #clock: StoppableClock;
-  readonly #steps = new InTurn();
+  readonly #steps = new SerialQueue();
 
   constructor(world: ClusterWorld, clock: StoppableClock) {
     this.#world = world;

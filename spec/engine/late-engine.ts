@@ -182,16 +182,16 @@ export class LateEngine implements Engine {
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
     const name = copyOf(queue);
     const lane = this.#laneOf(queue);
-    const place = this.#tickets.take();
+    const place = this.#tickets.allocate();
     const take = { receiver, lane, place, isOver: false, ticket: NO_TICKET, hold: NO_HOLD };
     this.#takes[place] = take;
     const fate = this.#begin();
     this.#lanes.call(lane, () => this.#take(fate, take, name, timeoutMs));
-    return this.#tickets.ticket(place);
+    return this.#tickets.ticketOf(place);
   }
 
   cancel(ticket: number): void {
-    const take = this.#takes[this.#tickets.place(ticket)];
+    const take = this.#takes[this.#tickets.indexOf(ticket)];
     if (take === undefined) return;
     this.#end(take);
     this.#lanes.call(take.lane, () => this.#abandon(take));

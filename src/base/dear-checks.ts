@@ -5,4 +5,4 @@
  */
 
 /** Whether expensive assertions run. */
-export const HAS_DEAR_CHECKS = process.env.GRIDNODE_CHECKS === 'dear';
+export const HAS_EXPENSIVE_ASSERTIONS = process.env.GRIDNODE_CHECKS === 'dear';

@@ -4,7 +4,7 @@
  * is the master that they monitor. User and password are separate settings, because URLs are shown
  * and logged.
  */
-import { NAMED_SETTINGS } from './named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from './named-settings.ts';
 import { addressText, type ServerAddress } from './server-address.ts';
 
 export interface EngineUrl {
@@ -71,12 +71,12 @@ const ADVICES: readonly (readonly [RegExp, string])[] = [
   [/^rediss[+-]sentinel:/i, 'write rediss://HOST:26379?sentinel=NAME'],
   [
     new RegExp(`@|${SECRET_IN_QUERY.source}`, 'is'),
-    `set ${NAMED_SETTINGS.engineUser} and ${NAMED_SETTINGS.enginePassword} instead of a user or ` +
+    `set ${SETTINGS_IN_MESSAGES.engineUser} and ${SETTINGS_IN_MESSAGES.enginePassword} instead of a user or ` +
       'password in the URL',
   ],
   [
     /^[a-z+-]+:\/\/[^/?#]*\/\d+(?:[?#]|$)|[?&](?:db|database)=/is,
-    `remove the database number: clusters on the same servers are distinguished by ${NAMED_SETTINGS.clusterName}`,
+    `remove the database number: clusters on the same servers are distinguished by ${SETTINGS_IN_MESSAGES.clusterName}`,
   ],
 ];
 

@@ -5,7 +5,7 @@
  * TypeError or RangeError. A programmer's mistake is an assertion.
  */
 
-import { NAMED_SETTINGS } from './named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from './named-settings.ts';
 
 /**
  * The errors that a request can end with; they are also rows of the table of refusals
@@ -15,7 +15,7 @@ import { NAMED_SETTINGS } from './named-settings.ts';
 export const REQUEST_ERRORS = {
   MEMORY_FULL: {
     status: 503,
-    message: `Cannot write to {name}: the memory for data, ${NAMED_SETTINGS.maxMemory}, is used up`,
+    message: `Cannot write to {name}: the memory for data, ${SETTINGS_IN_MESSAGES.maxMemory}, is used up`,
   },
   DISK_FULL: { status: 503, message: 'Cannot write to {name}: the disk is full' },
   DISK_FAILED: {
@@ -137,12 +137,12 @@ export const REQUEST_ERRORS = {
   START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: the member is not waiting for it' },
   START_NOT_ALLOWED: {
     status: 409,
-    message: `Cannot {start}: ${NAMED_SETTINGS.recoveryPolicy} is {policy}`,
+    message: `Cannot {start}: ${SETTINGS_IN_MESSAGES.recoveryPolicy} is {policy}`,
   },
   START_FAILED: { status: 503, message: 'Cannot {start}: {reason}' },
   BACKUP_NOWHERE: {
     status: 409,
-    message: `Cannot back up: ${NAMED_SETTINGS.backupDirectory} is not set`,
+    message: `Cannot back up: ${SETTINGS_IN_MESSAGES.backupDirectory} is not set`,
   },
   BACKUP_UNDER_WAY: { status: 409, message: 'Cannot back up: a backup is under way' },
   BACKUP_NOT_UNDER_WAY: {
@@ -273,11 +273,11 @@ export const ERRORS = {
   },
   DATA_NEEDS_MEMORY: {
     status: 500,
-    message: `Cannot recover: the data in "{directory}" needs more memory than ${NAMED_SETTINGS.maxMemory}, {bytes} bytes; ${NAMED_SETTINGS.maxMemory} {sufficient} is sufficient`,
+    message: `Cannot recover: the data in "{directory}" needs more memory than ${SETTINGS_IN_MESSAGES.maxMemory}, {bytes} bytes; ${SETTINGS_IN_MESSAGES.maxMemory} {sufficient} is sufficient`,
   },
   PARTITION_COUNT_CHANGED: {
     status: 500,
-    message: `Cannot start with ${NAMED_SETTINGS.partitionCount} {configured}: the data in "{directory}" has {stored}`,
+    message: `Cannot start with ${SETTINGS_IN_MESSAGES.partitionCount} {configured}: the data in "{directory}" has {stored}`,
   },
 } as const;
 

@@ -1,20 +1,20 @@
 /**
- * Free numbers from 0 up; `take` returns the lowest one. The numbers are those of reusable objects,
- * in the order of their creation. Taking the lowest keeps the objects in use together in memory and
+ * Allocates numbers from 0 up, always the lowest free one. The numbers are those of reusable objects,
+ * in the order of their creation. Allocating the lowest keeps the objects in use together in memory and
  * visited in their order, which processors prefetch. With last-in, first-out reuse their order
  * becomes random, and when many are in use, each waits for memory twice (bench: free-numbers).
  */
 
 const FIRST_GROUPS = 1;
 
-export class FreeNumbers {
+export class NumberAllocator {
   /** One bit per number: whether it is free. */
   #words = new Int32Array(FIRST_GROUPS << 5);
   /** One bit per word: whether it contains a free number. */
   #groups = new Int32Array(FIRST_GROUPS);
 
   /** Returns the lowest free number and marks it as used; -1 if no number is free. */
-  take(): number {
+  allocate(): number {
     const groups = this.#groups;
     let group = 0;
     while (group < groups.length && groups[group] === 0) group++;
@@ -28,7 +28,7 @@ export class FreeNumbers {
   }
 
   /** Marks the number as free. */
-  give(number: number): void {
+  free(number: number): void {
     const at = number >> 5;
     if (at >= this.#words.length) this.#grow(at);
     this.#words[at]! |= 1 << (number & 31);

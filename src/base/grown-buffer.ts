@@ -8,7 +8,7 @@
 const BYTES_MIN = 512;
 
 /** Returns the buffer itself if it has `length` bytes, else a longer one with its first `used` bytes. */
-export function grownBuffer(buffer: Buffer, used: number, length: number): Buffer {
+export function growBuffer(buffer: Buffer, used: number, length: number): Buffer {
   if (length <= buffer.length) return buffer;
   const quarterLonger = buffer.length + (buffer.length >> 2);
   const longer = Buffer.allocUnsafeSlow(Math.max(BYTES_MIN, length, quarterLonger));

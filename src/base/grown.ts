@@ -8,7 +8,7 @@ type Numbers = Int32Array<ArrayBuffer> | Float64Array<ArrayBuffer> | Uint8Array<
  * Returns the array itself if it has `length` elements, else a longer array with its content,
  * followed by zeros.
  */
-export function grown<Kind extends Numbers>(numbers: Kind, length: number): Kind {
+export function growArray<Kind extends Numbers>(numbers: Kind, length: number): Kind {
   if (length <= numbers.length) return numbers;
   const longerLength = Math.max(length, numbers.length * 2);
   const longer = new (numbers.constructor as new (length: number) => Kind)(longerLength);

@@ -2,7 +2,7 @@
  * Runs asynchronous work that must not overlap: one call after the other, in the order of the
  * calls.
  */
-export class InTurn {
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
   #count = 0;
 

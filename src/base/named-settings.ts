@@ -2,7 +2,7 @@
  * Paths of the settings that error messages name. The table of settings uses these constants too.
  */
 
-export const NAMED_SETTINGS = {
+export const SETTINGS_IN_MESSAGES = {
   backupDirectory: 'persistence.backup-dir',
   clusterName: 'cluster-name',
   engineAllowEviction: 'engine.allow-eviction',

@@ -6,7 +6,7 @@
 import assert from 'node:assert';
 
 /** Throws AssertionError if a buffer returned by `make` does not span its whole ArrayBuffer. */
-export function ownBuffer(length: number, make = Buffer.allocUnsafeSlow): Buffer {
+export function unpooledBuffer(length: number, make = Buffer.allocUnsafeSlow): Buffer {
   const bytes = make(length);
   assert(bytes.byteOffset === 0, 'the buffer begins at byte 0 of its ArrayBuffer');
   assert(bytes.buffer.byteLength === length, 'the buffer ends where its ArrayBuffer ends');

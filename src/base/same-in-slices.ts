@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Slices } from './slices.ts';
 
-export async function isSameInSlices(
+export async function isDeepEqualInSlices(
   one: unknown,
   other: unknown,
   slices = new Slices(),
@@ -14,7 +14,7 @@ export async function isSameInSlices(
   const pairs = pairsOf(one, other);
   if (pairs === undefined) return isDeepStrictEqual(one, other);
   for (const [a, b] of pairs) {
-    if (a !== b && !(await isSameInSlices(a, b, slices))) return false;
+    if (a !== b && !(await isDeepEqualInSlices(a, b, slices))) return false;
     const pause = slices.pause();
     if (pause !== undefined) await pause;
   }

@@ -3,7 +3,7 @@
  * loop over bytes takes four times as long. A call of `copy` is slower as well, since it needs a
  * view of the range (bench: short-copies).
  */
-import { ownBuffer } from './own-buffer.ts';
+import { unpooledBuffer } from './own-buffer.ts';
 import type { Span } from './span.ts';
 
 /** Length up to which copying through a DataView is faster than a call of `copy`, in bytes. */
@@ -29,7 +29,7 @@ export class ViewedBytes implements Viewed {
   readonly view: DataView;
 
   constructor(length: number) {
-    this.bytes = ownBuffer(length);
+    this.bytes = unpooledBuffer(length);
     this.view = new DataView(this.bytes.buffer);
   }
 

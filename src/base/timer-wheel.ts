@@ -11,7 +11,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from './clock.ts';
-import { grown } from './grown.ts';
+import { growArray } from './grown.ts';
 import { TicketTable } from './ticket-table.ts';
 
 const SLOT_BITS = 6;
@@ -55,8 +55,8 @@ export class TimerWheel {
   #timer: Timer | undefined;
   /** The tick that the timer is armed for. */
   #timerTick = Number.POSITIVE_INFINITY;
-  #turning = false;
-  readonly #turn = () => this.#timerOnDue();
+  #isRunning = false;
+  readonly #onTimer = () => this.#runDue();
 
   /** `tickMs`: resolution of the deadlines, in ms; default 1. */
   constructor(clock: Clock, onDue: OnDue, tickMs = 1) {
@@ -76,24 +76,24 @@ export class TimerWheel {
    * due at the next tick. Returns the id for `cancel`, never 0.
    */
   add(deadlineMs: number, owner: number): number {
-    if (this.#table.count === 0 && !this.#turning) this.#tick = this.#present();
+    if (this.#table.count === 0 && !this.#isRunning) this.#tick = this.#currentTick();
     const tick = Math.ceil((deadlineMs - this.#originMs) / this.#tickMs);
-    const place = this.#table.take();
-    this.#fit();
-    this.#ticks[place] = Math.min(Math.max(tick, this.#tick + 1), TICKS_MAX);
-    this.#owners[place] = owner;
-    this.#link(place);
-    if (!this.#turning) this.#arm(this.#startOf(this.#slots[place]!));
-    return this.#table.ticket(place);
+    const index = this.#table.allocate();
+    this.#growArrays();
+    this.#ticks[index] = Math.min(Math.max(tick, this.#tick + 1), TICKS_MAX);
+    this.#owners[index] = owner;
+    this.#link(index);
+    if (!this.#isRunning) this.#arm(this.#startOf(this.#slots[index]!));
+    return this.#table.ticketOf(index);
   }
 
   /** Removes the deadline. The id of a deadline that was reported or cancelled is ignored. */
   cancel(id: number): void {
-    const place = this.#table.place(id);
-    if (place === 0) return;
-    this.#unlink(place);
-    this.#table.free(place);
-    if (this.#table.count === 0 && !this.#turning) this.#disarm();
+    const index = this.#table.indexOf(id);
+    if (index === 0) return;
+    this.#unlink(index);
+    this.#table.free(index);
+    if (this.#table.count === 0 && !this.#isRunning) this.#disarm();
   }
 
   /** Asserts that each deadline is in the slot of its tick, and that the timer is set. O(count). */
@@ -102,63 +102,66 @@ export class TimerWheel {
     let count = 0;
     const byLevel = new Int32Array(LEVELS);
     for (let slot = 0; slot < LEVELS * SLOTS; slot++) {
-      for (let place = this.#heads[slot]!, before = 0; place !== 0; place = this.#next[place]!) {
-        assert.equal(this.#previous[place], before, 'the previous deadline');
-        assert.equal(this.#slots[place], slot, 'slot of a deadline');
-        assert.ok(this.#ticks[place]! > this.#tick || this.#turning, 'a deadline was not reported');
+      for (let index = this.#heads[slot]!, before = 0; index !== 0; index = this.#next[index]!) {
+        assert.equal(this.#previous[index], before, 'the previous deadline');
+        assert.equal(this.#slots[index], slot, 'slot of a deadline');
+        assert.ok(
+          this.#ticks[index]! > this.#tick || this.#isRunning,
+          'a deadline was not reported',
+        );
         byLevel[slot >> SLOT_BITS]!++;
         count++;
-        before = place;
+        before = index;
       }
     }
     assert.equal(count, this.#table.count, 'deadlines in slots');
     assert.deepEqual(this.#levelCounts, byLevel, 'deadlines by level');
-    if (!this.#turning) assert.equal(this.#timer !== undefined, count > 0, 'a timer is set');
+    if (!this.#isRunning) assert.equal(this.#timer !== undefined, count > 0, 'a timer is set');
   }
 
-  #present(): number {
+  #currentTick(): number {
     return Math.floor((this.#clock.now() - this.#originMs) / this.#tickMs);
   }
 
-  #fit(): void {
+  #growArrays(): void {
     const { capacity } = this.#table;
     if (this.#next.length >= capacity) return;
-    this.#next = grown(this.#next, capacity);
-    this.#previous = grown(this.#previous, capacity);
-    this.#slots = grown(this.#slots, capacity);
-    this.#ticks = grown(this.#ticks, capacity);
-    this.#owners = grown(this.#owners, capacity);
+    this.#next = growArray(this.#next, capacity);
+    this.#previous = growArray(this.#previous, capacity);
+    this.#slots = growArray(this.#slots, capacity);
+    this.#ticks = growArray(this.#ticks, capacity);
+    this.#owners = growArray(this.#owners, capacity);
   }
 
-  #link(place: number): void {
-    const tick = this.#ticks[place]!;
+  #link(index: number): void {
+    const tick = this.#ticks[index]!;
     const level = levelOf(tick, this.#tick);
     const slot = level * SLOTS + digit(tick, level);
     const head = this.#heads[slot]!;
-    this.#slots[place] = slot;
-    this.#next[place] = head;
-    this.#previous[place] = 0;
-    if (head !== 0) this.#previous[head] = place;
-    this.#heads[slot] = place;
+    this.#slots[index] = slot;
+    this.#next[index] = head;
+    this.#previous[index] = 0;
+    if (head !== 0) this.#previous[head] = index;
+    this.#heads[slot] = index;
     this.#levelCounts[level]!++;
   }
 
-  #unlink(place: number): void {
-    const next = this.#next[place]!;
-    const previous = this.#previous[place]!;
-    const slot = this.#slots[place]!;
+  #unlink(index: number): void {
+    const next = this.#next[index]!;
+    const previous = this.#previous[index]!;
+    const slot = this.#slots[index]!;
     if (next !== 0) this.#previous[next] = previous;
     if (previous !== 0) this.#next[previous] = next;
     else this.#heads[slot] = next;
     this.#levelCounts[slot >> SLOT_BITS]!--;
   }
 
-  #timerOnDue(): void {
+  #runDue(): void {
     this.#timer = undefined;
     this.#timerTick = Number.POSITIVE_INFINITY;
-    this.#turning = true;
+    this.#isRunning = true;
     try {
-      const now = this.#present();
+      const now = this.#currentTick();
       for (let slot = this.#nextSlot(); slot >= 0; slot = this.#nextSlot()) {
         const start = this.#startOf(slot);
         if (start > now) break;
@@ -166,7 +169,7 @@ export class TimerWheel {
         this.#empty(slot);
       }
     } finally {
-      this.#turning = false;
+      this.#isRunning = false;
       const slot = this.#nextSlot();
       if (slot >= 0) this.#arm(this.#startOf(slot));
     }
@@ -174,14 +177,14 @@ export class TimerWheel {
 
   /** Reports the deadlines of the slot, or moves them down to the levels below. */
   #empty(slot: number): void {
-    for (let place = this.#heads[slot]!; place !== 0; place = this.#heads[slot]!) {
-      this.#unlink(place);
-      if (this.#ticks[place]! > this.#tick) {
-        this.#link(place);
+    for (let index = this.#heads[slot]!; index !== 0; index = this.#heads[slot]!) {
+      this.#unlink(index);
+      if (this.#ticks[index]! > this.#tick) {
+        this.#link(index);
         continue;
       }
-      const owner = this.#owners[place]!;
-      this.#table.free(place);
+      const owner = this.#owners[index]!;
+      this.#table.free(index);
       this.#onDue(owner);
     }
   }
@@ -216,7 +219,7 @@ export class TimerWheel {
     this.#timerTick = tick;
     this.#timer = this.#clock.after(
       Math.min(Math.max(Math.ceil(delayMs), 0), DELAY_MS_MAX),
-      this.#turn,
+      this.#onTimer,
     );
   }
 

@@ -5,7 +5,7 @@
  * members.
  */
 import { type GridError, reasonOf } from '../base/errors.ts';
-import { InTurn } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/in-turn.ts';
 import type { SettledState } from './cluster.ts';
 
 export interface SharedValues {
@@ -79,7 +79,7 @@ export class LocalRecord implements SharedRecord {
   #values: SharedValues;
   #revision = 0;
   readonly #save: SaveValues;
-  readonly #changes = new InTurn();
+  readonly #changes = new SerialQueue();
   readonly #listeners: ((values: SharedValues) => void)[] = [];
 
   /** `version` is that of the cluster. Without `save`, each start begins with these values. */

@@ -5,7 +5,7 @@
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { whenNeeded } from '../base/when-needed.ts';
+import { lazyModule } from '../base/when-needed.ts';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import * as files from './file-bytes.ts';
 import { type FileText, fileText, formOf } from './file-text.ts';
@@ -294,8 +294,8 @@ async function parse(
   return (await yamlReader()).parseYaml(text, file, onProgress);
 }
 
-const xmlReader = whenNeeded(() => import('./xml-document.ts'));
-const yamlReader = whenNeeded(() => import('./yaml-document.ts'));
+const xmlReader = lazyModule(() => import('./xml-document.ts'));
+const yamlReader = lazyModule(() => import('./yaml-document.ts'));
 
 /**
  * Returns the files that an import names: one text, a list of texts, or in XML the attribute

@@ -2,7 +2,7 @@
  * Settings of the servers that store the data of several members: rows of the table in settings.ts.
  */
 import { engineUrlAdvice, hasSecret, parseEngineUrl } from '../base/engine-url.ts';
-import { NAMED_SETTINGS } from '../base/named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from '../base/named-settings.ts';
 import {
   type AnySetting,
   booleanSetting,
@@ -46,13 +46,13 @@ export const ENGINE_SETTINGS = {
     advice: engineUrlAdvice,
   },
   engineUser: engineText(
-    NAMED_SETTINGS.engineUser,
+    SETTINGS_IN_MESSAGES.engineUser,
     'User name at the servers',
     'a text',
     'the default user',
   ),
   enginePassword: {
-    ...engineText(NAMED_SETTINGS.enginePassword, 'Password of that user', 'a text', 'none'),
+    ...engineText(SETTINGS_IN_MESSAGES.enginePassword, 'Password of that user', 'a text', 'none'),
     isSecret: true,
   },
   engineDeadlineMillis: integerSetting({
@@ -73,7 +73,7 @@ export const ENGINE_SETTINGS = {
     maximum: NO_HEARTBEAT_SECONDS_MAX,
   }),
   engineAllowEviction: booleanSetting({
-    path: NAMED_SETTINGS.engineAllowEviction,
+    path: SETTINGS_IN_MESSAGES.engineAllowEviction,
     about: 'Whether servers are used that may evict stored data: maxmemory with an allkeys- policy',
     fallback: false,
   }),

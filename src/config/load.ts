@@ -3,7 +3,7 @@
  * Each source overrides those before it. Every statement is used, has no effect (one warning for
  * each section), or is refused. All problems are reported together.
  */
-import { whenNeeded } from '../base/when-needed.ts';
+import { lazyModule } from '../base/when-needed.ts';
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { type Assignment, type Block, type Config, weighConfig } from './config.ts';
 import { ConfigFault, configFault } from './config-fault.ts';
@@ -206,9 +206,9 @@ const FILE_DEFAULTS: readonly Assignment[] = [
   { key: 'host', text: '0.0.0.0', source: DEFAULT },
 ];
 
-const configFile = whenNeeded(() => import('./config-file.ts'));
-const meanings = whenNeeded(() => import('./sections-with-meaning.ts'));
-const environmentReader = whenNeeded(() => import('./environment.ts'));
+const configFile = lazyModule(() => import('./config-file.ts'));
+const meanings = lazyModule(() => import('./sections-with-meaning.ts'));
+const environmentReader = lazyModule(() => import('./environment.ts'));
 
 /** The paths in the tables of settings, in the form of known-settings.ts. */
 const OWN_PATHS: readonly string[] = ALL_ROWS.flatMap(({ path, isList, isOwnList }) => {

@@ -1,5 +1,5 @@
 /** Settings of the data on disk: rows of the table in settings.ts. */
-import { NAMED_SETTINGS } from '../base/named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from '../base/named-settings.ts';
 import {
   booleanSetting,
   integerSetting,
@@ -42,7 +42,7 @@ export const PERSISTENCE_SETTINGS = {
     ...pathRule,
   }),
   backupDirectory: textSetting({
-    path: NAMED_SETTINGS.backupDirectory,
+    path: SETTINGS_IN_MESSAGES.backupDirectory,
     aliases: ['hot-restart-persistence.backup-dir'],
     flag: { name: '--backup-dir', argument: 'DIR' },
     about: 'Directory of the backups, each in its own subdirectory; created if it is missing',
@@ -52,7 +52,7 @@ export const PERSISTENCE_SETTINGS = {
     ...pathRule,
   }),
   recoveryPolicy: wordSetting<RecoveryPolicy>({
-    path: NAMED_SETTINGS.recoveryPolicy,
+    path: SETTINGS_IN_MESSAGES.recoveryPolicy,
     aliases: ['hot-restart-persistence.cluster-data-recovery-policy'],
     about: 'Whether a member with damaged data may start with the readable part of it',
     fallback: 'FULL_RECOVERY_ONLY',

@@ -3,7 +3,7 @@
  * configuration are derived from it.
  */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
-import { NAMED_SETTINGS } from '../base/named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from '../base/named-settings.ts';
 import { BROWSER_SETTINGS } from './browser-settings.ts';
 import { COMPATIBILITIES, type Compatibility, parseCompatibility } from './compatibility.ts';
 import {
@@ -134,7 +134,7 @@ export const SETTINGS = {
     allows: (text) => !/\s/.test(text),
   }),
   clusterName: textSetting({
-    path: NAMED_SETTINGS.clusterName,
+    path: SETTINGS_IN_MESSAGES.clusterName,
     flag: { name: '--cluster-name', argument: 'NAME' },
     about: 'Name of the cluster, which administrative requests must contain',
     fallback: 'dev',
@@ -227,7 +227,7 @@ export const SETTINGS = {
     ...integerRule(0, QUEUE_SIZE_MAX),
   } satisfies NamedSetting<string, number> as NamedSetting<string, number>,
   maxMemory: wordSetting<number>({
-    path: NAMED_SETTINGS.maxMemory,
+    path: SETTINGS_IN_MESSAGES.maxMemory,
     flag: { name: '--max-memory', argument: 'BYTES' },
     about: 'Memory for stored data, in bytes or with k, m, g; writes above it get 503',
     fallback: MEMORY_BYTES_MIN,
@@ -247,7 +247,7 @@ export const SETTINGS = {
     'Time that an entry remains after it was last read or written; 0 for no limit',
   ),
   partitionCount: integerSetting({
-    path: NAMED_SETTINGS.partitionCount,
+    path: SETTINGS_IN_MESSAGES.partitionCount,
     aliases: ['properties.hazelcast.partition.count'],
     flag: { name: '--partition-count', argument: 'COUNT' },
     about: 'Number of partitions for keys; fixed for the lifetime of the data',

@@ -4,7 +4,7 @@
  * no more memory. A separate parser counts the requests in it once there are enough bytes for too many;
  * the owner limits that count.
  */
-import { grownBuffer } from '../base/grown-buffer.ts';
+import { growBuffer } from '../base/grown-buffer.ts';
 import { type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED_UPGRADE, QuietListener } from './parser-listener.ts';
 import { replaceRawBytes } from './raw-target.ts';
@@ -30,7 +30,7 @@ export class Backlog {
     const used = this.bytes;
     this.bytes = used + end - start;
     if (this.bytes > BACKLOG_BYTES_MAX) return false;
-    this.#buffer = grownBuffer(this.#buffer, used, this.bytes);
+    this.#buffer = growBuffer(this.#buffer, used, this.bytes);
     bytes.copy(this.#buffer, used, start, end);
     this.#counter?.read(this.#buffer.subarray(used, this.bytes));
     return true;

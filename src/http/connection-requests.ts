@@ -5,7 +5,7 @@
  * written in the order of the requests; one that is ready early is buffered in its slot.
  */
 import assert from 'node:assert';
-import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
+import { HAS_EXPENSIVE_ASSERTIONS } from '../base/dear-checks.ts';
 import type { RequestParser } from './parser.ts';
 import type { ReadFailure } from './read-failures.ts';
 import type { RequestSlot } from './request-slot.ts';
@@ -146,7 +146,7 @@ export class ConnectionRequests {
       first.sendBuffered();
     }
     this.#isSendingBuffered = false;
-    if (HAS_DEAR_CHECKS) this.invariants();
+    if (HAS_EXPENSIVE_ASSERTIONS) this.invariants();
     if (this.#underWay.count === 0) this.current?.onFirst();
   }
 

@@ -5,7 +5,7 @@
  * So the deadline need not move for a request that is received and answered before it.
  */
 import type { Clock } from '../base/clock.ts';
-import { grown } from '../base/grown.ts';
+import { growArray } from '../base/grown.ts';
 import { TicketTable } from '../base/ticket-table.ts';
 import { TimerWheel } from '../base/timer-wheel.ts';
 
@@ -33,8 +33,8 @@ export class Deadlines {
 
   /** Registers an owner and returns its place. The owner must call `leave` when it ends. */
   enter(owner: Timed): number {
-    const place = this.#table.take();
-    this.#ids = grown(this.#ids, this.#table.capacity);
+    const place = this.#table.allocate();
+    this.#ids = growArray(this.#ids, this.#table.capacity);
     this.#owners[place] = owner;
     return place;
   }

@@ -6,7 +6,7 @@
  * are copied to a separate buffer (the carry), and later ones are appended to it. Positions count the
  * bytes from the beginning of the connection, so lengths are exact across inputs.
  */
-import { grownBuffer } from '../base/grown-buffer.ts';
+import { growBuffer } from '../base/grown-buffer.ts';
 import { Span } from '../base/span.ts';
 import { BrowserFields } from './browser-fields.ts';
 import * as fields from './fields.ts';
@@ -297,7 +297,7 @@ export class Head {
   #append(bytes: Buffer, start: number, end: number): number {
     const at = this.#carried;
     const used = at + end - start;
-    const carry = grownBuffer(this.#carry, at, used);
+    const carry = growBuffer(this.#carry, at, used);
     bytes.copy(carry, at, start, end);
     this.#carry = carry;
     this.#carried = used;
@@ -314,7 +314,7 @@ export class Head {
     const { target, contentType, authorization } = this.request;
     const input = this.#source;
     this.#carried = 0;
-    this.#carry = grownBuffer(this.#carry, 0, this.#bytesToMove());
+    this.#carry = growBuffer(this.#carry, 0, this.#bytesToMove());
     if (target.start >= 0) this.#moveSpan(target, input);
     this.#moveSpan(contentType, input);
     this.#moveSpan(authorization, input);

@@ -12,7 +12,7 @@
  * allocate parsers itself, and then `memory` is replaced by a new view.
  */
 import assert from 'node:assert';
-import { ownBuffer } from '../base/own-buffer.ts';
+import { unpooledBuffer } from '../base/own-buffer.ts';
 import {
   check,
   enlargeMemory,
@@ -36,7 +36,7 @@ export class Llhttp {
   readonly #exports: Exports;
   readonly inputAddress = MODULE_PAGES * PAGE_BYTES;
   /** The read buffer of all connections, and its words; input in it is loaded fastest. */
-  readonly readBuffer = ownBuffer(INPUT_BYTES_MAX);
+  readonly readBuffer = unpooledBuffer(INPUT_BYTES_MAX);
   readonly #readWords = new Int32Array(this.readBuffer.buffer);
   /** The module's memory; `view` and `#words` refer to the same bytes. */
   memory: Buffer = NOTHING;

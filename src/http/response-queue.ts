@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
+import { HAS_EXPENSIVE_ASSERTIONS } from '../base/dear-checks.ts';
 import type { OutputArena } from './arena.ts';
 import type { BudgetUser } from './in-flight.ts';
 import {
@@ -201,7 +201,7 @@ export class ResponseQueue implements BudgetUser {
   /** Drops all responses of a closed connection. The socket frees the bytes that it has. */
   drop(): void {
     this.#cut();
-    if (HAS_DEAR_CHECKS) this.#assertPieces();
+    if (HAS_EXPENSIVE_ASSERTIONS) this.#assertPieces();
     const pending = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
     for (const piece of this.#pieces.splice(pending)) {
       this.#acknowledge(piece, false);
@@ -340,7 +340,7 @@ export class ResponseQueue implements BudgetUser {
       this.#pieceBytes -= first.end - first.start;
       this.#finish(first);
     }
-    if (HAS_DEAR_CHECKS) this.#assertPieces();
+    if (HAS_EXPENSIVE_ASSERTIONS) this.#assertPieces();
     this.#owner.release();
   }
 

@@ -1,5 +1,5 @@
 /** The pool of a server's slots for requests. The slots that were created first are used first. */
-import { FreeNumbers } from '../base/free-numbers.ts';
+import { NumberAllocator } from '../base/free-numbers.ts';
 import { RequestSlot } from './request-slot.ts';
 import { Places } from './retained-bytes.ts';
 import type { SlotHost } from './slot-host.ts';
@@ -17,10 +17,10 @@ export class SlotPool {
   /** The slots by their numbers; undefined for a vacant number. */
   readonly #slots: (RequestSlot | undefined)[] = [];
   /** The numbers of the slots without a request, and their count. */
-  readonly #spare = new FreeNumbers();
+  readonly #spare = new NumberAllocator();
   #spareCount = 0;
   /** The numbers without a slot. */
-  readonly #vacant = new FreeNumbers();
+  readonly #vacant = new NumberAllocator();
   readonly #places = new Places(PLACES_MAX);
   readonly #onFree = (slot: RequestSlot): void => this.#release(slot);
   /** Number of slots with a request. */
@@ -37,14 +37,14 @@ export class SlotPool {
 
   acquire(): RequestSlot {
     this.usedCount++;
-    const number = this.#spare.take();
+    const number = this.#spare.allocate();
     if (number < 0) return this.#new();
     this.#spareCount--;
     return this.#slots[number] as RequestSlot;
   }
 
   #new(): RequestSlot {
-    const vacant = this.#vacant.take();
+    const vacant = this.#vacant.allocate();
     const number = vacant < 0 ? this.#slots.length : vacant;
     const slot = new RequestSlot(this.#host, this.#places, number, this.#onFree);
     this.#slots[number] = slot;
@@ -56,11 +56,11 @@ export class SlotPool {
     const { poolNumber } = slot;
     if (this.#spareCount < SPARE_MAX) {
       this.#spareCount++;
-      this.#spare.give(poolNumber);
+      this.#spare.free(poolNumber);
       return;
     }
     slot.release();
     this.#slots[poolNumber] = undefined;
-    this.#vacant.give(poolNumber);
+    this.#vacant.free(poolNumber);
   }
 }

@@ -15,7 +15,7 @@
  * any other user of disk space can use the freed space.
  */
 import type { Clock } from '../base/clock.ts';
-import type { InTurn } from '../base/in-turn.ts';
+import type { SerialQueue } from '../base/in-turn.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';
 import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
@@ -60,7 +60,7 @@ interface CompactionOptions {
   readonly clock: Clock;
   readonly segmentBytes: number;
   readonly reserve: Reserve;
-  readonly space: InTurn;
+  readonly space: SerialQueue;
   readonly queues: DurableQueues | undefined;
   /** Makes everything recorded so far durable. */
   syncLog(): Promise<void>;

@@ -7,7 +7,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { OutcomeUnknown } from '../base/errors.ts';
-import type { InTurn } from '../base/in-turn.ts';
+import type { SerialQueue } from '../base/in-turn.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
@@ -41,7 +41,7 @@ interface HousekeepingOptions {
   readonly log: WriteAheadLog;
   readonly supply: SegmentSupply;
   readonly manifest: ManifestFile;
-  readonly space: InTurn;
+  readonly space: SerialQueue;
   readonly reserve: Reserve;
   /** The persistent queues; undefined if there can be none. */
   readonly queues: DurableQueues | undefined;

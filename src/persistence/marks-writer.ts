@@ -9,7 +9,7 @@
  * remain valid, and writing is retried.
  */
 import type { Clock, Timer } from '../base/clock.ts';
-import { InTurn } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/in-turn.ts';
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import { writeMarks, writeUnsyncedMarks } from './marks-file.ts';
 import type { Storage } from './storage.ts';
@@ -35,8 +35,8 @@ interface MarksWriterParts {
 
 export class MarksWriter {
   readonly #parts: MarksWriterParts;
-  readonly #writes = new InTurn();
-  readonly #unsyncedWrites = new InTurn();
+  readonly #writes = new SerialQueue();
+  readonly #unsyncedWrites = new SerialQueue();
   #timer: Timer | undefined;
   #unsyncedTimer: Timer | undefined;
   #hasFailed = false;

@@ -2,7 +2,7 @@
  * The checked file `member` contains the values of a member that survive restarts. It is small and
  * is rewritten at each change. Unknown fields are preserved.
  */
-import { InTurn } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/in-turn.ts';
 import type { AddedConfig } from '../cluster/shared-record.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
@@ -50,7 +50,7 @@ export class MemberFile {
   /** Whether the manifest records that the file exists. */
   #isRecorded = false;
   #values: MemberValues = {};
-  readonly #changes = new InTurn();
+  readonly #changes = new SerialQueue();
 
   constructor(storage: Storage, onMade: () => Promise<void> = async () => {}) {
     this.#storage = storage;

@@ -23,7 +23,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, OutcomeUnknown } from '../base/errors.ts';
-import { InTurn } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/in-turn.ts';
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
@@ -107,7 +107,7 @@ export class Persistence {
    * Serializes the users of disk space, so that space freed by compaction refills its reserve
    * first.
    */
-  readonly #space = new InTurn();
+  readonly #space = new SerialQueue();
   #engine!: StoredEngine;
   #supply: SegmentSupply | undefined;
   #housekeeping: Housekeeping | undefined;

@@ -15,7 +15,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
-import type { InTurn } from '../base/in-turn.ts';
+import type { SerialQueue } from '../base/in-turn.ts';
 import type { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
 import { type LogSegment, SegmentMaker } from './segment-maker.ts';
@@ -49,7 +49,7 @@ interface SupplyOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly segmentBytes: number;
-  readonly space: InTurn;
+  readonly space: SerialQueue;
   readonly reserve: Reserve;
   onFault(): void;
 }
@@ -63,7 +63,7 @@ export class SegmentSupply {
   /** Called when `fault` has changed. */
   readonly #onFault: () => void;
   /** Serializes the users of disk space. */
-  readonly #space: InTurn;
+  readonly #space: SerialQueue;
   readonly #reserve: Reserve;
   readonly #ready: LogSegment[] = [];
   /** Number of the last prepared segment. */

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
-import { InTurn } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/in-turn.ts';
 import type { PartitionTree } from './partition-tree.ts';
 import type { MapTree } from './publisher-options.ts';
 import { TreeBuilder } from './tree-builder.ts';
@@ -37,7 +37,7 @@ export interface TreeParts {
 export class TreeResponder {
   readonly #parts: TreeParts;
   readonly #cache: TreeCache;
-  readonly #requests = new InTurn();
+  readonly #requests = new SerialQueue();
   #waitingCount = 0;
 
   constructor(parts: TreeParts) {

@@ -19,7 +19,7 @@
  *
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
-import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
+import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/dear-checks.ts';
 import type { Span } from '../../base/span.ts';
 import {
   ABSENT,
@@ -318,7 +318,7 @@ export class EmbeddedEngine implements StoredEngine {
   }
 
   #replaceComponents(options: EmbeddedEngineOptions): void {
-    if (HAS_DEAR_CHECKS) this.invariants();
+    if (HAS_EXPENSIVE_ASSERTIONS) this.invariants();
     const { sweeper, expiry, store, tombstones } = this.#components;
     this.#components = new EngineComponents(options);
     this.#sequences = this.#components.store.sequences;

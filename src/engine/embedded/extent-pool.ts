@@ -15,7 +15,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
-import { grown } from '../../base/grown.ts';
+import { growArray } from '../../base/grown.ts';
 import { IndexTables } from './index-tables.ts';
 import type { MemoryMeter } from './memory-meter.ts';
 import { EXTENT_BYTES, EXTENTS_PER_SLAB, SLAB_BYTES, Slabs } from './slabs.ts';
@@ -165,10 +165,10 @@ export class ExtentPool {
       this.meter.free(EXTENT_BYTES);
       return 0;
     }
-    this.live = grown(this.live, extent + 1);
-    this.used = grown(this.used, extent + 1);
-    this.next = grown(this.next, extent + 1);
-    this.previous = grown(this.previous, extent + 1);
+    this.live = growArray(this.live, extent + 1);
+    this.used = growArray(this.used, extent + 1);
+    this.next = growArray(this.next, extent + 1);
+    this.previous = growArray(this.previous, extent + 1);
     this.live[extent] = 0;
     this.used[extent] = 0;
     return extent;
@@ -196,9 +196,9 @@ export class ExtentPool {
     const { buffer } = isRow ? this.#slabWords[slab]! : Buffer.allocUnsafeSlow(length);
     const at = (row % EXTENTS_PER_SLAB) * EXTENT_BYTES;
     const number = reused ? this.#longFree.pop()! : this.#longWords.length;
-    this.#longPins = grown(this.#longPins, number + 1);
-    this.#longRows = grown(this.#longRows, number + 1);
-    this.#longDead = grown(this.#longDead, number + 1);
+    this.#longPins = growArray(this.#longPins, number + 1);
+    this.#longRows = growArray(this.#longRows, number + 1);
+    this.#longDead = growArray(this.#longDead, number + 1);
     this.#longRows[number] = row;
     this.#longBytes[number] = Buffer.from(buffer, at, length);
     this.#longWords[number] = new Int32Array(buffer as ArrayBuffer, at, length / 4);

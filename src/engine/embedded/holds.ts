@@ -27,7 +27,7 @@
  * begins at the end of the list.
  */
 import assert from 'node:assert/strict';
-import { grown } from '../../base/grown.ts';
+import { growArray } from '../../base/grown.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import type { IdColumns } from './id-columns.ts';
 import type { PagedIntegers } from './paged-array.ts';
@@ -83,7 +83,7 @@ export class Holds {
     const items = this.#held.get(queue) ?? new Set();
     this.#held.set(queue, items.add(sequence));
     this.#count++;
-    return this.#table.ticket(this.#allocate(queue, sequence));
+    return this.#table.ticketOf(this.#allocate(queue, sequence));
   }
 
   /** Adds an item as if it had been held and returned. */
@@ -118,7 +118,7 @@ export class Holds {
 
   /** Returns the place of a hold, or 0 if it has ended. */
   place(hold: number): number {
-    return this.#table.place(hold);
+    return this.#table.indexOf(hold);
   }
 
   queueAt(place: number): number {
@@ -180,11 +180,11 @@ export class Holds {
   }
 
   #allocate(queue: number, sequence: number): number {
-    const place = this.#table.take();
+    const place = this.#table.allocate();
     const { capacity } = this.#table;
-    this.#queues = grown(this.#queues, capacity);
-    this.#sequences = grown(this.#sequences, capacity);
-    this.#next = grown(this.#next, capacity);
+    this.#queues = growArray(this.#queues, capacity);
+    this.#sequences = growArray(this.#sequences, capacity);
+    this.#next = growArray(this.#next, capacity);
     this.#queues[place] = queue;
     this.#sequences[place] = sequence;
     return place;

@@ -4,7 +4,7 @@
  * are freed, except those of one spare page.
  */
 import assert from 'node:assert/strict';
-import { grown } from '../../base/grown.ts';
+import { growArray } from '../../base/grown.ts';
 import type { ExtentPool } from './extent-pool.ts';
 import {
   PAGE_BITS,
@@ -65,8 +65,8 @@ export class IdColumns {
   allocate(): number {
     while (this.#counts[this.#lowest]! >= capacity(this.#lowest)) this.#lowest++;
     const page = this.#lowest;
-    this.#counts = grown(this.#counts, page + 2);
-    this.#used = grown(this.#used, (page + 1) * WORDS_PER_PAGE);
+    this.#counts = growArray(this.#counts, page + 2);
+    this.#used = growArray(this.#used, (page + 1) * WORDS_PER_PAGE);
     let word = page * WORDS_PER_PAGE;
     while (this.#used[word] === -1) word++;
     const free = ~this.#used[word]!;

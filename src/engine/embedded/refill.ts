@@ -12,7 +12,7 @@
  * the limit until then. Data that a member once stored fits into the same memory again, but may be
  * arranged less densely meanwhile: with `mayExceed` there is memory for each message.
  */
-import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
+import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/dear-checks.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
 import type { Replay, ReplayFacts } from '../stored-engine.ts';
@@ -75,7 +75,7 @@ export class Refill implements Replay {
     if (meter.exceedsWriteLimit) this.#condense();
     store.pool.isFilling = false;
     store.lastReadMs = undefined;
-    if (HAS_DEAR_CHECKS) assertInvariants(this.#components);
+    if (HAS_EXPENSIVE_ASSERTIONS) assertInvariants(this.#components);
     return this.#fits();
   }
 

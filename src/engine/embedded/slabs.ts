@@ -13,7 +13,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
-import { grown } from '../../base/grown.ts';
+import { growArray } from '../../base/grown.ts';
 import { MemoryRelease } from './release-memory.ts';
 import { SlabStock } from './slab-stock.ts';
 
@@ -262,11 +262,11 @@ export class Slabs {
     const buffer = this.#stock.take();
     this.words[slab] = new Int32Array(buffer);
     this.bytes[slab] = Buffer.from(buffer);
-    this.#used = grown(this.#used, slab + 1);
-    this.#emptySince = grown(this.#emptySince, slab + 1);
+    this.#used = growArray(this.#used, slab + 1);
+    this.#emptySince = growArray(this.#emptySince, slab + 1);
     const word = slab * WORDS_PER_SLAB;
     this.#lowestFree = Math.min(this.#lowestFree, word);
-    this.#free = grown(this.#free, word + WORDS_PER_SLAB);
+    this.#free = growArray(this.#free, word + WORDS_PER_SLAB);
     this.#free.fill(-1, word, word + WORDS_PER_SLAB);
     if (slab === 0) this.#free[0] = ~1;
     return true;

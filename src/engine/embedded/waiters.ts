@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
-import { grown } from '../../base/grown.ts';
+import { growArray } from '../../base/grown.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import { TimerWheel } from '../../base/timer-wheel.ts';
 import type { Receiver } from '../engine.ts';
@@ -43,14 +43,14 @@ export class Waiters {
 
   /** Adds a waiter after all others of the queue. Returns its ticket. */
   add(queue: number, timeoutMs: number, receiver: Receiver): number {
-    const place = this.#table.take();
+    const place = this.#table.allocate();
     const { capacity } = this.#table;
-    this.#queues = grown(this.#queues, capacity);
-    this.#next = grown(this.#next, capacity);
-    this.#previous = grown(this.#previous, capacity);
-    this.#deadlines = grown(this.#deadlines, capacity);
+    this.#queues = growArray(this.#queues, capacity);
+    this.#next = growArray(this.#next, capacity);
+    this.#previous = growArray(this.#previous, capacity);
+    this.#deadlines = growArray(this.#deadlines, capacity);
     const last = this.#lasts.get(queue);
-    const ticket = this.#table.ticket(place);
+    const ticket = this.#table.ticketOf(place);
     this.#receivers[place] = receiver;
     this.#queues[place] = queue;
     this.#next[place] = 0;
@@ -65,18 +65,18 @@ export class Waiters {
 
   /** Returns the ticket of the queue's first waiter; there must be one. */
   first(queue: number): number {
-    return this.#table.ticket(this.#firsts.get(queue));
+    return this.#table.ticketOf(this.#firsts.get(queue));
   }
 
   /** Returns the queue of a waiter, or 0 if it no longer waits. */
   queue(ticket: number): number {
-    const place = this.#table.place(ticket);
+    const place = this.#table.indexOf(ticket);
     return place === 0 ? 0 : this.#queues[place]!;
   }
 
   /** Removes a waiter, which must exist; returns its receiver. */
   remove(ticket: number): Receiver {
-    const place = this.#table.place(ticket);
+    const place = this.#table.indexOf(ticket);
     if (place === 0) assert.fail('the waiter has already been removed');
     const queue = this.#queues[place]!;
     const next = this.#next[place]!;
@@ -123,7 +123,7 @@ export class Waiters {
   tickets(): number[] {
     const tickets: number[] = [];
     for (let place = 1; place < this.#receivers.length; place++) {
-      if (this.#receivers[place] !== undefined) tickets.push(this.#table.ticket(place));
+      if (this.#receivers[place] !== undefined) tickets.push(this.#table.ticketOf(place));
     }
     return tickets;
   }

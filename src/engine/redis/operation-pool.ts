@@ -1,24 +1,24 @@
 /** A pool of reusable operations of one kind. The free one created first is used first. */
-import { FreeNumbers } from '../../base/free-numbers.ts';
+import { NumberAllocator } from '../../base/free-numbers.ts';
 import type { Operation } from './operation.ts';
 
 export class OperationPool<Subject> {
   readonly #make: () => Operation<Subject>;
   readonly #operations: Operation<Subject>[] = [];
-  readonly #free = new FreeNumbers();
+  readonly #free = new NumberAllocator();
 
   constructor(make: () => Operation<Subject>) {
     this.#make = make;
   }
 
   take(): Operation<Subject> {
-    const number = this.#free.take();
+    const number = this.#free.allocate();
     return number < 0 ? this.#new() : this.#operations[number]!;
   }
 
   /** Returns an operation that is over to the pool. */
   give(operation: Operation<Subject>): void {
-    this.#free.give(operation.poolNumber);
+    this.#free.free(operation.poolNumber);
   }
 
   #new(): Operation<Subject> {

@@ -3,7 +3,7 @@
  * those begun since.
  */
 import type { Clock } from '../../base/clock.ts';
-import { InTurn } from '../../base/in-turn.ts';
+import { SerialQueue } from '../../base/in-turn.ts';
 
 /** Delay between two checks whether any change remains, in ms. */
 const CHECK_MS = 2;
@@ -22,7 +22,7 @@ interface Counted {
 export class PendingChanges {
   readonly #clock: Clock;
   readonly #counts = new Int32Array(2);
-  readonly #calls = new InTurn();
+  readonly #calls = new SerialQueue();
   #era = 0;
 
   constructor(clock: Clock) {

@@ -94,7 +94,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       return NO_TICKET;
     }
     const take = this.#add(queue, receiver);
-    const ticket = this.#table.ticket(take.place);
+    const ticket = this.#table.ticketOf(take.place);
     if (timeoutMs === 0) {
       this.#options.turn.addTake(queue, take);
       return ticket;
@@ -114,13 +114,13 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   cancel(ticket: number): void {
-    const take = this.#takes[this.#table.place(ticket)];
+    const take = this.#takes[this.#table.indexOf(ticket)];
     if (take === undefined || take.state === LEAVING) return;
     this.#abandon(take);
   }
 
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
-    const take = this.#takes[this.#table.place(hold)];
+    const take = this.#takes[this.#table.indexOf(hold)];
     if (take === undefined || take.state !== LEAVING) return this.#deliver(receiver, LOST);
     this.#end(take);
     if (!isDelivered) return this.#giveBack(take, receiver);
@@ -277,7 +277,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   #add(queue: LocalQueue, receiver: Receiver): QueueTake {
-    const place = this.#table.take();
+    const place = this.#table.allocate();
     this.#lastHold = Math.max(this.#lastHold + 1, this.#options.time.wall() * HOLDS_PER_MS);
     const take = new QueueTake(queue, receiver, this.#lastHold, this.incarnation, place);
     this.#takes[place] = take;
@@ -322,7 +322,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const result = results.begin(FOUND);
     result.value.copyFrom(stored.value);
     result.contentType.copyFrom(stored.contentType);
-    result.hold = this.#table.ticket(take.place);
+    result.hold = this.#table.ticketOf(take.place);
     results.deliver(take.receiver, result);
   }
 
@@ -361,7 +361,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   #onDue(ticket: number): void {
-    const take = this.#takes[this.#table.place(ticket)];
+    const take = this.#takes[this.#table.indexOf(ticket)];
     if (take === undefined || take.state !== OPEN) return;
     if (take.scriptCount > 0) {
       take.isDue = true;

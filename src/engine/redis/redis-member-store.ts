@@ -7,7 +7,7 @@
  * primary that has replied to it (Servers.agreeOn), or if a replica has it.
  */
 import { OutcomeUnknown } from '../../base/errors.ts';
-import { InTurn } from '../../base/in-turn.ts';
+import { SerialQueue } from '../../base/in-turn.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type {
   Beat,
@@ -95,7 +95,7 @@ export class RedisMemberStore implements MembershipStore {
   readonly #options: RedisMemberStoreOptions;
   readonly #record: Buffer;
   readonly #channel: Buffer;
-  readonly #steps = new InTurn();
+  readonly #steps = new SerialQueue();
   readonly #hintListeners: (() => void)[] = [];
   readonly #moveListeners: (() => void)[] = [];
   readonly #hints: WakeUps;

@@ -1,6 +1,6 @@
 /** Warnings about server settings that weaken the engine's guarantees, each a sentence. */
 
-import { NAMED_SETTINGS } from '../../base/named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from '../../base/named-settings.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ControlConnection } from './control-connection.ts';
 import { ServerError } from './control-connection.ts';
@@ -38,7 +38,7 @@ export async function warningsOf(
   if (eviction !== undefined && !allowsEviction) {
     throw new StoreUnusable(
       `Cannot use the server ${where}: it drops any data once maxmemory is reached, as ` +
-        `maxmemory-policy is ${eviction}; set it to noeviction, or ${NAMED_SETTINGS.engineAllowEviction} to true`,
+        `maxmemory-policy is ${eviction}; set it to noeviction, or ${SETTINGS_IN_MESSAGES.engineAllowEviction} to true`,
     );
   }
   const policy = memory.get('maxmemory_policy') ?? 'noeviction';
