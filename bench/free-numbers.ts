@@ -1,9 +1,9 @@
 /**
  * Objects that are used again, as many at a time as requests are under way to a server: the lowest number
- * taken first (free-numbers.ts), and the object that was given last. 64 clients take some each, in
+ * taken first (number-allocator.ts), and the object that was given last. 64 clients take some each, in
  * turns; the first taken are given first. Each object is met when it is taken and when it is given.
  */
-import { NumberAllocator } from '../src/base/free-numbers.ts';
+import { NumberAllocator } from '../src/base/number-allocator.ts';
 import type { Bench } from './harness.ts';
 
 const UNDER_WAY_MAX = 2048;

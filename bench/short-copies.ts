@@ -2,9 +2,9 @@
  * Ways to put short bytes into a buffer, by length. They decide where the code has a loop instead of a
  * call: responses (src/http/arena.ts), input of the parser (llhttp.ts), records and their checksums
  * (src/persistence), keys of a program (src/local/plain-bytes.ts); and what out of
- * a memory with a DataView (src/base/short-copies.ts).
+ * a memory with a DataView (src/base/copy-bytes.ts).
  */
-import { copyRange, ViewedBytes } from '../src/base/short-copies.ts';
+import { copyRange, ViewedBytes } from '../src/base/copy-bytes.ts';
 import type { Bench } from './harness.ts';
 
 const LENGTHS = [8, 24, 64, 200, 400, 1000];

@@ -24,7 +24,7 @@ const TABLE = [
   'src/config/wan-settings.ts',
   'src/config/wan-publisher-settings.ts',
   'src/config/wan-map-settings.ts',
-  'src/base/named-settings.ts',
+  'src/base/settings-in-messages.ts',
 ];
 /**
  * Texts in other files that equal a path but are no settings there. This list may only become

@@ -5,8 +5,8 @@
  * file.
  */
 import type { Clock, Timer } from './base/clock.ts';
+import { collectGarbage } from './base/collect-garbage.ts';
 import { GridError, reasonOf } from './base/errors.ts';
-import { collectGarbage } from './base/garbage.ts';
 import { Span } from './base/span.ts';
 import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';

@@ -3,8 +3,9 @@
  * time are applied; changes of others are logged by name. An invalid configuration changes nothing.
  * Reloads run one after the other.
  */
+
+import { isDeepEqualInSlices } from './base/deep-equal-in-slices.ts';
 import { GridError, reasonOf } from './base/errors.ts';
-import { isDeepEqualInSlices } from './base/same-in-slices.ts';
 import { Slices } from './base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from './cluster/shared-record.ts';
 import { addedText, type HashPassword } from './config/added-text.ts';

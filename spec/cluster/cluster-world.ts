@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../src/base/clock.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
-import { SerialQueue } from '../../src/base/in-turn.ts';
+import { SerialQueue } from '../../src/base/serial-queue.ts';
 import type {
   Beat,
   Incarnation,

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
-import { collectGarbage } from '../../src/base/garbage.ts';
+import { collectGarbage } from '../../src/base/collect-garbage.ts';
 import type { Verdict } from '../../src/security/credentials.ts';
 import { heldServer, request } from './held-application.ts';
 import { client, get, LIVE, poll, post, postHead } from './test-client.ts';

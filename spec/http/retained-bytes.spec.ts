@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { ViewedBytes } from '../../src/base/short-copies.ts';
+import { ViewedBytes } from '../../src/base/copy-bytes.ts';
 import { Span } from '../../src/base/span.ts';
 import {
   type BytesRetainer,

@@ -1,7 +1,7 @@
 /** HTTP Basic over the wire: which requests need a login, a user's permissions, and wrong logins. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectGarbage } from '../../src/base/garbage.ts';
+import { collectGarbage } from '../../src/base/collect-garbage.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';

@@ -1,7 +1,7 @@
 /** A lane compared with a plain list: what it stores, selects, copies, removes and reports. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { viewed } from '../../src/base/short-copies.ts';
+import { viewed } from '../../src/base/copy-bytes.ts';
 import { SET } from '../../src/engine/mutation.ts';
 import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes, writeEvent } from '../../src/wan/event-codec.ts';

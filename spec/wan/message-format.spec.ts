@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
-import { viewed } from '../../src/base/short-copies.ts';
+import { viewed } from '../../src/base/copy-bytes.ts';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
 import { eventBytes, readEvent, writeEvent } from '../../src/wan/event-codec.ts';
 import { BATCH, HEAD_BYTES, sealDeflated, sealPlain } from '../../src/wan/message-format.ts';

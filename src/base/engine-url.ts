@@ -4,8 +4,9 @@
  * is the master that they monitor. User and password are separate settings, because URLs are shown
  * and logged.
  */
-import { SETTINGS_IN_MESSAGES } from './named-settings.ts';
+
 import { addressText, type ServerAddress } from './server-address.ts';
+import { SETTINGS_IN_MESSAGES } from './settings-in-messages.ts';
 
 export interface EngineUrl {
   /** The URL as configured. */

@@ -5,7 +5,7 @@
  * TypeError or RangeError. A programmer's mistake is an assertion.
  */
 
-import { SETTINGS_IN_MESSAGES } from './named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from './settings-in-messages.ts';
 
 /**
  * The errors that a request can end with; they are also rows of the table of refusals

@@ -8,7 +8,7 @@
  * then the uses start again at 0. 0 is never a ticket.
  */
 import assert from 'node:assert/strict';
-import { growArray } from './grown.ts';
+import { growArray } from './grow-array.ts';
 
 const INDEXES_MAX = 2 ** 26;
 const USES = 2 ** 27;

@@ -11,7 +11,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from './clock.ts';
-import { growArray } from './grown.ts';
+import { growArray } from './grow-array.ts';
 import { TicketTable } from './ticket-table.ts';
 
 const SLOT_BITS = 6;

@@ -5,7 +5,7 @@
  * members.
  */
 import { type GridError, reasonOf } from '../base/errors.ts';
-import { SerialQueue } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/serial-queue.ts';
 import type { SettledState } from './cluster.ts';
 
 export interface SharedValues {

@@ -5,7 +5,7 @@
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { lazyModule } from '../base/when-needed.ts';
+import { lazyModule } from '../base/lazy-module.ts';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import * as files from './file-bytes.ts';
 import { type FileText, fileText, formOf } from './file-text.ts';

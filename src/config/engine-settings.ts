@@ -2,7 +2,7 @@
  * Settings of the servers that store the data of several members: rows of the table in settings.ts.
  */
 import { engineUrlAdvice, hasSecret, parseEngineUrl } from '../base/engine-url.ts';
-import { SETTINGS_IN_MESSAGES } from '../base/named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import {
   type AnySetting,
   booleanSetting,

@@ -3,7 +3,7 @@
  * Each source overrides those before it. Every statement is used, has no effect (one warning for
  * each section), or is refused. All problems are reported together.
  */
-import { lazyModule } from '../base/when-needed.ts';
+import { lazyModule } from '../base/lazy-module.ts';
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { type Assignment, type Block, type Config, weighConfig } from './config.ts';
 import { ConfigFault, configFault } from './config-fault.ts';

@@ -1,5 +1,5 @@
 /** Settings of the data on disk: rows of the table in settings.ts. */
-import { SETTINGS_IN_MESSAGES } from '../base/named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import {
   booleanSetting,
   integerSetting,

@@ -3,7 +3,7 @@
  * configuration are derived from it.
  */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
-import { SETTINGS_IN_MESSAGES } from '../base/named-settings.ts';
+import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import { BROWSER_SETTINGS } from './browser-settings.ts';
 import { COMPATIBILITIES, type Compatibility, parseCompatibility } from './compatibility.ts';
 import {

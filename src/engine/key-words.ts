@@ -3,7 +3,7 @@
  * word. The bytes after the last one, up to the end of its word, are zero. One object is reused for
  * every request and grows to the longest key it has read.
  */
-import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/short-copies.ts';
+import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 
 /**

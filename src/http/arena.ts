@@ -8,8 +8,8 @@
  * the time of copying from another (bench: short-copies).
  */
 import assert from 'node:assert/strict';
+import { copyRange, copySpan, ViewedBytes } from '../base/copy-bytes.ts';
 import { isFieldValue } from '../base/field-value.ts';
-import { copyRange, copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import { statusLine } from './status.ts';
 

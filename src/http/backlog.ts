@@ -4,7 +4,7 @@
  * no more memory. A separate parser counts the requests in it once there are enough bytes for too many;
  * the owner limits that count.
  */
-import { growBuffer } from '../base/grown-buffer.ts';
+import { growBuffer } from '../base/grow-buffer.ts';
 import { type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED_UPGRADE, QuietListener } from './parser-listener.ts';
 import { replaceRawBytes } from './raw-target.ts';

@@ -7,7 +7,7 @@
  * one is exempt, as its content may still have been received with its head. All other content is under
  * way: if the budget is used up, it may be ended to make room for others.
  */
-import type { ViewedBytes } from '../base/short-copies.ts';
+import type { ViewedBytes } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 import type { BudgetUser, InFlightBudget } from './in-flight.ts';
 import { RecentBytes } from './recent-bytes.ts';

@@ -5,7 +5,7 @@
  * written in the order of the requests; one that is ready early is buffered in its slot.
  */
 import assert from 'node:assert';
-import { HAS_EXPENSIVE_ASSERTIONS } from '../base/dear-checks.ts';
+import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
 import type { RequestParser } from './parser.ts';
 import type { ReadFailure } from './read-failures.ts';
 import type { RequestSlot } from './request-slot.ts';

@@ -5,7 +5,7 @@
  * So the deadline need not move for a request that is received and answered before it.
  */
 import type { Clock } from '../base/clock.ts';
-import { growArray } from '../base/grown.ts';
+import { growArray } from '../base/grow-array.ts';
 import { TicketTable } from '../base/ticket-table.ts';
 import { TimerWheel } from '../base/timer-wheel.ts';
 

@@ -6,7 +6,7 @@
  * are copied to a separate buffer (the carry), and later ones are appended to it. Positions count the
  * bytes from the beginning of the connection, so lengths are exact across inputs.
  */
-import { growBuffer } from '../base/grown-buffer.ts';
+import { growBuffer } from '../base/grow-buffer.ts';
 import { Span } from '../base/span.ts';
 import { BrowserFields } from './browser-fields.ts';
 import * as fields from './fields.ts';

@@ -12,7 +12,7 @@
  * allocate parsers itself, and then `memory` is replaced by a new view.
  */
 import assert from 'node:assert';
-import { unpooledBuffer } from '../base/own-buffer.ts';
+import { unpooledBuffer } from '../base/unpooled-buffer.ts';
 import {
   check,
   enlargeMemory,

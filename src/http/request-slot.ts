@@ -10,8 +10,8 @@
  * A request that is parked or under way retains a copy of its bytes (`retainBytes`).
  */
 import assert from 'node:assert';
+import type { ViewedBytes } from '../base/copy-bytes.ts';
 import { isEmptyRefusal, REFUSALS } from '../base/refusals.ts';
-import type { ViewedBytes } from '../base/short-copies.ts';
 import type { RequestHandler } from './application.ts';
 import { Body, type BodyOwner } from './body.ts';
 import {

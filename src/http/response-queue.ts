@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { HAS_EXPENSIVE_ASSERTIONS } from '../base/dear-checks.ts';
+import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
 import type { OutputArena } from './arena.ts';
 import type { BudgetUser } from './in-flight.ts';
 import {

@@ -3,7 +3,7 @@
  * a buffer shared by many slots, so that a request under way needs no buffer object in the CPU caches. The
  * slot owns its place permanently. Longer bytes get a separate buffer in addition.
  */
-import { copySpan, ViewedBytes } from '../base/short-copies.ts';
+import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 
 /** Size of a place, in bytes: an odd number of cache lines, so that places spread over all cache sets. */

@@ -1,5 +1,5 @@
 /** The pool of a server's slots for requests. The slots that were created first are used first. */
-import { NumberAllocator } from '../base/free-numbers.ts';
+import { NumberAllocator } from '../base/number-allocator.ts';
 import { RequestSlot } from './request-slot.ts';
 import { Places } from './retained-bytes.ts';
 import type { SlotHost } from './slot-host.ts';

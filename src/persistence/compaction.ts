@@ -15,7 +15,7 @@
  * any other user of disk space can use the freed space.
  */
 import type { Clock } from '../base/clock.ts';
-import type { SerialQueue } from '../base/in-turn.ts';
+import type { SerialQueue } from '../base/serial-queue.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';
 import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';

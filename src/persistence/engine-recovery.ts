@@ -3,7 +3,7 @@
  * every second.
  */
 import type { Clock } from '../base/clock.ts';
-import { collectGarbage } from '../base/garbage.ts';
+import { collectGarbage } from '../base/collect-garbage.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { QueueRestore } from './queue-restore.ts';

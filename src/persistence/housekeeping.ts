@@ -7,7 +7,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { OutcomeUnknown } from '../base/errors.ts';
-import type { SerialQueue } from '../base/in-turn.ts';
+import type { SerialQueue } from '../base/serial-queue.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';

@@ -2,7 +2,7 @@
  * The checked file `manifest` names the files of a data directory. It is written after all files
  * that it names, so these exist and are complete. Files that it does not name are ignored.
  */
-import { SerialQueue } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/serial-queue.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
 import type { LogPosition } from './log-position.ts';
 import type { Storage } from './storage.ts';

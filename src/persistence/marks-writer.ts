@@ -9,7 +9,7 @@
  * remain valid, and writing is retried.
  */
 import type { Clock, Timer } from '../base/clock.ts';
-import { SerialQueue } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/serial-queue.ts';
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import { writeMarks, writeUnsyncedMarks } from './marks-file.ts';
 import type { Storage } from './storage.ts';

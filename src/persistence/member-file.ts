@@ -2,7 +2,7 @@
  * The checked file `member` contains the values of a member that survive restarts. It is small and
  * is rewritten at each change. Unknown fields are preserved.
  */
-import { SerialQueue } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/serial-queue.ts';
 import type { AddedConfig } from '../cluster/shared-record.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert';
 import { endianness } from 'node:os';
-import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/short-copies.ts';
+import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 import type { SummedMemory } from './checksum.ts';
 

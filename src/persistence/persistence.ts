@@ -23,7 +23,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, OutcomeUnknown } from '../base/errors.ts';
-import { SerialQueue } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/serial-queue.ts';
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';

@@ -15,7 +15,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
-import type { SerialQueue } from '../base/in-turn.ts';
+import type { SerialQueue } from '../base/serial-queue.ts';
 import type { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
 import { type LogSegment, SegmentMaker } from './segment-maker.ts';

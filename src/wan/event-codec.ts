@@ -19,7 +19,7 @@
  *        those that forwarded it, without the sender
  *        then name, key, content type, value
  */
-import { copySpan, type Viewed } from '../base/short-copies.ts';
+import { copySpan, type Viewed } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 import {
   CLEAR,

@@ -3,7 +3,7 @@
  * batch are copied in one call; the heads of their records are stored from the end downwards
  * (lane-record.ts).
  */
-import type { Viewed } from '../base/short-copies.ts';
+import type { Viewed } from '../base/copy-bytes.ts';
 import { offsetAt, RECORD_HEAD_BYTES } from './lane-record.ts';
 
 /** A class, so that all chunks have one hidden class: each head is read several times. */

@@ -8,7 +8,7 @@
  *     8  sequence of the change in its partition, a double; at 16 its recording time, a double
  *    24  only in memory: offset of the event in its chunk; at 28 unused
  */
-import type { Viewed } from '../base/short-copies.ts';
+import type { Viewed } from '../base/copy-bytes.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { readEvent } from './event-codec.ts';

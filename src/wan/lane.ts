@@ -10,7 +10,7 @@
  */
 
 import assert from 'node:assert';
-import type { Viewed } from '../base/short-copies.ts';
+import type { Viewed } from '../base/copy-bytes.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';

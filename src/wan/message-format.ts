@@ -58,8 +58,8 @@
 
 import { promisify } from 'node:util';
 import { crc32, deflateRaw, inflateRaw } from 'node:zlib';
+import { viewed } from '../base/copy-bytes.ts';
 import { GridError } from '../base/errors.ts';
-import { viewed } from '../base/short-copies.ts';
 import { DATA_SET_ID_BYTES } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 

@@ -10,7 +10,7 @@
  */
 
 import type { Clock } from '../base/clock.ts';
-import { viewed } from '../base/short-copies.ts';
+import { viewed } from '../base/copy-bytes.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { Mutation } from '../engine/mutation.ts';
 import { msOf } from './clock-skew.ts';

@@ -1,7 +1,7 @@
 /** Parses a received batch, and checks all of it before anything is applied. */
 
 import { createHash } from 'node:crypto';
-import { type Viewed, viewed } from '../base/short-copies.ts';
+import { type Viewed, viewed } from '../base/copy-bytes.ts';
 import type { SharedSlices } from '../base/slices.ts';
 import { DATA_SET_ID_BYTES, Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
-import { SerialQueue } from '../base/in-turn.ts';
+import { SerialQueue } from '../base/serial-queue.ts';
 import type { PartitionTree } from './partition-tree.ts';
 import type { MapTree } from './publisher-options.ts';
 import { TreeBuilder } from './tree-builder.ts';

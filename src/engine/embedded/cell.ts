@@ -15,7 +15,7 @@
  * space can be reused. An item's key is its sequence in the queue. The bytes from the key's end to
  * the end of its word are zero, so that keys are hashed and compared by words.
  */
-import { copyIntoWords, VIEWED_BYTES_MAX } from '../../base/short-copies.ts';
+import { copyIntoWords, VIEWED_BYTES_MAX } from '../../base/copy-bytes.ts';
 import type { Span } from '../../base/span.ts';
 import { composeWords, type KeyWords } from '../key-words.ts';
 import { UNIT_BYTES } from './extent-pool.ts';

@@ -19,7 +19,7 @@
  *
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
-import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/dear-checks.ts';
+import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/expensive-assertions.ts';
 import type { Span } from '../../base/span.ts';
 import {
   ABSENT,

@@ -15,7 +15,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
-import { growArray } from '../../base/grown.ts';
+import { growArray } from '../../base/grow-array.ts';
 import { IndexTables } from './index-tables.ts';
 import type { MemoryMeter } from './memory-meter.ts';
 import { EXTENT_BYTES, EXTENTS_PER_SLAB, SLAB_BYTES, Slabs } from './slabs.ts';

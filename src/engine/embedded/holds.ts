@@ -27,7 +27,7 @@
  * begins at the end of the list.
  */
 import assert from 'node:assert/strict';
-import { growArray } from '../../base/grown.ts';
+import { growArray } from '../../base/grow-array.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import type { IdColumns } from './id-columns.ts';
 import type { PagedIntegers } from './paged-array.ts';

@@ -4,7 +4,7 @@
  * are freed, except those of one spare page.
  */
 import assert from 'node:assert/strict';
-import { growArray } from '../../base/grown.ts';
+import { growArray } from '../../base/grow-array.ts';
 import type { ExtentPool } from './extent-pool.ts';
 import {
   PAGE_BITS,

@@ -12,7 +12,7 @@
  * the limit until then. Data that a member once stored fits into the same memory again, but may be
  * arranged less densely meanwhile: with `mayExceed` there is memory for each message.
  */
-import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/dear-checks.ts';
+import { HAS_EXPENSIVE_ASSERTIONS } from '../../base/expensive-assertions.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
 import type { Replay, ReplayFacts } from '../stored-engine.ts';

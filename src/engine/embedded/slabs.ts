@@ -13,7 +13,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
-import { growArray } from '../../base/grown.ts';
+import { growArray } from '../../base/grow-array.ts';
 import { MemoryRelease } from './release-memory.ts';
 import { SlabStock } from './slab-stock.ts';
 

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
-import { growArray } from '../../base/grown.ts';
+import { growArray } from '../../base/grow-array.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import { TimerWheel } from '../../base/timer-wheel.ts';
 import type { Receiver } from '../engine.ts';

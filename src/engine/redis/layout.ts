@@ -6,7 +6,7 @@
  *
  *     {TAG}LENGTH:CLUSTER/KIND:NAME
  */
-import { ViewedBytes } from '../../base/short-copies.ts';
+import { ViewedBytes } from '../../base/copy-bytes.ts';
 import { Span } from '../../base/span.ts';
 import { partitionOf } from '../hash.ts';
 import { KeyWords } from '../key-words.ts';

@@ -1,5 +1,5 @@
 /** A pool of reusable operations of one kind. The free one created first is used first. */
-import { NumberAllocator } from '../../base/free-numbers.ts';
+import { NumberAllocator } from '../../base/number-allocator.ts';
 import type { Operation } from './operation.ts';
 
 export class OperationPool<Subject> {

@@ -3,7 +3,7 @@
  * those begun since.
  */
 import type { Clock } from '../../base/clock.ts';
-import { SerialQueue } from '../../base/in-turn.ts';
+import { SerialQueue } from '../../base/serial-queue.ts';
 
 /** Delay between two checks whether any change remains, in ms. */
 const CHECK_MS = 2;

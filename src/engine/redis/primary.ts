@@ -9,8 +9,8 @@
  * can still take effect. A server that does not permit this to the user may execute them late.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
+import type { ViewedBytes } from '../../base/copy-bytes.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
-import type { ViewedBytes } from '../../base/short-copies.ts';
 import { header } from './command-buffer.ts';
 import { errorKind, NO_RIGHT } from './error-reply.ts';
 import type { ReplyReceiver } from './pending-commands.ts';

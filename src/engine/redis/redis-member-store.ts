@@ -7,7 +7,7 @@
  * primary that has replied to it (Servers.agreeOn), or if a replica has it.
  */
 import { OutcomeUnknown } from '../../base/errors.ts';
-import { SerialQueue } from '../../base/in-turn.ts';
+import { SerialQueue } from '../../base/serial-queue.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type {
   Beat,

@@ -3,7 +3,7 @@
  * list of nodes in the order received: an array, then its elements. Its reader moves from node to
  * node.
  */
-import { ViewedBytes } from '../../base/short-copies.ts';
+import { ViewedBytes } from '../../base/copy-bytes.ts';
 import { Span } from '../../base/span.ts';
 
 /** The kinds of nodes, by their first byte. NIL is a null bulk string or a null array. */

@@ -4,7 +4,7 @@
  * into its server.
  */
 import { createHash } from 'node:crypto';
-import type { ViewedBytes } from '../../base/short-copies.ts';
+import type { ViewedBytes } from '../../base/copy-bytes.ts';
 import { header } from './command-buffer.ts';
 
 /** Commands that write, and the functions of queue-scripts.ts that do. */

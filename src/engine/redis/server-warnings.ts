@@ -1,7 +1,7 @@
 /** Warnings about server settings that weaken the engine's guarantees, each a sentence. */
 
-import { SETTINGS_IN_MESSAGES } from '../../base/named-settings.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
+import { SETTINGS_IN_MESSAGES } from '../../base/settings-in-messages.ts';
 import type { ControlConnection } from './control-connection.ts';
 import { ServerError } from './control-connection.ts';
 import { evictionPolicyIn, fieldsIn, modeOf } from './server-info.ts';

@@ -5,8 +5,8 @@
  * messages are received in between. A wake-up is only a hint and is not repeated.
  */
 import type { Clock } from '../../base/clock.ts';
+import type { ViewedBytes } from '../../base/copy-bytes.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
-import type { ViewedBytes } from '../../base/short-copies.ts';
 import { Span } from '../../base/span.ts';
 import { header } from './command-buffer.ts';
 import { addressIn, errorKind, MOVED, NO_RIGHT } from './error-reply.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { copyIntoWords, copyRange, copySpan, ViewedBytes } from '../../src/base/short-copies.ts';
+import { copyIntoWords, copyRange, copySpan, ViewedBytes } from '../../src/base/copy-bytes.ts';
 import { Span } from '../../src/base/span.ts';
 
 const MEMORY_BYTES = 600;

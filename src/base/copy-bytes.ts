@@ -3,8 +3,9 @@
  * loop over bytes takes four times as long. A call of `copy` is slower as well, since it needs a
  * view of the range (bench: short-copies).
  */
-import { unpooledBuffer } from './own-buffer.ts';
+
 import type { Span } from './span.ts';
+import { unpooledBuffer } from './unpooled-buffer.ts';
 
 /** Length up to which copying through a DataView is faster than a call of `copy`, in bytes. */
 export const VIEWED_BYTES_MAX = 128;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { NumberAllocator } from '../../src/base/free-numbers.ts';
+import { NumberAllocator } from '../../src/base/number-allocator.ts';
 
 describe('NumberAllocator', () => {
   it('has no number initially', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unpooledBuffer } from '../../src/base/own-buffer.ts';
+import { unpooledBuffer } from '../../src/base/unpooled-buffer.ts';
 
 test('unpooledBuffer spans its whole ArrayBuffer, and reports the difference for a buffer that does not', () => {
   for (const length of [0, 1, 100, 65_536]) {
