@@ -57,7 +57,7 @@ export async function writeUnsyncedMarks(
 }
 
 /**
- * Reads the unsynced marks. There are none if the file is missing or damaged by a power loss.
+ * Reads the unsynced marks. It returns no marks if the file is missing or damaged by a power loss.
  * Rejects as checkFormat throws, or with the system's error.
  */
 export async function readUnsyncedMarks(storage: Storage, partitionCount: number): Promise<Marks> {

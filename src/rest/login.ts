@@ -1,10 +1,9 @@
 /**
  * The user of a connection's requests, if HTTP Basic is required. Every request contains the
- * credentials. Credentials with the same bytes as the connection's last right ones are right, so
- * that no password is hashed again. Of long credentials only a digest is stored, so that a
- * connection uses no memory that no limit counts. After a check the credentials are decoded again,
- * instead of being retained during it. The first login of a connection and every failure get a line
- * in the audit log.
+ * credentials. If they have the same bytes as the connection's last correct ones, no password is
+ * hashed again. Long credentials are stored as a digest, so that a connection uses no memory beyond
+ * the limits. After a check the credentials are decoded again, instead of being retained during it.
+ * The first login of a connection and every failure are recorded in the audit log.
  */
 import { createHash } from 'node:crypto';
 import type { Span } from '../base/span.ts';
