@@ -1,10 +1,10 @@
 /**
- * Measures the engine's background work by its effect on requests: entries that expire, and many clears
- * of tiny maps beside a large one. A load of reads and writes runs meanwhile, a few in each turn of the
- * event loop. A pause is the longest time between two of its operations, whatever its cause. Of it no
- * more counts than the processor time of this process: the work of other programs does not count. Each
- * scenario runs in a process of its own, so that the resident set is the engine's. It starts when its
- * memory has been got ahead, like the load of a member.
+ * Measures the engine's background work by its effect on requests: entries that expire, and many
+ * clears of tiny maps beside a large one. A load of reads and writes runs meanwhile, a few in each
+ * turn of the event loop. A pause is the longest time between two of its operations, whatever its
+ * cause, limited to the processor time that this process used: the work of other programs does not
+ * count. Each scenario runs in its own process, so that the resident set is the engine's. It starts
+ * once the memory has been allocated in advance, like the load of a member.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
@@ -18,17 +18,20 @@ const KEY_BYTES = 12;
 const VALUE_BYTES = 100;
 const OPERATIONS_PER_TURN = 100;
 const TINY_ENTRIES = 3;
-/** Number of expiring entries for each entry that the load reads and writes, in a map of its own. */
+/**
+ * Number of expiring entries for each entry that the load reads and writes; they have a separate
+ * map.
+ */
 const STEADY_SHARE = 10;
-/** Time in which the last of the cleared entries are removed. */
+/** Time in which the last of the cleared entries are removed, in ms. */
 const AFTER_MS = 1000;
 
 interface Work {
   readonly scenario: 'expiry' | 'clears';
   readonly entries: number;
-  /** Longest time to live of an entry, or number of clears. */
+  /** Longest time to live of an entry, in ms, or number of clears. */
   readonly amount: number;
-  /** Time in which a member gets its memory ahead, in ms. */
+  /** Time in which the memory is allocated in advance, in ms. */
   readonly beforeMs: number;
 }
 
@@ -165,7 +168,7 @@ async function expiry(work: Work): Promise<string> {
   }
   let left = Number.POSITIVE_INFINITY;
   const over = performance.now();
-  // Entries that stay, and the pauses of the sweep, delay the release of some memory.
+  // Remaining entries and the pauses of the sweep delay the release of some memory.
   while (left > before + 32 && performance.now() < over + amount / 2) {
     load.turn(steady);
     await nextTurn();

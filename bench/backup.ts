@@ -1,11 +1,12 @@
 /**
- * Measures the cost of a backup for clients that are served meanwhile, in the directory for temporary
- * files:
+ * Measures the cost of a backup for clients that are served meanwhile, in the directory for
+ * temporary files:
  *
- * - In one process: the longest time between two turns while maps and queues change. Of it no more
- *   counts than the processor time of the main thread, as other programs may have had the processor.
- *   The restored backup is compared with the data at its moment, over all maps and queues.
- * - Over HTTP: POST while backups are made, one after the other, beside POST alone.
+ * - In one process: the longest time between two turns of the event loop while maps and queues
+ *   change, limited to the processor time of the main thread, as other programs may have used the
+ *   processor. All maps and queues of the restored backup are compared with the data at the
+ *   backup's moment.
+ * - Over HTTP: POST while backups are made, one after the other, beside POST without backups.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,10 +34,10 @@ const SETS_PER_TURN = 500;
 const LOADED_CHANGES_PER_TURN = 50;
 const ROUND_SECONDS = 4;
 const VISIT_BUDGET = 1000;
-/** Of ten entries, five are in the first map, and one is in each of the others. */
+/** Maps for eight of ten entries: the first map gets five, the others get one each. */
 const MAPS = ['bench', 'second', 'third', 'fourth'].map(spanOf);
 const BIG_MAP_SHARE = 5;
-/** The last two of ten are items of these queues. */
+/** Queues for the last two of ten, which are items. */
 const QUEUES = ['first-queue', 'second-queue', 'third-queue', 'fourth-queue'].map(spanOf);
 const PLACES = 10;
 const ITEM_PLACE = 8;
@@ -138,12 +139,13 @@ async function open(directory: string, segmentBytes: number) {
 /** The content of a map or a queue. */
 interface Content {
   count: number;
-  /** Sum of CRC-32s, which does not depend on the order of a visit. */
+  /** Sum of CRC-32s, which does not depend on the order of iteration. */
   sum: number;
 }
 
 /**
- * All stored data, by the name of its map or queue: every part of each entry and item, with its place.
+ * Returns a digest of all stored data by the name of its map or queue: it covers every field of
+ * each entry and item, and its position.
  */
 function contentOf(engine: EmbeddedEngine): Map<string, Content> {
   const found = new Map<string, Content>();
@@ -243,7 +245,7 @@ const key = spanOf('');
 const receiver = { onResult: () => {} };
 let changeCount = 0;
 
-/** Adds the entry or item with that number. */
+/** Adds the entry or item with the number `number`. */
 function add(engine: EmbeddedEngine, number: number): void {
   value.bytes.writeUInt32LE(changeCount++);
   const [map, queue] = placeOf(number);
@@ -260,7 +262,7 @@ function change(engine: EmbeddedEngine, random: Random, entries: number): void {
   else engine.delete(map, key, undefined, receiver);
 }
 
-/** The map of the entry, whose key is set in `key`, or the queue of the item. */
+/** Returns the map of the entry and sets its key in `key`, or returns the queue of the item. */
 function placeOf(number: number): readonly [map: Span, queue: Span | undefined] {
   const [round, place] = [Math.floor(number / PLACES), number % PLACES];
   const isBig = place < BIG_MAP_SHARE;
@@ -277,7 +279,7 @@ function spanOf(content: string | Buffer): Span {
   return span;
 }
 
-/** Processor time of the main thread, from Linux; elsewhere the time that has passed. */
+/** Processor time of the main thread in ms, read from Linux; elsewhere the elapsed time. */
 function usedMs(): number {
   try {
     return Number(readFileSync('/proc/self/schedstat', 'latin1').split(' ', 1)[0]) / 1e6;

@@ -1,12 +1,12 @@
 /**
  * The cell store through the engine's contract: the memory of an entry, the speed at which entries
- * are written, read and overwritten, and the longest time of a single call. Each round is a process of
- * its own, so that the resident set is the store's; figures are medians over the rounds.
+ * are written, read and overwritten, and the longest time of a single call. Each round runs in its
+ * own process, so that the resident set is the store's; figures are medians over the rounds.
  *
- * Keys have 12 bytes, values 100 (50 to 150 in the churn, where four of five calls overwrite and one
- * deletes). Gets are measured in three ways: in the order of the fill; at random over all entries,
- * where nearly every call waits for memory twice; and at random over 10,000 of them, which shows the
- * work alone.
+ * Keys have 12 bytes, values 100 (50 to 150 in the churn, where four of five calls overwrite and
+ * one deletes). Gets are measured in three ways: in the order of the fill; at random over all
+ * entries, where nearly every call waits for memory twice; and at random over 10,000 of them, which
+ * shows only the work.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
@@ -26,14 +26,14 @@ const PARTITIONS = 271;
 const KEY_BYTES = 12;
 const VALUE_BYTES = 100;
 const HOT_ENTRIES = 10_000;
-/** Entries of a partition where 50,000,000 are spread over 271. */
+/** Entries of one partition if 50,000,000 are spread over 271 partitions. */
 const PARTITION_ENTRIES = Math.round(50_000_000 / PARTITIONS);
 
 interface Work {
   readonly entries: number;
   readonly gets: number;
   readonly churn: number;
-  /** Time in which a member gets its memory ahead, in ms. */
+  /** Time in which the memory is allocated in advance, in ms. */
   readonly beforeMs: number;
 }
 
@@ -50,7 +50,7 @@ const FIGURES = {
   hot: 'gets/s, at random over 10,000',
   churnsPerSecond: 'writes/s, churn',
   churnLongestMs: 'ms, longest call of the churn',
-  churnedResident: 'resident set after the churn, of that before',
+  churnedResident: 'ratio of the resident set after the churn to that before it',
   growMs: 'ms, longest step of an index that grows to 184,502 entries',
 } as const;
 type FigureName = keyof typeof FIGURES;
@@ -59,7 +59,7 @@ const roundApart = apart(import.meta.url, measureRound);
 
 export const bench: Bench = {
   name: 'cell-store',
-  about: 'entries of 12-byte keys and 100-byte values in the embedded engine, each round a process',
+  about: 'entries of 12-byte keys and 100-byte values in the embedded engine, one process per round',
   async run(harness: Harness): Promise<void> {
     const work: Work = {
       entries: harness.pick(20_000, 5_000_000),
@@ -120,7 +120,7 @@ class Store implements Receiver {
   }
 }
 
-/** Keys in one buffer, of the entries whose numbers `number` gives. */
+/** Keys in one buffer, for the entries whose numbers `number` returns. */
 function keysOf(entries: number, number: (index: number) => number): Buffer {
   const keys = Buffer.alloc(entries * KEY_BYTES, 'key000000000');
   for (let index = 0; index < entries; index++) {
@@ -156,7 +156,7 @@ function longestOf(operations: number, run: (index: number) => void): number {
 }
 
 /**
- * The longest step of an index that grows to the entries of a partition of 50,000,000 entries in all.
+ * Returns the longest step of an index that grows to one partition's share of 50,000,000 entries.
  */
 function growMs(): number {
   const random = new Random(3);

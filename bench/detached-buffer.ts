@@ -1,8 +1,8 @@
 /**
- * Measures reads of an engine before and after a buffer of the process has been detached, as growing
- * the memory of a WebAssembly module does: from then on V8 checks at each access to a typed array whether
- * its buffer is detached (src/http/llhttp.ts, src/engine/embedded/release-memory.ts). Each round is a process
- * of its own; its processor time counts.
+ * Measures reads of an engine before and after a buffer of the process has been detached, as
+ * growing the memory of a WebAssembly module does: from then on V8 checks at each access to a typed
+ * array whether its buffer is detached (src/http/llhttp.ts, src/engine/embedded/release-memory.ts). Each
+ * round runs in its own process; only that process's processor time counts.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
@@ -35,7 +35,7 @@ export const bench: Bench = {
   },
 };
 
-/** Resolves with the reads a second of processor time. */
+/** Resolves with the number of reads per second of processor time. */
 async function read({ reads, isDetached }: Work): Promise<number> {
   const engine = new EmbeddedEngine({
     partitionCount: PARTITIONS,

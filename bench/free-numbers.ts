@@ -1,14 +1,15 @@
 /**
- * Objects that are used again, as many at a time as requests are under way to a server: the lowest number
- * taken first (number-allocator.ts), and the object that was given last. 64 clients take some each, in
- * turns; the first taken are given first. Each object is met when it is taken and when it is given.
+ * Compares two pools of reused objects, with as many objects in use as a server has requests in
+ * progress: one that returns the object with the lowest number (number-allocator.ts), and one that
+ * returns the object released last. 64 clients alternate; each takes several objects and releases
+ * them in the same order. An object's memory is accessed when it is taken and when it is released.
  */
 import { NumberAllocator } from '../src/base/number-allocator.ts';
 import type { Bench } from './harness.ts';
 
 const UNDER_WAY_MAX = 2048;
 const TAKEN_AT_A_TIME = 32;
-/** Words of an object: with its header, as large as a request and what belongs to it. */
+/** Words of an object: with its header it is as large as a request and its state. */
 const OBJECT_WORDS = 256;
 
 interface Pool {
@@ -49,9 +50,9 @@ class LastGivenFirst implements Pool {
 
 export const bench: Bench = {
   name: 'free-numbers',
-  about: 'many objects in use at a time: taken in the order made, and the last given first',
+  about: 'a pool of many objects: the lowest number first, beside the last released first',
   run(harness) {
-    const pools = { 'lowest first': new LowestFirst(), 'last given first': new LastGivenFirst() };
+    const pools = { 'lowest first': new LowestFirst(), 'last released first': new LastGivenFirst() };
     for (const [name, pool] of Object.entries(pools)) {
       const underWay: Int32Array[] = [];
       harness.measure({
@@ -64,7 +65,7 @@ export const bench: Bench = {
             meet(object);
             underWay.push(object);
           }
-          // Replies come in pieces of any length.
+          // Replies arrive in pieces of any length.
           const left = (first * 7919) % UNDER_WAY_MAX;
           if (underWay.length <= UNDER_WAY_MAX) return;
           for (const object of underWay.splice(0, underWay.length - left)) {
@@ -77,7 +78,7 @@ export const bench: Bench = {
   },
 };
 
-/** Uses a word of each cache line. */
+/** Writes a word in each cache line of the object. */
 function meet(object: Int32Array): void {
   for (let word = 1; word < OBJECT_WORDS; word += 16) object[word]!++;
 }

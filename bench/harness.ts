@@ -1,12 +1,12 @@
 /**
- * The base of every bench: a random generator with a fixed seed, two sizes, rounds, figures, and one
- * printed line for each scenario. A bench is a file in this folder that exports `bench`; bench/main.ts
- * finds it there. The full size is for figures. The small size runs in the tests, so that every bench
- * keeps working; its figures mean nothing.
+ * The base of every bench: a random generator with a fixed seed, two sizes, rounds, figures, and
+ * one printed line for each scenario. A bench is a file in this folder that exports `bench`;
+ * bench/main.ts finds it there. The full size is for figures. The small size runs in the tests, so
+ * that every bench keeps working; its figures mean nothing.
  *
- * Two things are only ever compared within one run, in rounds that alternate and reverse their order
- * each time, as the ratio of medians: other work on the machine then affects both sides alike. Nothing
- * here asserts a time. V8 has the same flags as in the program.
+ * Two things are only ever compared within one run, in rounds that alternate and reverse their
+ * order each time, as the ratio of medians: other work on the machine then affects both sides
+ * alike. Nothing here asserts a time. V8 has the same flags as in the program.
  */
 import '../src/cli/v8-flags.ts';
 import { getHeapStatistics } from 'node:v8';
@@ -14,7 +14,7 @@ import { getHeapStatistics } from 'node:v8';
 const SEED = 0x9e3779b9;
 const ROUNDS_FULL = 5;
 const ROUNDS_SMALL = 1;
-/** Readings of the heap in a round, and the operations that each covers at most. */
+/** Number of heap readings in a round, and the maximum number of operations that each covers. */
 const PROBES = 64;
 const PROBE_OPERATIONS_MAX = 1000;
 const BATCH_OPERATIONS = 16;
@@ -22,7 +22,7 @@ const BATCH_OPERATIONS = 16;
 export type BenchSize = 'small' | 'full';
 
 export interface Bench {
-  /** The file's name without `.ts`; `make bench NAME=` takes it. */
+  /** The file's name without `.ts`, as in `make bench NAME=`. */
   readonly name: string;
   /** One phrase: the subject of the measurement, and the alternative it is compared with. */
   readonly about: string;
@@ -30,24 +30,28 @@ export interface Bench {
 }
 
 /**
- * A scenario of `measure`: an operation that can be repeated many times, synchronously in one process.
+ * A scenario of `measure`: an operation that can be repeated many times, synchronously in one
+ * process.
  */
 export interface Scenario {
   readonly name: string;
   /** Operations in one round. */
   readonly operations: number;
   /**
-   * Operations between two readings of the clock; default 16. A latency is that of a batch divided by
-   * its operations; 1 shows single calls, at the price of a clock reading in each.
+   * Operations between two readings of the clock; default 16. A latency is that of a batch divided
+   * by its operations; 1 shows single calls, at the price of a clock reading in each.
    */
   readonly batch?: number;
-  /** Rounds, where the harness's own number is not suitable. Without `warm` the first round counts. */
+  /**
+   * Number of rounds, if the harness's default is unsuitable. Without `warm` the first round
+   * counts.
+   */
   readonly rounds?: number;
-  /** Whether a round that is not counted goes first; default true. */
+  /** Whether an uncounted round precedes the others; default true. */
   readonly warm?: boolean;
   /** Called before each round, not timed. */
   before?(): void;
-  /** Does the operations `first` to `first + count - 1` of the round. */
+  /** Performs the operations `first` to `first + count - 1` of the round. */
   run(first: number, count: number): void;
 }
 
@@ -80,12 +84,12 @@ export class Harness {
     this.#print = print;
   }
 
-  /** The number for this size. */
+  /** Returns the number for this size. */
   pick(small: number, full: number): number {
     return this.size === 'full' ? full : small;
   }
 
-  /** A new generator, with the same numbers at each run. */
+  /** Returns a new generator, which yields the same numbers in every run. */
   random(seed: number = SEED): Random {
     return new Random(seed);
   }
@@ -117,8 +121,8 @@ export class Harness {
   }
 
   /**
-   * Runs every side once a round, in reverse order every other round. Returns the results by side, in
-   * order.
+   * Runs every side once a round, in reverse order every other round. Returns the results by side,
+   * in order.
    */
   async alternate<Result>(
     sides: readonly Side<Result>[],
@@ -134,8 +138,8 @@ export class Harness {
   }
 
   /**
-   * Compares speeds (operations per second, more is better). Prints one line a side, each but the first
-   * with its ratio to the first. Returns the medians, by side.
+   * Compares speeds (operations per second, more is better). Prints one line per side; each except
+   * the first shows its ratio to the first. Returns the medians, by side.
    */
   async compare(name: string, sides: readonly Side<number>[]): Promise<number[]> {
     const medians = (await this.alternate(sides)).map(median);
@@ -153,12 +157,12 @@ export class Harness {
 export class Random {
   #state: number;
 
-  /** The seed is any integer; 0 is taken as 1. */
+  /** The seed is any integer; 0 is replaced by 1. */
   constructor(seed: number) {
     this.#state = seed >>> 0 || 1;
   }
 
-  /** An integer from 0 to 2^32-1. */
+  /** Returns an integer from 0 to 2^32-1. */
   next(): number {
     let state = this.#state;
     state ^= state << 13;
@@ -168,12 +172,12 @@ export class Random {
     return this.#state;
   }
 
-  /** An integer from 0 to `limit - 1`. */
+  /** Returns an integer from 0 to `limit - 1`. */
   below(limit: number): number {
     return Math.floor((this.next() / 0x1_0000_0000) * limit);
   }
 
-  /** Random bytes, 0 to 255. */
+  /** Returns random bytes. */
   bytes(length: number): Buffer {
     const bytes = Buffer.allocUnsafe(length);
     for (let at = 0; at < length; at++) bytes[at] = this.next() >>> 24;
@@ -181,7 +185,7 @@ export class Random {
   }
 }
 
-/** The middle value, or the mean of the two in the middle; NaN of none. */
+/** Returns the median, the mean of the middle two for an even count; NaN for an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const upper = sorted[sorted.length >> 1] ?? Number.NaN;
@@ -189,20 +193,20 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2;
 }
 
-/** The value that `share` (0 to 1) of the sorted values do not exceed. */
+/** Returns the quantile `share` (0 to 1) of the sorted values. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   const index = Math.min(sorted.length - 1, Math.max(0, Math.ceil(sorted.length * share) - 1));
   return sorted[index] ?? Number.NaN;
 }
 
-/** `1,234,567`. */
+/** Formats an integer as `1,234,567`. */
 export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
 /**
- * Runs rounds of one scenario. Its arrays are made before, so that it does not measure garbage of its
- * own.
+ * Runs rounds of one scenario. Its arrays are allocated in advance, so that it does not measure its
+ * own garbage.
  */
 class Recorder {
   readonly #scenario: Scenario;
@@ -210,10 +214,10 @@ class Recorder {
   /** Microseconds of each batch of the round. */
   readonly #samples: Float64Array;
   #sampleCount = 0;
-  /** Microseconds of the operations whose allocation was measured; they have no samples. */
+  /** Microseconds of the operations whose allocation was measured; these have no samples. */
   #probedUs = 0;
   readonly #probes = new Float64Array(PROBES);
-  /** Bytes that a reading of the heap allocates itself. */
+  /** Bytes that reading the heap allocates. */
   readonly #probeCost: number;
 
   constructor(scenario: Scenario) {
@@ -240,7 +244,7 @@ class Recorder {
       this.#scenario.run(first, middle - first);
       const after = heapUsed();
       this.#probedUs += (performance.now() - start) * 1000;
-      // Where the heap has shrunk, the collector ran in between, and the probe is not used.
+      // If the heap has shrunk, a collection ran in between, and the probe is not used.
       if (after >= before) {
         const bytes = Math.max(0, after - before - this.#probeCost);
         this.#probes[probeCount++] = bytes / (middle - first);
@@ -281,7 +285,7 @@ function describe(name: string, figures: Figures): string {
   );
 }
 
-/** A time of some microseconds, in a suitable unit; NaN is unknown. */
+/** Formats a time in microseconds in a suitable unit; NaN is an unknown time. */
 export function time(us: number): string {
   if (Number.isNaN(us)) return 'unknown';
   if (us < 1) return `${(us * 1000).toFixed(0)} ns`;

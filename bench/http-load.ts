@@ -1,7 +1,7 @@
 /**
  * A member under load over HTTP, beside a bare net.Server (the ceiling in Node) and node:http (the
- * usual alternative). All three run at once, on the same cores, and are loaded in turn, so an idle
- * server costs only its memory.
+ * usual alternative). All three run at once on the same cores and are loaded one after the other,
+ * so an idle server costs only its memory.
  */
 import { type Bench, count, type Harness, median, time } from './harness.ts';
 import { fill } from './load/fill.ts';
@@ -38,7 +38,7 @@ const WORKS: readonly Work[] = [
   { name: 'POST 100 B, depth 1', request: POST, depth: 1 },
 ];
 
-/** One round of one server. Values that the system does not report are NaN. */
+/** Figures of one round of one server. Values that the system does not report are NaN. */
 interface Round extends LoadFigures {
   readonly cpuUs: number;
   readonly allocatedBytes: number;
@@ -53,7 +53,7 @@ export const bench: Bench = {
   },
 };
 
-/** Runs every work with the given generator; the small size does as little as that generator allows. */
+/** Runs every work with the generator; the small size does as little as the generator allows. */
 export async function loadServers(harness: Harness, generator: Generator): Promise<void> {
   const isFull = harness.size === 'full';
   harness.print(`driven by ${generator.name}`);
@@ -75,7 +75,7 @@ export async function loadServers(harness: Harness, generator: Generator): Promi
       if (server.name === BARE) continue;
       await fill(server.port, exchangeOf(POST), 0, keyCountOf(harness));
     }
-    // Each run of autocannon takes a process and a second.
+    // Each run of autocannon needs a process and one second.
     const works = isFull || generator === WRK ? WORKS : WORKS.slice(0, 1);
     for (const work of works) await runWork(harness, generator, work, servers);
   } finally {
@@ -164,7 +164,7 @@ function medianRound(rounds: readonly Round[]): Round {
 type Row = Round & { readonly name: string };
 
 function describe(work: Work, row: Row, rows: readonly Row[]): string {
-  const cpu = Number.isNaN(row.cpuUs) ? 'CPU not known here' : `${row.cpuUs.toFixed(2)} µs CPU/op`;
+  const cpu = Number.isNaN(row.cpuUs) ? 'CPU not available' : `${row.cpuUs.toFixed(2)} µs CPU/op`;
   const ratios = rows
     .slice(1)
     .filter((other) => other.name !== row.name)
@@ -177,7 +177,7 @@ function describe(work: Work, row: Row, rows: readonly Row[]): string {
   const heap = Number.isNaN(row.allocatedBytes)
     ? 'too few collections for bytes/op'
     : `${count(row.allocatedBytes)} bytes/op`;
-  const late = row.late === 0 ? '' : `  ${row.late} answers later than 2 s`;
+  const late = row.late === 0 ? '' : `  ${row.late} responses later than 2 s`;
   return (
     `${work.name.padEnd(20)} ${row.name.padEnd(10)}` +
     `${count(row.requestsPerSecond).padStart(10)} ops/s  ${cpu}  p50 ${time(row.p50Us)}` +
@@ -186,5 +186,5 @@ function describe(work: Work, row: Row, rows: readonly Row[]): string {
 }
 
 function mib(value: number | undefined): string {
-  return value === undefined ? 'not known here' : `${value.toFixed(0)} MiB`;
+  return value === undefined ? 'not available' : `${value.toFixed(0)} MiB`;
 }

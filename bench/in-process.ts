@@ -1,6 +1,6 @@
 /**
- * Maps of a member in the process of a program: values of 100 bytes read and set synchronously and
- * awaited, beside the engine itself.
+ * Maps of a member that runs in the process of a program: values of 100 bytes are read and set
+ * synchronously and awaited, beside the engine itself.
  */
 
 import { SystemClock } from '../src/base/clock.ts';
@@ -46,7 +46,7 @@ export const bench: Bench = {
   },
 };
 
-/** The engine alone, called with bytes; its answer is not copied. */
+/** Calls of the engine itself, with bytes; its result is not copied. */
 function engineSides(keys: readonly string[], value: Buffer) {
   const engine = new EmbeddedEngine({
     ...{ partitionCount: PARTITIONS, clock: new SystemClock() },
@@ -63,7 +63,7 @@ function engineSides(keys: readonly string[], value: Buffer) {
   return { get, set };
 }
 
-/** Operations per second over all keys: the median of five times. */
+/** Operations per second over all keys: the median of five measurements. */
 function speed(harness: Harness, keys: readonly string[], run: (key: string) => unknown): number {
   const rates = Array.from({ length: harness.pick(1, 5) }, () => {
     const start = performance.now();

@@ -1,5 +1,5 @@
 /**
- * Runs benches: those named on the command line, or all in this folder.
+ * Runs the benches named on the command line, or all benches in this folder.
  *
  *     node dist/bench/main.js [--small] [NAME...]
  */
@@ -12,7 +12,9 @@ import { type Bench, Harness } from './harness.ts';
 const extension = extname(import.meta.filename);
 const shared = new Set([`harness${extension}`, `main${extension}`]);
 
-/** Every bench of this folder, by name. A file that exports no `bench` of its own name is an error. */
+/**
+ * Returns all benches of this folder by name. Throws if a file exports no `bench` of its own name.
+ */
 export async function loadBenches(): Promise<Bench[]> {
   const files = readdirSync(import.meta.dirname, { withFileTypes: true })
     .filter((entry) => entry.isFile() && extname(entry.name) === extension)
@@ -37,7 +39,7 @@ async function main(words: readonly string[]): Promise<void> {
   const unknown = names.find((name) => !benches.some((bench) => bench.name === name));
   if (unknown !== undefined) {
     const known = benches.map((bench) => bench.name).join(', ');
-    throw new RangeError(`Cannot run bench "${unknown}": there are ${known}`);
+    throw new RangeError(`Cannot run bench "${unknown}": expected one of ${known}`);
   }
   const harness = new Harness(size, (line) => console.log(line));
   for (const bench of benches) {

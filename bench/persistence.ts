@@ -1,12 +1,12 @@
 /**
  * Measures the cost of data on the disk, in the directory for temporary files:
  *
- * - Recovery of a log, and of a snapshot with a log after it, each in a process of its own.
- * - A snapshot beside reads. In the engine: the longest time between two reads, of which no more
- *   counts than the processor time of the process. Over HTTP: the time of reads.
- * - POST in each mode beside memory alone, and the syncs of 4 KiB per second that the disk takes.
- *   With `always` the disk limits the answers to 64 connections.
- * - POST beside Redis with its append-only file, where Redis is installed.
+ * - Recovery of a log, and of a snapshot followed by a log, each in a separate process.
+ * - Reads while a snapshot is written. In the engine: the longest time between two reads, limited
+ *   to the processor time of the process. Over HTTP: the latency of reads.
+ * - POST in each mode beside POST to memory only, and the disk's rate of syncs of 4 KiB.
+ *   With `always`, the disk limits the rate of responses to 64 connections.
+ * - POST beside Redis with its append-only file, if Redis is installed.
  */
 import {
   closeSync,
@@ -50,8 +50,8 @@ const SETS_PER_TURN = 1000;
 const GETS_PER_TURN = 20;
 const ROUND_SECONDS = 3;
 /**
- * Time under load of a freshly started member before it is measured, so that compiling its code does
- * not count.
+ * Time for which a freshly started member is loaded before it is measured, in ms, so that the
+ * compilation of its code does not count.
  */
 const WARM_SECONDS = 1;
 const SYNC_BYTES = 4096;
@@ -68,7 +68,7 @@ const doneApart = apart(import.meta.url, runStep);
 
 export const bench: Bench = {
   name: 'persistence',
-  about: 'recovery, snapshots beside a load, and the cost of data on the disk for a POST',
+  about: 'recovery, snapshots under load, and the cost of data on the disk for a POST',
   async run(harness: Harness): Promise<void> {
     const isFull = harness.size === 'full';
     const generator = isFull && isWrkInstalled() ? WRK : AUTOCANNON;
@@ -100,7 +100,8 @@ async function measureRecovery(
 }
 
 /**
- * GET over HTTP while the snapshot that is due at each start is written, then after it, in each round.
+ * Measures GET over HTTP while the snapshot that is due at each start is written, then after it, in
+ * each round.
  */
 async function measureReads(
   harness: Harness,
@@ -194,7 +195,7 @@ async function measurePosts(
       for (const side of isFull ? sides : []) await side.round();
       await harness.compare(`depth ${depth}`, sides);
       const rates = (await harness.alternate([syncs], 3))[0] ?? [];
-      harness.print(`the disk takes ${count(median(rates))} syncs of 4 KiB/s, one by one`);
+      harness.print(`the disk completes ${count(median(rates))} syncs of 4 KiB/s, one by one`);
     }
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
@@ -229,7 +230,7 @@ function loadOf(
   };
 }
 
-/** Rate of appends of 4 KiB, each synced before the next. */
+/** Measures the rate of appends of 4 KiB, each synced before the next. */
 function syncsPerSecond(harness: Harness, directory: string): number {
   const bytes = Buffer.alloc(SYNC_BYTES, 'sync ');
   const file = openSync(join(directory, 'syncs'), 'w');
@@ -311,7 +312,7 @@ class Subject {
     this.engine.get(this.#map, this.#keyOf(index), this);
   }
 
-  /** The same key as in the load over HTTP. */
+  /** Writes the key that the load over HTTP uses for this number. */
   #keyOf(index: number): Span {
     const length = this.#keyBytes.write(keyOf(index), 'latin1');
     return this.#key.set(this.#keyBytes, 0, length);
@@ -345,8 +346,8 @@ async function runStep({ step, directory, entries, segmentBytes }: Work): Promis
 }
 
 /**
- * Reads, a few in each turn, while the snapshot that is due is written, and as long after it, at most 5
- * s.
+ * Measures reads, a few in each turn of the event loop, while the snapshot that is due is written,
+ * and for the same time after it, at most 5 s.
  */
 async function readBeside(subject: Subject, entries: number): Promise<string> {
   const start = performance.now();

@@ -1,9 +1,9 @@
 /**
  * Measures how long a member's event loop is blocked while a client adds a configuration text
  * (config/update) and while the file is read again (as at SIGHUP), with texts that are expensive to
- * read. For each text it prints the longest turn, in processor time, beside that of the same member at
- * rest. Each text has a member of its own, which stores added texts on disk; the client is a thread of
- * its own.
+ * read. For each text it prints the longest turn of the event loop, in processor time, beside that
+ * of the idle member. Each text has its own member, which stores added texts on disk; the client
+ * runs in its own thread.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,13 +20,13 @@ import { type Bench, type Harness, time } from './harness.ts';
 
 const LENGTH_FULL = 1_000_000;
 const LENGTH_SMALL = 4000;
-/** A thread that has to compile its program first takes a second to start. */
+/** Wait for the client's thread, in ms: it may need a second to compile its program. */
 const TEXTS_SMALL = 1;
 const IDLE_MS = 300;
-/** Its first field is processor time, in nanoseconds; the first thread has the number of the process. */
+/** Its first field is processor time, in ns; the id of the main thread is that of the process. */
 const SCHEDULER_FILE = `/proc/self/task/${process.pid}/schedstat`;
 
-/** As many pieces as fit into a text of that length. */
+/** Returns as many pieces as fit into a text of that length. */
 function many(length: number, piece: (index: number) => string): string {
   const pieces: string[] = [];
   for (let index = 0, left = length; left > 0; index++) {
@@ -98,7 +98,7 @@ async function run(harness: Harness): Promise<void> {
 }
 
 /**
- * Adds the text, then another with as many queues as are allowed beside it, then reads the first as a
+ * Adds the text, then another with the maximum number of further queues, then reads the first as a
  * file.
  */
 async function changeOne(
@@ -151,7 +151,7 @@ function moreQueues(length: number): string {
   return `grid: {queue: {${many(length, (at) => `more${nameOf(at)}, `)}}}`;
 }
 
-/** Does the work and watches the event loop meanwhile; returns the longest processor time of a turn. */
+/** Runs the work, watches the event loop and returns the longest processor time of a turn. */
 async function longestTurn<Value>(
   work: () => Promise<Value>,
 ): Promise<{ value: Value; longestUs: number; lastedUs: number }> {
@@ -172,12 +172,12 @@ async function longestTurn<Value>(
   return { value, longestUs, lastedUs };
 }
 
-/** Processor time of the thread that serves, without that of other threads. */
+/** Returns the processor time of the serving thread in µs, without other threads. */
 function threadUs(): number {
   try {
     return Number(readFileSync(SCHEDULER_FILE, 'latin1').split(' ', 1)[0]) / 1000;
   } catch {
-    return performance.now() * 1000; // Outside Linux only the time that has passed is known.
+    return performance.now() * 1000; // Outside Linux, the elapsed time replaces it.
   }
 }
 

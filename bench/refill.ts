@@ -1,8 +1,9 @@
 /**
- * Measures a start with much data: slabs whose pages a thread touches (touched-pages.ts) beside untouched
- * ones. An engine is filled with new entries, then half of them are overwritten in another order. Each
- * round is a process of its own. Only the processor time of the main thread counts, where the system
- * tells it. Of the longest turn no more counts than the processor time of the process.
+ * Measures a start with much data: slabs whose pages a thread touches (touched-pages.ts) beside
+ * untouched slabs. An engine is filled with new entries, then half of them are overwritten in
+ * another order. Each round runs in its own process. Only the processor time of the main thread
+ * counts, if the system reports it. The longest turn is limited to the processor time of the
+ * process.
  */
 import { readFileSync } from 'node:fs';
 import { SystemClock } from '../src/base/clock.ts';
@@ -15,14 +16,14 @@ const PARTITIONS = 271;
 const KEY_BYTES = 12;
 const VALUE_BYTES = 100;
 const CHANGES_PER_TURN = 1024;
-/** The longest stock whose slabs are not touched (slabs.ts). */
+/** Size of the largest stock whose slabs are not touched (slabs.ts). */
 const UNTOUCHED_BYTES = 15 * 33_554_432;
 const THREAD_TIME = '/proc/thread-self/schedstat';
 
 interface Work {
   readonly entries: number;
   readonly stockBytes: number;
-  /** Time in which the stock is made, in ms. */
+  /** Time in which the stock is allocated, in ms. */
   readonly beforeMs: number;
 }
 
@@ -35,7 +36,7 @@ const filledApart = apart(import.meta.url, filled);
 
 export const bench: Bench = {
   name: 'refill',
-  about: 'filling an engine, with slabs whose pages are touched by a thread, and without',
+  about: 'filling an engine, with slabs whose pages a thread touches and with untouched slabs',
   async run(harness: Harness): Promise<void> {
     const entries = harness.pick(3000, 5_000_000);
     const common = { entries, beforeMs: harness.pick(0, 2000), stockBytes: STOCK_BYTES };
@@ -114,7 +115,7 @@ function describe(change: Mutation, number: number, version: number): void {
   change.version.low = version + 1;
 }
 
-/** Processor time of this thread in µs; elsewhere than on Linux, the time that has passed. */
+/** Returns the processor time of this thread in µs; outside Linux, the elapsed time. */
 function threadUs(): number {
   try {
     return Number(readFileSync(THREAD_TIME, 'latin1').split(' ')[0]) / 1000;

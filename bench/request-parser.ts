@@ -1,4 +1,6 @@
-/** The request parser alone: chunks in, requests recognised, nothing answered. */
+/**
+ * Measures only the request parser: it receives chunks and recognises requests; none is processed.
+ */
 
 import { DEFAULT_LIMITS } from '../spec/http/default-limits.ts';
 import { Body } from '../src/http/body.ts';
@@ -25,7 +27,7 @@ export const bench: Bench = {
   run(harness) {
     measure(harness, 'GET', [GET]);
     measure(harness, 'GET of a browser', [BROWSER_GET]);
-    measure(harness, 'both in turn, so that neither is known', [GET, BROWSER_GET]);
+    measure(harness, 'both alternating, so that neither repeats', [GET, BROWSER_GET]);
     measure(harness, 'GET, 32 a chunk', [GET.repeat(32)]);
     measure(harness, 'GET in two chunks', [GET.slice(0, 30), GET.slice(30)]);
     measure(harness, 'GET byte by byte', [...GET]);

@@ -1,6 +1,7 @@
 /**
- * The whole path of a request in this process: received bytes, parser, router, engine, response. The
- * socket takes all bytes at once. The cost of the kernel and of Node's streams is not included.
+ * Measures the whole path of a request in this process: received bytes, parser, router, engine,
+ * response. The socket accepts all bytes at once. The cost of the kernel and of Node's streams is
+ * not included.
  */
 import { createTestServer, type ServiceParts } from '../spec/http/test-server.ts';
 import { SystemClock } from '../src/base/clock.ts';
@@ -16,7 +17,7 @@ const VALUE = 'x'.repeat(100);
 
 export const bench: Bench = {
   name: 'request-path',
-  about: 'GET and POST of 100 bytes from received bytes to written response, 1 and 32 a read',
+  about: 'GET and POST of 100 bytes from received bytes to written response, 1 and 32 per read',
   async run(harness) {
     for (const depth of [1, 32]) {
       measure(harness, 'GET', depth, get);
@@ -31,8 +32,8 @@ const PASSWORD = 'a password of some length';
 const FIELD = `Authorization: Basic ${Buffer.from(`ann:${PASSWORD}`).toString('base64')}\r\n`;
 
 /**
- * The same GETs with credentials, where no login is required, where one is, and where permissions are
- * checked.
+ * GETs with credentials to members that require no login, that require one, and that also check
+ * permissions.
  */
 async function compareLogins(harness: Harness, depth: number): Promise<void> {
   const permission = { kind: 'map', name: 'ben*', principal: 'ann', isDenial: false } as const;
@@ -86,20 +87,20 @@ function measure(
   });
 }
 
-/** Sends requests to a member of its own, `depth` in each read. */
+/** Sends requests to a new member, `depth` in each read. */
 function requester(
   depth: number,
   request: (key: number) => string,
   services: ServiceParts = {},
 ): Scenario['run'] {
   const socket = new NullSocket();
-  // Like a member without configured maps; the test server has some.
+  // A member without configured maps; the test server has some.
   const lifetimes = new MapLifetimes(new Map(), new Map());
   const { connect, engine, server } = createTestServer(
     {},
     { services: { lifetimes, ...services } },
   );
-  // The check of the specs.
+  // The assertion that the specs also use.
   server.observe = undefined;
   const filler = new NullSocket();
   createTestServer({}, { services: { lifetimes, engine } }).connect(filler.asFake);

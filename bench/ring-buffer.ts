@@ -1,7 +1,7 @@
 /**
- * Queues through the engine's contract: offers and polls of 100-byte items one by one, on a queue that
- * stays short and on one that grows long. Then a ring alone, filled to 50,000,000 places (full size)
- * and emptied, for the longest single step.
+ * Queues through the engine's contract: offers and polls of 100-byte items one by one, on a queue
+ * that remains short and on one that grows long. Then a bare ring buffer is filled to 50,000,000
+ * places (full size) and emptied, to find the longest single step.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';

@@ -1,4 +1,4 @@
-/** The router alone: it finds the routes and parts of targets. */
+/** Measures only the router: it finds the routes and parts of targets. */
 import { Span } from '../src/base/span.ts';
 import { GET } from '../src/http/methods.ts';
 import { Request } from '../src/http/request.ts';

@@ -1,8 +1,8 @@
 /**
- * Ways to put short bytes into a buffer, by length. They decide where the code has a loop instead of a
- * call: responses (src/http/arena.ts), input of the parser (llhttp.ts), records and their checksums
- * (src/persistence), keys of a program (src/local/plain-bytes.ts); and what out of
- * a memory with a DataView (src/base/copy-bytes.ts).
+ * Compares ways to copy short bytes into a buffer, by length. The figures decide where the code
+ * uses a loop instead of a call: responses (src/http/arena.ts), input of the parser (llhttp.ts),
+ * records and their checksums (src/persistence), keys of a program (src/local/plain-bytes.ts). They
+ * also decide which lengths are copied out of a memory with a DataView (src/base/copy-bytes.ts).
  */
 import { copyRange, ViewedBytes } from '../src/base/copy-bytes.ts';
 import type { Bench } from './harness.ts';
@@ -52,7 +52,7 @@ const WAYS: Readonly<Record<string, Copy>> = {
 
 export const bench: Bench = {
   name: 'short-copies',
-  about: 'short bytes put into a buffer: by loops over bytes, words and characters, and by calls',
+  about: 'short bytes copied into a buffer: by loops over bytes, words and characters, and by calls',
   run(harness) {
     const target = sourceOf(BUFFER_BYTES);
     for (const length of LENGTHS) {
@@ -73,7 +73,9 @@ export const bench: Bench = {
   },
 };
 
-/** Bytes of memory of their own, also as words, and `length` of them as text: a range of the memory. */
+/**
+ * Bytes in a separate memory, also as words, and `length` of them as text: a range of the memory.
+ */
 function sourceOf(length: number): Source {
   const { bytes, view } = new ViewedBytes(BUFFER_BYTES);
   bytes.fill('v');

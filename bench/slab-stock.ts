@@ -1,7 +1,7 @@
 /**
- * Measures slabs that are made ahead (slab-stock.ts) beside slabs that are made when they are needed, in
- * a process with the heap of a member that has many connections: how long the request waits that a
- * new slab is made in. Each round is a process of its own.
+ * Measures how long a request waits for a new slab, in a process with the heap of a member that has
+ * many connections: slabs allocated in advance (slab-stock.ts) beside slabs allocated on demand.
+ * Each round runs in its own process.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { SlabStock } from '../src/engine/embedded/slab-stock.ts';
@@ -11,18 +11,20 @@ import { apart } from './load/apart.ts';
 
 const SLABS = 28;
 const STOCK_SLABS = 32;
-/** What stays in the heap, and what a turn of requests leaves for V8 to collect. */
+/**
+ * Objects that remain in the heap, and objects that a turn of requests leaves for V8 to collect.
+ */
 const HELD_OBJECTS = 20_000;
 const DROPPED_OBJECTS = 2000;
 const TURNS_PER_SLAB = 20;
 
 interface Work {
   readonly stockSlabs: number;
-  /** Time in which the stock is made, in ms. */
+  /** Time in which the stock is allocated, in ms. */
   readonly beforeMs: number;
 }
 
-/** Of the times that slabs took to get, in µs. */
+/** Figures of the times in which slabs were obtained, in µs. */
 interface Times {
   readonly sum: number;
   readonly longest: number;
@@ -32,12 +34,12 @@ const takenApart = apart(import.meta.url, taken);
 
 export const bench: Bench = {
   name: 'slab-stock',
-  about: `getting ${SLABS} slabs of 32 MiB, made ahead and made when they are needed`,
+  about: `getting ${SLABS} slabs of 32 MiB, allocated in advance and on demand`,
   async run(harness: Harness): Promise<void> {
     const beforeMs = harness.pick(0, 2000);
     const works = {
       'made ahead': { stockSlabs: STOCK_SLABS, beforeMs },
-      'made when needed': { stockSlabs: 0, beforeMs },
+      'allocated on demand': { stockSlabs: 0, beforeMs },
     };
     const sides = Object.entries(works).map(([name, work]) => ({
       name,
@@ -69,7 +71,7 @@ async function taken({ stockSlabs, beforeMs }: Work): Promise<Times> {
     longest = Math.max(longest, us);
   }
   stock.close();
-  if (held.length + slabs.length !== HELD_OBJECTS + SLABS) throw new Error('something is missing');
+  if (held.length + slabs.length !== HELD_OBJECTS + SLABS) throw new Error('An object or slab is missing');
   return { sum, longest };
 }
 

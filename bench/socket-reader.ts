@@ -1,8 +1,8 @@
 /**
- * The cost of reading small requests from sockets and of answering them: as a stream, the usual way of a
- * server; into one buffer (src/http/socket-reader.ts); and with answers handed to the socket's handle, too
- * (src/http/socket-writer.ts). The answer is fixed and nothing is parsed, so the differences are those of
- * the reading and the writing alone.
+ * Measures the cost of reading small requests from sockets and writing responses: as a stream, the
+ * usual way of a server; reading into one buffer (src/http/socket-reader.ts); and also writing
+ * through the socket's handle (src/http/socket-writer.ts). The response is fixed and nothing is
+ * parsed, so only the reading and writing differ.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -19,7 +19,7 @@ const RESPONSE = Buffer.from(
 export const bench: Bench = {
   name: 'socket-reader',
   about:
-    'requests over 64 sockets, client in this process: stream, one buffer, answers by the handle',
+    'requests over 64 sockets, client in this process: stream, one buffer, writes by the handle',
   async run(harness) {
     const roundTrips = harness.pick(20, 2000);
     const stream = await serve((socket) => {

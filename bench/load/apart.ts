@@ -1,14 +1,15 @@
 /**
- * Runs steps of a bench in processes of their own, under the flags of the program. Each has a heap and
- * a resident set that no earlier step has used.
+ * Runs steps of a bench in separate processes with the program's flags, so that no earlier step has
+ * used a step's heap and resident set.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { NODE_FLAGS } from './program.ts';
 
 /**
- * Returns `step` as a call that runs in a new process of the module at `url`; its argument and result
- * are copied as JSON. Called once while that module loads; in the new process it runs the step.
+ * Returns a function that runs `step` in a new process of the module at `url`; its argument and
+ * result are copied as JSON. Called once while that module loads; in the new process, it runs the
+ * step.
  */
 export function apart<Work extends object, Done>(
   url: string,

@@ -1,11 +1,12 @@
 /**
- * autocannon as a program of its own. Its first argument is its options as JSON, with the requests of
- * generator.ts; it prints its result as JSON. autocannon's own command line takes only one path.
+ * Runs autocannon as a separate program. Its first argument is its options as JSON, with the
+ * requests of generator.ts; it prints its result as JSON. autocannon's own command line accepts
+ * only one path.
  */
 import { createRequire } from 'node:module';
 import { KEY, keyOf, type Request } from './request.ts';
 
-/** The same as in requests.lua. */
+/** Must be equal to the constant in requests.lua. */
 const STRIDE = 7919;
 const REQUESTS_MAX = 10_000;
 

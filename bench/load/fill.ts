@@ -1,19 +1,22 @@
 /**
  * Stores entries through a server's own interface, as fast as one process can send them. Each
- * connection has a batch of requests on its way. The bytes of a batch are made once, and only the keys
- * change.
+ * connection has one batch of requests in progress. The bytes of a batch are built once; only the
+ * keys change.
  */
 import { connect, type Socket } from 'node:net';
 import { type Exchange, KEY, KEY_BYTES, keyOf } from './request.ts';
 
-/** Requests on their way on one connection, unless the server takes fewer; and on all connections. */
+/**
+ * Requests in progress on one connection, unless the server accepts fewer; and on all connections.
+ */
 const WINDOW = 64;
 const ON_THE_WAY = 256;
 /**
- * Time without an answer after which a connection is closed: some peers stop answering on one for good.
+ * Time without a response after which a connection is closed, in ms: some peers stop responding on
+ * a connection for good.
  */
 const SILENT_MS = 10_000;
-/** Successive connections that may be silent from their beginning. */
+/** Number of successive connections that may receive no response at all. */
 const SILENT_IN_A_ROW = 2;
 
 /** Sends the request for the keys `first` to `first + count - 1`; throws unless each succeeds. */
@@ -32,7 +35,7 @@ export async function fill(
   await Promise.all(parts);
 }
 
-/** Uses one connection after the other, each as long as it gets answers. */
+/** Uses one connection after the other, each until it receives no more responses. */
 async function fillPart(
   port: number,
   exchange: Exchange,
@@ -44,13 +47,13 @@ async function fillPart(
     const answered = await fillOver(port, exchange, depth, first + done, count - done);
     silent = answered === 0 ? silent + 1 : 0;
     if (silent > SILENT_IN_A_ROW) {
-      throw new Error(`Cannot fill: no more answers, ${done} of ${count} stored`);
+      throw new Error(`Cannot fill: no more responses, ${done} of ${count} stored`);
     }
     done += answered;
   }
 }
 
-/** Resolves with the number of answers before the connection was silent, at most `count`. */
+/** Resolves with the number of responses that the connection received, at most `count`. */
 function fillOver(
   port: number,
   exchange: Exchange,
@@ -88,7 +91,9 @@ function fillOver(
   });
 }
 
-/** The number of answers after this chunk, and the matched bytes of an answer that begins at its end. */
+/**
+ * The number of responses after this chunk, and the matched bytes of a response begun at its end.
+ */
 function counted(
   chunk: Buffer,
   answer: Buffer,
@@ -116,7 +121,7 @@ function counted(
   return [count, 0];
 }
 
-/** Requests in one buffer. */
+/** A batch of requests in one buffer. */
 class Batch {
   readonly #bytes: Buffer;
   readonly #stride: number;

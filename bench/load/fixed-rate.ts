@@ -1,12 +1,12 @@
 /**
- * A program that sends requests at a fixed rate. It sends each request when it is due, whether or not
- * earlier ones are answered, and measures its time from that moment: so a pause of the server delays
- * all requests that were due in it. Its argument is FixedRate as JSON; it prints FixedRateFigures as
- * JSON.
+ * A program that sends requests at a fixed rate. It sends each request when it is due, whether or
+ * not earlier ones have their responses, and measures the latency from that moment, so that a pause
+ * of the server delays all requests that were due during it. Its argument is FixedRate as JSON; it
+ * prints FixedRateFigures as JSON.
  *
- * Its own pauses would count as the server's. So it never sleeps, runs on a processor of its own, where
- * it has the highest priority if that is permitted, makes little garbage, and runs a collection before
- * it starts (--expose-gc). It separates answers by their length, which is that of the first.
+ * Its own pauses would count as the server's. So it never sleeps, has a processor to itself, runs
+ * there at the highest priority if that is permitted, makes little garbage, and runs a collection
+ * before it starts (--expose-gc). It assumes that all responses have the length of the first.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -29,18 +29,18 @@ export interface FixedRateFigures {
   readonly p999Us: number;
 }
 
-/** Requests that are made before the start and sent over and over. */
+/** Number of requests that are built before the start and sent repeatedly. */
 const REQUESTS_MAX = 65_536;
-/** Requests on their way on one connection: a power of two. */
+/** Maximum number of requests in progress on one connection: a power of two. */
 const ON_THE_WAY_MAX = 65_536;
 const WARM_SECONDS_MAX = 1;
-/** Time limit after the last request was sent. */
+/** Time limit after the last request was sent, in ms. */
 const ANSWER_TIMEOUT_MS = 20_000;
 
 const order = JSON.parse(process.argv[2] ?? '') as FixedRate;
 const input = Buffer.allocUnsafe(65_536);
 
-/** One connection, with the requests that are on their way on it, in order. */
+/** One connection, with its requests in progress, in order. */
 class Line {
   readonly #socket: Socket;
   readonly #sent = new Int32Array(ON_THE_WAY_MAX);
@@ -89,7 +89,7 @@ function goFirst(): void {
   try {
     setPriority(constants.priority.PRIORITY_HIGHEST);
   } catch {
-    // Not permitted: other work on this processor then counts as the server's.
+    // If it is not permitted, other work on this processor counts as the server's.
   }
 }
 
@@ -134,7 +134,7 @@ async function send(): Promise<FixedRateFigures> {
   return { p50Us: us(0.5), p99Us: us(0.99), p999Us: us(0.999) };
 }
 
-/** Length of the answer, with its header. */
+/** Resolves with the length of the response, including its header. */
 async function firstAnswerBytes(request: Buffer): Promise<number> {
   const socket = connect(order.port, '127.0.0.1', () => socket.write(request));
   let text = '';

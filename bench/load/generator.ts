@@ -1,7 +1,7 @@
 /**
- * The generators of requests: wrk where it is installed, autocannon otherwise. autocannon runs in Node
+ * The generators of requests: wrk if it is installed, otherwise autocannon. autocannon runs in Node
  * and saturates before a server does, so it flattens every ratio; it is for machines without wrk.
- * Either runs in a process of its own.
+ * Each runs in a separate process.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,19 +9,19 @@ import { promisify } from 'node:util';
 import { programWords } from './program.ts';
 import type { Request } from './request.ts';
 
-/** Interval at which autocannon checks whether it has made its requests. */
+/** Interval at which autocannon checks whether it has made all its requests. */
 const SAMPLE_MS = 50;
 
-/** The load of a server: requests that are repeated. */
+/** The load of a server: repeated requests. */
 export interface Load {
   readonly port: number;
-  /** Kinds, in the order in which they are sent. */
+  /** Kinds of requests, in the order in which they are sent. */
   readonly requests: readonly Request[];
   readonly keyCount: number;
   readonly connections: number;
-  /** Requests sent on a connection before the first answer. */
+  /** Requests sent on a connection before the first response. */
   readonly depth: number;
-  /** autocannon takes whole seconds, 1 at least. */
+  /** Duration; autocannon accepts only whole seconds, at least 1. */
   readonly seconds: number;
   /** autocannon only: this many requests instead of the seconds. */
   readonly amount?: number;
@@ -30,11 +30,11 @@ export interface Load {
 export interface LoadFigures {
   readonly requests: number;
   readonly requestsPerSecond: number;
-  /** Latencies; NaN where the generator does not report them. */
+  /** Latencies; NaN if the generator does not report them. */
   readonly p50Us: number;
   readonly p99Us: number;
   readonly p999Us: number;
-  /** Answers later than two seconds. */
+  /** Number of responses later than two seconds. */
   readonly late: number;
 }
 
@@ -63,8 +63,8 @@ async function driveWrk(load: Load): Promise<LoadFigures> {
     LOAD_DEPTH: String(load.depth),
     LOAD_KEYS: String(load.keyCount),
   };
-  // wrk takes only whole seconds; when interrupted, it ends early with the figures so far. On a busy
-  // machine it may not have begun by then: it gets more time.
+  // wrk accepts only whole seconds; when interrupted, it ends early with the figures so far. On a
+  // busy machine it may not have begun by then, so it gets more time.
   let figures: readonly number[] = [];
   for (let seconds = load.seconds; !((figures[0] ?? 0) > 0) && seconds < whole * 2; seconds *= 2) {
     const running = run('wrk', words, { env: { ...process.env, ...variables } });
@@ -93,7 +93,7 @@ function lineOf({ method, target, bodyBytes = -1, times = 1 }: Request): string 
 }
 
 interface AutocannonResult {
-  /** In seconds, hundredths. */
+  /** In seconds, with two decimal places. */
   readonly duration: number;
   readonly errors: number;
   readonly non2xx: number;
@@ -130,14 +130,14 @@ async function driveAutocannon(load: Load): Promise<LoadFigures> {
 }
 
 /**
- * NaN for 0: wrk prints 0 for a latency that its correction moved out of its table, autocannon for one
- * under a millisecond.
+ * Returns NaN for 0: wrk prints 0 for a latency that its correction moved out of its table,
+ * autocannon for a latency under a millisecond.
  */
 function knownUs(us: number): number {
   return us === 0 ? Number.NaN : us;
 }
 
-/** `failed` counts each kind of failure in the generator's own order. */
+/** Throws if any request failed; `failed` has the count of each kind of failure. */
 function refuseFailures(failed: readonly number[], requests: number): void {
   if (failed.some((count) => count > 0) || requests === 0) {
     throw new Error(`Cannot measure: ${failed.join(' + ')} requests failed of ${requests}`);

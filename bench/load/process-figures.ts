@@ -1,13 +1,13 @@
 /**
- * Figures from Linux's /proc of a running process, its threads and the processes that it has started,
- * summed up. Elsewhere, and once the process has ended, they are undefined.
+ * Figures from Linux's /proc, summed over a running process, its threads and its descendants. They
+ * are undefined on other systems and once the process has ended.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts CPU time in hundredths of a second, whatever the kernel's own tick. */
 const TICKS_PER_SECOND = 100;
 
-/** CPU time used so far, in microseconds. */
+/** Returns the CPU time used so far, in microseconds. */
 export function cpuUsOf(pid: number | undefined): number | undefined {
   return sumOf(pid, (each) => {
     const stat = readFileSync(`/proc/${each}/stat`, 'utf8');
@@ -31,7 +31,7 @@ function sumOf(pid: number | undefined, read: (pid: number) => number): number |
   try {
     return treeOf(pid).reduce((sum, each) => sum + read(each), 0);
   } catch {
-    // The file system is missing, or a process has ended: the figure is unknown.
+    // There is no /proc, or a process has ended: the figure is unknown.
     return undefined;
   }
 }

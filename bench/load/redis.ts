@@ -1,6 +1,6 @@
 /**
- * Redis with its append-only file, where it is installed, and redis-benchmark, which loads it: on the
- * same disk, with the same connections, depth and length of values as gridnode.
+ * Redis with its append-only file, if it is installed, and redis-benchmark, which loads it. It uses
+ * the same disk, connections, depth and length of values as gridnode.
  */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,9 @@ export class Redis {
     this.port = port;
   }
 
-  /** Resolves once it answers. Its file grows without a rewrite, like our log in so short a time. */
+  /**
+   * Resolves once Redis replies. Its file is not rewritten, as our log is not in such a short time.
+   */
   static async start(directory: string, sync: 'everysec' | 'always'): Promise<Redis> {
     const port = await freePort();
     const words = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory];

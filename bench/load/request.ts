@@ -1,6 +1,6 @@
 /**
- * The repeated requests to a server, in the form of a generator, and as the bytes that our own client
- * writes. A key has twelve digits; `{key}` stands for it.
+ * The repeated requests to a server, as a generator's options and as the bytes that our own client
+ * writes. A key has twelve digits; `{key}` is its placeholder.
  */
 
 export const KEY = '{key}';
@@ -16,11 +16,11 @@ export interface Request {
   readonly times?: number;
 }
 
-/** A request in bytes, and the beginning of a successful answer. */
+/** A request in bytes, and the beginning of a successful response. */
 export interface Exchange {
   readonly request: string;
   readonly answer: string;
-  /** Limit of the requests on their way on a connection; default 64. */
+  /** Maximum number of requests in progress on a connection; default 64. */
   readonly depthMax?: number;
 }
 

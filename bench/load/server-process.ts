@@ -1,14 +1,14 @@
 /**
- * A server under load: a process of its own that prints a line of JSON with its port once it serves.
- * Its CPU time and memory are read from Linux's /proc; elsewhere they are undefined. The allocated heap
- * is summed up from Node's own trace of garbage collections.
+ * A server under load: a separate process that prints a line of JSON with its port once it serves.
+ * Its CPU time and memory are read from Linux's /proc; on other systems they are undefined. The
+ * allocated heap is summed from Node's trace of garbage collections.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { cpuUsOf, residentMibOf } from './process-figures.ts';
 
-/** The time includes the recovery of the data that a bench has stored. */
+/** Time limit for a start, in ms, including the recovery of the data that a bench has stored. */
 const START_TIMEOUT_MS = 120_000;
 const MIB = 1024 * 1024;
 
@@ -22,7 +22,7 @@ export class ServerProcess {
   /** Heap after the last collection, in MiB. */
   #heapMib: number | undefined;
 
-  /** `words` are Node's arguments, `variables` are added to the environment. */
+  /** `words` are Node's arguments; `variables` are added to the environment. */
   constructor(name: string, words: readonly string[], variables: NodeJS.ProcessEnv = {}) {
     this.name = name;
     this.#child = spawn(process.execPath, ['--trace-gc', ...words], {

@@ -1,6 +1,6 @@
 /**
- * The targets of gridnode beside each peer: a ratio of its figure to the peer's, or a figure of its own
- * where there is no peer. They are printed with the measured figures, never asserted.
+ * Targets of gridnode: the ratio of its figure to a peer's, or its own figure if there is no peer.
+ * They are printed with the measured figures and never asserted.
  */
 import { ONE_BY_ONE } from './load-work.ts';
 import type { FigureName } from './work.ts';
@@ -9,11 +9,11 @@ export interface Bar {
   readonly about: string;
   readonly work: string;
   readonly figure: FigureName;
-  /** The side whose figure it is; gridnode by default. */
+  /** The side whose figure is judged; gridnode by default. */
   readonly of?: string;
   /** The side to compare with. */
   readonly against?: string;
-  /** That side's figure; the same by default. */
+  /** The figure of `against`; by default `figure`. */
   readonly againstFigure?: FigureName;
   readonly atLeast?: number;
   readonly atMost?: number;
@@ -53,7 +53,7 @@ export const BARS: readonly Bar[] = [
     ...{ against: 'redis', atMost: 0.8 },
   },
   {
-    ...{ about: 'the same, ten times the entries', work: 'memory-10', figure: 'bytesPerEntry' },
+    ...{ about: 'memory of an entry, ten times the entries', work: 'memory-10', figure: 'bytesPerEntry' },
     ...{ against: 'redis', atMost: 0.8 },
   },
   { about: 'idle', work: 'start', figure: 'idleMib', against: 'original', atMost: 0.6 },
@@ -71,7 +71,7 @@ export const BARS: readonly Bar[] = [
   { ...onRedis, about: 'GET 100 B, on Redis', work: 'store-get', against: 'redis', atLeast: 0.85 },
   { ...onRedis, about: 'GET 100 B, on Redis', work: 'store-get', against: 'webdis', atLeast: 1.5 },
   {
-    ...{ about: 'GET 100 B, on Redis, the member alone', work: 'store-get', of: 'on-redis' },
+    ...{ about: 'GET 100 B, on Redis, only the member', work: 'store-get', of: 'on-redis' },
     ...{ figure: 'ownCpuUs', against: 'gridnode', againstFigure: 'cpuUs', atMost: 1.2 },
   },
   {
@@ -83,11 +83,11 @@ export const BARS: readonly Bar[] = [
     ...{ against: `on-redis${ONE_BY_ONE}`, atLeast: 5 },
   },
   {
-    ...{ ...speed, about: 'POST 100 B, on Redis, a replica has it', work: 'store-post' },
+    ...{ ...speed, about: 'POST 100 B, on Redis, stored on a replica', work: 'store-post' },
     ...{ of: 'on-redis-1', against: 'on-redis', atLeast: 0.75 },
   },
   {
-    ...{ ...speed, about: 'offer and poll pairs, on Redis, a replica has them' },
+    ...{ ...speed, about: 'offer and poll pairs, on Redis, stored on a replica' },
     ...{ work: 'store-pairs', of: 'on-redis-1', against: 'webdis', atLeast: 0.6 },
   },
 ];

@@ -1,4 +1,4 @@
-/** Waiting polls, each on a connection of its own, and how fast new items wake them. */
+/** Measures how fast new items wake waiting polls, each on its own connection. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Exchange } from '../load/request.ts';
@@ -8,11 +8,13 @@ import { type Arena, pause, type Side, type Work } from './work.ts';
 
 const POLLS = 1000;
 const VALUE_BYTES = 100;
-/** Connections made at once, and connections that offer. */
+/** Number of connections opened at once, and number of connections that offer items. */
 const AT_ONCE = 16;
-/** Rounds before the first that counts: one alone wakes too few polls for their code to be compiled. */
+/**
+ * Uncounted rounds at the start: a single round wakes too few polls for their code to be compiled.
+ */
 const WARM_ROUNDS = 10;
-/** Share of a round's seconds in which the polls reach the server. */
+/** Share of a round's duration in which the polls reach the server. */
 const SETTLE_SHARE = 1 / 3;
 const WAKE_TIMEOUT_MS = 20_000;
 
@@ -44,7 +46,7 @@ function sideOf(arena: Arena, peer: Peer): Side[] {
   ];
 }
 
-/** Time from the first offer to the last poll's answer. */
+/** Measures the time from the first offer to the response to the last poll. */
 async function wakeMs(
   { port }: PeerProcess,
   wait: Exchange,
@@ -87,7 +89,7 @@ async function opened(sockets: Socket[], port: number, count: number): Promise<v
 
 function answered(socket: Socket, answer: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const fail = () => reject(new Error(`Cannot measure: a poll is not answered "${answer}"`));
+    const fail = () => reject(new Error(`Cannot measure: the response to a poll is not "${answer}"`));
     socket.setTimeout(WAKE_TIMEOUT_MS, fail);
     socket.on('error', fail);
     socket.once('data', (chunk: Buffer) => {

@@ -1,6 +1,7 @@
 /**
- * Runs works, one after the other, their sides in alternating rounds, and keeps the figures of each
- * round. A side that fails in a work is excluded from that work, with the reason; the others continue.
+ * Runs works one after the other, with their sides in alternating rounds, and retains the figures
+ * of each round. A side that fails is excluded from that work, with the reason; the others
+ * continue.
  */
 import { Harness, median } from '../harness.ts';
 import { NGINX } from './nginx.ts';
@@ -22,7 +23,7 @@ export interface SideResult {
   readonly name: string;
   /** Figures of each round. */
   readonly rounds: readonly Figures[];
-  /** The reason of a failure. */
+  /** The reason for a failure. */
   readonly failure?: string;
 }
 
@@ -32,14 +33,14 @@ export interface WorkResult {
   readonly sides: readonly SideResult[];
 }
 
-/** A ratio of medians, with the least and the greatest ratio of a round. */
+/** A ratio of medians, with the lowest and the highest ratio of a round. */
 export interface Ratio {
   readonly ratio: number;
   readonly least: number;
   readonly most: number;
 }
 
-/** Runs the works; `print` gets each result as soon as its work is done. */
+/** Runs the works; `print` receives each result as soon as its work is done. */
 export async function compare(
   size: Size,
   works: readonly Work[],
@@ -99,12 +100,14 @@ function reasonOf(error: unknown): string {
   return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }
 
-/** NaN where no round has the figure. */
+/** Returns the median of a figure over the rounds; NaN if no round has it. */
 export function medianOf(side: SideResult, figure: FigureName): number {
   return median(valuesOf(side, figure).filter((value) => !Number.isNaN(value)));
 }
 
-/** The ratio of a side's figure to another's, which may be another figure. */
+/**
+ * Returns the ratio of one side's figure to a figure, possibly a different one, of another side.
+ */
 export function ratioOf(
   side: SideResult,
   other: SideResult,

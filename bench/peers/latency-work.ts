@@ -1,6 +1,6 @@
 /**
- * A work at a fixed rate, half of a server's peak: the time of answers, counted from the moment when
- * each request was due.
+ * A work at a fixed rate, half of a server's peak: the latency of responses, measured from the
+ * moment when each request was due.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -14,17 +14,19 @@ import type { Arena, Figures, Side, Work } from './work.ts';
 const CONNECTIONS = 64;
 const VALUE_BYTES = 100;
 const KEYS = 10_000;
-/** Factor by which a round is longer than those of other works, as it has to contain rare pauses. */
+/**
+ * Factor by which a round is longer than in other works, as it must be long enough for rare pauses.
+ */
 const LENGTH = 20 / 3;
 /**
- * Flags that give the sender room for its garbage, so that it seldom collects, and a collection at its
- * start.
+ * Flags that give the sender a large young generation, so that collections are rare, and allow it
+ * to run a collection at its start.
  */
 const SENDER_FLAGS = ['--max-semi-space-size=128', '--min-semi-space-size=128', '--expose-gc'];
 
 const run = promisify(execFile);
 
-/** Loads each server at half of its own peak. */
+/** Loads each server at half its own peak. */
 export function latencyWork(name: string, about: string, peers: readonly string[]): Work {
   return {
     ...{ name, about, placement: 'pinned' },
@@ -40,8 +42,8 @@ export function latencyWork(name: string, about: string, peers: readonly string[
 }
 
 /**
- * Loads one server with few entries and with ten times the run's number, both at half of the former's
- * peak.
+ * Loads one server with few entries, then one with ten times the run's number, both at half the
+ * peak of the former.
  */
 export function storedLatencyWork(name: string, about: string, peer: string): Work {
   return {

@@ -1,4 +1,4 @@
-/** A work that a generator drives: as many requests as possible, over connections kept open. */
+/** A work that a generator drives: as many requests as possible over keep-alive connections. */
 import { fill } from '../load/fill.ts';
 import type { Load } from '../load/generator.ts';
 import type { Request } from '../load/request.ts';
@@ -8,22 +8,22 @@ import type { Placement } from './processors.ts';
 import type { Arena, Figures, Side, Work } from './work.ts';
 
 const KEYS = 10_000;
-/** Items in a queue from the start, so that no poll finds it empty. */
+/** Number of items in a queue from the start, so that no poll finds it empty. */
 const QUEUED_ITEMS = 1000;
 
-/** Behind the name of a peer that takes part once more. */
+/** Suffix for the name of a peer that takes part a second time. */
 export const ONE_BY_ONE = ', one by one';
 
 export interface LoadOptions {
   readonly name: string;
   readonly about: string;
   readonly peers: readonly string[];
-  /** Operations, with the number of successive ones of each. */
+  /** Operations, each with the number of its successive requests. */
   readonly operations: Readonly<Partial<Record<Operation, number>>>;
   readonly valueBytes?: number;
   readonly connections?: number;
   readonly depth?: number;
-  /** A peer that takes part once more, with one request at a time on a connection. */
+  /** A peer that takes part a second time, with one request at a time on a connection. */
   readonly oneByOne?: string;
   readonly placement?: Placement;
   /** Number of keys; limited to the entries of the run. */
@@ -44,7 +44,7 @@ export function loadWork(options: LoadOptions): Work {
   };
 }
 
-/** Returns no side for a peer that lacks one of the operations. */
+/** Returns the peer's side, or none if the peer lacks one of the operations. */
 function sideOf(peer: Peer, arena: Arena, options: LoadOptions, placement: Placement): Side[] {
   const { valueBytes = 100, connections = 64, depth = 1, keyCount = KEYS } = options;
   const requests: Request[] = [];
@@ -76,7 +76,7 @@ function sideOf(peer: Peer, arena: Arena, options: LoadOptions, placement: Place
   ];
 }
 
-/** One round of a generator, with the server's CPU time for a request. */
+/** Runs one round of a generator and measures the server's CPU time per request. */
 export async function measured(arena: Arena, process: PeerProcess, load: Load): Promise<Figures> {
   const generator = process.peer.generator ?? arena.generator;
   const before = process.cpuUs();

@@ -1,6 +1,6 @@
 /**
- * Compares gridnode with alternative servers, prints the tables, and writes the tables and the figures
- * of every round to a file each. Works may be named on the command line, by the beginning of their
+ * Compares gridnode with alternative servers and prints the tables. It writes the tables to one
+ * file and the figures of every round to another. Works are selected by the beginnings of their
  * names:
  *
  *     SIZE=1000000 SECONDS=3 ROUNDS=5 node dist/bench/peers/main.js [--to FOLDER] [WORK...]
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   const unknown = positionals.find((word) => !WORKS.some(({ name }) => name.startsWith(word)));
   if (unknown !== undefined) {
     const known = WORKS.map(({ name }) => name).join(', ');
-    throw new RangeError(`Cannot run "${unknown}": there are ${known}`);
+    throw new RangeError(`Cannot run "${unknown}": expected one of ${known}`);
   }
   const about = [
     `${cpus().length} processors (${cpus()[0]?.model.trim()}), Node ${process.versions.node}; ` +

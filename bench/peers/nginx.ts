@@ -1,10 +1,10 @@
-/** nginx with one worker that returns a fixed text: the least cost of an HTTP server in C. */
+/** nginx with one worker that returns a fixed text: the minimal cost of an HTTP server in C. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exchangeOf } from '../load/request.ts';
 import { findProgram, overHttp, type Peer, type Place } from './peer.ts';
 
-/** A word of its configuration has at most the length of a page. */
+/** Maximum length of a word in nginx's configuration, in bytes: a memory page. */
 const VALUE_BYTES_MAX = 4000;
 const program = findProgram('nginx');
 

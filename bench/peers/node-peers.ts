@@ -1,6 +1,6 @@
 /**
- * gridnode itself, and the peers that run on Node: the ceiling, which is a bare net.Server, and a
- * simple server on node:http.
+ * gridnode and the peers that run on Node: a bare net.Server, which is the ceiling, and a simple
+ * server on node:http.
  */
 import { programWords } from '../load/program.ts';
 import { exchangeOf } from '../load/request.ts';
@@ -17,7 +17,7 @@ export const GRIDNODE: Peer = {
   ready: exchangeOf({ method: 'GET', target: '/grid/health/ready' }),
 };
 
-/** The command that serves with these options. */
+/** Returns the command that serves with these options. */
 export function gridnode(...options: string[]): Command {
   return node('bin/gridnode', 'serve', ...options);
 }

@@ -1,6 +1,6 @@
 /**
- * A member whose data a server of Redis keeps, that server, and its replica: once with changes that wait
- * for nothing but the server, once with changes that the replica must have, too.
+ * A member that stores its data on a Redis server with a replica: once with changes that wait only
+ * for the server, once with changes that also wait for the replica.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { REDIS, redisServer } from './redis.ts';
 export const ON_REDIS = onRedis('on-redis', 0);
 export const ON_REDIS_CONFIRMED = onRedis('on-redis-1', 1);
 
-/** `backupCount`: replicas that must have a change before it is answered. */
+/** `backupCount`: number of replicas that must have a change before its response is sent. */
 function onRedis(name: string, backupCount: number): Peer {
   return {
     ...GRIDNODE,
@@ -30,7 +30,7 @@ function onRedis(name: string, backupCount: number): Peer {
         gridnode('--config', file, '--host', '127.0.0.1'),
       ];
     },
-    // It is safe once the replica is there.
+    // It is safe once the replica is connected.
     ready: exchangeOf({ method: 'GET', target: '/grid/health/cluster-safe' }),
   };
 }

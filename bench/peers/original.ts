@@ -1,6 +1,6 @@
 /**
- * The original grid, from its jar, whose path is in `ORIGINAL_JAR`: members with REST on and otherwise
- * default settings.
+ * The original grid, from the jar at the path `ORIGINAL_JAR`: members with REST enabled and
+ * otherwise default settings.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const MEMBER = asMember('hazelcast');
 
 export const ORIGINAL: Peer = {
   request: MEMBER.request,
-  // With many writes on their way on a connection it may stop answering on it for good.
+  // With many writes in progress on a connection, it may stop responding on it for good.
   exchange(operation, valueBytes) {
     const exchange = MEMBER.exchange(operation, valueBytes);
     return exchange && { ...exchange, depthMax: 1 };
@@ -36,8 +36,8 @@ function jar(): string {
 }
 
 /**
- * A member of the original. `members`: the ports of all of its cluster, which it awaits before it serves;
- * none where it is alone.
+ * Returns a member of the original. `members` has the ports of all members of its cluster, for
+ * which it waits before it serves; empty for a single member.
  */
 export function originalMember(place: Place, members: readonly number[]): Command {
   const file = join(place.folder, `original-${place.port}.yaml`);
@@ -62,7 +62,7 @@ function configuration({ port }: Place, members: readonly number[]): string {
 `;
 }
 
-/** Bytes of its heap after a full collection, which the histogram of its objects causes. */
+/** Bytes of its heap after a full collection, which the object histogram triggers. */
 function heapBytes(pid: number): number {
   const words = [String(pid), 'GC.class_histogram'];
   const lines = execFileSync('jcmd', words, { encoding: 'utf8', maxBuffer: 2 ** 26 });

@@ -1,7 +1,7 @@
 /**
- * A running peer: its processes, on the processors they may use, and a folder that is removed with
- * them. A peer of several programs (webdis and its Redis) is one; its CPU time and memory are those of
- * all.
+ * A running peer: its processes, the processors that they may use, and a folder that is removed
+ * with them. Several programs, such as webdis and its Redis, can form one peer; its CPU time and
+ * memory are the sums over all of them.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,11 +17,11 @@ import { onProcessors } from './processors.ts';
 const START_TIMEOUT_MS = 30_000;
 /** Ports that a peer may use. */
 const PORTS = 17;
-/** Time between attempts to reach a peer that does not listen yet. */
+/** Time between attempts to reach a peer that does not listen yet, in ms. */
 const RETRY_MS = 1;
 const STOP_TIMEOUT_MS = 10_000;
 
-/** All running processes: none outlives this process, however it ends. */
+/** All running processes. They are ended when this process ends, for whatever reason. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -30,7 +30,7 @@ process.on('exit', () => {
 export class PeerProcess {
   readonly peer: Peer;
   readonly port: number;
-  /** Time from before its first process was made to its first answer, in milliseconds. */
+  /** Time from before its first process was created to its first response, in milliseconds. */
   readonly startMs: number;
   readonly #folder: string;
   readonly #children: readonly ChildProcess[];
@@ -49,7 +49,7 @@ export class PeerProcess {
     this.#children = children;
   }
 
-  /** Resolves at the peer's first answer. `processors` is a list in the form of taskset. */
+  /** Resolves at the peer's first response. `processors` is a list in the format of taskset. */
   static async start(peer: Peer, processors: string, valueBytes: number): Promise<PeerProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-peer-'));
     const ports = await Promise.all(Array.from({ length: PORTS }, freePort));
@@ -70,29 +70,29 @@ export class PeerProcess {
       return made(performance.now() - start);
     } catch (cause) {
       await made(Number.NaN).stop();
-      throw new Error(`Cannot start ${peer.name}: it does not answer`, { cause });
+      throw new Error(`Cannot start ${peer.name}: it does not respond`, { cause });
     }
   }
 
-  /** CPU time in microseconds; NaN where the system does not report it. */
+  /** CPU time in microseconds; NaN if the system does not report it. */
   cpuUs(): number {
     return this.#sum((pid) => cpuUsOf(pid) ?? Number.NaN);
   }
 
-  /** That of the program that serves, without those behind it; NaN where there are none. */
+  /** CPU time of the serving program, without its backends; NaN if it has no backends. */
   ownCpuUs(): number {
     if (this.#children.length === 1) return Number.NaN;
     return cpuUsOf(this.#children.at(-1)?.pid) ?? Number.NaN;
   }
 
-  /** Resident memory, in MiB; NaN where the system does not report it. */
+  /** Resident memory, in MiB; NaN if the system does not report it. */
   residentMib(): number {
     return this.#sum((pid) => residentMibOf(pid) ?? Number.NaN);
   }
 
   /**
-   * Memory of the peer in bytes; the difference of two readings is that of the data stored between
-   * them.
+   * Memory of the peer, in bytes; the difference of two readings is the memory of the data stored
+   * between them.
    */
   dataBytes(): number {
     const { dataBytes } = this.peer;
@@ -101,7 +101,7 @@ export class PeerProcess {
   }
 
   async stop(): Promise<void> {
-    // What serves ends before what it needs.
+    // The serving program ends before its backends.
     for (const child of this.#children.toReversed()) await stopped(child);
     rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -119,7 +119,7 @@ async function stopped(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** A port on which no process listens now. */
+/** Resolves with a port on which no process listens at the moment. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -129,7 +129,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Sends the request again and again until the expected answer comes. */
+/** Sends the request repeatedly until the expected response arrives. */
 async function answering(
   port: number,
   ready: Exchange,
@@ -140,9 +140,9 @@ async function answering(
   for (const child of children) child.once('error', (error) => (failure = error));
   while (!(await ask(port, ready))) {
     const ended = children.find((child) => child.exitCode !== null);
-    if (ended !== undefined) failure = new Error(`It ended with ${ended.exitCode}`);
+    if (ended !== undefined) failure = new Error(`The process ended with ${ended.exitCode}`);
     if (failure !== undefined) throw failure;
-    if (performance.now() > deadline) throw new Error('It did not answer in time');
+    if (performance.now() > deadline) throw new Error('No response in time');
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }

@@ -1,6 +1,7 @@
 /**
- * A peer is a server that is compared with gridnode: how it is started, and its requests for the same
- * operations. A peer without a request for an operation takes no part in works of that operation.
+ * A peer is a server that is compared with gridnode: how it is started, and its requests for the
+ * same operations. A peer without a request for an operation takes no part in works of that
+ * operation.
  */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -13,17 +14,17 @@ export type Operation = 'get' | 'set' | 'offer' | 'poll' | 'wait';
 /** Time that `wait` waits for an item, in seconds. */
 export const WAIT_SECONDS = 60;
 
-/** The place where a peer is started. */
+/** The ports and the folder with which a peer is started. */
 export interface Place {
   readonly port: number;
-  /** Port of a server behind the server, and of that server's replica. */
+  /** Ports of the peer's backend and of the backend's replica. */
   readonly innerPort: number;
   readonly replicaPort: number;
-  /** Ports of whatever else the peer has. */
+  /** Ports of the peer's other programs. */
   readonly furtherPorts: readonly number[];
-  /** A folder of its own, for its files. */
+  /** A separate folder for its files. */
   readonly folder: string;
-  /** Length of the value that a peer answers with if it stores none. */
+  /** Length of the value that a peer returns if it stores none. */
   readonly valueBytes: number;
 }
 
@@ -32,26 +33,26 @@ export type Command = readonly [program: string, ...words: string[]];
 
 export interface Peer {
   readonly name: string;
-  /** The command that installs it. */
+  /** The command that installs the peer. */
   readonly install: string;
   isInstalled(): boolean;
-  /** Whether it stores values; if not, it answers every request with one value. */
+  /** Whether it stores values; if not, it returns one value for every request. */
   readonly stores: boolean;
-  /** Writes the files that it needs, and returns the commands to run, in order: what serves comes last. */
+  /** Writes the files that it needs and returns the commands in starting order, the server last. */
   commands(place: Place): readonly Command[];
   /** An exchange that succeeds once the peer serves. */
   readonly ready: Exchange;
   /** The request of an operation, for a generator. */
   request(operation: Operation, valueBytes: number): Request | undefined;
-  /** The same request in bytes. */
+  /** The request of an operation, in bytes. */
   exchange(operation: Operation, valueBytes: number): Exchange | undefined;
-  /** The generator for this peer, where it differs from that of all the others. */
+  /** The generator for this peer, if it does not use the common one. */
   readonly generator?: Generator;
-  /** Memory of its data in bytes, where the resident set does not show it. */
+  /** Memory of its data in bytes, if the resident set does not show it. */
   dataBytes?(pid: number): number;
 }
 
-/** The requests of a peer over HTTP, from those for a generator. */
+/** Returns the byte requests of an HTTP peer, made from its requests for a generator. */
 export function overHttp(request: Peer['request']): Pick<Peer, 'request' | 'exchange'> {
   return {
     request,
@@ -74,7 +75,9 @@ export function asMember(segment: string): Pick<Peer, 'request' | 'exchange'> {
   });
 }
 
-/** The path of the program, or undefined. Debian's servers are in a folder of root's path alone. */
+/**
+ * Returns the program's path or undefined. Debian's servers are in a folder only on root's path.
+ */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));

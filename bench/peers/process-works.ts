@@ -1,5 +1,5 @@
 /**
- * Works about a process itself, each round with a fresh one: the memory of its entries, its start, and
+ * Works that measure a process, a new one in each round: the memory of its entries, its start, and
  * its memory while it is idle.
  */
 import { fill } from '../load/fill.ts';
@@ -11,13 +11,15 @@ import { type Arena, type Figures, pause, type Work } from './work.ts';
 
 const VALUE_BYTES = 100;
 /**
- * Entries stored before the first reading of memory: memory that a server takes once is not counted for
- * them.
+ * Number of entries stored before the first reading of memory, so that the fixed memory of a server
+ * does not count.
  */
 const FIRST_ENTRIES = 20_000;
 const MEMORY_ROUNDS_MAX = 3;
 
-/** Memory of an entry beyond its key and value; `times` the entries of the run. */
+/**
+ * Measures an entry's memory beyond its key and value, with `times` the run's number of entries.
+ */
 export function memoryWork(
   name: string,
   about: string,
@@ -53,7 +55,7 @@ async function memoryRound(arena: Arena, peer: Peer, entries: number): Promise<F
   }
 }
 
-/** Time from before the process is made to its first answer, and the memory that it takes idle. */
+/** Measures the time from a process's creation to its first response, and its memory while idle. */
 export function startWork(name: string, about: string, peers: readonly string[]): Work {
   return {
     ...{ name, about, placement: 'all', isAlone: true },

@@ -1,7 +1,7 @@
 /**
- * Assigns processors to servers and load. `pinned` gives the servers the first one and the load the
- * others, so that neither takes the other's time; `all` gives both all of them. With one processor, or
- * without taskset (which is Linux's), nothing is pinned.
+ * Assigns processors to the servers and the load. `pinned` gives the servers the first one and the
+ * load the others, so that they do not compete; `all` gives both all processors. With one processor
+ * or without taskset, a Linux program, nothing is pinned.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ export function moveLoad(placement: Placement): void {
   spawnSync('taskset', ['-acp', processors, String(process.pid)]);
 }
 
-/** The processors that this process may use, from `Cpus_allowed_list: 0-3,6`. */
+/** Returns the processors that this process may use, from `Cpus_allowed_list: 0-3,6`. */
 function allowedProcessors(): number[] {
   try {
     const status = readFileSync('/proc/self/status', 'utf8');
@@ -38,7 +38,7 @@ function allowedProcessors(): number[] {
       return Array.from({ length: to - from + 1 }, (_, index) => from + index);
     });
   } catch {
-    // Without this file system there is no taskset either.
+    // A system without /proc has no taskset either.
     return [];
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Redis, with its own protocol and its own generator, redis-benchmark; and webdis, which serves Redis
- * over HTTP.
+ * Redis, with its own protocol and its own generator, redis-benchmark, and webdis, which serves
+ * Redis over HTTP.
  */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { type Exchange, exchangeOf, KEY, type Request } from '../load/request.ts
 import { type Command, findProgram, type Operation, type Peer, WAIT_SECONDS } from './peer.ts';
 
 const QUEUE = 'bench';
-/** Requests of a trial that shows how many fit into a round. */
+/** Number of requests in the trial that determines how many fit into a round. */
 const TRIAL_REQUESTS = 20_000;
 const ANSWERS: Readonly<Record<Operation, string>> = {
   get: '$',
@@ -23,13 +23,13 @@ const ANSWERS: Readonly<Record<Operation, string>> = {
 
 const run = promisify(execFile);
 
-/** The target of a request is a command with its arguments. */
+/** Requests whose targets are commands with their arguments. */
 const REDIS_BENCHMARK: Generator = {
   name: 'redis-benchmark',
   async drive(load) {
     const trial = await benchmark(load, TRIAL_REQUESTS);
     const figures = await benchmark(load, Math.ceil(trial.requestsPerSecond * load.seconds));
-    // The measured CPU time of the server is that of both runs.
+    // The measured CPU time of the server covers both runs.
     return { ...figures, requests: trial.requests + figures.requests };
   },
 };
@@ -55,7 +55,7 @@ export const REDIS: Peer = {
 
 export const WEBDIS: Peer = {
   request: webdisRequest,
-  // It may leave many pipelined requests with content without an answer.
+  // It may send no response to many pipelined requests with content.
   exchange(operation, valueBytes) {
     const request = webdisRequest(operation, valueBytes);
     return request && { ...exchangeOf(request), depthMax: 1 };
@@ -79,8 +79,8 @@ export function redisServer(port: number, folder: string, ...others: string[]): 
 }
 
 /**
- * The default configuration, but for ports and files, the log, and settings that close and forbid
- * nothing.
+ * Returns the default configuration with other ports, files and log, and with settings that close
+ * no connection and forbid no command.
  */
 function webdisConfiguration(port: number, innerPort: number, folder: string): object {
   return {
@@ -91,7 +91,7 @@ function webdisConfiguration(port: number, innerPort: number, folder: string): o
   };
 }
 
-/** The answer is the value itself, not a JSON text around it. */
+/** Returns the target for which webdis responds with the bare value instead of JSON. */
 function webdisRequest(operation: Operation, bodyBytes: number): Request | undefined {
   if (operation === 'get') return { method: 'GET', target: `/GET/${KEY}.txt` };
   if (operation === 'set') return { method: 'PUT', target: `/SET/${KEY}`, bodyBytes };
@@ -114,7 +114,8 @@ async function benchmark(load: Load, amount: number): Promise<LoadFigures> {
   words.push('-P', String(load.depth), '-n', String(amount), '-r', String(load.keyCount));
   const target = load.requests[0]?.target.replaceAll(KEY, '__rand_int__') ?? '';
   const { stdout } = await run('redis-benchmark', [...words, ...target.split(' ')]);
-  // Columns: the command, requests per second; in milliseconds mean, least, p50, p95, p99, most.
+  // Columns: the command, requests per second; in milliseconds: mean, minimum, p50, p95, p99,
+  // maximum.
   const line = stdout.trim().split('\n').at(-1) ?? '';
   const cells = line.split(',').map((cell) => Number(cell.replaceAll('"', '')));
   const [, requestsPerSecond = Number.NaN, , , p50 = Number.NaN, , p99 = Number.NaN] = cells;

@@ -9,14 +9,14 @@ import { FIGURES, type FigureName } from './work.ts';
 export interface Row extends Bar {
   readonly value: number;
   readonly other?: number;
-  /** Ratio of the value to the other's; NaN while one of them is not known. */
+  /** Ratio of the value to the other side's; NaN while one of them is unknown. */
   readonly measured?: Ratio;
   readonly holds: boolean;
 }
 
 const names = Object.keys(FIGURES) as FigureName[];
 
-/** The bars of the works that were run; a bar whose peer is missing has NaN. */
+/** Returns the bars of the works that were run; a bar whose peer is missing has NaN. */
 export function rowsOf(results: readonly WorkResult[]): Row[] {
   return BARS.flatMap((bar) => {
     const sides = results.find(({ name }) => name === bar.work)?.sides;
@@ -52,7 +52,7 @@ export function worksTable(results: readonly WorkResult[]): string {
     .join('\n');
 }
 
-/** A line a side. */
+/** Returns one line per side. */
 export function workLines({ about, sides }: WorkResult): string[] {
   const own = sides.find(({ name }) => name === 'gridnode');
   return sides.map((side) => {
@@ -63,7 +63,7 @@ export function workLines({ about, sides }: WorkResult): string[] {
   });
 }
 
-/** A line for each peer that is not installed, with the command that installs it. */
+/** Returns a line for each peer that is not installed, with the command that installs it. */
 export function missingLines(peers: readonly Peer[]): string[] {
   return peers
     .filter((peer) => !peer.isInstalled())
@@ -88,7 +88,7 @@ function ratioText({ ratio, least, most }: Ratio): string {
   return `${ratio.toFixed(2)} (${least.toFixed(2)}-${most.toFixed(2)})`;
 }
 
-/** The ratio of the first figure, which is the subject of the work. */
+/** Returns the ratio of the first figure, which is the subject of the work. */
 function ratiosText(own: SideResult, side: SideResult, known: readonly FigureName[]): string {
   const [first] = known;
   return first === undefined ? '' : ratioText(ratioOf(own, side, first));

@@ -1,6 +1,6 @@
 /**
- * Three members, of which one is loaded: of ours before a Cluster of Redis, three primaries with a replica
- * each, and of the original. Either has a copy of each change before it answers.
+ * Three members, of which one is loaded: gridnode's on a Redis Cluster of three primaries with one
+ * replica each, and the original's. Both store a copy of each change before they respond.
  */
 import { exchangeOf } from '../load/request.ts';
 import { GRIDNODE, gridnode } from './node-peers.ts';
@@ -31,7 +31,7 @@ export const THREE_ON_REDIS: Peer = {
       ...[one, two, port].map(member),
     ];
   },
-  // It is safe once the replicas are there.
+  // It is safe once the replicas are connected.
   ready: exchangeOf({ method: 'GET', target: '/grid/health/cluster-safe' }),
 };
 
@@ -52,7 +52,7 @@ function clusterServer({ folder }: Place, port: number, busPort: number | undefi
   );
 }
 
-/** Makes a Cluster of the servers once all of them answer, and then does nothing. */
+/** Returns a command that creates a Cluster once all servers respond, and then sleeps. */
 function joining(ports: readonly number[], addresses: readonly string[]): Command {
   const answers = ports.map((port) => `redis-cli -p ${port} ping >/dev/null 2>&1`).join(' && ');
   const create = `redis-cli --cluster create ${addresses.join(' ')} --cluster-replicas 1 --cluster-yes`;

@@ -1,6 +1,6 @@
 /**
- * A work is a task for several servers in turn, with its measured figures. Its sides are the servers,
- * gridnode first; a round is one side doing the work once.
+ * A work is a task that several servers perform one after the other, with its measured figures. Its
+ * sides are the servers, gridnode first; in a round one side performs the work once.
  */
 
 import { fill } from '../load/fill.ts';
@@ -9,16 +9,16 @@ import type { Peer } from './peer.ts';
 import { PeerProcess } from './peer-process.ts';
 import { type Placement, serversOn } from './processors.ts';
 
-/** Size of a comparison. The usual size is in the Makefile. */
+/** Size of a comparison. The default is in the Makefile. */
 export interface Size {
-  /** Entries stored; ten times as many in works about many entries. */
+  /** Number of stored entries; works about many entries store ten times as many. */
   readonly entries: number;
-  /** Length of a round under load. */
+  /** Duration of a round under load. */
   readonly seconds: number;
   readonly rounds: number;
 }
 
-/** The figures of one round; NaN is unknown. */
+/** The figures of one round; an unknown figure is NaN. */
 export type Figures = Readonly<Partial<Record<FigureName, number>>>;
 export type FigureName = keyof typeof FIGURES;
 
@@ -26,18 +26,18 @@ export type FigureName = keyof typeof FIGURES;
 export const FIGURES = {
   perSecond: { unit: '/s', digits: 0 },
   cpuUs: { unit: 'µs CPU', digits: 2 },
-  ownCpuUs: { unit: 'µs CPU of what serves', digits: 2 },
+  ownCpuUs: { unit: 'µs CPU of the serving program', digits: 2 },
   p50Us: { unit: 'µs p50', digits: 0 },
   p99Us: { unit: 'µs p99', digits: 0 },
   p999Us: { unit: 'µs p99.9', digits: 0 },
-  bytesPerEntry: { unit: 'bytes an entry', digits: 1 },
-  startMs: { unit: 'ms to the first answer', digits: 0 },
+  bytesPerEntry: { unit: 'bytes per entry', digits: 1 },
+  startMs: { unit: 'ms to the first response', digits: 0 },
   idleMib: { unit: 'MiB idle', digits: 1 },
 } as const;
 
 export interface Side {
   readonly name: string;
-  /** Runs before the first round and is not counted. */
+  /** Called before the first round; not counted. */
   warm?(): Promise<void>;
   round(): Promise<Figures>;
 }
@@ -46,9 +46,9 @@ export interface Work {
   readonly name: string;
   readonly about: string;
   readonly placement: Placement;
-  /** Whether each round starts a server of its own, while no other runs. */
+  /** Whether each round starts a new server, while no other server runs. */
   readonly isAlone?: boolean;
-  /** Limit of the rounds. */
+  /** Maximum number of rounds. */
   readonly roundsMax?: number;
   sides(arena: Arena): readonly Side[];
 }
@@ -56,11 +56,11 @@ export interface Work {
 /** The running servers, each started when it is first needed. */
 export class Arena {
   readonly size: Size;
-  /** The generator for all peers but those with their own. */
+  /** The generator for all peers that have no generator of their own. */
   readonly generator: Generator = isWrkInstalled() ? WRK : AUTOCANNON;
   readonly #peers: readonly Peer[];
   readonly #running = new Map<string, PeerProcess>();
-  /** The content that each server has been filled with, by process. */
+  /** The content with which each server has been filled, by process. */
   readonly #filled = new WeakMap<PeerProcess, { valueBytes: number; keyCount: number }>();
 
   constructor(size: Size, peers: readonly Peer[]) {
@@ -74,8 +74,8 @@ export class Arena {
   }
 
   /**
-   * A process of the peer that all works share; `label` separates one. A peer that stores nothing is
-   * started for the length of the value.
+   * Resolves with the peer's process, which works with the same `label` share. A peer that stores
+   * nothing has a process for each length of the value.
    */
   async shared(
     peer: Peer,
@@ -91,7 +91,7 @@ export class Arena {
     return started;
   }
 
-  /** Fills the server, so that the keys 0 to `keyCount - 1` have values of that length. */
+  /** Fills the server so that the keys 0 to `keyCount - 1` have values of the specified length. */
   async filled(process: PeerProcess, valueBytes: number, keyCount: number): Promise<void> {
     const exchange = process.peer.exchange('set', valueBytes);
     const now = this.#filled.get(process);

@@ -1,4 +1,4 @@
-/** All works, in order: works that share their servers follow each other. */
+/** All works, in order: works that share servers follow one another. */
 import { blockedPollsWork } from './blocked-polls-work.ts';
 import { latencyWork, storedLatencyWork } from './latency-work.ts';
 import { type LoadOptions, loadWork } from './load-work.ts';
@@ -23,7 +23,7 @@ const loads: readonly LoadOptions[] = [
   { ...get, name: 'get-1k', about: 'GET of 1 KiB', valueBytes: KIB },
   { ...set, name: 'post-1k', about: 'POST of 1 KiB', valueBytes: KIB },
   { ...get, name: 'get-64k', about: 'GET of 64 KiB', valueBytes: 64 * KIB, keyCount: 100 },
-  // The bare server would answer before the whole request has come.
+  // The bare server would respond before it has received the whole request.
   {
     ...{ ...set, name: 'post-64k', about: 'POST of 64 KiB', valueBytes: 64 * KIB },
     ...{ keyCount: 100, peers: STORES },
@@ -41,7 +41,7 @@ const loads: readonly LoadOptions[] = [
     ...{ ...get, name: 'pipelined-64', about: 'GET of 100 B, 64 pipelined', depth: 64 },
     peers: WITH_REDIS,
   },
-  // The original may stop answering for good, so it takes no part.
+  // The original may stop responding for good, so it does not take part.
   {
     ...{ ...set, name: 'post-pipelined-16', about: 'POST of 100 B, 16 pipelined', depth: 16 },
     peers: ['gridnode', 'bare', 'node:http'],
@@ -51,7 +51,7 @@ const loads: readonly LoadOptions[] = [
     ...{ operations: { get: 9, set: 1 }, keyCount: Number.POSITIVE_INFINITY, peers: STORES },
   },
   {
-    ...{ name: 'pairs', about: 'offer and poll in turn, of 100 B' },
+    ...{ name: 'pairs', about: 'alternating offer and poll of 100 B' },
     ...{ operations: { offer: 1, poll: 1 }, peers: GRIDS },
   },
   {
@@ -67,7 +67,7 @@ const loads: readonly LoadOptions[] = [
     ...{ ...get, peers: GRIDS, placement: 'all', depth: 32 },
   },
   {
-    ...{ name: 'unpinned-pairs', about: 'offer and poll in turn, nothing pinned' },
+    ...{ name: 'unpinned-pairs', about: 'alternating offer and poll, nothing pinned' },
     ...{ operations: { offer: 1, poll: 1 }, peers: REST_PEERS, placement: 'all' },
   },
   // A member on Redis and its server are two processes, so they have all processors.
@@ -85,25 +85,25 @@ const loads: readonly LoadOptions[] = [
     ...{ peers: ['gridnode', ...COUNTS, 'webdis'], placement: 'all' },
   },
   {
-    ...{ name: 'store-pairs', about: 'offer and poll in turn, data on Redis' },
+    ...{ name: 'store-pairs', about: 'alternating offer and poll, data on Redis' },
     ...{ operations: { offer: 1, poll: 1 }, peers: ['gridnode', ...COUNTS, 'webdis'] },
     placement: 'all',
   },
   { ...three, name: 'three-get', about: 'GET of 100 B, three members', operations: { get: 1 } },
   { ...three, name: 'three-post', about: 'POST of 100 B, three members', operations: { set: 1 } },
   {
-    ...{ ...three, name: 'three-pairs', about: 'offer and poll in turn, three members' },
+    ...{ ...three, name: 'three-pairs', about: 'alternating offer and poll, three members' },
     operations: { offer: 1, poll: 1 },
   },
 ];
 
 export const WORKS: readonly Work[] = [
   ...loads.map(loadWork),
-  // With twenty waiting polls, the original answers no other request.
+  // With twenty waiting polls, the original responds to no other request.
   blockedPollsWork('blocked-polls', 'up to 1,000 waiting polls woken', ['gridnode', 'redis']),
   latencyWork('latency', 'GET of 100 B at half of the peak rate', SERVERS),
   startWork('start', 'a fresh process', [...WITH_REDIS, 'webdis']),
-  memoryWork('memory', 'memory of an entry of 12 + 100 B beyond these', [...STORES, 'redis'], 1),
-  memoryWork('memory-10', 'the same, of ten times as many', ['gridnode', 'redis'], 10),
-  storedLatencyWork('latency-10', 'the rate held beside ten times the entries', 'gridnode'),
+  memoryWork('memory', 'memory of an entry beyond its 12 + 100 B', [...STORES, 'redis'], 1),
+  memoryWork('memory-10', 'memory of an entry, with ten times as many', ['gridnode', 'redis'], 10),
+  storedLatencyWork('latency-10', 'latency at the same rate with ten times the entries', 'gridnode'),
 ];

@@ -1,8 +1,8 @@
 /**
- * The ceiling in Node: a net.Server that parses nothing and writes one fixed response for each blank
- * line that arrives. It shows the cost of a socket and a write alone. It prints a line of JSON with its
- * port, as a member does. The port may be its first argument, the length of the content the second. The
- * body of a request must not contain a blank line.
+ * The ceiling in Node: a net.Server that parses nothing and writes one fixed response for each
+ * blank line that it receives. It shows the bare cost of a socket and a write. Like a member, it
+ * prints a line of JSON with its port. Its optional arguments are the port and the length of the
+ * content. The body of a request must not contain a blank line.
  */
 import { type AddressInfo, createServer } from 'node:net';
 
@@ -21,7 +21,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on('data', (chunk: Buffer) => {
     let count = 0;
     let from = 0;
-    // The chunk may end a blank line of an earlier one.
+    // The chunk may complete a blank line that began in an earlier one.
     if (matched > 0) {
       const rest = BLANK_LINE.length - matched;
       if (chunk.length >= rest && chunk.compare(BLANK_LINE, matched, 4, 0, rest) === 0) {
@@ -44,7 +44,9 @@ server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`${JSON.stringify({ msg: 'listening', port })}\n`);
 });
 
-/** Number of bytes of an unfinished blank line at the end of the chunk, after `from`. */
+/**
+ * Returns the length of an incomplete blank line at the end of the chunk, after `from`, in bytes.
+ */
 function endOf(chunk: Buffer, from: number): number {
   for (let length = Math.min(3, chunk.length - from); length > 0; length--) {
     const start = chunk.length - length;

@@ -1,7 +1,7 @@
 /**
- * A simple server on node:http, the work of an hour: values in a Map for each map, the paths and
- * answers of a member. It prints a line of JSON with its port, as a member does; the port may be its
- * argument.
+ * A simple server on node:http that can be written in an hour: one Map per map, with the paths and
+ * responses of a member. Like a member, it prints a line of JSON with its port; the port is an
+ * optional argument.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

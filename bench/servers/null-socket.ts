@@ -1,5 +1,5 @@
 /**
- * A socket that accepts every write and stores nothing, so that only the server's own cost is measured.
+ * A socket that accepts every write and stores nothing, so that only the server's cost is measured.
  */
 import { EventEmitter } from 'node:events';
 import type { FakeSocket } from '../../spec/http/fake-socket.ts';
@@ -9,7 +9,7 @@ export class NullSocket extends EventEmitter {
   readonly writableEnded = false;
   bytesWritten = 0;
 
-  /** This socket as the type that a test server connects. */
+  /** Returns this socket as the type that a test server connects. */
   get asFake(): FakeSocket {
     return { socket: this } as unknown as FakeSocket;
   }
