@@ -59,7 +59,8 @@ const roundApart = apart(import.meta.url, measureRound);
 
 export const bench: Bench = {
   name: 'cell-store',
-  about: 'entries of 12-byte keys and 100-byte values in the embedded engine, one process per round',
+  about:
+    'entries of 12-byte keys and 100-byte values in the embedded engine, one process per round',
   async run(harness: Harness): Promise<void> {
     const work: Work = {
       entries: harness.pick(20_000, 5_000_000),

@@ -52,7 +52,10 @@ export const bench: Bench = {
   name: 'free-numbers',
   about: 'a pool of many objects: the lowest number first, beside the last released first',
   run(harness) {
-    const pools = { 'lowest first': new LowestFirst(), 'last released first': new LastGivenFirst() };
+    const pools = {
+      'lowest first': new LowestFirst(),
+      'last released first': new LastGivenFirst(),
+    };
     for (const [name, pool] of Object.entries(pools)) {
       const underWay: Int32Array[] = [];
       harness.measure({

@@ -52,7 +52,8 @@ const WAYS: Readonly<Record<string, Copy>> = {
 
 export const bench: Bench = {
   name: 'short-copies',
-  about: 'short bytes copied into a buffer: by loops over bytes, words and characters, and by calls',
+  about:
+    'short bytes copied into a buffer: by loops over bytes, words and characters, and by calls',
   run(harness) {
     const target = sourceOf(BUFFER_BYTES);
     for (const length of LENGTHS) {

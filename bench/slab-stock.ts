@@ -71,7 +71,8 @@ async function taken({ stockSlabs, beforeMs }: Work): Promise<Times> {
     longest = Math.max(longest, us);
   }
   stock.close();
-  if (held.length + slabs.length !== HELD_OBJECTS + SLABS) throw new Error('An object or slab is missing');
+  if (held.length + slabs.length !== HELD_OBJECTS + SLABS)
+    throw new Error('An object or slab is missing');
   return { sum, longest };
 }
 

@@ -53,7 +53,11 @@ export const BARS: readonly Bar[] = [
     ...{ against: 'redis', atMost: 0.8 },
   },
   {
-    ...{ about: 'memory of an entry, ten times the entries', work: 'memory-10', figure: 'bytesPerEntry' },
+    ...{
+      about: 'memory of an entry, ten times the entries',
+      work: 'memory-10',
+      figure: 'bytesPerEntry',
+    },
     ...{ against: 'redis', atMost: 0.8 },
   },
   { about: 'idle', work: 'start', figure: 'idleMib', against: 'original', atMost: 0.6 },

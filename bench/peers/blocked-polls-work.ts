@@ -89,7 +89,8 @@ async function opened(sockets: Socket[], port: number, count: number): Promise<v
 
 function answered(socket: Socket, answer: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const fail = () => reject(new Error(`Cannot measure: the response to a poll is not "${answer}"`));
+    const fail = () =>
+      reject(new Error(`Cannot measure: the response to a poll is not "${answer}"`));
     socket.setTimeout(WAKE_TIMEOUT_MS, fail);
     socket.on('error', fail);
     socket.once('data', (chunk: Buffer) => {

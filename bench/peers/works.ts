@@ -105,5 +105,9 @@ export const WORKS: readonly Work[] = [
   startWork('start', 'a fresh process', [...WITH_REDIS, 'webdis']),
   memoryWork('memory', 'memory of an entry beyond its 12 + 100 B', [...STORES, 'redis'], 1),
   memoryWork('memory-10', 'memory of an entry, with ten times as many', ['gridnode', 'redis'], 10),
-  storedLatencyWork('latency-10', 'latency at the same rate with ten times the entries', 'gridnode'),
+  storedLatencyWork(
+    'latency-10',
+    'latency at the same rate with ten times the entries',
+    'gridnode',
+  ),
 ];
