@@ -36,7 +36,7 @@ build: dist/.built ## Compiles to dist/; then `npx gridnode` works here
 run: build ## Serves maps and queues (group DATA) on PORT=5701
 	dist/bin/gridnode.js serve --port $(PORT) --enable-group DATA
 
-test: lint dist/.built ## Lint, types, tests: needs Node and npm alone, about 5 minutes
+test: lint dist/.built ## Lint, types, tests: needs Node and npm alone, about 6 minutes
 	$(bin)/tsc -p spec/tsconfig.json
 	SPEC_PROGRAM=built $(test) --test-concurrency=3 $(groups)
 
