@@ -22,7 +22,7 @@ before(() => {
   }
 });
 
-test('the command that gridnode serve tells makes a trust store readable', async () => {
+test('the command that gridnode serve prints makes a trust store readable', async () => {
   const own = { keyStore: tlsFile('key-store.p12'), keyStorePassword: 'test-only' };
   const text = (more: Record<string, string>): string => {
     const properties = JSON.stringify({ ...own, ...more, mutualAuthentication: 'REQUIRED' });
@@ -34,7 +34,7 @@ test('the command that gridnode serve tells makes a trust store readable', async
   const refused = writeConfig('trust.yaml', text({ trustStore, trustStorePassword: 'test-only' }));
   const { code, errors } = await run(['serve', '--config', refused]);
   assert.equal(code, 2, errors);
-  const [, command = '', pem = ''] = /(openssl pkcs12 .* -out (\S+)) makes/.exec(errors) ?? [];
+  const [, command = '', pem = ''] = /(openssl pkcs12 .* -out (\S+)) and/.exec(errors) ?? [];
   execFileSync('sh', ['-c', `${command} -passin pass:test-only`], { stdio: 'ignore' });
 
   const config = writeConfig('trust.yaml', text({ trustCertCollectionFile: pem }));
