@@ -135,7 +135,9 @@ function reportNotStarted(
 
 /** Errors of the configuration, or of the servers and files that it names. */
 const IS_MISUSE: ReadonlySet<ErrorCode> = new Set([
-  ...(['TLS_FILE_UNUSABLE', 'CLUSTER_VERSION', 'ENGINE_UNUSABLE'] as const),
+  'TLS_FILE_UNUSABLE',
+  'CLUSTER_VERSION',
+  'ENGINE_UNUSABLE',
 ]);
 const REPAIR_HELP =
   '; `gridnode repair --data-dir DIR` lists the damage and saves the rest elsewhere';

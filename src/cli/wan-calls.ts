@@ -28,7 +28,10 @@ export const WAN_CALLS: readonly ClusterCall[] = [
 function onPublisher(word: string, about: string, call: string): ClusterCall {
   return {
     words: `${word} <replication> [publisher]`,
-    ...{ about, path: `wan/${call}`, parameterCount: 2, show: messageOf },
+    about,
+    path: `wan/${call}`,
+    parameterCount: 2,
+    show: messageOf,
   };
 }
 

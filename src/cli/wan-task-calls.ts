@@ -69,7 +69,9 @@ async function begin(
   const name = replication ?? (await onlyReplication(client));
   if (typeof name === 'number') return name;
   const call: ClusterCall = {
-    ...{ words: '', about: '', path },
+    words: '',
+    about: '',
+    path,
     show: ({ message = 'done', uuid = '' }) => `${message} ${uuid}`,
   };
   const given = [name, publisher, ...(map === undefined ? [] : [map])];
