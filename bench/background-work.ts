@@ -19,8 +19,8 @@ const VALUE_BYTES = 100;
 const OPERATIONS_PER_TURN = 100;
 const TINY_ENTRIES = 3;
 /**
- * Number of expiring entries for each entry that the load reads and writes; they have a separate
- * map.
+ * Number of expiring entries for each entry that the load reads and writes. The load's entries have
+ * a separate map.
  */
 const STEADY_SHARE = 10;
 /** Time in which the last of the cleared entries are removed, in ms. */

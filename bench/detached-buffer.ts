@@ -1,8 +1,8 @@
 /**
  * Measures reads of an engine before and after a buffer of the process has been detached, as
  * growing the memory of a WebAssembly module does: from then on V8 checks at each access to a typed
- * array whether its buffer is detached (src/http/llhttp.ts, src/engine/embedded/release-memory.ts). Each
- * round runs in its own process; only that process's processor time counts.
+ * array whether its buffer is detached (src/http/llhttp.ts, src/engine/embedded/release-memory.ts).
+ * Each round runs in its own process; only that process's processor time counts.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';

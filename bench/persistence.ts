@@ -124,7 +124,7 @@ async function measureReads(
     return `${count(perSecond)} ops/s, p99 ${time(median(each))} (${each.map(time).join(', ')})`;
   };
   const ended = rounds.filter(({ isWhole }) => !isWhole).length;
-  const but = ended === 0 ? '' : `, which ended before in ${ended} rounds`;
+  const but = ended === 0 ? '' : `, which ended earlier in ${ended} rounds`;
   harness.print(`GET while a snapshot is written${but}: ${told(({ during }) => during)}`);
   harness.print(`after it: ${told(({ after }) => after)}`);
 }

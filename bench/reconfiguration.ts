@@ -20,7 +20,9 @@ import { type Bench, type Harness, time } from './harness.ts';
 
 const LENGTH_FULL = 1_000_000;
 const LENGTH_SMALL = 4000;
-/** Wait for the client's thread, in ms: it may need a second to compile its program. */
+/**
+ * Number of texts in the small size: each starts a thread, which compiles its program for a second.
+ */
 const TEXTS_SMALL = 1;
 const IDLE_MS = 300;
 /** Its first field is processor time, in ns; the id of the main thread is that of the process. */

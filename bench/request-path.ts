@@ -100,7 +100,7 @@ function requester(
     {},
     { services: { lifetimes, ...services } },
   );
-  // The assertion that the specs also use.
+  // Removes the check that the test server makes for the specs.
   server.observe = undefined;
   const filler = new NullSocket();
   createTestServer({}, { services: { lifetimes, engine } }).connect(filler.asFake);

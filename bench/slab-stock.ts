@@ -38,7 +38,7 @@ export const bench: Bench = {
   async run(harness: Harness): Promise<void> {
     const beforeMs = harness.pick(0, 2000);
     const works = {
-      'made ahead': { stockSlabs: STOCK_SLABS, beforeMs },
+      'allocated in advance': { stockSlabs: STOCK_SLABS, beforeMs },
       'allocated on demand': { stockSlabs: 0, beforeMs },
     };
     const sides = Object.entries(works).map(([name, work]) => ({

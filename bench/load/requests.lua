@@ -1,8 +1,8 @@
--- The requests that wrk sends, in batches of DEPTH, and the line of figures that generator.ts reads.
--- LOAD_REQUESTS has a line for each kind, "TIMES METHOD BODY-BYTES TARGET"; the kinds are sent in this
--- order, again and again. BODY-BYTES is -1 for no body, and {key} in a target is the next key, twelve
--- digits. All batches are made before the start: making requests during the run would take the
--- generator's time, and so the server's.
+-- The requests that wrk sends, in batches of DEPTH, and the line of figures that generator.ts
+-- reads. LOAD_REQUESTS has a line for each kind, "TIMES METHOD BODY-BYTES TARGET"; the kinds are
+-- sent in this order, repeatedly. BODY-BYTES is -1 for no body, and {key} in a target is the next
+-- key, twelve digits. All batches are built before the start: building requests during the run
+-- would use the generator's time, and so delay the server.
 
 local depth, key_count = tonumber(os.getenv("LOAD_DEPTH")), tonumber(os.getenv("LOAD_KEYS"))
 -- A prime, so that successive requests have distant keys.

@@ -12,7 +12,7 @@ export type Placement = 'pinned' | 'all';
 const allowed = allowedProcessors();
 export const canPin = allowed.length > 1 && spawnSync('taskset', ['--version']).error === undefined;
 
-/** The processors of the servers, in the form of taskset. */
+/** The processors of the servers, in the format of taskset. */
 export function serversOn(placement: Placement): string {
   return placement === 'pinned' ? String(allowed[0]) : allowed.join();
 }
@@ -21,7 +21,7 @@ export function onProcessors(processors: string, command: Command): Command {
   return canPin ? ['taskset', '-c', processors, ...command] : command;
 }
 
-/** Moves this process, and so the processes that it starts later, to the processors of the load. */
+/** Moves this process, and so any process that it starts later, to the processors of the load. */
 export function moveLoad(placement: Placement): void {
   if (!canPin) return;
   const processors = (placement === 'pinned' ? allowed.slice(1) : allowed).join();

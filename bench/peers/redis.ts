@@ -23,7 +23,7 @@ const ANSWERS: Readonly<Record<Operation, string>> = {
 
 const run = promisify(execFile);
 
-/** Requests whose targets are commands with their arguments. */
+/** Drives redis-benchmark; the target of a request is a command with its arguments. */
 const REDIS_BENCHMARK: Generator = {
   name: 'redis-benchmark',
   async drive(load) {
