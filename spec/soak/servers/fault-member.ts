@@ -80,6 +80,7 @@ export class FaultMember {
     const child = this.#child;
     if (child === undefined) return;
     this.#child = undefined;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;

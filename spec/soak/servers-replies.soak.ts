@@ -1,0 +1,149 @@
+/**
+ * A member whose server is behind a proxy that swallows or doubles one reply in SOAK_REPLIES (10,000), for
+ * SOAK_SECONDS (10), and delays all replies now and then. A wrong response is received at most a second
+ * after such a fault, its connection ends, and a delay ends none. SOAK_SEED repeats the choices of a run.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../bench/harness.ts';
+import { freePort } from '../free-port.ts';
+import { EngineServer } from '../peers/engine-server.ts';
+import { FaultClient } from './servers/fault-client.ts';
+import { FaultMember } from './servers/fault-member.ts';
+import { ReplyProxy } from './servers/reply-proxy.ts';
+
+const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
+const REPLIES_PER_FAULT = Number(process.env.SOAK_REPLIES ?? 10_000);
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const CLIENTS = 32;
+/** Pause of a client after each response, in ms: few faults are closer together than a second. */
+const PAUSE_MS = 8;
+const RESPONSE_MS_MAX = 15_000;
+/** Between two delays, and the length of one: shorter than a member waits for a reply. */
+const DELAY_INTERVAL_MS = 7000;
+const DELAY_MS = 1500;
+/** An ECHO is due every second; the rest is what a busy machine adds. */
+const WRONG_MS_MAX = 1000 + 500;
+/** A member ends a connection whose reply is 5 s late: one on which it waits for a single reply. */
+const SURVIVAL_MS_MAX = 5000 + 1000;
+
+/** A response that is not the one to its request. */
+interface Wrong {
+  readonly at: number;
+  readonly text: string;
+}
+
+test(`One reply in ${REPLIES_PER_FAULT} is swallowed or doubled for ${SECONDS} s, seed ${SEED}`, {
+  timeout: SECONDS * 1000 + 120_000,
+}, async () => {
+  const server = await EngineServer.start();
+  const random = new Random(SEED);
+  const repliesPerFault = REPLIES_PER_FAULT;
+  const proxy = await ReplyProxy.start({ serverPort: server.port, random, repliesPerFault });
+  const url = `redis://127.0.0.1:${proxy.port}`;
+  const member = new FaultMember({ host: '127.0.0.1', runner: [] }, await freePort(), [
+    '--enable-group',
+    'DATA',
+    '--engine',
+    url,
+  ]);
+  try {
+    await member.start();
+    const wrong: Wrong[] = [];
+    const statuses = new Map<number, number>();
+    let isEnding = false;
+    const clients = Array.from({ length: CLIENTS }, (_, index) =>
+      runClient(member.port, index, () => isEnding, wrong, statuses),
+    );
+    const endsAt = performance.now() + SECONDS * 1000;
+    let delayedCount = 0;
+    let lostByDelay = 0;
+    while (performance.now() < endsAt) {
+      await sleep(Math.min(DELAY_INTERVAL_MS, endsAt - performance.now()));
+      lostByDelay += await proxy.delay(DELAY_MS);
+      delayedCount++;
+    }
+    isEnding = true;
+    await Promise.all(clients);
+    await sleep(SURVIVAL_MS_MAX);
+    report(proxy, wrong, statuses, delayedCount);
+    assert.equal(lostByDelay, 0, 'connections ended by a delay');
+    const faultTimes = proxy.faults.map(({ at }) => at);
+    const late = wrong.filter(({ at }) => sinceFault(faultTimes, at) > WRONG_MS_MAX);
+    assert.deepEqual(late.slice(0, 5), [], 'responses that were wrong too late');
+    const surviving = proxy.faults.filter(
+      ({ at, endedAt }) => endedAt === undefined || endedAt - at > SURVIVAL_MS_MAX,
+    );
+    assert.deepEqual(surviving, [], 'connections that survived a fault');
+    assert.deepEqual(member.troubles, []);
+  } finally {
+    await member.kill();
+    proxy.stop();
+    await server.stop();
+  }
+});
+
+/** Time since the last fault before `at`, in ms; Infinity if there was none. */
+function sinceFault(faultTimes: readonly number[], at: number): number {
+  return at - (faultTimes.findLast((time) => time <= at) ?? Number.NEGATIVE_INFINITY);
+}
+
+/** Writes and reads an entry, offers and polls an item, in turn: each names its key or queue. */
+async function runClient(
+  port: number,
+  index: number,
+  isEnding: () => boolean,
+  wrong: Wrong[],
+  statuses: Map<number, number>,
+): Promise<void> {
+  const client = new FaultClient('127.0.0.1', port, RESPONSE_MS_MAX);
+  const name = `name-${index}-${'.'.repeat(index)}`;
+  for (let number = 0; !isEnding(); number++) {
+    const value = Buffer.from(`${name} ${number}`);
+    for (const [method, path, body] of [
+      ['POST', `maps/m/${name}`, value],
+      ['GET', `maps/m/${name}`, undefined],
+      ['POST', `queues/${name}`, value],
+      ['DELETE', `queues/${name}/0`, undefined],
+    ] as const) {
+      const response = await client.ask(method, path, body);
+      const at = performance.now();
+      if (typeof response !== 'string') {
+        const { status } = response;
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        const isOther =
+          status === 200 && body === undefined && !`${response.body}`.startsWith(`${name} `);
+        const isMissing = status === 204 && method === 'GET' && number > 0;
+        if (isOther || isMissing || ![200, 204, 503].includes(status)) {
+          wrong.push({ at, text: `${method} ${path}: ${status} ${response.body}` });
+        }
+      }
+      await sleep(PAUSE_MS);
+    }
+  }
+  client.end();
+}
+
+function report(
+  { faults, replyCount }: ReplyProxy,
+  wrong: readonly Wrong[],
+  statuses: ReadonlyMap<number, number>,
+  delays: number,
+): void {
+  const times = faults.map(({ at }) => at);
+  const lastWrongMs = Math.max(0, ...wrong.map(({ at }) => sinceFault(times, at)));
+  const survivalMs = Math.max(0, ...faults.map(({ at, endedAt = Infinity }) => endedAt - at));
+  console.log(
+    JSON.stringify({
+      replies: replyCount,
+      swallowed: faults.filter(({ kind }) => kind === 'swallowed').length,
+      doubled: faults.filter(({ kind }) => kind === 'doubled').length,
+      delays,
+      wrong: wrong.length,
+      lastWrongMs: Math.round(lastWrongMs),
+      survivalMs: Math.round(survivalMs),
+      statuses: Object.fromEntries(statuses),
+    }),
+  );
+}
