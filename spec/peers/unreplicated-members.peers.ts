@@ -12,6 +12,7 @@ import { APPLIED, FOUND, type Outcome } from '../../src/engine/engine.ts';
 import { Layout, SLOT_COUNT } from '../../src/engine/redis/layout.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
 import { type JoinedMember, joinedMember } from './joined-member.ts';
+import { serverCommand } from './server-command.ts';
 import { type GroupServer, type ServerGroup, startCluster } from './server-group.ts';
 import { until } from './server-process.ts';
 
@@ -19,6 +20,9 @@ const LEASE_MS = 3 * GAP_MS;
 /** Longer than any lease. */
 const IMPAIRED_MS = LEASE_MS + 2000;
 const DEADLINE_MS = 3000;
+/** A queue of 200 MB. */
+const MOVED_ITEMS = 200;
+const MOVED_ITEM = Buffer.alloc(1e6, '.');
 const LAYOUT = new Layout('any', 271);
 /** Maps by their count of replicas. */
 const COUNTS = new Map([
@@ -43,7 +47,8 @@ for (const least of [0, 1]) {
     before(async () => {
       group = await startCluster([
         ...['--min-replicas-to-write', `${least}`, '--min-replicas-max-lag', '2'],
-        ...['--repl-diskless-sync-delay', '0'],
+        // No failover while a key is moved, which stops two servers for seconds.
+        ...['--repl-diskless-sync-delay', '0', '--cluster-node-timeout', '30000'],
       ]);
     });
     beforeEach(joinTwo);
@@ -85,6 +90,49 @@ for (const least of [0, 1]) {
           await primary.ask('CLUSTER', 'SETSLOT', slot, 'NODE', target!.id);
         }
         assert.deepEqual(await written(2000, all, ['alone', 'copied']), [APPLIED]);
+      });
+
+      it('all goes on at the third primary while a key of 200 MB is moved', async () => {
+        const [own, target, third] = await parts();
+        const queue = keyIn(own!, 0);
+        const { asker } = members[0]!;
+        for (let count = 0; count < MOVED_ITEMS; count++) {
+          assert.equal((await asker.offer(queue, MOVED_ITEM)).outcome, APPLIED);
+        }
+        const slot = `${slotOf(queue)}`;
+        await target!.primary.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', own!.id);
+        await own!.primary.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target!.id);
+        const keys = await own!.primary.ask('CLUSTER', 'GETKEYSINSLOT', slot, '100');
+        assert.ok(Array.isArray(keys));
+        let isMoved = false;
+        const to = ['127.0.0.1', `${target!.primary.port}`, '', '0', '60000'];
+        const moved = serverCommand(
+          own!.primary.port,
+          'MIGRATE',
+          ...to,
+          'KEYS',
+          ...keys.map(String),
+        );
+        const done = moved.finally(() => {
+          isMoved = true;
+        });
+        let writeCount = 0;
+        const from = performance.now();
+        while (!isMoved) {
+          assert.deepEqual(await written(0, [third!], ['alone', 'copied']), [APPLIED]);
+          writeCount++;
+        }
+        console.log('moved ms', performance.now() - from, writeCount);
+        assert.equal(await done, 'OK');
+        assert.ok(writeCount > 1);
+        for (const { primary } of [target!, own!]) {
+          await primary.ask('CLUSTER', 'SETSLOT', slot, 'NODE', target!.id);
+        }
+        for (const { cluster, told } of members) {
+          assert.ok(cluster.isReady && cluster.acceptsWrites, told.join());
+        }
+        assert.equal((await asker.queueSize(queue)).count, MOVED_ITEMS);
+        assert.equal((await asker.poll(queue)).value?.length, MOVED_ITEM.length);
       });
 
       it('a replica that hangs delays only what needs it', async () => {
@@ -181,9 +229,12 @@ async function parts(): Promise<Part[]> {
 function keyIn({ first, last }: Part, number: number): string {
   for (let at = number * 1000; ; at++) {
     const key = `key ${at}`;
-    const bytes = Buffer.from(key);
-    const partition = LAYOUT.partitionOf(new Span().set(bytes, 0, bytes.length));
-    const slot = LAYOUT.slotOf(partition);
-    if (partition !== 0 && slot >= first && slot <= last) return key;
+    const slot = slotOf(key);
+    if (slot !== LAYOUT.slotOf(0) && slot >= first && slot <= last) return key;
   }
+}
+
+function slotOf(key: string): number {
+  const bytes = Buffer.from(key);
+  return LAYOUT.slotOf(LAYOUT.partitionOf(new Span().set(bytes, 0, bytes.length)));
 }

@@ -2,7 +2,8 @@
  * Members with the defaults in containers of 256, 512 and 1,024 MiB, whose 1, 2 and 8 publishers have targets
  * that are down. Clients write values of 30 kB and of 100 bytes for SOAK_SECONDS, with a `kill -9` in the
  * middle. The system kills no member, every refusal is a 503, and once the target of the first publisher is
- * there it gets all that waits for it. Needs root, and control groups.
+ * there it gets all that waits for it. With 8, the third one has a live target, which gets every change.
+ * Needs root, and control groups.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -25,6 +26,8 @@ const PUBLISHERS = (process.env.SOAK_PUBLISHERS ?? '1,2,8').split(',').map(Numbe
 const LENGTHS = [30_000, 100];
 const KEYS = 5000;
 const WRITERS = 4;
+/** Index of the publisher whose target is live, where there are more. */
+const LIVE = 2;
 const MIB = 1_048_576;
 const DELIVERY_MS = 120_000;
 
@@ -32,6 +35,17 @@ interface Status {
   readonly queueSize: number;
   readonly queueBytes: number;
   readonly eventsDropped: number;
+}
+
+/** The status of each key. */
+async function statusesOf(port: number): Promise<readonly number[]> {
+  const client = new RawClient(port);
+  const statuses: number[] = [];
+  for (let key = 0; key < KEYS; key++) {
+    statuses.push((await client.request('GET', `maps/m/k${key}`)).status);
+  }
+  client.destroy();
+  return statuses;
 }
 
 async function publishersOf(port: number): Promise<readonly Status[]> {
@@ -65,8 +79,9 @@ for (const mib of SIZES_MIB) {
         const group = new ControlGroup(`gridnode-wan-${process.pid}`, mib * MIB);
         const directory = mkdtempSync(join(tmpdir(), 'container-wan-'));
         const target = await freePort();
+        const liveTarget = count > LIVE && (await freePort());
         const publishers = Array.from({ length: count }, (_, index) => {
-          const port = index === 0 ? target : 1;
+          const port = index === 0 ? target : liveTarget && index === LIVE ? liveTarget : 1;
           return `        p${index}: {cluster-name: dev, target-endpoints: "127.0.0.1:${port}", discovery-period-seconds: 1, queue-capacity: 1000000}\n`;
         });
         const file = join(directory, 'source.yaml');
@@ -87,6 +102,7 @@ for (const mib of SIZES_MIB) {
           return { child, port: await portOf(child) };
         };
         const data = ['--config', file, '--port', '0', '--data-dir', join(directory, 'data')];
+        const live = liveTarget && (await start([], ['--port', `${liveTarget}`]));
         let source = await start(group.words, data);
         let refused = await write(source.port, length, Date.now() + SECONDS * 500);
         source.child.kill('SIGKILL');
@@ -95,6 +111,11 @@ for (const mib of SIZES_MIB) {
         refused += await write(source.port, length, Date.now() + SECONDS * 500);
         const before = await publishersOf(source.port);
         assert.equal(group.killed, 0);
+        if (live) {
+          while ((await publishersOf(source.port))[LIVE]!.queueSize > 0) await sleep(100);
+          assert.equal((await publishersOf(source.port))[LIVE]!.eventsDropped, 0);
+          assert.deepEqual(await statusesOf(live.port), await statusesOf(source.port));
+        }
         const there = await start([], ['--port', `${target}`]);
         const endMs = Date.now() + DELIVERY_MS;
         while ((await publishersOf(source.port))[0]!.queueSize > 0) {
@@ -106,7 +127,7 @@ for (const mib of SIZES_MIB) {
         console.info(
           `${mib} MiB, ${count} publishers, ${length} bytes: ${refused} refused, ${Math.round(bytes / MIB)} MiB queued, ${Math.round(group.most / MIB)} MiB at most`,
         );
-        for (const { child } of [source, there]) {
+        for (const { child } of [source, there, ...(live ? [live] : [])]) {
           child.kill('SIGKILL');
           await once(child, 'exit');
         }
