@@ -48,7 +48,7 @@ for (const least of [0, 1]) {
       group = await startCluster([
         ...['--min-replicas-to-write', `${least}`, '--min-replicas-max-lag', '2'],
         // No failover while a key is moved, which stops two servers for seconds.
-        ...['--repl-diskless-sync-delay', '0', '--cluster-node-timeout', '30000'],
+        ...['--repl-diskless-sync-delay', '0', '--cluster-node-timeout', '10000'],
       ]);
     });
     beforeEach(joinTwo);
@@ -96,8 +96,9 @@ for (const least of [0, 1]) {
         const [own, target, third] = await parts();
         const queue = keyIn(own!, 0);
         const { asker } = members[0]!;
-        for (let count = 0; count < MOVED_ITEMS; count++) {
-          assert.equal((await asker.offer(queue, MOVED_ITEM)).outcome, APPLIED);
+        for (let count = 0; count < MOVED_ITEMS; count += 10) {
+          const offers = Array.from({ length: 10 }, () => asker.offer(queue, MOVED_ITEM));
+          for (const { outcome } of await Promise.all(offers)) assert.equal(outcome, APPLIED);
         }
         const slot = `${slotOf(queue)}`;
         await target!.primary.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', own!.id);
@@ -117,12 +118,10 @@ for (const least of [0, 1]) {
           isMoved = true;
         });
         let writeCount = 0;
-        const from = performance.now();
         while (!isMoved) {
           assert.deepEqual(await written(0, [third!], ['alone', 'copied']), [APPLIED]);
           writeCount++;
         }
-        console.log('moved ms', performance.now() - from, writeCount);
         assert.equal(await done, 'OK');
         assert.ok(writeCount > 1);
         for (const { primary } of [target!, own!]) {
