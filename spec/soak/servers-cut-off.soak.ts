@@ -1,7 +1,8 @@
 /**
- * An old primary that is cut off together with a member and one of three Sentinels, SOAK_ROUNDS rounds: the
- * member takes no changes once its lease has ended, and none of its changes takes effect after the others
- * are PASSIVE, also where another member has replaced it. Needs root and `ip` (Debian package iproute2).
+ * An old primary that is isolated together with a member and one of three Sentinels, SOAK_ROUNDS
+ * rounds. The member accepts no changes once its lease has ended, and none of its changes takes
+ * effect after the other members are PASSIVE, even if another member has replaced it. Needs root
+ * and `ip` (Debian package iproute2).
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,16 +17,22 @@ import { FaultMember } from './servers/fault-member.ts';
 import { Network } from './servers/network.ts';
 
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
-/** One server or one Sentinel each, then the members and the one that replaces. */
+/**
+ * Number of hosts with a server or a Sentinel. The hosts of the members follow, then that of the
+ * replacement.
+ */
 const SERVERS = 5;
 const MEMBERS = 3;
 const HEARTBEAT_SECONDS = 10;
-const CUT_MS = HEARTBEAT_SECONDS * 1000 + 2000;
-/** What a socket holds is sent again within this time of the link's return, as it was cut for less. */
-const LATE_MS = 2 * CUT_MS;
-const ANSWER_MS = 8000;
+const ISOLATED_MS = HEARTBEAT_SECONDS * 1000 + 2000;
+/**
+ * Time in which a socket retransmits its data after the link returns, in ms: retransmissions back
+ * off at most to the length of the outage.
+ */
+const RETRANSMISSION_MS = 2 * ISOLATED_MS;
+const RESPONSE_MS = 8000;
 
-describe(`an old primary that is cut off with a member: ${ROUNDS} rounds`, () => {
+describe(`An old primary that is isolated with a member: ${ROUNDS} rounds`, () => {
   let network: Network;
   let pair: WatchedPair;
   let members: FaultMember[] = [];
@@ -57,32 +64,38 @@ describe(`an old primary that is cut off with a member: ${ROUNDS} rounds`, () =>
 
   for (let round = 0; round < ROUNDS; round++) {
     for (const isReplaced of [false, true]) {
-      it(`round ${round + 1}: it is ${isReplaced ? 'replaced' : 'out'}`, async () => {
-        const [lonely, other] = members as [FaultMember, FaultMember];
-        const writer = new Writer(lonely);
+      it(`round ${round + 1}: the member is ${isReplaced ? 'replaced' : 'removed'}`, async () => {
+        const [isolated, other] = members as [FaultMember, FaultMember];
+        const writer = new Writer(isolated);
         await sleep(500);
-        cutOff();
-        const cutAt = performance.now();
-        if (isReplaced) await replace(lonely);
-        await sleep(Math.max(0, cutAt + CUT_MS - performance.now()));
-        assert.ok(writer.lastAppliedAt < cutAt + HEARTBEAT_SECONDS * 1000, 'it goes on');
+        isolate();
+        const isolatedAt = performance.now();
+        if (isReplaced) await replace(isolated);
+        await sleep(Math.max(0, isolatedAt + ISOLATED_MS - performance.now()));
+        assert.ok(
+          writer.lastAppliedAt < isolatedAt + HEARTBEAT_SECONDS * 1000,
+          'a change was accepted after the lease had ended',
+        );
         await until(async () => (await changeState(other, 'passive')) === 200);
         const passiveAt = performance.now();
         const before = await entries(other, writer.count);
         network.heal();
-        await sleep(LATE_MS);
+        await sleep(RETRANSMISSION_MS);
         await writer.end();
-        assert.ok(writer.lastAppliedAt < passiveAt, 'a change was answered 200');
+        assert.ok(
+          writer.lastAppliedAt < passiveAt,
+          'a change was accepted after the change to PASSIVE',
+        );
         const after = await entries(other, writer.count);
         const late = after.slice(before.length).filter((value) => value !== '');
         assert.deepEqual([after.slice(0, before.length), late], [before, []]);
-        assert.deepEqual(lonely.troubles, []);
+        assert.deepEqual(isolated.problems, []);
       });
     }
   }
 
-  /** The first server, Sentinel and member can reach one another and the test, and nobody else. */
-  function cutOff(): void {
+  /** Isolates the first server, Sentinel and member: they reach only one another and the test. */
+  function isolate(): void {
     const hosts = network.places.map(({ host }) => host);
     const within = [0, 2, SERVERS].map((index) => hosts[index]!);
     for (const host of hosts) {
@@ -90,7 +103,7 @@ describe(`an old primary that is cut off with a member: ${ROUNDS} rounds`, () =>
     }
   }
 
-  /** Starts another member with the address of that one, once it may join. */
+  /** Starts another member with the address of the given one, once it may join. */
   async function replace({ place, port }: FaultMember): Promise<void> {
     const [own = 0] = await freePorts(1);
     const address = `  network:\n    public-address: ${place.host}:${port}\n`;
@@ -106,25 +119,25 @@ describe(`an old primary that is cut off with a member: ${ROUNDS} rounds`, () =>
 async function changeState(member: FaultMember, state: string): Promise<number> {
   const client = new FaultClient(member.place.host, member.port, 70_000);
   const path = 'management/cluster/changeState';
-  const answer = await client.ask('POST', path, Buffer.from(`cut-off&&${state}`));
+  const result = await client.request('POST', path, Buffer.from(`cut-off&&${state}`));
   client.end();
-  return typeof answer === 'string' ? 0 : answer.status;
+  return typeof result === 'string' ? 0 : result.status;
 }
 
-/** The values of the writer's keys; nothing for those that are not there. */
+/** Returns the values of the writer's keys, empty for absent ones. */
 async function entries(member: FaultMember, count: number): Promise<string[]> {
-  const client = new FaultClient(member.place.host, member.port, ANSWER_MS);
+  const client = new FaultClient(member.place.host, member.port, RESPONSE_MS);
   const values: string[] = [];
   for (let number = 0; number < count; number++) {
-    const answer = await client.ask('GET', `maps/m/k${number}`);
-    assert.ok(typeof answer !== 'string' && answer.status < 300, JSON.stringify(answer));
-    values.push(answer.body.toString());
+    const result = await client.request('GET', `maps/m/k${number}`);
+    assert.ok(typeof result !== 'string' && result.status < 300, JSON.stringify(result));
+    values.push(result.body.toString());
   }
   client.end();
   return values;
 }
 
-/** Sets one new key after the other through a member, several at a time, whether they succeed or not. */
+/** Sets new keys through a member, with four workers, regardless of the results. */
 class Writer {
   count = 0;
   lastAppliedAt = 0;
@@ -141,10 +154,10 @@ class Writer {
   }
 
   async #write({ place, port }: FaultMember): Promise<void> {
-    const client = new FaultClient(place.host, port, ANSWER_MS);
+    const client = new FaultClient(place.host, port, RESPONSE_MS);
     while (!this.#isEnding) {
-      const answer = await client.ask('POST', `maps/m/k${this.count++}`, Buffer.from('v'));
-      if (typeof answer !== 'string' && answer.status === 200) {
+      const result = await client.request('POST', `maps/m/k${this.count++}`, Buffer.from('v'));
+      if (typeof result !== 'string' && result.status === 200) {
         this.lastAppliedAt = performance.now();
       }
       await sleep(50);

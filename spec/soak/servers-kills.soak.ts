@@ -1,15 +1,16 @@
 /**
- * Servers and members that are killed under load, SOAK_ROUNDS rounds of each kind: what was answered is
- * there, what was refused is not, each item comes once. Where changes need no replica, and the replica is
- * behind, the check must see what a killed primary takes along.
+ * Servers and members that are killed under load, SOAK_ROUNDS rounds of each kind: acknowledged
+ * changes are present, refused ones are not, and each item is delivered once. If changes need no
+ * replica and the replica lags, the check must detect the changes that are lost with a killed
+ * primary.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultCluster } from './servers/fault-cluster.ts';
 import { type Broken, faultRounds } from './servers/fault-round.ts';
 
-const BEHIND_MS = 700;
-/** So large that what the replica is behind with does not fit into the buffers of sockets. */
+const LAG_MS = 700;
+/** Values so large that the replica's backlog does not fit into the buffers of sockets. */
 const LARGE = { valueBytes: 4096, thinkMs: 2, hasQueues: false };
 
 faultRounds({
@@ -18,18 +19,18 @@ faultRounds({
   async break(cluster, range) {
     const { primary } = await cluster.pairOf(range);
     await primary.kill();
-    return { range, mend: () => primary.start() };
+    return { range, repair: () => primary.start() };
   },
 });
 
 faultRounds({
   name: 'a member is killed',
   brokenMs: 3000,
-  mayTakeAlong: true,
+  mayLosePolled: true,
   isMemberKilled: true,
   async break({ members }, member) {
     await members[member]!.kill();
-    return { member, mend: () => members[member]!.start() };
+    return { member, repair: () => members[member]!.start() };
   },
 });
 
@@ -37,29 +38,29 @@ faultRounds({
   name: 'a replica is stopped, then its primary killed',
   brokenMs: 5000,
   load: LARGE,
-  break: killBehind,
+  break: killAheadOfReplica,
 });
 
 faultRounds({
-  name: 'the same, changes without a replica',
+  name: 'a replica is stopped, then its primary killed, with changes that need no replica',
   brokenMs: 5000,
   backupCount: 0,
   load: LARGE,
-  break: killBehind,
-  expect(judgements) {
-    const lost = judgements.map(({ faults }) => faults.filter(({ kind }) => kind === 'write lost'));
+  break: killAheadOfReplica,
+  expect(verdicts) {
+    const lost = verdicts.map(({ faults }) => faults.filter(({ kind }) => kind === 'write lost'));
     assert.ok(
       lost.some(({ length }) => length > 0),
-      'nothing was lost',
+      'no write was lost',
     );
   },
 });
 
-async function killBehind(cluster: FaultCluster, range: number): Promise<Broken> {
+async function killAheadOfReplica(cluster: FaultCluster, range: number): Promise<Broken> {
   const { primary, replica } = await cluster.pairOf(range);
   replica.stopInPlace();
-  await sleep(BEHIND_MS);
+  await sleep(LAG_MS);
   await primary.kill();
   replica.goOn();
-  return { range, mend: () => primary.start() };
+  return { range, repair: () => primary.start() };
 }

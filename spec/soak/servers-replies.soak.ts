@@ -76,7 +76,7 @@ test(`One reply in ${REPLIES_PER_FAULT} is swallowed or doubled for ${SECONDS} s
       ({ at, endedAt }) => endedAt === undefined || endedAt - at > SURVIVAL_MS_MAX,
     );
     assert.deepEqual(surviving, [], 'connections that survived a fault');
-    assert.deepEqual(member.troubles, []);
+    assert.deepEqual(member.problems, []);
   } finally {
     await member.kill();
     proxy.stop();
@@ -107,7 +107,7 @@ async function runClient(
       ['POST', `queues/${name}`, value],
       ['DELETE', `queues/${name}/0`, undefined],
     ] as const) {
-      const response = await client.ask(method, path, body);
+      const response = await client.request(method, path, body);
       const at = performance.now();
       if (typeof response !== 'string') {
         const { status } = response;

@@ -1,6 +1,6 @@
 /**
- * Servers and members that are stopped under load for longer than the others wait for them, and go on,
- * SOAK_ROUNDS rounds of each kind.
+ * Servers and members that are stopped under load for longer than the others wait for them, and
+ * then resume. SOAK_ROUNDS rounds of each kind.
  */
 import { NODE_TIMEOUT_MS } from '../peers/server-group.ts';
 import { HEARTBEAT_SECONDS } from './servers/fault-cluster.ts';
@@ -12,7 +12,7 @@ faultRounds({
   async break(cluster, range) {
     const { primary } = await cluster.pairOf(range);
     primary.stopInPlace();
-    return { range, mend: () => primary.goOn() };
+    return { range, repair: () => primary.goOn() };
   },
 });
 
@@ -20,7 +20,7 @@ faultRounds({
   name: 'a member is stopped',
   brokenMs: HEARTBEAT_SECONDS * 1000 + 3000,
   async break({ members }, member) {
-    members[member]!.stopInPlace();
-    return { member, mend: () => members[member]!.goOn() };
+    members[member]!.suspend();
+    return { member, repair: () => members[member]!.resume() };
   },
 });

@@ -1,34 +1,35 @@
 /**
- * A connection to a member, which is made again where it has ended. What becomes of a request is told apart.
+ * A connection to a member that is renewed after it ends. Distinguishes a request that was not
+ * sent, one without a response, and one with a response.
  */
 import { connect, type Socket } from 'node:net';
 import { RawClient, type ReceivedResponse, requestBytes } from '../../integration/client.ts';
 
 const CONNECT_MS_MAX = 1000;
 
-/** `unsent`: there was no connection. `unanswered`: it has ended instead of an answer. */
-export type Asked = ReceivedResponse | 'unsent' | 'unanswered';
+/** `unsent`: no connection could be made. `unanswered`: the connection ended without a response. */
+export type RequestResult = ReceivedResponse | 'unsent' | 'unanswered';
 
 export class FaultClient {
   readonly #host: string;
   readonly #port: number;
-  readonly #answerMs: number;
+  readonly #responseMs: number;
   #client: RawClient | undefined;
 
-  /** `answerMs`: a request that is not answered by then ends the connection. */
-  constructor(host: string, port: number, answerMs: number) {
+  /** `responseMs`: time after which a request without a response ends the connection. */
+  constructor(host: string, port: number, responseMs: number) {
     this.#host = host;
     this.#port = port;
-    this.#answerMs = answerMs;
+    this.#responseMs = responseMs;
   }
 
-  /** The path is below that of REST. */
-  ask(method: string, path: string, body?: Buffer): Promise<Asked> {
+  /** Sends a request. The path is relative to the root of REST. */
+  request(method: string, path: string, body?: Buffer): Promise<RequestResult> {
     return this.#sent(requestBytes(method, path, body));
   }
 
-  /** The same of whether the member is ready. */
-  askReady(): Promise<Asked> {
+  /** Requests the readiness of the member. */
+  requestReady(): Promise<RequestResult> {
     return this.#sent('GET /grid/health/ready HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
   }
 
@@ -37,16 +38,16 @@ export class FaultClient {
     this.#client = undefined;
   }
 
-  async #sent(bytes: Buffer | string): Promise<Asked> {
+  async #sent(bytes: Buffer | string): Promise<RequestResult> {
     const client = await this.#connected();
     if (client === undefined) return 'unsent';
-    const late = setTimeout(() => client.destroy(), this.#answerMs);
+    const late = setTimeout(() => client.destroy(), this.#responseMs);
     try {
       client.send(bytes);
       const response = await client.response();
       if (response !== undefined) return response;
     } catch {
-      // It ended within the response.
+      // The connection ended within the response.
     } finally {
       clearTimeout(late);
     }
@@ -57,8 +58,8 @@ export class FaultClient {
   async #connected(): Promise<RawClient | undefined> {
     if (this.#client?.socket.destroyed === false) return this.#client;
     const socket = connect({ host: this.#host, port: this.#port, noDelay: true });
-    const isMade = await connected(socket);
-    this.#client = isMade ? new RawClient(socket) : undefined;
+    const isConnected = await connected(socket);
+    this.#client = isConnected ? new RawClient(socket) : undefined;
     return this.#client;
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What the rounds break: three members on a Cluster of three primaries with a replica each, set up as the
- * page on several members says. Each is a process, in a namespace of its own where there is a network.
+ * The cluster of a round: three members on a Redis Cluster of three primaries with a replica each,
+ * set up as docs/several-members.md describes. Each server and member is a process, in a network
+ * namespace of its own if there is a network.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,16 +23,19 @@ import { Network } from './network.ts';
 const SERVERS = 6;
 const MEMBERS = 3;
 const PARTITIONS = 271;
-/** A member that is silent for so long is out. */
+/** Silence after which a member is removed from the cluster, in s. */
 export const HEARTBEAT_SECONDS = 5;
-const SERVER_WORDS = [
-  ...['--appendonly', 'yes', '--min-replicas-to-write', '1'],
-  ...['--cluster-require-full-coverage', 'no', '--repl-diskless-sync-delay', '0'],
-];
+const SERVER_OPTIONS = {
+  '--appendonly': 'yes',
+  '--min-replicas-to-write': '1',
+  '--cluster-require-full-coverage': 'no',
+  '--repl-diskless-sync-delay': '0',
+};
+const SERVER_WORDS = Object.entries(SERVER_OPTIONS).flat();
 
 interface ClusterOptions {
   readonly isOnNetwork: boolean;
-  /** Replicas that must have a change; as many as is usual where it is undefined. */
+  /** Number of replicas that must confirm a change; undefined for the default. */
   readonly backupCount?: number;
 }
 
@@ -41,8 +45,8 @@ export class FaultCluster {
   readonly network: Network | undefined;
   readonly #folder: string;
   readonly #layout = new Layout('any', PARTITIONS);
-  /** The first slots of the primaries, rising. */
-  #firsts: readonly number[] = [];
+  /** First slot of each primary, in ascending order. */
+  #firstSlots: readonly number[] = [];
 
   private constructor(
     group: ServerGroup,
@@ -88,16 +92,16 @@ export class FaultCluster {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Which of the three ranges of slots has the key. */
+  /** Returns the index of the slot range that has the key. */
   rangeOf(key: string): number {
     const bytes = Buffer.from(key);
     const span = new Span().set(bytes, 0, bytes.length);
     const slot = this.#layout.slotOf(this.#layout.partitionOf(span));
-    return this.#firsts.findLastIndex((first) => first <= slot);
+    return this.#firstSlots.findLastIndex((first) => first <= slot);
   }
 
-  /** Resolves when all servers and members are there and see each other. */
-  async untilWell(): Promise<void> {
+  /** Resolves when all servers and members run and see each other. */
+  async untilHealthy(): Promise<void> {
     await until(() => this.isReplicated());
     await until(async () => {
       const lists = await Promise.all(this.members.map((member) => member.memberList()));
@@ -107,10 +111,13 @@ export class FaultCluster {
     });
   }
 
-  /** Whether there are three primaries, each with a replica that confirms, and nobody sees any fault. */
+  /**
+   * Whether there are three primaries, each with a replica that confirms changes, and no server
+   * reports a failure.
+   */
   async isReplicated(): Promise<boolean> {
     const { servers } = this.group;
-    const told = await Promise.all(
+    const states = await Promise.all(
       servers.map(async (server) => {
         const replication = fieldsIn(await server.ask('INFO', 'replication'));
         const state = fieldsIn(await server.ask('CLUSTER', 'INFO')).get('cluster_state');
@@ -118,15 +125,15 @@ export class FaultCluster {
         return { replication, isOk: state === 'ok' && !nodes.includes('fail') };
       }),
     );
-    const primaries = told.filter(({ replication }) => replication.get('role') === 'master');
+    const primaries = states.filter(({ replication }) => replication.get('role') === 'master');
     return (
-      told.every(({ isOk }) => isOk) &&
+      states.every(({ isOk }) => isOk) &&
       primaries.length === SERVERS / 2 &&
       primaries.every(({ replication }) => isConfirmed(replication))
     );
   }
 
-  /** Resolves when the primary of the range has its replica again, or where none was lost. */
+  /** Resolves when the primary of the range has its replica again, or at once without a range. */
   async untilReplicated(range: number | undefined): Promise<void> {
     if (range === undefined) return;
     await until(async () => {
@@ -135,7 +142,7 @@ export class FaultCluster {
     });
   }
 
-  /** The primary of the range, and its replica. */
+  /** Returns the primary of the range and its replica. */
   async pairOf(range: number): Promise<{ primary: GroupServer; replica: GroupServer }> {
     const rows = await this.#rows();
     const [, , primary, replica] = rows[range] as SlotRow;
@@ -144,7 +151,7 @@ export class FaultCluster {
   }
 
   async #findRanges(): Promise<void> {
-    this.#firsts = (await this.#rows()).map(([first]) => first);
+    this.#firstSlots = (await this.#rows()).map(([first]) => first);
   }
 
   async #rows(): Promise<SlotRow[]> {
@@ -152,15 +159,15 @@ export class FaultCluster {
       const rows = await server.ask('CLUSTER', 'SLOTS').catch(() => undefined);
       if (Array.isArray(rows)) return (rows as SlotRow[]).sort((a, b) => a[0] - b[0]);
     }
-    throw new Error('no server tells the slots');
+    throw new Error('no server returns the slots');
   }
 }
 
-/** First slot, last slot, primary, replica. */
+/** First slot, last slot, primary and replica. */
 type SlotRow = readonly [number, number, SlotNode, SlotNode];
 type SlotNode = readonly [string, number, string];
 
-/** Whether it is a primary with a replica that confirms. */
+/** Whether the server is a primary with a replica that confirms changes. */
 function isConfirmed(replication: ReadonlyMap<string, string>): boolean {
   if (replication.get('role') !== 'master') return false;
   return /state=online,.*lag=[01]\b/.test(replication.get('slave0') ?? '');

@@ -1,24 +1,27 @@
 /**
- * The clients of a round: 64 connections to the members, a quarter each of writers and readers of a map, of
- * producers and consumers of queues. What they ask and are answered is kept, for the judgement.
+ * The clients of a round: 64 connections to the members, a quarter each of writers and readers of a
+ * map, and of producers and consumers of queues. Records requests and their outcomes for the check
+ * of the history.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../../bench/harness.ts';
-import { type Asked, FaultClient } from './fault-client.ts';
+import { FaultClient, type RequestResult } from './fault-client.ts';
 import type { FaultMember } from './fault-member.ts';
 import type { MapChange, MapRead, Offer, Outcome, Poll } from './history-check.ts';
 
 const CONNECTIONS = 64;
 const QUEUES = 12;
-/** Longer than a member waits for its servers, twice. */
-const ANSWER_MS_MAX = 15_000;
-/** Between requests to a member that is not there. */
+/**
+ * Maximum time for a response, in ms: more than twice the time that a member waits for its servers.
+ */
+const RESPONSE_MS_MAX = 15_000;
+/** Delay between requests to a member that cannot be reached, in ms. */
 const PAUSE_MS = 100;
 const POLL_SECONDS = 2;
 const LAST_CLIENTS = 16;
 const LAST_ATTEMPTS = 20;
 
-/** What is counted for the gaps. */
+/** A successful request, from which the gaps are computed. */
 export interface Success {
   readonly isRead: boolean;
   readonly member: number;
@@ -28,16 +31,16 @@ export interface Success {
 
 export interface LoadSettings {
   readonly valueBytes: number;
-  /** Between an answer and the next request of a connection, at most; ms. */
+  /** Maximum delay between a response and the next request of a connection, in ms. */
   readonly thinkMs: number;
-  /** Whether there are queues; otherwise all connections write. */
+  /** Whether there are queues; without them, all connections write. */
   readonly hasQueues: boolean;
 }
 
 interface LoadOptions extends LoadSettings {
   readonly members: readonly FaultMember[];
   readonly seed: number;
-  /** Stands before the names of what the round uses. */
+  /** Name of the round's map, and prefix of the names of its queues. */
   readonly name: string;
 }
 
@@ -48,8 +51,8 @@ export class FaultLoad {
   readonly offers: Offer[] = [];
   readonly polls: Poll[] = [];
   readonly successes: Success[] = [];
-  /** Answers that no request should have. */
-  readonly strange: string[] = [];
+  /** Responses that no request should get. */
+  readonly unexpected: string[] = [];
   readonly #options: LoadOptions;
   readonly #keys: string[] = [];
   readonly #clients: Promise<void>[] = [];
@@ -72,12 +75,12 @@ export class FaultLoad {
     await Promise.all(this.#clients);
   }
 
-  /** Takes what is left in the queues, until there is nothing; reads all keys. */
+  /** Polls the remaining items of all queues, and reads all keys. */
   async readAll(): Promise<void> {
     const work: ((clients: readonly FaultClient[]) => Promise<unknown>)[] = [];
     if (this.#options.hasQueues) {
       for (let index = 0; index < QUEUES; index++) {
-        work.push((clients) => this.#empty(clients, index));
+        work.push((clients) => this.#emptyQueue(clients, index));
       }
     }
     for (const [index, key] of this.#keys.entries()) {
@@ -101,18 +104,18 @@ export class FaultLoad {
     const client = this.#clientOf(member);
     const step = role(client, index, random, member);
     while (!this.#isEnding) {
-      const wasAsked = await step();
-      await sleep(wasAsked ? random.below(2 * this.#options.thinkMs + 1) / 2 : PAUSE_MS);
+      const wasSent = await step();
+      await sleep(wasSent ? random.below(2 * this.#options.thinkMs + 1) / 2 : PAUSE_MS);
     }
     client.end();
   }
 
   #clientOf(member: number): FaultClient {
     const { place, port } = this.#options.members[member]!;
-    return new FaultClient(place.host, port, ANSWER_MS_MAX);
+    return new FaultClient(place.host, port, RESPONSE_MS_MAX);
   }
 
-  /** New keys, and some of its own that are set again or removed. */
+  /** Sets new keys, and sets or removes keys that it has set before. */
   #write(client: FaultClient, index: number, random: Random, member: number): RoleStep {
     const own: string[] = [];
     let number = 0;
@@ -127,10 +130,10 @@ export class FaultLoad {
       const path = `maps/${this.#options.name}/${key}`;
       const body = value === undefined ? undefined : this.#padded(value);
       const start = performance.now();
-      const answer = await client.ask(body === undefined ? 'DELETE' : 'POST', path, body);
-      if (answer === 'unsent') return false;
+      const result = await client.request(body === undefined ? 'DELETE' : 'POST', path, body);
+      if (result === 'unsent') return false;
       const end = performance.now();
-      const outcome = this.#outcomeOf(answer, `${path}`);
+      const outcome = this.#outcomeOf(result, path);
       this.changes.push({ key, value, start, end, outcome });
       if (isNew) {
         own.push(key);
@@ -159,11 +162,11 @@ export class FaultLoad {
   ): Promise<'read' | 'refused' | 'unsent' | 'unanswered'> {
     const path = `maps/${this.#options.name}/${key}`;
     const start = performance.now();
-    const answer = await client.ask('GET', path);
-    if (typeof answer === 'string') return answer;
+    const result = await client.request('GET', path);
+    if (typeof result === 'string') return result;
     const end = performance.now();
-    if (this.#outcomeOf(answer, path) !== 'done') return 'refused';
-    const value = answer.status === 200 ? this.#unpadded(answer.body) : undefined;
+    if (this.#outcomeOf(result, path) !== 'done') return 'refused';
+    const value = result.status === 200 ? this.#unpadded(result.body) : undefined;
     reads.push({ key, value, start, end });
     if (!this.#isEnding) this.successes.push({ isRead: true, member, key, at: end });
     return 'read';
@@ -175,9 +178,9 @@ export class FaultLoad {
       const queue = this.#queueOf(random.below(2) === 0 ? index % QUEUES : random.below(QUEUES));
       const [producer, item] = [`${index}`, `${index}-${number++}`];
       const start = performance.now();
-      const answer = await client.ask('POST', `queues/${queue}`, this.#padded(item));
-      if (answer === 'unsent') return false;
-      const outcome = this.#outcomeOf(answer, `queues/${queue}`);
+      const result = await client.request('POST', `queues/${queue}`, this.#padded(item));
+      if (result === 'unsent') return false;
+      const outcome = this.#outcomeOf(result, `queues/${queue}`);
       this.offers.push({ queue, producer, item, start, end: performance.now(), outcome });
       return true;
     };
@@ -198,23 +201,23 @@ export class FaultLoad {
   ): Promise<Poll['outcome'] | 'unsent'> {
     const path = `queues/${queue}/${seconds}`;
     const start = performance.now();
-    const answer = await client.ask('DELETE', path);
-    if (answer === 'unsent') return answer;
+    const result = await client.request('DELETE', path);
+    if (result === 'unsent') return result;
     const end = performance.now();
     let outcome: Poll['outcome'];
     let item: string | undefined;
-    if (answer === 'unanswered') outcome = answer;
-    else if (answer.status === 200) {
+    if (result === 'unanswered') outcome = result;
+    else if (result.status === 200) {
       outcome = 'found';
-      item = this.#unpadded(answer.body);
-    } else if (answer.status === 204) outcome = 'empty';
-    else outcome = this.#outcomeOf(answer, path) === 'not-applied' ? 'not-applied' : 'unknown';
+      item = this.#unpadded(result.body);
+    } else if (result.status === 204) outcome = 'empty';
+    else outcome = this.#outcomeOf(result, path) === 'not-applied' ? 'not-applied' : 'unknown';
     this.polls.push({ queue, item, start, end, outcome });
     return outcome;
   }
 
-  /** Until there was nothing for some time. */
-  async #empty(clients: readonly FaultClient[], index: number): Promise<void> {
+  /** Polls until a queue has been empty for POLL_SECONDS. */
+  async #emptyQueue(clients: readonly FaultClient[], index: number): Promise<void> {
     const client = clients[index % clients.length]!;
     const queue = this.#queueOf(index);
     while ((await this.#pollOnce(client, queue, POLL_SECONDS)) !== 'empty');
@@ -223,8 +226,8 @@ export class FaultLoad {
   async #readLast(clients: readonly FaultClient[], index: number, key: string): Promise<void> {
     const member = index % clients.length;
     for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
-      const told = await this.#readOne(clients[member]!, key, member, this.lastReads);
-      if (told === 'read') return;
+      const result = await this.#readOne(clients[member]!, key, member, this.lastReads);
+      if (result === 'read') return;
       await sleep(PAUSE_MS);
     }
   }
@@ -245,16 +248,16 @@ export class FaultLoad {
     return body.toString('latin1', 0, body.indexOf(' '));
   }
 
-  #outcomeOf(answer: Exclude<Asked, 'unsent'>, path: string): Outcome {
-    if (answer === 'unanswered') return 'unknown';
-    const { status, fields, body } = answer;
+  #outcomeOf(result: Exclude<RequestResult, 'unsent'>, path: string): Outcome {
+    if (result === 'unanswered') return 'unknown';
+    const { status, fields, body } = result;
     if (status === 200 || status === 204) return 'done';
-    const told = fields.get('grid-outcome');
-    if (status === 503 && told === 'unknown') return told;
-    if (status !== 503) this.strange.push(`${path}: ${status} ${body.toString()}`);
+    const outcome = fields.get('grid-outcome');
+    if (status === 503 && outcome === 'unknown') return outcome;
+    if (status !== 503) this.unexpected.push(`${path}: ${status} ${body.toString()}`);
     return 'not-applied';
   }
 }
 
-/** False where nothing could be asked. */
+/** One request of a role. Returns false if no request could be sent. */
 type RoleStep = () => Promise<boolean>;

@@ -1,4 +1,4 @@
-/** A member as a process of the built program, which can be killed, stopped in place and started again. */
+/** A member as a process of the built program, which can be killed, suspended and restarted. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,13 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReceivedResponse } from '../../integration/client.ts';
 import type { Place } from '../../peers/server-group.ts';
 import { ROOT } from '../../peers/tools.ts';
-import { type Asked, FaultClient } from './fault-client.ts';
+import { FaultClient, type RequestResult } from './fault-client.ts';
 
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
 const START_MS_MAX = 30_000;
-const TOLD_MS_MAX = 2000;
-/** Logged wherever servers are away, or a member was. */
-const AWAY = /does not answer|silent for too long/;
+const RESPONSE_MS_MAX = 2000;
+/** Messages that a member logs while servers cannot be reached, or after it was suspended. */
+const UNREACHABLE = /does not answer|silent for too long/;
 
 interface LogLine {
   readonly level: string;
@@ -24,8 +24,8 @@ interface LogLine {
 export class FaultMember {
   readonly place: Place;
   readonly port: number;
-  /** What it has logged as an error, and ends that nobody asked for. */
-  readonly troubles: string[] = [];
+  /** Errors that the member has logged, and unexpected exits. */
+  readonly problems: string[] = [];
   readonly #words: readonly string[];
   #child: ChildProcess | undefined;
 
@@ -35,44 +35,44 @@ export class FaultMember {
     this.#words = ['serve', '--port', `${port}`, '--host', place.host, ...words];
   }
 
-  /** Resolves once it serves. */
+  /** Starts the member. Resolves once it is ready. */
   async start(): Promise<void> {
     const [program = '', ...words] = [...this.place.runner, PROGRAM, ...this.#words];
     const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
     createInterface({ input: child.stdout }).on('line', (text) => {
       const { level, msg } = JSON.parse(text) as LogLine;
-      if (level === 'fatal' || (level === 'error' && !AWAY.test(msg)))
-        this.troubles.push(`${this.port}: ${msg}`);
+      if (level === 'fatal' || (level === 'error' && !UNREACHABLE.test(msg)))
+        this.problems.push(`${this.port}: ${msg}`);
     });
     child.once('exit', (code, signal) => {
-      if (this.#child === child) this.troubles.push(`${this.port}: ended, ${code ?? signal}`);
+      if (this.#child === child) this.problems.push(`${this.port}: ended, ${code ?? signal}`);
     });
     const end = performance.now() + START_MS_MAX;
     while (!(await this.isReady())) {
-      assert.equal(child.exitCode, null, this.troubles.join());
-      assert.ok(performance.now() < end, `the member on port ${this.port} does not start`);
+      assert.equal(child.exitCode, null, this.problems.join());
+      assert.ok(performance.now() < end, `the member on port ${this.port} has not started`);
       await sleep(50);
     }
   }
 
   async isReady(): Promise<boolean> {
-    return (await this.#told((client) => client.askReady()))?.status === 200;
+    return (await this.#requested((client) => client.requestReady()))?.status === 200;
   }
 
-  /** The identities of the members, the oldest first; undefined where it does not say. */
+  /** Returns the uuids of the members, the oldest first, or undefined without a response. */
   async memberList(): Promise<string | undefined> {
-    const told = await this.#told((client) => client.ask('GET', 'cluster'));
-    if (told?.status !== 200) return undefined;
-    const { members } = JSON.parse(told.body.toString()) as { members: { uuid: string }[] };
+    const response = await this.#requested((client) => client.request('GET', 'cluster'));
+    if (response?.status !== 200) return undefined;
+    const { members } = JSON.parse(response.body.toString()) as { members: { uuid: string }[] };
     return members.map(({ uuid }) => uuid).join(' ');
   }
 
-  stopInPlace(): void {
+  suspend(): void {
     this.#child?.kill('SIGSTOP');
   }
 
-  goOn(): void {
+  resume(): void {
     this.#child?.kill('SIGCONT');
   }
 
@@ -86,10 +86,12 @@ export class FaultMember {
     await ended;
   }
 
-  async #told(ask: (client: FaultClient) => Promise<Asked>): Promise<ReceivedResponse | undefined> {
-    const client = new FaultClient(this.place.host, this.port, TOLD_MS_MAX);
-    const answer = await ask(client);
+  async #requested(
+    send: (client: FaultClient) => Promise<RequestResult>,
+  ): Promise<ReceivedResponse | undefined> {
+    const client = new FaultClient(this.place.host, this.port, RESPONSE_MS_MAX);
+    const result = await send(client);
     client.end();
-    return typeof answer === 'string' ? undefined : answer;
+    return typeof result === 'string' ? undefined : result;
   }
 }

@@ -1,6 +1,7 @@
 /**
- * A round: the load runs, something breaks, it is mended, and all is well again; then the history is judged.
- * Rounds are seeded by SOAK_SEED; what happens at the same time is not.
+ * A round: the load runs, a fault is injected and repaired, and the cluster becomes healthy again;
+ * then the history is checked. SOAK_SEED seeds the choices of a round, but not the order of
+ * concurrent events.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -10,27 +11,33 @@ import { NODE_TIMEOUT_MS } from '../../peers/server-group.ts';
 import { FaultCluster } from './fault-cluster.ts';
 import { FaultLoad, type LoadSettings } from './fault-load.ts';
 import { type Gaps, gapsOf } from './gaps.ts';
-import { type Judgement, judge } from './history-check.ts';
+import { checkHistory, type Verdict } from './history-check.ts';
 
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const WARM_MS = 2000;
-/** The load goes on for so long once all is well. */
-const WELL_MS = 3000;
+/** Time for which the load continues once the cluster is healthy, in ms. */
+const HEALTHY_MS = 3000;
 const ROUND_MS_MAX = 180_000;
-/** Reads: beside the time after which a server counts as failed. Changes: after the replica's return. */
+/**
+ * Maximum gap, in ms: of reads, in addition to the time after which a server counts as failed; of
+ * changes, after the return of the replica.
+ */
 const GAP_MS_MAX = 5000;
-/** An old primary serves reads until it knows; and what the clocks and steps of a busy machine add. */
+/**
+ * Maximum age of a stale read, in ms: an old primary serves reads until it detects its failover;
+ * plus a margin for a busy machine.
+ */
 const STALE_MS_MAX = NODE_TIMEOUT_MS + 1000;
-const USUAL: LoadSettings = { valueBytes: 100, thinkMs: 20, hasQueues: true };
+const DEFAULT_LOAD: LoadSettings = { valueBytes: 100, thinkMs: 20, hasQueues: true };
 
-/** What is broken, and how to mend it. */
+/** An injected fault, and its repair. */
 export interface Broken {
-  /** The range of slots that is hit. */
+  /** Index of the affected slot range. */
   readonly range?: number;
-  /** The member that is hit. */
+  /** Index of the affected member. */
   readonly member?: number;
-  mend(): Promise<void> | void;
+  repair(): Promise<void> | void;
 }
 
 export interface FaultKind {
@@ -38,25 +45,25 @@ export interface FaultKind {
   readonly isOnNetwork?: boolean;
   readonly backupCount?: number;
   readonly load?: LoadSettings;
-  /** How long it stays broken, in ms. */
+  /** Duration of the fault, in ms. */
   readonly brokenMs: number;
-  /** What a member has polled is gone with the way to its client. */
-  readonly mayTakeAlong?: boolean;
-  /** What a killed member held comes late. */
+  /** Whether an item that a member has polled may be lost on the way to its client. */
+  readonly mayLosePolled?: boolean;
+  /** Whether items that a killed member held may be delivered late. */
   readonly isMemberKilled?: boolean;
-  /** No other server can take over: reads wait until it is mended. */
+  /** Whether no other server can take over, so that reads wait for the repair. */
   readonly isWithoutFailover?: boolean;
-  /** `choice`: of what is hit, seeded. */
+  /** Injects the fault. `choice`: seeded choice of the affected range or member. */
   break(cluster: FaultCluster, choice: number): Promise<Broken>;
-  /** Instead of no fault in any round. */
-  expect?(judgements: readonly Judgement[]): void;
+  /** Replaces the check that no round has faults. */
+  expect?(verdicts: readonly Verdict[]): void;
 }
 
-/** Tests SOAK_ROUNDS rounds of the kind, on a cluster of their own. */
+/** Tests SOAK_ROUNDS rounds of the kind on a cluster of their own. */
 export function faultRounds(kind: FaultKind): void {
   describe(`${kind.name}: ${ROUNDS} rounds from seed ${SEED}`, () => {
     let cluster: FaultCluster;
-    const judgements: Judgement[] = [];
+    const verdicts: Verdict[] = [];
     before(async () => {
       cluster = await FaultCluster.start({
         isOnNetwork: kind.isOnNetwork === true,
@@ -65,65 +72,61 @@ export function faultRounds(kind: FaultKind): void {
     });
     after(async () => {
       await cluster?.end();
-      kind.expect?.(judgements);
+      kind.expect?.(verdicts);
     });
     for (let round = 0; round < ROUNDS; round++) {
       it(`round ${round}`, { timeout: ROUND_MS_MAX }, async () => {
-        judgements.push(await faultRound(cluster, kind, round));
+        verdicts.push(await faultRound(cluster, kind, round));
       });
     }
   });
 }
 
-async function faultRound(
-  cluster: FaultCluster,
-  kind: FaultKind,
-  round: number,
-): Promise<Judgement> {
-  await cluster.untilWell();
+async function faultRound(cluster: FaultCluster, kind: FaultKind, round: number): Promise<Verdict> {
+  await cluster.untilHealthy();
   const seed = SEED + round;
   const random = new Random(seed);
   const { members } = cluster;
   const name = `round-${round}`;
-  const load = new FaultLoad({ ...(kind.load ?? USUAL), members, seed, name });
+  const load = new FaultLoad({ ...(kind.load ?? DEFAULT_LOAD), members, seed, name });
   await sleep(WARM_MS + random.below(500));
   const brokenAt = performance.now();
   const broken = await kind.break(cluster, random.below(3));
   await sleep(kind.brokenMs);
-  await broken.mend();
-  const mendedAt = performance.now();
+  await broken.repair();
+  const repairedAt = performance.now();
   await cluster.untilReplicated(broken.range);
   const replicatedAt = performance.now();
-  await cluster.untilWell();
-  const wellAt = performance.now();
-  await sleep(WELL_MS);
+  await cluster.untilHealthy();
+  const healthyAt = performance.now();
+  await sleep(HEALTHY_MS);
   await load.end();
-  const judgement = judge(await allRead(load), {
+  const verdict = checkHistory(await allRead(load), {
     staleMsMax: STALE_MS_MAX,
-    mayTakeAlong: kind.mayTakeAlong === true,
+    mayLosePolled: kind.mayLosePolled === true,
   });
   const gaps = gapsOf(load.successes, {
     from: brokenAt,
-    readsFrom: kind.isWithoutFailover === true ? mendedAt : brokenAt,
+    readsFrom: kind.isWithoutFailover === true ? repairedAt : brokenAt,
     replicatedAt,
-    mendedAt,
-    memberHit: broken.member,
+    repairedAt,
+    affectedMember: broken.member,
     groupOf: ({ member, key }) => `${member} ${cluster.rangeOf(key)}`,
   });
-  tell(kind, round, seed, load, judgement, {
+  printRound(kind, round, seed, load, verdict, {
     ...gaps,
-    mended: mendedAt - brokenAt,
-    well: wellAt - mendedAt,
+    repaired: repairedAt - brokenAt,
+    healthy: healthyAt - repairedAt,
   });
-  const troubles = members.flatMap((member) => member.troubles.splice(0));
-  assert.deepEqual([...troubles, ...load.strange.slice(0, 5)], []);
-  if (kind.expect !== undefined) return judgement;
-  const faults = judgement.faults.filter(
+  const problems = members.flatMap((member) => member.problems.splice(0));
+  assert.deepEqual([...problems, ...load.unexpected.slice(0, 5)], []);
+  if (kind.expect !== undefined) return verdict;
+  const faults = verdict.faults.filter(
     (fault) => fault.kind !== 'order' || kind.isMemberKilled !== true,
   );
   assert.deepEqual(faults.slice(0, 10), []);
   assertGaps(gaps);
-  return judgement;
+  return verdict;
 }
 
 async function allRead(load: FaultLoad): Promise<FaultLoad> {
@@ -132,16 +135,16 @@ async function allRead(load: FaultLoad): Promise<FaultLoad> {
 }
 
 function assertGaps({ reads, changesAfter }: Gaps): void {
-  assert.ok(reads <= NODE_TIMEOUT_MS + GAP_MS_MAX, `reads paused for ${reads} ms`);
-  assert.ok(changesAfter <= GAP_MS_MAX, `changes paused for ${changesAfter} ms`);
+  assert.ok(reads <= NODE_TIMEOUT_MS + GAP_MS_MAX, `no read succeeded for ${reads} ms`);
+  assert.ok(changesAfter <= GAP_MS_MAX, `no change succeeded for ${changesAfter} ms`);
 }
 
-function tell(
+function printRound(
   kind: FaultKind,
   round: number,
   seed: number,
   load: FaultLoad,
-  judgement: Judgement,
+  verdict: Verdict,
   times: Readonly<Record<string, number>>,
 ): void {
   const counts: Record<string, number> = {};
@@ -151,7 +154,7 @@ function tell(
   for (const change of load.changes) count('changes', change);
   for (const offer of load.offers) count('offers', offer);
   for (const poll of load.polls) count('polls', poll);
-  const { faults, ...others } = judgement;
+  const { faults, ...others } = verdict;
   const byKind: Record<string, number> = {};
   for (const fault of faults) byKind[fault.kind] = (byKind[fault.kind] ?? 0) + 1;
   const ms = Object.fromEntries(
@@ -159,8 +162,14 @@ function tell(
   );
   console.log(
     JSON.stringify({
-      ...{ kind: kind.name, round, seed, ms, ...others, faults: byKind },
-      ...{ reads: load.reads.length, ...counts },
+      kind: kind.name,
+      round,
+      seed,
+      ms,
+      ...others,
+      faults: byKind,
+      reads: load.reads.length,
+      ...counts,
     }),
   );
 }

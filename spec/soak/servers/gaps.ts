@@ -1,31 +1,33 @@
-/** The times in which nothing of a kind succeeded, by member and range of slots. */
+/** Times without a successful request of a kind, by member and slot range. */
 import type { Success } from './fault-load.ts';
 
 export interface Gaps {
-  /** The longest time between two reads of the members that were not hit, ms. */
+  /** Longest time between two reads through the members that were not affected, in ms. */
   readonly reads: number;
-  /** The same of changes. */
+  /** Longest time between two changes through these members, in ms. */
   readonly changes: number;
-  /** From the replica's return until the last group had a change; ms. */
+  /**
+   * Time from the return of the replica until each of these members had changed each range, in ms.
+   */
   readonly changesAfter: number;
-  /** From the mending until the member that was hit had a read and a change of each range; ms. */
+  /** Time from the repair until the affected member had read and changed each range, in ms. */
   readonly memberBack: number;
 }
 
 interface GapsOptions {
-  /** From when on changes are looked at; and reads. */
+  /** Times from which gaps of changes and of reads count. */
   readonly from: number;
   readonly readsFrom: number;
   readonly replicatedAt: number;
-  readonly mendedAt: number;
-  readonly memberHit: number | undefined;
+  readonly repairedAt: number;
+  readonly affectedMember: number | undefined;
   groupOf(success: Success): string;
 }
 
 export function gapsOf(successes: readonly Success[], options: GapsOptions): Gaps {
-  const { from, readsFrom, replicatedAt, mendedAt, memberHit, groupOf } = options;
-  const ofHit = successes.filter(({ member }) => member === memberHit);
-  const others = successes.filter(({ member }) => member !== memberHit);
+  const { from, readsFrom, replicatedAt, repairedAt, affectedMember, groupOf } = options;
+  const ofAffected = successes.filter(({ member }) => member === affectedMember);
+  const others = successes.filter(({ member }) => member !== affectedMember);
   const reads = grouped(
     others.filter(({ isRead }) => isRead),
     groupOf,
@@ -34,12 +36,12 @@ export function gapsOf(successes: readonly Success[], options: GapsOptions): Gap
     others.filter(({ isRead }) => !isRead),
     groupOf,
   );
-  const back = grouped(ofHit, (success) => `${success.isRead} ${groupOf(success)}`);
+  const back = grouped(ofAffected, (success) => `${success.isRead} ${groupOf(success)}`);
   return {
     reads: longest(reads, (times) => longestPause(times, readsFrom)),
     changes: longest(changes, (times) => longestPause(times, from)),
     changesAfter: longest(changes, (times) => pauseAfter(times, replicatedAt)),
-    memberBack: longest(back, (times) => pauseAfter(times, mendedAt)),
+    memberBack: longest(back, (times) => pauseAfter(times, repairedAt)),
   };
 }
 

@@ -1,11 +1,14 @@
-/** The check of histories, on histories made up: it passes what may be, and sees each fault put into it. */
+/**
+ * Checks of generated histories: a correct history has no fault, and each fault that is added is
+ * found.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../../bench/harness.ts';
 import {
+  checkHistory,
   type FaultKind,
   type History,
-  judge,
   type MapChange,
   type MapRead,
   type Offer,
@@ -13,11 +16,11 @@ import {
   type Poll,
 } from './history-check.ts';
 
-const OPTIONS = { staleMsMax: 100, mayTakeAlong: false };
+const OPTIONS = { staleMsMax: 100, mayLosePolled: false };
 const ROUNDS = 200;
 const OUTCOMES: readonly Outcome[] = ['done', 'done', 'done', 'unknown', 'not-applied'];
 
-interface MadeUp extends History {
+interface Generated extends History {
   changes: MapChange[];
   reads: MapRead[];
   lastReads: MapRead[];
@@ -25,10 +28,10 @@ interface MadeUp extends History {
   polls: Poll[];
 }
 
-/** A store that does what is asked for at a moment between the start of a call and its end. */
-function madeUp(seed: number): MadeUp {
+/** Returns the history of a correct store: each call takes effect between its start and its end. */
+function generated(seed: number): Generated {
   const random = new Random(seed);
-  const history: MadeUp = { changes: [], reads: [], lastReads: [], offers: [], polls: [] };
+  const history: Generated = { changes: [], reads: [], lastReads: [], offers: [], polls: [] };
   let now = 0;
   for (const key of ['a', 'b']) {
     let stored: string | undefined;
@@ -36,8 +39,8 @@ function madeUp(seed: number): MadeUp {
       const outcome = OUTCOMES[random.below(OUTCOMES.length)]!;
       const value = random.below(5) === 0 ? undefined : `${key}${number}`;
       const start = ++now;
-      const isMade = outcome === 'done' || (outcome === 'unknown' && random.below(2) === 0);
-      if (isMade) stored = value;
+      const isApplied = outcome === 'done' || (outcome === 'unknown' && random.below(2) === 0);
+      if (isApplied) stored = value;
       const end = ++now;
       history.changes.push({ key, value, start, end, outcome });
       history.reads.push({ key, value: stored, start: ++now, end: ++now });
@@ -48,8 +51,8 @@ function madeUp(seed: number): MadeUp {
   for (let number = 0; number < 40; number++) {
     const outcome = OUTCOMES[random.below(OUTCOMES.length)]!;
     const item = `${number}`;
-    const isMade = outcome === 'done' || (outcome === 'unknown' && random.below(2) === 0);
-    if (isMade) items.push(item);
+    const isApplied = outcome === 'done' || (outcome === 'unknown' && random.below(2) === 0);
+    if (isApplied) items.push(item);
     const call = { start: ++now, end: ++now };
     history.offers.push({ queue: 'q', producer: 'p', item, ...call, outcome });
     if (random.below(2) === 0) poll(history, items.shift(), ++now);
@@ -58,19 +61,19 @@ function madeUp(seed: number): MadeUp {
   return history;
 }
 
-function poll(history: MadeUp, item: string | undefined, at: number): void {
+function poll(history: Generated, item: string | undefined, at: number): void {
   const outcome = item === undefined ? 'empty' : 'found';
   history.polls.push({ queue: 'q', item, start: at, end: at + 0.5, outcome });
 }
 
 function kindsOf(history: History, options = OPTIONS): FaultKind[] {
-  return [...new Set(judge(history, options).faults.map(({ kind }) => kind))];
+  return [...new Set(checkHistory(history, options).faults.map(({ kind }) => kind))];
 }
 
-/** One change to a history, which has to be seen; undefined where the history has no place for it. */
-type Spoil = (history: MadeUp, random: Random) => boolean;
+/** Adds a fault to a history. Returns false if the history has no place for it. */
+type AddFault = (history: Generated, random: Random) => boolean;
 
-const SPOILS: readonly (readonly [FaultKind, Spoil])[] = [
+const FAULTS: readonly (readonly [FaultKind, AddFault])[] = [
   [
     'write lost',
     ({ changes, lastReads }) => {
@@ -169,23 +172,23 @@ const SPOILS: readonly (readonly [FaultKind, Spoil])[] = [
   ],
 ];
 
-test('judge finds no fault in what may be', () => {
+test('checkHistory finds no fault in a correct history', () => {
   for (let seed = 1; seed <= ROUNDS; seed++) {
-    const { faults, staleMs, takenAlong, excusedCount } = judge(madeUp(seed), OPTIONS);
+    const { faults, staleMs, lostCount, excusedCount } = checkHistory(generated(seed), OPTIONS);
     assert.deepEqual(
-      { faults, staleMs, takenAlong, excusedCount },
-      { faults: [], staleMs: 0, takenAlong: 0, excusedCount: 0 },
+      { faults, staleMs, lostCount, excusedCount },
+      { faults: [], staleMs: 0, lostCount: 0, excusedCount: 0 },
       `seed ${seed}`,
     );
   }
 });
 
-for (const [kind, spoil] of SPOILS) {
-  test(`judge sees each "${kind}"`, () => {
+for (const [kind, addFault] of FAULTS) {
+  test(`checkHistory finds every "${kind}"`, () => {
     let count = 0;
     for (let seed = 1; seed <= ROUNDS; seed++) {
-      const history = madeUp(seed);
-      if (!spoil(history, new Random(seed))) continue;
+      const history = generated(seed);
+      if (!addFault(history, new Random(seed))) continue;
       count++;
       assert.ok(kindsOf(history).includes(kind), `seed ${seed}`);
     }
@@ -194,21 +197,21 @@ for (const [kind, spoil] of SPOILS) {
 }
 
 const OFFERED = { queue: 'q', producer: 'p', outcome: 'done' as const };
-const NOTHING: MadeUp = { changes: [], reads: [], lastReads: [], offers: [], polls: [] };
+const NOTHING: Generated = { changes: [], reads: [], lastReads: [], offers: [], polls: [] };
 
-test('a poll without an answer may take one item along, where that is allowed', () => {
+test('A poll without a response may lose one item with mayLosePolled, otherwise none', () => {
   const offers = ['a', 'b'].map((item, at) => ({ ...OFFERED, item, start: at, end: at + 0.5 }));
   const polls = [{ queue: 'q', start: 2, end: 3, outcome: 'unanswered' as const }];
   const history = { ...NOTHING, offers, polls };
-  const may = { ...OPTIONS, mayTakeAlong: true };
-  assert.equal(judge(history, may).faults.length, 1);
-  assert.equal(judge(history, may).takenAlong, 1);
-  assert.equal(judge(history, OPTIONS).faults.length, 2);
-  const elsewhere = { ...history, polls: [{ ...polls[0]!, queue: 'other' }] };
-  assert.equal(judge(elsewhere, may).faults.length, 2);
+  const may = { ...OPTIONS, mayLosePolled: true };
+  assert.equal(checkHistory(history, may).faults.length, 1);
+  assert.equal(checkHistory(history, may).lostCount, 1);
+  assert.equal(checkHistory(history, OPTIONS).faults.length, 2);
+  const ofOtherQueue = { ...history, polls: [{ ...polls[0]!, queue: 'other' }] };
+  assert.equal(checkHistory(ofOtherQueue, may).faults.length, 2);
 });
 
-test('an item may be late behind a poll that may have held it, and only then', () => {
+test('An item may be late only if a poll may have held it', () => {
   const offers = ['a', 'b'].map((item, at) => ({ ...OFFERED, item, start: at, end: at + 0.5 }));
   const found = ['b', 'a'].map((item, at) => {
     return { queue: 'q', item, start: 10 + at, end: 10.5 + at, outcome: 'found' as const };
@@ -218,12 +221,12 @@ test('an item may be late behind a poll that may have held it, and only then', (
     return { ...NOTHING, offers, polls: [held, ...found] };
   };
   assert.deepEqual(kindsOf(holding(5, 10)), []);
-  assert.equal(judge(holding(5, 10), OPTIONS).excusedCount, 1);
+  assert.equal(checkHistory(holding(5, 10), OPTIONS).excusedCount, 1);
   assert.deepEqual(kindsOf(holding(11, 12)), ['order']);
   assert.deepEqual(kindsOf(holding(-2, -1)), ['order']);
 });
 
-test('reads that overlap a change may show either value', () => {
+test('A read that overlaps a change may return either value', () => {
   const changes = [
     { key: 'k', value: 'a', start: 0, end: 1, outcome: 'done' as const },
     { key: 'k', value: 'b', start: 10, end: 300, outcome: 'done' as const },

@@ -1,18 +1,19 @@
 /**
- * Judges the history of a round: what clients asked of members, and what they were answered, while servers
- * and members failed. A key has one writer, which writes one value after the other; each value, and each
- * item of a queue, is written once. So it is known which values a read may show:
+ * Checks the history of a round: the requests of clients and their outcomes while servers and
+ * members failed. A key has one writer, which writes one value after the other; each value, and
+ * each item of a queue, is written once. A call with the outcome `done` is confirmed. The rules
+ * are:
  *
- * - At the end a key has the value of its last change that was answered done, or of a later one whose
- *   outcome is unknown.
- * - A read meanwhile shows a value whose change had begun and was not refused. It may be older than one
- *   that was answered done before the read began, but not by more than `staleMsMax`.
- * - An item is polled once at most, and not where its offer was refused. Each that was answered done is
- *   polled; but a poll that had no answer at all may have taken one with it, where `mayTakeAlong`.
- * - A producer's items are polled in the order offered. An item that came back, as its poll had no certain
- *   answer, may be late: `excusedCount`.
+ * - At the end, a key has the value of its last confirmed change, or of a later one with an unknown
+ *   outcome.
+ * - Any other read returns a value whose change had begun and was not refused. The value may be
+ *   older than one that was confirmed before the read began, but not by more than `staleMsMax`.
+ * - An item is polled at most once, and not if its offer was refused. Each confirmed item is
+ *   polled. With `mayLosePolled`, a poll without a response may have lost one.
+ * - The items of a producer are polled in the order of the offers. An item that was returned to the
+ *   queue, because its poll had no certain response, may be late: `excusedCount`.
  *
- * Times are in ms, of one clock.
+ * All times are in ms, of one clock.
  */
 export type Outcome = 'done' | 'not-applied' | 'unknown';
 
@@ -23,14 +24,14 @@ interface Call {
 
 export interface MapChange extends Call {
   readonly key: string;
-  /** Undefined: the key is removed. */
+  /** Undefined if the key is removed. */
   readonly value: string | undefined;
   readonly outcome: Outcome;
 }
 
 export interface MapRead extends Call {
   readonly key: string;
-  /** Undefined: there is none. */
+  /** Undefined if the key is absent. */
   readonly value: string | undefined;
 }
 
@@ -43,25 +44,25 @@ export interface Offer extends Call {
 
 export interface Poll extends Call {
   readonly queue: string;
-  /** Where it has found one. */
+  /** The polled item, if there was one. */
   readonly item?: string | undefined;
-  /** `unanswered`: the request was sent, and the connection ended. */
+  /** `unanswered`: the request was sent, and the connection ended without a response. */
   readonly outcome: 'found' | 'empty' | 'not-applied' | 'unknown' | 'unanswered';
 }
 
 export interface History {
   readonly changes: readonly MapChange[];
   readonly reads: readonly MapRead[];
-  /** Of all keys, once all is well again. */
+  /** Reads of all keys once the cluster is healthy again. */
   readonly lastReads: readonly MapRead[];
   readonly offers: readonly Offer[];
-  /** Until all queues were empty. */
+  /** All polls, until all queues were empty. */
   readonly polls: readonly Poll[];
 }
 
 interface CheckOptions {
   readonly staleMsMax: number;
-  readonly mayTakeAlong: boolean;
+  readonly mayLosePolled: boolean;
 }
 
 export type FaultKind =
@@ -80,31 +81,33 @@ export interface Fault {
   readonly text: string;
 }
 
-export interface Judgement {
+export interface Verdict {
   readonly faults: readonly Fault[];
-  /** How old a value was at most that a read has shown, since a newer one was answered done; ms. */
+  /**
+   * Maximum age of a stale read: time from the confirmation of a newer value to the read, in ms.
+   */
   readonly staleMs: number;
   readonly staleCount: number;
-  /** Items that polls without an answer have taken along. */
-  readonly takenAlong: number;
-  /** Items out of order behind a poll without a certain answer. */
+  /** Number of items that were lost with polls without a response. */
+  readonly lostCount: number;
+  /** Number of items that were late because of a poll without a certain response. */
   readonly excusedCount: number;
 }
 
-export function judge(history: History, options: CheckOptions): Judgement {
+export function checkHistory(history: History, options: CheckOptions): Verdict {
   const faults: Fault[] = [];
   const add = (kind: FaultKind, text: string): void => {
     faults.push({ kind, text });
   };
-  const stale = judgeMaps(history, options.staleMsMax, add);
-  const items = judgeItems(history, options.mayTakeAlong, add);
-  const excusedCount = judgeOrder(history, add);
+  const stale = checkMaps(history, options.staleMsMax, add);
+  const items = checkItems(history, options.mayLosePolled, add);
+  const excusedCount = checkOrder(history, add);
   return { faults, ...stale, ...items, excusedCount };
 }
 
 type Add = (kind: FaultKind, text: string) => void;
 
-function judgeMaps(
+function checkMaps(
   { changes, reads, lastReads }: History,
   staleMsMax: number,
   add: Add,
@@ -122,13 +125,13 @@ function judgeMaps(
     if (age <= 0) continue;
     staleMs = Math.max(staleMs, age);
     staleCount++;
-    if (age > staleMsMax) add('stale read', `${told(read)} is older by ${age.toFixed(0)} ms`);
+    if (age > staleMsMax) add('stale read', `${describe(read)} is stale by ${age.toFixed(0)} ms`);
   }
   const seen = new Set<string>();
   for (const read of lastReads) {
     seen.add(read.key);
     const age = ageOf(read, byKey.get(read.key) ?? [], add);
-    if (age > 0) add('write lost', `${told(read)} at the end`);
+    if (age > 0) add('write lost', `${describe(read)} at the end`);
   }
   for (const key of byKey.keys()) {
     if (!seen.has(key)) throw new Error(`${key} was not read at the end`);
@@ -136,7 +139,9 @@ function judgeMaps(
   return { staleMs, staleCount };
 }
 
-/** How long before the read a newer value was answered done; 0 where none was. */
+/**
+ * Returns the time from the confirmation of a newer value to the read, in ms; 0 if there is none.
+ */
 function ageOf(read: MapRead, changes: readonly MapChange[], add: Add): number {
   let isRefused = false;
   let nextDone: MapChange | undefined;
@@ -151,21 +156,21 @@ function ageOf(read: MapRead, changes: readonly MapChange[], add: Add): number {
     }
     if (change?.outcome === 'done') nextDone = change;
   }
-  add(isRefused ? 'refused write seen' : 'value from nowhere', told(read));
+  add(isRefused ? 'refused write seen' : 'value from nowhere', describe(read));
   return 0;
 }
 
-function judgeItems(
+function checkItems(
   { offers, polls }: History,
-  mayTakeAlong: boolean,
+  mayLosePolled: boolean,
   add: Add,
-): { takenAlong: number } {
+): { lostCount: number } {
   const outcomes = new Map(offers.map(({ queue, item, outcome }) => [`${queue} ${item}`, outcome]));
   const found = new Set<string>();
-  const mayBeTaken = new Map<string, number>();
+  const possiblyLost = new Map<string, number>();
   for (const poll of polls) {
     const { queue, item, outcome } = poll;
-    if (outcome === 'unanswered') mayBeTaken.set(queue, (mayBeTaken.get(queue) ?? 0) + 1);
+    if (outcome === 'unanswered') possiblyLost.set(queue, (possiblyLost.get(queue) ?? 0) + 1);
     if (outcome !== 'found') continue;
     const name = `${queue} ${item}`;
     const offered = outcomes.get(name);
@@ -174,23 +179,23 @@ function judgeItems(
     if (found.has(name)) add('item twice', name);
     found.add(name);
   }
-  let takenAlong = 0;
+  let lostCount = 0;
   for (const { queue, item, outcome, end } of offers) {
     const name = `${queue} ${item}`;
     if (outcome !== 'done' || found.has(name)) continue;
-    const left = mayTakeAlong ? (mayBeTaken.get(queue) ?? 0) : 0;
-    if (left === 0) {
+    const remaining = mayLosePolled ? (possiblyLost.get(queue) ?? 0) : 0;
+    if (remaining === 0) {
       add('item lost', `${name}, offered at ${end.toFixed(0)}`);
       continue;
     }
-    takenAlong++;
-    mayBeTaken.set(queue, left - 1);
+    lostCount++;
+    possiblyLost.set(queue, remaining - 1);
   }
-  return { takenAlong };
+  return { lostCount };
 }
 
-/** The number of items that were late behind a poll that may have held them. */
-function judgeOrder({ offers, polls }: History, add: Add): number {
+/** Returns the number of items that were late because a poll may have held them. */
+function checkOrder({ offers, polls }: History, add: Add): number {
   const foundBy = new Map<string, Poll>();
   const uncertain = new Map<string, Poll[]>();
   for (const poll of polls) {
@@ -228,6 +233,6 @@ function push<Each>(groups: Map<string, Each[]>, key: string, each: Each): void 
   else group.push(each);
 }
 
-function told({ key, value, start }: MapRead): string {
-  return `${key} = ${value ?? 'nothing'} at ${start.toFixed(0)}`;
+function describe({ key, value, start }: MapRead): string {
+  return `${key} = ${value ?? 'absent'} at ${start.toFixed(0)}`;
 }

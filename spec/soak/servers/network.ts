@@ -1,18 +1,18 @@
 /**
- * Network namespaces of this machine, each a host with an address, joined by a router, which can drop what
- * two of them send each other: without a word to either. The test's own namespace is one of the hosts.
- * Needs root and `ip` (Debian package iproute2).
+ * Network namespaces on this machine, each a host with an address, connected by a router. The
+ * router can drop all packets between two hosts without an error to either. The namespace of the
+ * test is also a host. Needs root and `ip` (Debian package iproute2).
  */
 import { execFileSync } from 'node:child_process';
 import type { Place } from '../../peers/server-group.ts';
 
-/** Addresses for tests between networks (RFC 2544). */
+/** Address range for benchmark networks (RFC 2544). */
 const NETWORK = '198.18';
 const OWN = 250;
 
 export class Network {
   readonly places: readonly Place[];
-  /** The test's own. */
+  /** Address of the test. */
   readonly ownHost = hostOf(OWN);
   readonly #router: string;
   readonly #names: readonly string[];
@@ -37,7 +37,7 @@ export class Network {
     }
   }
 
-  /** Nothing that one of the two sends reaches the other from now on. */
+  /** Drops all packets between the two hosts from now on. */
   cut(one: string, other: string): void {
     for (const [from, to] of [
       [one, other],
@@ -57,7 +57,7 @@ export class Network {
       try {
         ip('netns', 'del', name);
       } catch {
-        // It was not made.
+        // The namespace was not created.
       }
     }
   }
@@ -74,7 +74,7 @@ export class Network {
     this.#join(OWN, this.#link, []);
   }
 
-  /** Links a host to the router. `within`: the words for its namespace. */
+  /** Links a host to the router. `within`: arguments of `ip` that select the host's namespace. */
   #join(number: number, link: string, within: readonly string[]): void {
     const router = this.#router;
     const port = `port${number}`;
