@@ -1,8 +1,9 @@
 /**
- * Known settings, stated and misspelt, as real processes. `gridnode config` shows those that are used,
- * warns of those without meaning, tells why it refuses others, and ends with 0. Misspelt ones end with 2, or
- * are a warning in a section of which nothing is used.
- * SOAK_SIZE / 1000 settings of each kind and form, evenly spread over the known settings.
+ * `gridnode config` in a process of its own for configurations with one setting of the original,
+ * spelled correctly or not. The command lists settings that are used, warns of those without
+ * meaning, reports why others are refused, and exits with 0. For a misspelt setting it exits with
+ * 2, or warns if the section is ignored. SOAK_SIZE / 1000 settings of each kind and form, evenly
+ * spread over the original's settings.
  */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
@@ -19,12 +20,12 @@ function kindOf({ refused, structured, config }: Told): Kind {
   if (refused.length > 0) return 'refused';
   const isUsed = [...config.sources.values()].some(({ kind }) => kind === 'file');
   if (isUsed) return 'used';
-  // Permissions and the like, which are no values of settings.
+  // Lists such as permissions are not values of settings.
   return structured.length > 0 ? 'in a list' : 'without meaning';
 }
 
-/** COUNT of them, or all if there are fewer, evenly spread. */
-function some(all: readonly KnownPath[]): KnownPath[] {
+/** Returns COUNT of the paths, evenly spread, or all if there are fewer. */
+function sampleOf(all: readonly KnownPath[]): KnownPath[] {
   const count = Math.min(COUNT, all.length);
   const at = (index: number) => all[Math.floor((index * all.length) / count)] as KnownPath;
   return Array.from({ length: count }, (_, index) => at(index));
@@ -33,7 +34,7 @@ function some(all: readonly KnownPath[]): KnownPath[] {
 for (const form of ['yaml', 'xml'] as const) {
   const all = knownPaths(knownSettings(form, []), form);
 
-  describe(`gridnode config of settings in ${form}`, () => {
+  describe(`gridnode config with settings in ${form}`, () => {
     const byKind = new Map<Kind, KnownPath[]>();
 
     before(async () => {
@@ -48,8 +49,8 @@ for (const form of ['yaml', 'xml'] as const) {
       ['refused', /refused/],
       ['without meaning', /Ignored/],
     ] as const) {
-      it(`ends with 0 for ${COUNT} that are ${kind}, and says so`, async () => {
-        const chosen = some(byKind.get(kind) ?? []);
+      it(`exits with 0 for ${COUNT} settings that are ${kind}, and reports that`, async () => {
+        const chosen = sampleOf(byKind.get(kind) ?? []);
         assert.ok(chosen.length > 0);
         for (const path of chosen) {
           const file = writeConfig(`set.${form}`, stated(form, path).text);
@@ -60,8 +61,8 @@ for (const form of ['yaml', 'xml'] as const) {
       });
     }
 
-    it(`tells line and right name of ${COUNT} that are misspelt, and ends with 2 where they count`, async () => {
-      for (const path of some(all)) {
+    it(`reports line and correct name of ${COUNT} misspelt settings, and exits with 2 unless ignored`, async () => {
+      for (const path of sampleOf(all)) {
         const { text, line, name } = misspelt(form, path);
         const file = writeConfig(`wrong.${form}`, text);
         const { code, errors } = await run(['config', '--config', file]);

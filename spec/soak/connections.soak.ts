@@ -1,7 +1,7 @@
 /**
- * The memory that connections leave behind in a member: SOAK_SIZE idle ones, ten times as many broken-off
- * uploads, a hundred times as many that come and go. Figures are of the member's resident memory. Where the
- * system does not tell it, only the answers are checked.
+ * Memory that a member retains after connections: SOAK_SIZE idle ones, 10 * SOAK_SIZE uploads that
+ * are broken off, and 100 * SOAK_SIZE short ones. Measured as resident memory; if the system does
+ * not report it, only the responses are checked.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -14,9 +14,9 @@ import { RawClient, requestBytes } from '../integration/client.ts';
 import { serve } from '../integration/member-process.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
-/** Connections that come and go at once. */
+/** Number of connections that are open at a time. */
 const WORKERS = 100;
-const LEFT_MIB_MAX = 20;
+const RETAINED_MIB_MAX = 20;
 const IDLE_BYTES_MAX = 16_384;
 const MEBIBYTE = 1_048_576;
 
@@ -40,7 +40,7 @@ function soak(name: string, work: (member: ServerProcess, context: TestContext) 
   });
 }
 
-soak(`${SIZE} idle connections`, async (member, context) => {
+soak(`${SIZE} idle connections take little memory`, async (member, context) => {
   await getsPerSecond(member.port);
   const before = await getsPerSecond(member.port);
   const residentBefore = member.residentMib() ?? Number.NaN;
@@ -54,7 +54,7 @@ soak(`${SIZE} idle connections`, async (member, context) => {
   const bytesEach = (grownMib * MEBIBYTE) / SIZE;
   const beside = await getsPerSecond(member.port);
   context.diagnostic(`${bytesEach.toFixed(0)} bytes of resident memory each`);
-  context.diagnostic(`GET beside them ${(beside / before).toFixed(2)} of before`);
+  context.diagnostic(`rate of GET with them: ${(beside / before).toFixed(2)} of the rate without`);
   assert(!(bytesEach > IDLE_BYTES_MAX), `${bytesEach} bytes each`);
   for (const client of idle) {
     assert.equal((await client.request('GET', 'maps/m/absent')).status, 204);
@@ -62,7 +62,7 @@ soak(`${SIZE} idle connections`, async (member, context) => {
   }
 });
 
-test(`${SIZE} connections where no more may be, and one more`, async () => {
+test(`A connection beyond the limit of ${SIZE} gets 503`, async () => {
   const flags = ['--health-port', '0', '--enable-group', 'DATA'];
   flags.push('--connections-max', String(SIZE));
   const { child, exited, port, healthPort } = await serve(...flags);
@@ -76,7 +76,7 @@ test(`${SIZE} connections where no more may be, and one more`, async () => {
   await areServed();
   const late = new RawClient(port);
   assert.equal((await late.response())?.status, 503);
-  assert.equal(await late.response(), undefined, 'closed');
+  assert.equal(await late.response(), undefined, 'the connection is closed');
   const probe = new RawClient(healthPort);
   probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
   assert.equal((await probe.response())?.status, 200);
@@ -86,10 +86,10 @@ test(`${SIZE} connections where no more may be, and one more`, async () => {
   assert.deepEqual(await exited, [0, null]);
 });
 
-soak(`${SIZE * 10} uploads broken off`, async (member, context) => {
+soak(`${SIZE * 10} uploads that are broken off leave little memory`, async (member, context) => {
   const part = Buffer.alloc(300_000, 'x');
   const head = requestBytes('POST', 'maps/m/k').toString().replace('Length: 0', 'Length: 1048576');
-  await leavesLittle(member, context, SIZE * 10, async (socket, index) => {
+  await assertLittleRetained(member, context, SIZE * 10, async (socket, index) => {
     socket.write(head);
     await written(socket, part.subarray(0, 1 + ((index * 7919) % part.length)));
     if (index % 2 === 0) socket.resetAndDestroy();
@@ -100,9 +100,9 @@ soak(`${SIZE * 10} uploads broken off`, async (member, context) => {
   client.destroy();
 });
 
-soak(`${SIZE * 100} connections that come and go`, async (member, context) => {
+soak(`${SIZE * 100} short connections leave little memory`, async (member, context) => {
   const request = requestBytes('GET', 'maps/m/absent');
-  await leavesLittle(member, context, SIZE * 100, async (socket, index) => {
+  await assertLittleRetained(member, context, SIZE * 100, async (socket, index) => {
     if (index % 4 === 1) await written(socket, request.subarray(0, 20));
     else if (index % 4 === 2) {
       socket.write(request);
@@ -116,10 +116,10 @@ soak(`${SIZE * 100} connections that come and go`, async (member, context) => {
 });
 
 /**
- * Has `count` connections come, each ended by `visit`, and compares the member's memory after all of them
- * with its memory after the first twentieth.
+ * Opens `count` connections, each ended by `visit`, and asserts that the member's memory after all
+ * of them is little more than after the first twentieth.
  */
-async function leavesLittle(
+async function assertLittleRetained(
   member: ServerProcess,
   context: TestContext,
   count: number,
@@ -146,15 +146,15 @@ async function leavesLittle(
     `${before.toFixed(0)} MiB after ${count / 20}, ${after.toFixed(0)} MiB after ${count}; ` +
       `${((count * 0.95) / seconds).toFixed(0)} a second`,
   );
-  assert(!(after - before > LEFT_MIB_MAX), `${(after - before).toFixed(0)} MiB are left`);
+  assert(!(after - before > RETAINED_MIB_MAX), `${(after - before).toFixed(0)} MiB are retained`);
 }
 
-/** Resident memory once the member answers that all other connections have gone. */
+/** Returns the resident memory once the member reports that all other connections have ended. */
 async function settledMib(member: ServerProcess): Promise<number> {
   const client = new RawClient(member.port);
   for (;;) {
-    const answer = await client.request('GET', 'cluster');
-    const { connectionCount } = JSON.parse(String(answer.body)) as { connectionCount: number };
+    const { body } = await client.request('GET', 'cluster');
+    const { connectionCount } = JSON.parse(String(body)) as { connectionCount: number };
     if (connectionCount === 1) break;
   }
   client.destroy();
@@ -164,8 +164,8 @@ async function settledMib(member: ServerProcess): Promise<number> {
 async function getsPerSecond(port: number): Promise<number> {
   const { drive } = isWrkInstalled() ? WRK : AUTOCANNON;
   const requests = [{ method: 'GET', target: '/grid/rest/maps/m/k' }];
-  const asked = { requests, keyCount: 1, connections: 32, depth: 1, seconds: 5 };
-  const figures = await drive({ ...asked, port });
+  const load = { requests, keyCount: 1, connections: 32, depth: 1, seconds: 5 };
+  const figures = await drive({ ...load, port });
   return figures.requestsPerSecond;
 }
 

@@ -1,9 +1,10 @@
 /**
- * SOAK_FILLS rounds of a member on each of ext4, xfs, btrfs and tmpfs, 400 MiB each, in one sync mode after
- * the other. Another file fills the disk while clients write. Until it is removed, writes are refused and
- * reads go on. In every second round the member is killed while the disk is full, and started again. Writes
- * are taken within PATIENCE_MS once there is room, nothing that was answered is lost, and the disk never
- * counts as a failed one. SOAK_SYSTEMS: the file systems. Needs to mount file systems.
+ * SOAK_FILLS rounds of a member on each of ext4, xfs, btrfs and tmpfs, 400 MiB each, in each sync
+ * mode. Another file fills the disk while clients write. Until the file is removed, writes are
+ * refused and reads are served. In every second round the member is killed while the disk is full,
+ * and started again. Writes are accepted within PATIENCE_MS once there is space, no acknowledged
+ * change is lost, and the disk is never reported as failed. SOAK_SYSTEMS: the file systems. Needs
+ * to mount file systems.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -26,22 +27,22 @@ const PATIENCE_MS = 10_000;
 const CLIENTS = 4;
 const KEYS = 40;
 const VALUE_BYTES = 100_000;
-/** Refusals that show that the disk is full, and the time within which they come, in ms. */
+/** Number of refusals that show that the disk is full, and the maximum time until then, in ms. */
 const REFUSALS = 20;
 const FULL_MS_MAX = 120_000;
 
 class Round {
   readonly #disk: MountedDisk;
   readonly #mode: string;
-  /** The last value that was answered, by key, and one whose answer has not come. */
-  readonly #sure = new Map<string, string>();
-  readonly #unsure = new Map<string, string>();
+  /** Acknowledged value by key, and the value of a change without a response. */
+  readonly #confirmed = new Map<string, string>();
+  readonly #uncertain = new Map<string, string>();
   #child!: ChildProcess;
   #port = 0;
   #lines: string[] = [];
   #isWriting = false;
   #number = 0;
-  taken = 0;
+  accepted = 0;
   refused = 0;
   slowestMs = 0;
 
@@ -60,27 +61,28 @@ class Round {
     const fromMs = performance.now();
     while (this.refused < refusedBefore + REFUSALS) {
       await fill(ballast);
-      assert.ok(performance.now() - fromMs < FULL_MS_MAX, 'writes are refused on a full disk');
+      assert.ok(performance.now() - fromMs < FULL_MS_MAX, 'writes are not refused on a full disk');
     }
     if (round % 2 === 1) {
       this.#isWriting = false;
       this.#child.kill('SIGKILL');
       await Promise.all([once(this.#child, 'exit'), ...clients]);
       await this.start().catch(async (error: Error) => {
-        // Only xfs needs free blocks for any new file, and so for the lock (docs/durability.md).
+        // Only xfs needs free blocks for every new file, and thus for the lock
+        // (docs/durability.md).
         assert.match(error.message, /ENOSPC: no space left on device [^ ]*lock/);
         rmSync(ballast);
         await this.start();
       });
     } else {
       rmSync(ballast);
-      await this.#awaitRoom();
+      await this.#awaitSpace();
       this.#isWriting = false;
       await Promise.all(clients);
     }
     await this.#check();
     rmSync(ballast, { force: true });
-    await this.#awaitRoom();
+    await this.#awaitSpace();
     assert.ok(!this.#lines.some((line) => line.includes('failed')), this.#lines.join('\n'));
   }
 
@@ -96,7 +98,7 @@ class Round {
     this.#port = await portOf(this.#child);
   }
 
-  /** Ends the member as a stop does. */
+  /** Stops the member and asserts a clean exit. */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM');
     assert.deepEqual(await once(this.#child, 'exit'), [0, null], this.#lines.join('\n'));
@@ -106,7 +108,7 @@ class Round {
     this.#child?.kill('SIGKILL');
   }
 
-  /** The end of the member's log, and the files. */
+  /** Returns the end of the member's log and the files on the disk. */
   describe(): string {
     return [...this.#lines.slice(-40), ...this.#disk.describe('data')].join('\n');
   }
@@ -115,14 +117,14 @@ class Round {
     const connection = new RawClient(this.#port);
     try {
       for (let count = 0; this.#isWriting; count++) {
-        const isTaken = await this.#set(connection, `${client}-${count % KEYS}`);
-        if (isTaken) this.taken++;
+        const isAccepted = await this.#set(connection, `${client}-${count % KEYS}`);
+        if (isAccepted) this.accepted++;
         else {
           this.refused++;
           await sleep(5);
         }
         const { status } = await connection.request('GET', `maps/m/${client}-0`);
-        assert.ok(status === 200 || status === 204, `a read is answered with ${status}`);
+        assert.ok(status === 200 || status === 204, `a read got ${status}`);
       }
     } catch (error) {
       if (error instanceof assert.AssertionError || this.#isWriting) throw error;
@@ -133,15 +135,15 @@ class Round {
 
   async #set(connection: RawClient, key: string): Promise<boolean> {
     const value = `${key} ${++this.#number} ${'v'.repeat(VALUE_BYTES)}`;
-    this.#unsure.set(key, value);
+    this.#uncertain.set(key, value);
     const { status, body } = await connection.request('POST', `maps/m/${key}`, Buffer.from(value));
-    this.#unsure.delete(key);
-    if (status === 200) this.#sure.set(key, value);
+    this.#uncertain.delete(key);
+    if (status === 200) this.#confirmed.set(key, value);
     else assert.match(body.toString(), /the disk is full/);
     return status === 200;
   }
 
-  async #awaitRoom(): Promise<void> {
+  async #awaitSpace(): Promise<void> {
     const connection = new RawClient(this.#port);
     const fromMs = performance.now();
     while (!(await this.#set(connection, 'probe'))) {
@@ -154,22 +156,22 @@ class Round {
 
   async #check(): Promise<void> {
     const connection = new RawClient(this.#port);
-    for (const key of new Set([...this.#sure.keys(), ...this.#unsure.keys()])) {
+    for (const key of new Set([...this.#confirmed.keys(), ...this.#uncertain.keys()])) {
       const { status, body } = await connection.request('GET', `maps/m/${key}`);
       const found = status === 200 ? body.toString() : undefined;
       const possible = [
-        this.#sure.get(key),
-        ...(this.#unsure.has(key) ? [this.#unsure.get(key)] : []),
+        this.#confirmed.get(key),
+        ...(this.#uncertain.has(key) ? [this.#uncertain.get(key)] : []),
       ];
       assert.ok(possible.includes(found), `${key}: ${status} ${found?.slice(0, 30)}`);
-      if (found !== undefined) this.#sure.set(key, found);
+      if (found !== undefined) this.#confirmed.set(key, found);
     }
-    this.#unsure.clear();
+    this.#uncertain.clear();
     connection.destroy();
   }
 }
 
-/** Adds to the file until the disk is full. */
+/** Appends to the file until the disk is full. */
 async function fill(path: string): Promise<void> {
   for (const bytes of ['1M', '4k']) {
     const words = ['if=/dev/zero', `of=${path}`, `bs=${bytes}`, 'oflag=append', 'conv=notrunc'];
@@ -179,21 +181,21 @@ async function fill(path: string): Promise<void> {
 
 for (const system of SYSTEMS) {
   for (const mode of MODES) {
-    test(`${system} with sync ${mode} is filled ${ROUNDS} times under writes`, async (context) => {
+    test(`A member with sync ${mode} on ${system} survives a full disk ${ROUNDS} times`, async (context) => {
       let disk: MountedDisk;
       try {
         disk = new MountedDisk(system, MEGABYTES);
       } catch (error) {
-        context.skip(`cannot mount a file system here: ${(error as Error).message}`);
+        context.skip(`cannot mount a file system: ${(error as Error).message}`);
         return;
       }
       const round = new Round(disk, mode);
       try {
         for (let count = 0; count < ROUNDS; count++) await round.run(count);
         await round.stop();
-        const { taken, refused, slowestMs } = round;
+        const { accepted, refused, slowestMs } = round;
         console.log(
-          `${system}, ${mode}: ${taken} writes, ${refused} refused, room after ${Math.round(slowestMs)} ms`,
+          `${system}, ${mode}: ${accepted} writes, ${refused} refused, writes accepted after ${Math.round(slowestMs)} ms`,
         );
       } catch (error) {
         console.log(`${system}, ${mode}\n${round.describe()}`);

@@ -1,7 +1,8 @@
 /**
- * A member on a file system of 64 MiB that is filled up under load, killed, started again and freed. No
- * change that was answered with 200 is lost. While the disk is full, writes are refused, reads go on, and
- * health says so. Needs to mount a loop device; where that fails, the test says so and is skipped.
+ * A member on a file system of 64 MiB that is filled under load, killed, started again and freed.
+ * No change that was acknowledged with 200 is lost. While the disk is full, writes are refused,
+ * reads are served, and health reports it. Mounts a loop device; if that fails, the test is skipped
+ * with the reason.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -20,9 +21,12 @@ const DISK = '64M';
 const BALLAST_BYTES = 16_777_216;
 const CLIENTS = 16;
 const VALUE_BYTES_MAX = 4000;
-/** Refusals in a row, one second apart, after which the disk is full: a failed snapshot frees its space. */
+/**
+ * Number of consecutive refusals, one second apart, after which the disk is full: a failed snapshot
+ * frees its space.
+ */
 const REFUSALS = 4;
-/** Seconds within which writes are taken once there is space. */
+/** Maximum time until writes are accepted after space was freed, in seconds. */
 const PATIENCE_S = 30;
 
 class Disk {
@@ -31,7 +35,7 @@ class Disk {
   readonly ballast = join(this.path, 'ballast');
   #isMounted = false;
 
-  /** Throws where mounting is not permitted or not possible. */
+  /** Throws if mounting is not permitted or not possible. */
   mount(): void {
     const image = join(this.folder, 'image');
     mkdirSync(this.path);
@@ -41,8 +45,8 @@ class Disk {
     this.#isMounted = true;
   }
 
-  /** Takes up space, so that the member cannot have it. */
-  load(): void {
+  /** Occupies space, so that the member cannot use it. */
+  occupy(): void {
     const file = openSync(this.ballast, 'w');
     writeSync(file, Buffer.alloc(BALLAST_BYTES, 'b'));
     closeSync(file);
@@ -54,25 +58,26 @@ class Disk {
   }
 }
 
-/** The values that were answered with 200, by key; undefined for a deleted one. */
-class Truth {
+/** The acknowledged value of each key, undefined for a deleted one. */
+class Model {
   readonly values = new Map<string, string | undefined>();
-  /** Keys whose last change got no answer. */
-  readonly unsure = new Set<string>();
+  /** Keys whose last change has no response. */
+  readonly uncertain = new Set<string>();
 
   async check(port: number): Promise<number> {
     const client = new RawClient(port);
     for (const [key, value] of this.values) {
       const { status, body } = await client.request('GET', `maps/m/${key}`);
-      if (this.unsure.has(key)) this.values.set(key, status === 200 ? body.toString() : undefined);
+      if (this.uncertain.has(key))
+        this.values.set(key, status === 200 ? body.toString() : undefined);
       else assert.equal(status === 200 ? body.toString() : undefined, value, key);
     }
-    this.unsure.clear();
+    this.uncertain.clear();
     client.destroy();
     return this.values.size;
   }
 
-  /** Writes keys of that name until the disk stays full. */
+  /** Writes keys with the prefix `name` until the disk stays full. */
   async fill(port: number, name: string, random: Random): Promise<void> {
     const client = new RawClient(port);
     try {
@@ -90,8 +95,8 @@ class Truth {
     }
   }
 
-  /** Deletes most entries, as far as the member takes the deletes. */
-  async thin(port: number): Promise<void> {
+  /** Deletes most entries, until a delete is refused. */
+  async deleteMost(port: number): Promise<void> {
     const client = new RawClient(port);
     let count = 0;
     for (const [key, value] of this.values) {
@@ -111,13 +116,13 @@ class Truth {
     key: string,
     value: string | undefined,
   ): Promise<boolean> {
-    if (this.unsure.has(key)) return true;
-    this.unsure.add(key);
-    const answer = await client.request(method, `maps/m/${key}`, Buffer.from(value ?? ''));
-    this.unsure.delete(key);
-    if (answer.status === 200) this.values.set(key, value);
-    else assert.match(answer.body.toString(), /the disk is full/);
-    return answer.status === 200;
+    if (this.uncertain.has(key)) return true;
+    this.uncertain.add(key);
+    const response = await client.request(method, `maps/m/${key}`, Buffer.from(value ?? ''));
+    this.uncertain.delete(key);
+    if (response.status === 200) this.values.set(key, value);
+    else assert.match(response.body.toString(), /the disk is full/);
+    return response.status === 200;
   }
 }
 
@@ -129,10 +134,10 @@ async function health(port: number, part: string): Promise<number> {
   return response?.status ?? 0;
 }
 
-/** Waits until writes are taken again. */
-async function recovered(truth: Truth, port: number): Promise<void> {
+/** Waits until writes are accepted again. */
+async function recovered(model: Model, port: number): Promise<void> {
   const client = new RawClient(port);
-  for (let second = 0; !(await truth.set(client, 'probe', `${second}`)); second++) {
+  for (let second = 0; !(await model.set(client, 'probe', `${second}`)); second++) {
     assert.ok(second < PATIENCE_S, 'writes are still refused');
     await sleep(1000);
   }
@@ -141,16 +146,16 @@ async function recovered(truth: Truth, port: number): Promise<void> {
 }
 
 for (const mode of (process.env.SOAK_MODES ?? 'always,interval,never').split(',')) {
-  test(`a disk of ${DISK} that becomes full with sync ${mode}`, async (context) => {
+  test(`A member with sync ${mode} survives a full disk of ${DISK}`, async (context) => {
     const disk = new Disk();
     try {
       disk.mount();
     } catch (error) {
       disk.drop();
-      context.skip(`cannot mount a loop device here: ${(error as Error).message}`);
+      context.skip(`cannot mount a loop device: ${(error as Error).message}`);
       return;
     }
-    const truth = new Truth();
+    const model = new Model();
     const open = async () => {
       const flags = [
         '--port',
@@ -165,34 +170,34 @@ for (const mode of (process.env.SOAK_MODES ?? 'always,interval,never').split(','
     };
     const fill = async (port: number, name: string) => {
       const clients = Array.from({ length: CLIENTS }, (_, client) =>
-        truth.fill(port, `${name}-${client}`, new Random(client + 1)),
+        model.fill(port, `${name}-${client}`, new Random(client + 1)),
       );
       await Promise.all(clients);
     };
     try {
-      disk.load();
+      disk.occupy();
       let member = await open();
       await fill(member.port, 'first');
       assert.equal(await health(member.port, 'cluster-safe'), 503);
       assert.equal(await health(member.port, 'ready'), 200);
-      const whenFull = await truth.check(member.port);
+      const whenFull = await model.check(member.port);
       member.child.kill('SIGKILL');
       await member.exited;
 
       member = await open();
-      await truth.check(member.port);
+      await model.check(member.port);
       rmSync(disk.ballast);
-      await recovered(truth, member.port);
+      await recovered(model, member.port);
       await fill(member.port, 'second');
-      const whenFullAgain = await truth.check(member.port);
-      await truth.thin(member.port);
-      // The space of deleted entries is freed without help from outside.
-      await recovered(truth, member.port);
+      const whenFullAgain = await model.check(member.port);
+      await model.deleteMost(member.port);
+      // The member frees the space of deleted entries itself.
+      await recovered(model, member.port);
       member.child.kill('SIGTERM');
       assert.deepEqual(await member.exited, [0, null]);
 
       member = await open();
-      const last = await truth.check(member.port);
+      const last = await model.check(member.port);
       member.child.kill('SIGTERM');
       await member.exited;
       console.log(`${mode}: full at ${whenFull} and ${whenFullAgain} entries, ${last} in the end`);

@@ -1,11 +1,11 @@
 /**
- * SOAK_SIZE connections, `connections-max` of them, in a container of 512 MiB for SOAK_SECONDS: halves of
- * long heads, heads that arrive slowly, polls with long names and long credentials, polls with requests
- * behind them, and pipelines. The time limits are long, so that the member itself does not end them. Then
- * the health listener answers, and uploads of 1 MiB succeed. The system does not kill the member, and a
- * connection beyond the limit gets 503. The same with pipelines whose clients do not read: their responses
- * use the budget up, so uploads are refused until such connections have made room. Needs root, and control
- * groups.
+ * SOAK_SIZE connections, which is `connections-max`, in a container of 512 MiB for SOAK_SECONDS:
+ * incomplete long heads, heads that arrive slowly, polls with long names and credentials, polls
+ * followed by pipelined requests, and pipelines. The time limits are long, so that the member does
+ * not close the connections itself. Meanwhile the health listener responds, and uploads of 1 MiB
+ * succeed. The system does not kill the member, and a connection beyond the limit gets 503. A
+ * second test adds pipelines whose clients do not read: their responses use up the budget, so
+ * uploads are refused until such connections have been closed. Needs root and control groups.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -26,21 +26,21 @@ const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const CONTAINER_MIB = Number(process.env.SOAK_MIB ?? 512);
 const TIME_LIMITS = ['header', 'body-progress', 'write-progress', 'keep-alive'];
 const MIB = 1_048_576;
-/** Connections beside the crowd: uploads, and one that is idle. */
+/** Number of connections besides the crowd: uploads, and one that is idle. */
 const OTHERS = 8;
 const UPLOADERS = 4;
 const UPLOAD = Buffer.alloc(MIB, 'u');
-/** Connections that are made at a time. */
+/** Number of connections that are opened at a time. */
 const CONNECTING_MAX = 100;
 const LONG = 'x'.repeat(32_000);
 const REQUEST = 'GET /grid/rest/maps/m/absent HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
-/** What a client sends at once, and what a slow one sends from time to time. */
+/** Kind of a client: the bytes that it sends at once, and those that it sends slowly. */
 interface Kind {
   readonly name: string;
   readonly sent: Buffer;
   readonly slowly?: Buffer;
-  /** Whether the client reads what it gets, and then sends the same again. */
+  /** Whether the client reads its responses and then sends `sent` again. */
   readonly reads?: true;
 }
 
@@ -61,13 +61,13 @@ const KINDS: readonly Kind[] = [
     sent: Buffer.from(`DELETE /grid/rest/queues/${LONG}/86400 ${LINE_END}${LOGIN}\r\n`),
   },
   {
-    name: 'a poll with requests behind it',
+    name: 'a poll with pipelined requests',
     sent: Buffer.from(
       `DELETE /grid/rest/queues/q/86400 ${LINE_END}${LOGIN}\r\n${REQUEST.repeat(1000)}`,
     ),
   },
   {
-    name: 'half a body behind a long head',
+    name: 'half a body after a long head',
     sent: Buffer.from(
       `POST /grid/rest/maps/m/${LONG} ${LINE_END}${LOGIN}Content-Length: 2\r\n\r\nx`,
     ),
@@ -80,7 +80,7 @@ const UNREAD: Kind = {
 };
 
 class Crowd {
-  /** Connections that the member has closed, and 503 that clients got. */
+  /** Number of connections that the member has closed, and of 503 responses, by kind. */
   readonly closed = new Map<string, number>();
   readonly refused = new Map<string, number>();
   readonly #port: number;
@@ -97,14 +97,14 @@ class Crowd {
     return this.#sockets.size;
   }
 
-  /** Connects `size` clients, and has each send what its kind does. */
+  /** Connects `size` clients, which send what their kinds require. */
   async begin(size: number): Promise<void> {
     let next = 0;
     const kinds = this.#kinds;
     const connectRest = async (): Promise<void> => {
       while (next < size) {
         const kind = kinds[next++ % kinds.length]!;
-        // On a busy machine the kernel may give up where the member does not accept soon.
+        // On a busy machine the kernel may time out if the member does not accept soon.
         while (!(await this.#connect(kind).then(isDone, isTimedOut)));
       }
     };
@@ -126,18 +126,18 @@ class Crowd {
     });
     this.#sockets.add(socket);
     await new Promise((resolve) => socket.write(kind.sent, resolve));
-    this.#goOn(socket, kind);
+    this.#continue(socket, kind);
   }
 
-  #goOn(socket: Socket, { name, sent, slowly, reads }: Kind): void {
+  #continue(socket: Socket, { name, sent, slowly, reads }: Kind): void {
     if (name === UNREAD.name) return;
-    let left = 1200;
+    let missing = 1200;
     socket.on('data', (chunk: Buffer) => {
       if (chunk.indexOf('HTTP/1.1 503') >= 0) count(this.refused, name);
       if (reads === undefined) return;
-      for (let at = chunk.indexOf('HTTP/'); at >= 0; at = chunk.indexOf('HTTP/', at + 1)) left--;
-      if (left > 0) return;
-      left += 1200;
+      for (let at = chunk.indexOf('HTTP/'); at >= 0; at = chunk.indexOf('HTTP/', at + 1)) missing--;
+      if (missing > 0) return;
+      missing += 1200;
       setTimeout(() => socket.write(sent), 60_000);
     });
     if (slowly === undefined) return;
@@ -146,7 +146,7 @@ class Crowd {
   }
 }
 
-/** Uploads one content after the other; counts the answers by status. */
+/** Uploads repeatedly. Counts the responses by status. */
 async function upload(port: number, index: number, statuses: Map<string, number>, endMs: number) {
   const head =
     `POST /grid/rest/maps/uploads/${index} HTTP/1.1\r\nHost: localhost\r\n` +
@@ -163,29 +163,32 @@ async function upload(port: number, index: number, statuses: Map<string, number>
   }
 }
 
-/** Asks the health listener; returns the longest wait, in ms, and the count of answers. */
+/**
+ * Sends requests to the health listener. Returns the longest wait, in ms, and the number of
+ * responses.
+ */
 async function probe(port: number, endMs: number): Promise<readonly [number, number]> {
-  let [longestMs, answers] = [0, 0];
+  let [longestMs, responses] = [0, 0];
   while (Date.now() < endMs) {
     const client = new RawClient(port);
     const began = performance.now();
     client.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
     assert.equal((await client.response())?.status, 200);
     longestMs = Math.max(longestMs, performance.now() - began);
-    answers++;
+    responses++;
     client.destroy();
     await sleep(50);
   }
-  return [longestMs, answers];
+  return [longestMs, responses];
 }
 
-/** Runs `check` when a crowd of these kinds has been there for a while, with its uploads by status. */
+/** Tests a member with a crowd of these kinds. `check` receives the number of uploads by status. */
 function soak(
   name: string,
   kinds: readonly Kind[],
   check: (uploads: ReadonlyMap<string, number>) => void,
 ): void {
-  test(`${SIZE} connections that hold memory${name}, in ${CONTAINER_MIB} MiB`, async (context) => {
+  test(`A member in ${CONTAINER_MIB} MiB serves ${SIZE} connections that hold memory${name}`, async (context) => {
     const group = new ControlGroup(`gridnode-held-${process.pid}`, CONTAINER_MIB * MIB);
     const [child, { port, healthPort }] = await start(group);
     const crowd = new Crowd(port, kinds);
@@ -193,25 +196,23 @@ function soak(
     child.stdout?.on('data', (text) => lines.push(String(text)));
     try {
       await crowd.begin(SIZE - OTHERS).catch((error: unknown) => {
-        assert.equal(group.killed, 0, 'killed for want of memory');
+        assert.equal(group.killed, 0, 'the system killed the member for lack of memory');
         throw error;
       });
       const endMs = Date.now() + SECONDS * 1000;
       const uploads = new Map<string, number>();
-      const [[longestMs, answers]] = await Promise.all([
+      const [[longestMs, responses]] = await Promise.all([
         probe(healthPort, endMs),
         ...Array.from({ length: UPLOADERS }, (_, index) => upload(port, index, uploads, endMs)),
       ]);
       const mostMib = Math.round(group.most / MIB);
       context.diagnostic(`${crowd.open} open, ${residentMib(child)} MiB resident`);
       context.diagnostic(`memory of the container: at most ${mostMib} MiB`);
-      context.diagnostic(
-        `health: ${answers} answers, the longest after ${longestMs.toFixed(0)} ms`,
-      );
-      context.diagnostic(`uploads: ${told(uploads)}`);
-      context.diagnostic(`503: ${told(crowd.refused)}`);
-      context.diagnostic(`closed: ${told(crowd.closed)}`);
-      assert.equal(group.killed, 0, 'killed for want of memory');
+      context.diagnostic(`health: ${responses} responses, longest wait ${longestMs.toFixed(0)} ms`);
+      context.diagnostic(`uploads: ${counted(uploads)}`);
+      context.diagnostic(`503: ${counted(crowd.refused)}`);
+      context.diagnostic(`closed: ${counted(crowd.closed)}`);
+      assert.equal(group.killed, 0, 'the system killed the member for lack of memory');
       check(uploads);
       await checkLimit(port, healthPort);
       crowd.end();
@@ -226,8 +227,8 @@ function soak(
 }
 
 soak('', KINDS, (uploads) => assert.deepEqual([...uploads.keys()], ['200']));
-soak(', or do not read', [...KINDS, UNREAD], (uploads) => {
-  assert.ok((uploads.get('200') ?? 0) > 0, told(uploads));
+soak(' or do not read', [...KINDS, UNREAD], (uploads) => {
+  assert.ok((uploads.get('200') ?? 0) > 0, counted(uploads));
   for (const status of uploads.keys()) assert.match(status, /^(200|503)$/);
 });
 
@@ -240,17 +241,20 @@ async function start(group: ControlGroup) {
   return [child, await portsOf(child)] as const;
 }
 
-/** Ends the process, unless it has ended. */
+/** Ends the process, if it still runs. */
 async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill(signal);
   await exited;
-  // The control group is told of it a little later.
+  // The control group registers the end with a delay.
   await sleep(500);
 }
 
-/** Connects until no more may be open: the next connection gets 503, and the health listener answers. */
+/**
+ * Connects until the limit is reached. Asserts that the next connection gets 503, and that the
+ * health listener responds.
+ */
 async function checkLimit(port: number, healthPort: number): Promise<void> {
   const clients: RawClient[] = [];
   try {
@@ -261,7 +265,7 @@ async function checkLimit(port: number, healthPort: number): Promise<void> {
       const status = (await client.response())?.status;
       if (status === 503) break;
       assert.equal(status, 200);
-      assert.ok(clients.length <= SIZE, 'no connection is beyond the limit');
+      assert.ok(clients.length <= SIZE, 'a connection beyond the limit was served');
     }
     await probe(healthPort, Date.now() + 100);
   } finally {
@@ -288,6 +292,6 @@ function count(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
-function told(counts: ReadonlyMap<string, number>): string {
+function counted(counts: ReadonlyMap<string, number>): string {
   return [...counts].map(([name, times]) => `${name} ${times}`).join(', ');
 }

@@ -1,6 +1,6 @@
 /**
- * The HTTP engine on an engine that answers later: random requests, SOAK_CASES of them, and rounds of
- * queues with clients that leave, SOAK_SIZE of them, in both modes. LATE_SEED repeats a run.
+ * HTTP on an engine that replies late: SOAK_CASES random requests, and SOAK_SIZE rounds of queues
+ * with clients that disconnect, in both modes. LATE_SEED repeats a run.
  */
 import { it } from 'node:test';
 import { compareAnswers, compareSyncedAnswers } from '../http/late-comparison.ts';
@@ -12,12 +12,12 @@ const ROUNDS = Number(process.env.SOAK_SIZE ?? 500);
 const SEED = Number(process.env.LATE_SEED ?? Date.now() % 1_000_000_000);
 
 for (const [mode, isOrdered] of MODES) {
-  it(`${REQUESTS} requests have the answers of the embedded engine, ${mode} (seed ${SEED})`, () =>
+  it(`${REQUESTS} requests get the responses of the embedded engine, ${mode} (seed ${SEED})`, () =>
     compareAnswers(SEED, REQUESTS, isOrdered));
 
-  it(`so they have where all is synced before it is answered, ${mode} (seed ${SEED})`, () =>
+  it(`${REQUESTS} requests get these responses if changes are synced first, ${mode} (seed ${SEED})`, () =>
     compareSyncedAnswers(SEED, REQUESTS, isOrdered));
 
-  it(`${ROUNDS} rounds on queues lose and double nothing, ${mode} (seeds from ${SEED})`, () =>
+  it(`${ROUNDS} rounds of queues lose or duplicate no item, ${mode} (seeds from ${SEED})`, () =>
     runQueueRounds(SEED, ROUNDS, isOrdered));
 }

@@ -1,7 +1,7 @@
 /**
- * Password guessing by 64 connections from 16 addresses for SOAK_SECONDS, at administration and at maps,
- * beside a known user who reads. No guess succeeds, and the user is always served. The times of the
- * answers are printed; the guessing clients share the machine with the member.
+ * 64 connections from 16 addresses guess passwords for SOAK_SECONDS, in administration and in map
+ * requests, while a registered user reads. No guess succeeds, and every request of the user is
+ * served. Prints the response times; the guessing clients share the machine with the member.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,17 +18,17 @@ const SECONDS = Number(process.env.SOAK_SECONDS ?? 60);
 const ADDRESSES = 16;
 const CONNECTIONS = 64;
 
-function reading(user: string, password: string): Buffer {
+function readRequest(user: string, password: string): Buffer {
   const login = Buffer.from(`${user}:${password}`).toString('base64');
   const bare = String(requestBytes('GET', 'maps/m/k'));
   return Buffer.from(bare.replace('\r\n\r\n', `\r\nAuthorization: Basic ${login}\r\n\r\n`));
 }
 
-function administration(user: string, password: string): Buffer {
+function stateRequest(user: string, password: string): Buffer {
   return requestBytes('POST', 'management/cluster/state', Buffer.from(`${user}&${password}`));
 }
 
-test('a known user is served while passwords are guessed', async (context) => {
+test('A registered user is served while passwords are guessed', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'logins-'));
   const file = join(folder, 'grid.yaml');
   const password = await hashPassword(Buffer.from('right'));
@@ -50,7 +50,7 @@ test('a known user is served while passwords are guessed', async (context) => {
   const counts: Record<string, number> = {};
   const guessing = Array.from({ length: CONNECTIONS }, async (_, index) => {
     const client = clientOf(1 + (index % ADDRESSES));
-    const requestOf = index % 2 === 0 ? reading : administration;
+    const requestOf = index % 2 === 0 ? readRequest : stateRequest;
     for (let guess = 0; !isOver; guess++) {
       client.send(requestOf(guess % 3 === 0 ? 'ann' : `user${guess}`, `guess${index} ${guess}`));
       const status = (await client.response())?.status ?? 0;
@@ -58,13 +58,13 @@ test('a known user is served while passwords are guessed', async (context) => {
     }
     client.destroy();
   });
-  const known = clientOf(100);
+  const reader = clientOf(100);
   const waitsMs: number[] = [];
   const endMs = performance.now() + SECONDS * 1000;
   while (performance.now() < endMs) {
     const startMs = performance.now();
-    known.send(reading('ann', 'right'));
-    assert.equal((await known.response())?.status, 204);
+    reader.send(readRequest('ann', 'right'));
+    assert.equal((await reader.response())?.status, 204);
     waitsMs.push(performance.now() - startMs);
   }
   isOver = true;
@@ -78,7 +78,7 @@ test('a known user is served while passwords are guessed', async (context) => {
     `${waitsMs.length} reads, median ${median(waitsMs).toFixed(2)} ms, longest ${longest} ms;`,
     `guesses by status ${JSON.stringify(counts)}`,
   );
-  known.destroy();
+  reader.destroy();
   child.kill('SIGTERM');
   assert.deepEqual(await exited, [0, null]);
   rmSync(folder, { recursive: true });

@@ -1,7 +1,8 @@
 /**
- * SOAK_REFUSALS starts of each kind that a data directory refuses, while health is asked for every 10 ms:
- * each ends with exit code 3 and its reason, and the files are unchanged byte for byte. As many starts are
- * stopped by SIGTERM at a random moment of their recovery: each ends with exit code 0, and nothing is lost.
+ * SOAK_REFUSALS refused starts for each kind of unusable data directory, with a health request
+ * every 10 ms. Each start ends with exit code 3 and its reason, and leaves the files unchanged byte
+ * for byte. As many starts are stopped by SIGTERM at a random moment of recovery: each ends with
+ * exit code 0, and no data is lost.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -31,12 +32,12 @@ import { portOf } from './port-of.ts';
 const REFUSALS = Number(process.env.SOAK_REFUSALS ?? Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const HEALTH_MS = 10;
 
-/** Keys of a directory that is read for a while, and bytes of a value. */
+/** Number of keys of a directory that takes time to load, and length of a value. */
 const KEYS = 10_000;
 const VALUE_BYTES = 2000;
 const MEMORY = '64m';
 const LITTLE_MEMORY = '16m';
-/** A stop comes at a random moment within this time after the first line of the log, in ms. */
+/** Maximum time from the first log line to a stop, in ms. */
 const STOP_MS_MAX = 400;
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 
@@ -56,13 +57,13 @@ const used = logs.filter((name) => recordsOf(files, name).length > 2);
 const [firstLog = '', lastLog = ''] = [used[0], used.at(-1)];
 const OTHER_COUNT = ['--partition-count', `${PARTITION_COUNT + 1}`];
 const KINDS: readonly (readonly [string, Files, readonly string[], string])[] = [
-  ['manifest', damaged('manifest'), [], 'DATA_DAMAGED'],
-  ['member', damaged('member'), [], 'DATA_DAMAGED'],
-  ['first segment', damaged(firstLog), [], 'DATA_DAMAGED'],
-  ['end of the log', damaged('log-end', killed), [], 'DATA_DAMAGED'],
+  ['damaged manifest', damaged('manifest'), [], 'DATA_DAMAGED'],
+  ['damaged member file', damaged('member'), [], 'DATA_DAMAGED'],
+  ['damaged first segment', damaged(firstLog), [], 'DATA_DAMAGED'],
+  ['damaged end of the log', damaged('log-end', killed), [], 'DATA_DAMAGED'],
   ['missing segment', changed(files, lastLog, undefined), [], 'DATA_DAMAGED'],
-  ['partition count', files, OTHER_COUNT, 'PARTITION_COUNT_CHANGED'],
-  ['format', inFormat(files, 2), [], 'DATA_FORMAT_OLDER'],
+  ['other partition count', files, OTHER_COUNT, 'PARTITION_COUNT_CHANGED'],
+  ['older format', inFormat(files, 2), [], 'DATA_FORMAT_OLDER'],
   ['too little memory', large, ['--max-memory', LITTLE_MEMORY], 'DATA_NEEDS_MEMORY'],
 ];
 
@@ -74,7 +75,10 @@ async function largeDirectory(): Promise<Files> {
   return await filesOf(storage);
 }
 
-/** A directory of this run of the machine: only then a damaged end of the log is damage. */
+/**
+ * Returns the directory of a member that was killed since the machine booted; only then is a
+ * damaged end of the log an error.
+ */
 async function killedDirectory(): Promise<Files> {
   const { directory, data } = written(files);
   try {
@@ -83,7 +87,7 @@ async function killedDirectory(): Promise<Files> {
     for (let key = 0; key < 20; key++) {
       await client.request('POST', `maps/m/new${key}`, Buffer.alloc(VALUE_BYTES));
     }
-    // It is written within 50 ms.
+    // The log is written within 50 ms.
     await sleep(1000);
     client.destroy();
     child.kill('SIGKILL');
@@ -113,24 +117,24 @@ function read(directory: string): Files {
   return new Map(names.sort().map((name) => [name, readFileSync(join(directory, name))]));
 }
 
-/** Asks for health until the member has ended. */
-async function askHealth(port: number, hasEnded: () => boolean): Promise<number> {
-  let answers = 0;
+/** Requests health until the member has ended. Returns the number of responses. */
+async function requestHealth(port: number, hasEnded: () => boolean): Promise<number> {
+  let responses = 0;
   for (; !hasEnded(); await sleep(HEALTH_MS)) {
-    const asked = get({ port, host: '127.0.0.1', path: '/hazelcast/health' }, (response) => {
-      answers++;
+    const request = get({ port, host: '127.0.0.1', path: '/hazelcast/health' }, (response) => {
+      responses++;
       response.resume();
     });
-    asked.on('error', () => {});
+    request.on('error', () => {});
   }
-  return answers;
+  return responses;
 }
 
 for (const [kind, content, flags, reason] of KINDS) {
-  test(`${REFUSALS} starts are refused for ${kind}`, async () => {
+  test(`${REFUSALS} starts are refused: ${kind}`, async () => {
     const { directory, data } = written(content);
     const before = read(data);
-    let answers = 0;
+    let responses = 0;
     try {
       for (let count = 0; count < REFUSALS; count++) {
         const child = begin(data, flags);
@@ -140,26 +144,26 @@ for (const [kind, content, flags, reason] of KINDS) {
         child.stderr?.on('data', (chunk) => {
           errors += chunk;
         });
-        let asking: Promise<number> | undefined;
+        let requesting: Promise<number> | undefined;
         createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (text) => {
           lines.push(JSON.parse(text));
           if (lines.at(-1)?.msg === 'listening') child.kill('SIGKILL');
           const port = lines.at(-1)?.port;
-          if (port !== undefined) asking ??= askHealth(port, () => child.exitCode !== null);
+          if (port !== undefined) requesting ??= requestHealth(port, () => child.exitCode !== null);
         });
         const [code] = (await once(child, 'close')) as [number | null];
         assert.deepEqual([code, lines.at(-1)?.code], [3, reason], `${count}: ${errors}`);
-        answers += (await asking) ?? 0;
+        responses += (await requesting) ?? 0;
         assert.deepEqual(read(data), before);
       }
-      console.log(`${kind}: ${REFUSALS} refusals, ${answers} answers of health`);
+      console.log(`${kind}: ${REFUSALS} refusals, ${responses} health responses`);
     } finally {
       rmSync(directory, { recursive: true, force: true });
     }
   });
 }
 
-test(`${REFUSALS} starts are stopped while they recover, seed ${SEED}`, async () => {
+test(`${REFUSALS} starts are stopped during recovery and lose no data (seed ${SEED})`, async () => {
   const random = new Random(SEED);
   const { directory, data } = written(large);
   try {
@@ -179,7 +183,7 @@ test(`${REFUSALS} starts are stopped while they recover, seed ${SEED}`, async ()
       assert.deepEqual(await once(child, 'close'), [0, null], `${count}: ${errors}`);
       if (!lines.some(({ msg }) => msg === 'listening')) early++;
     }
-    assert.ok(early > 0, 'some are stopped before they serve');
+    assert.ok(early > 0, 'no start was stopped before the member served');
     const child = begin(data, []);
     const client = new RawClient(await portOf(child));
     for (let key = 0; key < KEYS; key++) {
@@ -189,7 +193,7 @@ test(`${REFUSALS} starts are stopped while they recover, seed ${SEED}`, async ()
     client.destroy();
     child.kill('SIGTERM');
     await once(child, 'close');
-    console.log(`stops: ${REFUSALS}, of these ${early} before it served`);
+    console.log(`${REFUSALS} stops, ${early} of them before the member served`);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 /**
- * Three members with one directory for backups. They make SOAK_BACKUPS each, all at the same time. Each
- * backup is made, or refused because one is under way, and each can be restored to the content that its
- * member had.
+ * Three members that share a backup directory and make SOAK_BACKUPS backups each, concurrently.
+ * Each request makes a backup or is refused because one is under way, and each backup can be
+ * restored to the content of its member.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -22,12 +22,12 @@ const BACKUPS = Number(process.env.SOAK_BACKUPS ?? Math.ceil((SIZE * 120) / 10_0
 const MEMBERS = 3;
 const PARTITIONS = 5;
 
-test(`${MEMBERS} members make ${BACKUPS} backups each in one directory`, async () => {
+test(`${MEMBERS} members can make ${BACKUPS} backups each in one directory`, async () => {
   const root = mkdtempSync(join(tmpdir(), 'gridnode-shared-'));
   const backups = join(root, 'backups');
   try {
     const made = await Promise.all(
-      Array.from({ length: MEMBERS }, (_, member) => backUpAgainAndAgain(root, member)),
+      Array.from({ length: MEMBERS }, (_, member) => backUpRepeatedly(root, member)),
     );
     const total = made.reduce((sum, count) => sum + count, 0);
     const names = readdirSync(backups);
@@ -39,8 +39,11 @@ test(`${MEMBERS} members make ${BACKUPS} backups each in one directory`, async (
   }
 });
 
-/** Every second request comes while the one before is under way. Resolves with the number of backups made. */
-async function backUpAgainAndAgain(root: string, member: number): Promise<number> {
+/**
+ * Makes backups; every second one is requested while another is under way. Resolves with the number
+ * of backups made.
+ */
+async function backUpRepeatedly(root: string, member: number): Promise<number> {
   const flags = ['--port', '0', '--enable-group', 'all', '--partition-count', String(PARTITIONS)];
   const data = ['--data-dir', join(root, `data-${member}`), '--backup-dir', join(root, 'backups')];
   const child = start(['serve', ...flags, ...data]);

@@ -1,6 +1,6 @@
 /**
- * A thousand slow clients of each kind for SOAK_SECONDS, against a member and against a bare net.Server.
- * Prints how long a client beside them waits. It loses no request.
+ * A thousand slow clients of each kind for SOAK_SECONDS, against a member and against a bare
+ * net.Server. Prints the waiting times of a regular client, which loses no request.
  */
 import { join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';
@@ -21,7 +21,7 @@ const TSX = ['--import', 'tsx'];
 before(requireSlowHttpTest);
 
 for (const attack of ATTACKS) {
-  test(`${CONNECTIONS} ${attack.name} for ${SECONDS} s`, async (context) => {
+  test(`A client is served during ${CONNECTIONS} ${attack.name} for ${SECONDS} s`, async (context) => {
     const program = join(ROOT, 'bin/gridnode.ts');
     const member = [...TSX, program, 'serve', '--port', '0', '--enable-group', 'DATA'];
     await attacked(context, 'gridnode', member, attack);
@@ -42,7 +42,7 @@ async function attacked(
     const outcome = await underAttack(server.port, attack, CONNECTIONS, SECONDS);
     const { requests, p50Ms, p99Ms, longestMs } = outcome;
     context.diagnostic(
-      `${name.padEnd(8)} ${requests} requests beside, p50 ${p50Ms.toFixed(2)} ms, ` +
+      `${name.padEnd(8)} ${requests} requests, p50 ${p50Ms.toFixed(2)} ms, ` +
         `p99 ${p99Ms.toFixed(2)} ms, longest ${longestMs.toFixed(1)} ms, ` +
         `${server.residentMib()?.toFixed(0)} MiB resident`,
     );

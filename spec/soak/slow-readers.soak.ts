@@ -1,8 +1,8 @@
 /**
- * Slow readers of a long value, while it and all other values are overwritten, on a member with little
- * memory for data. The member stays within its bounds, and a client that reads to the end has one whole
- * value. A value that is still being sent stays in memory, and counts, until it is sent. Writes for which
- * there is no memory then get 503.
+ * Slow readers of a long value, while it and all other values are overwritten, on a member with
+ * little memory for data. The member stays within its bounds, and a client that reads to the end
+ * receives one consistent value. A value that is being sent remains in memory and counts as used
+ * until it is sent; writes without memory then get 503.
  */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -16,10 +16,13 @@ const SECONDS = Math.min(Number(process.env.SOAK_SECONDS ?? 5), 20);
 const READERS = 200;
 const VALUE_BYTES = 8 * 2 ** 20;
 const MEMORY_MIB = 256;
-/** Memory of the process beside the stored data: Node, requests, answers that the sockets have not taken. */
+/**
+ * Memory of the process besides the stored data: Node, requests and responses in the socket
+ * buffers, in MiB.
+ */
 const REST_MIB = 160;
 
-/** Asks for the value, reads a byte a second, and at last the rest. */
+/** Requests the value, reads one byte at a time, and finally the rest. */
 class SlowReader {
   readonly #socket: Socket;
   readonly #chunks: Buffer[] = [];
@@ -37,12 +40,14 @@ class SlowReader {
     );
   }
 
-  takeByte(): void {
+  readByte(): void {
     const byte = this.#socket.read(1) as Buffer | null;
     if (byte !== null) this.#chunks.push(byte);
   }
 
-  /** The value, when it came whole; undefined when the connection was closed before. */
+  /**
+   * Reads the rest. Returns the value, or undefined if the connection was closed before its end.
+   */
   async rest(): Promise<Buffer | undefined> {
     this.#socket.on('data', (chunk) => this.#chunks.push(chunk));
     this.#socket.resume();
@@ -53,7 +58,7 @@ class SlowReader {
   }
 }
 
-test(`${READERS} slow readers of 8 MiB while all is overwritten for ${SECONDS} s`, async (context) => {
+test(`${READERS} slow readers receive consistent values of 8 MiB under overwrites for ${SECONDS} s`, async (context) => {
   const program = join(import.meta.dirname, '..', '..', 'bin', 'gridnode.ts');
   const flags = [
     'serve',
@@ -77,7 +82,7 @@ test(`${READERS} slow readers of 8 MiB while all is overwritten for ${SECONDS} s
     const until = performance.now() + SECONDS * 1000;
     let [written, refused, highest] = [0, 0, 0];
     for (let round = 2; performance.now() < until || readers.length < READERS; round++) {
-      // A few come in each round, so that they read different values.
+      // A few readers are added in each round, so that they read different values.
       for (let count = 0; count < 3 && readers.length < READERS; count++) {
         readers.push(new SlowReader(server.port));
       }
@@ -99,19 +104,22 @@ test(`${READERS} slow readers of 8 MiB while all is overwritten for ${SECONDS} s
       else refused++;
       assert.ok(status === 200 || status === 503, `${status}`);
       highest = Math.max(highest, server.residentMib() ?? 0);
-      if (round % 20 === 0) for (const reader of readers) reader.takeByte();
+      if (round % 20 === 0) for (const reader of readers) reader.readByte();
       await sleep(20);
     }
     const values = await Promise.all(readers.map((reader) => reader.rest()));
     const whole = values.filter((value) => value !== undefined);
     for (const value of whole)
-      assert.ok(value.equals(Buffer.alloc(VALUE_BYTES, value[0])), 'mixed');
+      assert.ok(
+        value.equals(Buffer.alloc(VALUE_BYTES, value[0])),
+        'parts of two values were received',
+      );
     assert.ok(whole.length > READERS / 2, `${whole.length} whole values`);
     assert.equal((await writer.request('POST', 'maps/m/after', Buffer.alloc(100))).status, 200);
     await sleep(3000);
     const line =
       `${written} written, ${refused} refused, ${whole.length} read whole; resident ` +
-      `${base.toFixed(0)}, at most ${highest.toFixed(0)}, in the end ${server.residentMib()?.toFixed(0)} MiB`;
+      `${base.toFixed(0)}, at most ${highest.toFixed(0)}, at the end ${server.residentMib()?.toFixed(0)} MiB`;
     context.diagnostic(line);
     assert.ok(highest < base + MEMORY_MIB + REST_MIB, line);
     writer.destroy();

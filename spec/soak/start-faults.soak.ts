@@ -1,6 +1,6 @@
 /**
- * SOAK_STARTS data directories in each sync mode, each with starts in which every SOAK_STEP-th call to the
- * disk fails, another one in each directory; seeded by SOAK_SEED.
+ * SOAK_STARTS data directories in each sync mode, with one start for every SOAK_STEP-th call to the
+ * disk, in which that call fails; the offset differs between directories. Seeded by SOAK_SEED.
  */
 import { test } from 'node:test';
 import { type FaultReport, faultRound } from '../persistence/start-faults.ts';
@@ -10,7 +10,7 @@ const STEP = Number(process.env.SOAK_STEP ?? 15);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 
 for (const mode of ['always', 'interval', 'never'] as const) {
-  test(`${STARTS} directories with sync ${mode} outlive faulty starts (seed ${SEED})`, async () => {
+  test(`${STARTS} directories with sync ${mode} survive starts with disk faults (seed ${SEED})`, async () => {
     const total: FaultReport = { faults: 0, served: 0, written: 0 };
     for (let seed = SEED; seed < SEED + STARTS; seed++) {
       const report = await faultRound(seed, mode, STEP);

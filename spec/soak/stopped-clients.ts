@@ -1,6 +1,7 @@
 /**
- * Clients of a member that is stopped: pipelines of any length, readers of any speed, and clients that go
- * on sending. The system reports what of their bytes the member's side had received before the signal.
+ * Clients of a member that is stopped: pipelines of any length, readers of any speed, and clients
+ * that do not stop sending. The system reports which of their bytes the member's side had received
+ * before the signal.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -14,7 +15,7 @@ import { serve } from '../integration/member-process.ts';
 const CLIENTS = 8;
 const LENGTHS = [10, 1000, 65_000, 1_000_000];
 const PIPELINE_MAX = 1000;
-/** Delay between two portions of a reader, in ms. */
+/** Interval at which a reader may read its next portion, in ms. */
 const PORTION_MS = 10;
 
 class StoppedClient {
@@ -22,8 +23,8 @@ class StoppedClient {
   readonly #random: Random;
   readonly #bytesPerPortion: number;
   readonly #neverStops: boolean;
-  /** Lengths of the wanted values, and where each request ends in the bytes sent. */
-  readonly #wanted: number[] = [];
+  /** Lengths of the expected values, and the end of each request in the bytes sent. */
+  readonly #expected: number[] = [];
   readonly #ends: number[] = [];
   #allowance = 0;
   /** Requests that the member's side had received before the signal. */
@@ -48,13 +49,16 @@ class StoppedClient {
     this.socket.on('data', (chunk) => this.#onData(chunk));
     this.#timer = setInterval(() => this.#onPortion(), PORTION_MS);
     void this.ended.then(() => clearInterval(this.#timer));
-    // Most have what they read within 6 s.
+    // Most clients can read all their responses within 6 s.
     const bytesMax = bytesPerSecond * (random.below(10) === 0 ? 20 : 6);
     const count = Math.ceil(PIPELINE_MAX ** (random.below(1000) / 999));
     for (let sum = 0, index = 0; index < count && sum < bytesMax; index++) sum += this.#send();
   }
 
-  /** Notes what the member's side has received by now. `queued`: bytes that it has not acknowledged. */
+  /**
+   * Records which requests the member's side has received. `queued`: number of sent bytes that it
+   * has not acknowledged.
+   */
   note(queued: number): void {
     const received = this.socket.bytesWritten - this.socket.writableLength - queued;
     this.earlyCount = this.#ends.filter((end) => end <= received).length;
@@ -63,7 +67,7 @@ class StoppedClient {
   #send(): number {
     const length = LENGTHS[Math.min(this.#random.below(5), this.#random.below(5), 3)]!;
     const request = requestBytes('GET', `maps/m/${length}`);
-    this.#wanted.push(length);
+    this.#expected.push(length);
     this.#ends.push((this.#ends.at(-1) ?? 0) + request.length);
     this.socket.write(request);
     return length;
@@ -93,8 +97,8 @@ class StoppedClient {
       this.#bodyBytes = Number(/\r\nContent-Length: (\d+)\r\n/.exec(this.#head)?.[1]);
       assert.equal(
         this.#bodyBytes,
-        this.#wanted[this.answeredCount],
-        'the value that was asked for',
+        this.#expected[this.answeredCount],
+        'Content-Length of the requested value',
       );
       this.#head = '';
     }
@@ -103,17 +107,20 @@ class StoppedClient {
 
 export interface Stopped {
   readonly exitCode: number | null;
-  /** Requests received before the signal, and those of them that were not answered. */
+  /** Number of requests received before the signal, and of those that have no response. */
   readonly early: number;
   readonly missing: number;
-  /** Clients with such requests. */
+  /** Number of clients with such requests. */
   readonly missingClients: number;
-  /** The log's words for what was cut off, and the connections in them; 0 for none. */
+  /**
+   * The `cutOff` field of the log and its number of connections; empty and 0 if nothing was cut
+   * off.
+   */
   readonly cutOff: string;
   readonly cutOffConnections: number;
 }
 
-/** Starts a member, and stops it under such clients. */
+/** Starts a member and stops it while the clients send and read. */
 export async function stopUnderClients(random: Random): Promise<Stopped> {
   const { child, exited, lines, port } = await serve('--enable-group', 'DATA');
   const writer = new RawClient(port);
@@ -130,8 +137,8 @@ export async function stopUnderClients(random: Random): Promise<Stopped> {
   child.kill('SIGTERM');
   const [exitCode] = await exited;
   await Promise.all(clients.map(({ ended }) => ended));
-  const lacking = clients.map(({ earlyCount, answeredCount }) => earlyCount - answeredCount);
-  const missing = lacking.filter((count) => count > 0);
+  const missingCounts = clients.map(({ earlyCount, answeredCount }) => earlyCount - answeredCount);
+  const missing = missingCounts.filter((count) => count > 0);
   const last = lines.at(-1) as { cutOff?: string } | undefined;
   const cutOff = last?.cutOff ?? '';
   return {
@@ -144,7 +151,7 @@ export async function stopUnderClients(random: Random): Promise<Stopped> {
   };
 }
 
-/** By port of this machine: bytes sent that the other side has not acknowledged. */
+/** Returns the number of sent but unacknowledged bytes by local port. */
 function queuedBytes(): ReadonlyMap<number, number> {
   const rows = readFileSync('/proc/net/tcp', 'latin1').trim().split('\n').slice(1);
   return new Map(

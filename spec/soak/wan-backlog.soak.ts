@@ -1,6 +1,6 @@
 /**
- * A hundred times SOAK_SIZE changes of 100 bytes (1,000,000) that wait in the queue of a publisher that is
- * paused: 10 s after it is resumed they are at the other member.
+ * 100 * SOAK_SIZE changes of 100 bytes (1,000,000) that wait in the queue of a paused publisher
+ * reach the target within 10 s after the publisher is resumed.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,26 +10,28 @@ import { after, it } from 'node:test';
 import { fill } from '../../bench/load/fill.ts';
 import { KEY, keyOf } from '../../bench/load/request.ts';
 import { RawClient } from '../integration/client.ts';
-import { endAll, replicating, WanProcess } from './wan/wan-process.ts';
+import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
 
 const COUNT = 100 * Number(process.env.SOAK_SIZE ?? 10_000);
-const THERE_MS = 10_000;
+const DELIVERY_MS = 10_000;
 const VALUE = 'v'.repeat(100);
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-backlog-'));
 const members: WanProcess[] = [];
 after(async () => {
-  await endAll(members);
+  await killAll(members);
   rmSync(FOLDER, { recursive: true });
 });
 
 for (const compression of ['none', 'deflate']) {
-  it(`${COUNT} changes that waited are there in 10 s, compression ${compression}`, async (context) => {
+  it(`${COUNT} queued changes reach the target within 10 s, compression ${compression}`, async (context) => {
     const folder = mkdtempSync(join(FOLDER, 'pair-'));
     const target = await WanProcess.started({ folder, name: 'target' });
     members.push(target);
     const grid = replicating([target.port], 'PassThrough', {
-      ...{ 'initial-publisher-state': 'PAUSED', 'queue-bytes-max': '1g', compression },
+      'initial-publisher-state': 'PAUSED',
+      'queue-bytes-max': '1g',
+      compression,
     });
     const source = await WanProcess.started({ folder, name: 'source', grid });
     members.push(source);
@@ -42,7 +44,7 @@ for (const compression of ['none', 'deflate']) {
     const [sourceMs, targetMs] = [source.cpuMs, target.cpuMs];
     const beginMs = performance.now();
     await source.call('resumePublisher');
-    await source.isEmptied(6 * THERE_MS);
+    await source.awaitEmpty(6 * DELIVERY_MS);
     const tookMs = performance.now() - beginMs;
     context.diagnostic(
       `${(tookMs / 1000).toFixed(2)} s; ${((source.cpuMs - sourceMs) / 1000).toFixed(2)} s of the source's ` +
@@ -58,7 +60,7 @@ for (const compression of ['none', 'deflate']) {
       assert.equal(body.toString(), VALUE);
     }
     reader.destroy();
-    await endAll(members.splice(0));
-    assert.ok(tookMs <= THERE_MS, `${tookMs.toFixed(0)} ms`);
+    await killAll(members.splice(0));
+    assert.ok(tookMs <= DELIVERY_MS, `${tookMs.toFixed(0)} ms`);
   });
 }

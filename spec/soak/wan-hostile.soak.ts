@@ -1,8 +1,9 @@
 /**
- * Hostile messages to a member over HTTP: each byte of a batch flipped or cut, SOAK_CASES / 10 batches that
- * are wrong inside with a right checksum, random bytes, and messages that inflate to much more than they say.
- * SOAK_CASES * 10 events with hostile content types, keys and names (1,000,000 by default).
- * All but those that are right by chance get 4xx, and the process does not grow.
+ * Hostile messages to a member over HTTP: batches with a flipped bit or a cut at each byte,
+ * SOAK_CASES / 10 batches with wrong content and a correct checksum, random bytes, and messages
+ * that inflate to far more than they declare. Also SOAK_CASES * 10 events with hostile content
+ * types, keys and names (1,000,000 by default). All messages that are not valid by chance get 4xx,
+ * and the process does not grow.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -24,10 +25,13 @@ const EVENTS = CASES * 100;
 const CONNECTIONS = 32;
 const BOMBS = 300;
 const BOMB_BYTES = 2 ** 28;
-/** What the 64 MiB that are inflated at once take, and what the collector has not freed yet. */
+/**
+ * Maximum growth of resident memory, in MiB: the 64 MiB that are inflated at a time, and garbage
+ * that is not yet collected.
+ */
 const GROWTH_MIB_MAX = 200;
 
-describe(`a member that gets hostile messages, seed ${SEED}`, () => {
+describe(`A member that receives hostile messages, seed ${SEED}`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'wan-hostile-'));
   let member: WanProcess;
   let dataSet: Buffer;
@@ -41,14 +45,14 @@ describe(`a member that gets hostile messages, seed ${SEED}`, () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Sends them over several connections: the statuses, in their order. */
+  /** Sends the messages over several connections. Returns their statuses, in order. */
   async function sendAll(messages: Iterable<Buffer>): Promise<number[]> {
     const statuses: number[] = [];
-    const left = messages[Symbol.iterator]();
+    const remaining = messages[Symbol.iterator]();
     let count = 0;
     const senders = Array.from({ length: CONNECTIONS }, async () => {
       const client = new RawClient(member.port);
-      for (let next = left.next(); !next.done; next = left.next()) {
+      for (let next = remaining.next(); !next.done; next = remaining.next()) {
         const index = count++;
         client.send(requestBytes('POST', 'wan/receive', next.value));
         const response = await client.response();
@@ -61,15 +65,15 @@ describe(`a member that gets hostile messages, seed ${SEED}`, () => {
     return statuses;
   }
 
-  /** The status of the key that the batches set. */
-  async function found(): Promise<number> {
+  /** Returns the status of a GET of the key that the batches set. */
+  async function statusOfKey(): Promise<number> {
     const client = new RawClient(member.port);
     const { status } = await client.request('GET', 'maps/map/a');
     client.destroy();
     return status;
   }
 
-  it('refuses batches of which a byte is flipped or cut', async () => {
+  it('refuses batches with a flipped bit or a cut', async () => {
     for (const isCompressed of [false, true]) {
       const message = await (isCompressed ? sealDeflated : sealPlain)(
         batchOf(changes(), dataSet),
@@ -85,23 +89,23 @@ describe(`a member that gets hostile messages, seed ${SEED}`, () => {
       });
       assert.deepEqual(new Set(await sendAll(wrong)), new Set([400]));
     }
-    assert.equal(await found(), 204);
+    assert.equal(await statusOfKey(), 204);
     const right = sealPlain(batchOf(changes(), dataSet), headOf(BATCH));
     assert.deepEqual(await sendAll([right]), [200]);
-    assert.equal(await found(), 200);
+    assert.equal(await statusOfKey(), 200);
   });
 
-  it('refuses what inflates to more than it says, in little memory', async (context) => {
+  it('refuses messages that inflate to more than they declare, without growing', async (context) => {
     const beforeMib = member.residentMib;
     const bomb = deflateRawSync(Buffer.alloc(BOMB_BYTES));
-    const saying = (length: number): Buffer => {
+    const declaring = (length: number): Buffer => {
       const bytes = Buffer.concat([Buffer.alloc(HEAD_BYTES), bomb]);
       const message = sealPlain(bytes, headOf(BATCH));
       message[6] = 1;
       message.writeUInt32LE(length, 16);
       return resealed(message);
     };
-    const bombs = [10, 4_000_000, 10_000_000, 2 ** 28, 2 ** 32 - 1].map(saying);
+    const bombs = [10, 4_000_000, 10_000_000, 2 ** 28, 2 ** 32 - 1].map(declaring);
     const messages = Array.from({ length: BOMBS }, (_, index) => bombs[index % bombs.length]!);
     let mostMib = 0;
     const watching = setInterval(() => {
@@ -113,10 +117,10 @@ describe(`a member that gets hostile messages, seed ${SEED}`, () => {
     assert.ok(mostMib - beforeMib < GROWTH_MIB_MAX, `${(mostMib - beforeMib).toFixed(0)} MiB more`);
   });
 
-  it(`takes ${CASES} batches that are wrong inside`, async (context) => {
+  it(`survives ${CASES} batches with wrong content and a correct checksum`, async (context) => {
     const random = new Random(SEED);
     const batch = batchOf(changes(), dataSet);
-    function* wrongs(): Iterable<Buffer> {
+    function* wrongBatches(): Iterable<Buffer> {
       for (let count = 0; count < CASES; count++) {
         const wrong = Buffer.from(batch);
         for (let flips = 1 + random.below(3); flips > 0; flips--) {
@@ -126,21 +130,23 @@ describe(`a member that gets hostile messages, seed ${SEED}`, () => {
       }
     }
     const beforeMib = member.residentMib;
-    const statuses = await sendAll(wrongs());
+    const statuses = await sendAll(wrongBatches());
     const counts = new Map<number, number>();
     for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1);
-    const told = [...counts].map(([status, count]) => `${count} times ${status}`).join(', ');
-    context.diagnostic(`${told}; ${(member.residentMib - beforeMib).toFixed(0)} MiB more resident`);
-    for (const status of counts.keys()) assert.ok([200, 400, 403, 409].includes(status), told);
+    const counted = [...counts].map(([status, count]) => `${count} times ${status}`).join(', ');
+    context.diagnostic(
+      `${counted}; ${(member.residentMib - beforeMib).toFixed(0)} MiB more resident`,
+    );
+    for (const status of counts.keys()) assert.ok([200, 400, 403, 409].includes(status), counted);
     assert.ok(member.residentMib - beforeMib < GROWTH_MIB_MAX);
   });
 
-  it(`skips what no client could have written of ${EVENTS} events`, async (context) => {
+  it(`rejects those of ${EVENTS} events that no client could have written`, async (context) => {
     const rejected = await sendHostileEvents(EVENTS, SEED);
     context.diagnostic(`${rejected} rejected`);
   });
 
-  it('refuses random bytes, and serves on', async () => {
+  it('refuses random bytes and continues to serve', async () => {
     const random = new Random(SEED);
     const messages = Array.from({ length: 2000 }, () => random.bytes(random.below(3000)));
     assert.deepEqual(new Set(await sendAll(messages)), new Set([400]));
@@ -150,7 +156,7 @@ describe(`a member that gets hostile messages, seed ${SEED}`, () => {
   });
 });
 
-/** A set of `a`, which has no end, and a delete of `b`. */
+/** Returns a set of `a`, which does not expire, and a delete of `b`. */
 function changes(): readonly Mutation[] {
   const set = changeOf(SET, 'a', 'x'.repeat(40));
   set.expiryMs = 0;

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { freePort } from '../free-port.ts';
 import { contentsOf, MapLoad, sameContents } from './wan/map-load.ts';
-import { endAll, replicating, WanProcess } from './wan/wan-process.ts';
+import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
 
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
@@ -79,7 +79,7 @@ class Pair {
     }
     const [one, other] = this.#sides;
     // What comes to one may go on to the other.
-    for (const { member } of [one, other, one]) await member.drains(PATIENCE_MS);
+    for (const { member } of [one, other, one]) await member.awaitDrained(PATIENCE_MS);
     const ports = [one.member.port, other.member.port] as const;
     const loads = this.#sides.flatMap(({ load }) => load ?? []);
     for (const load of loads) load.check(await sameContents(ports, load.maps, loads));
@@ -102,7 +102,7 @@ for (const sync of ['interval', 'always'] as const) {
     const name = `${policy}, ${ways}, sync ${sync}: ${rounds} kills of ${VICTIMS.join(' or ')}`;
     describe(`${name}, seed ${SEED}`, () => {
       const members: WanProcess[] = [];
-      after(() => endAll(members));
+      after(() => killAll(members));
 
       it('ends equal, and has what was answered', async (context) => {
         const folder = mkdtempSync(join(FOLDER, 'pair-'));

@@ -1,9 +1,10 @@
 /**
- * Chains, rings, stars and meshes of three and four members with persistence, each of which writes keys of
- * its own, under each policy; under LatestUpdate all also write to the same keys. Members are killed
- * (kill -9) at random moments, SOAK_ROUNDS * 20 times in all (200 by default). At the end all have the same,
- * and no reader has ever seen an entry vanish that nobody had removed. SOAK_SEED repeats the choices of a
- * run. Under PutIfAbsent, HigherHits and LatestAccess each key is written once, as readers count there.
+ * Chains, rings, stars and meshes of three and four members with persistence, under each policy.
+ * Each member writes keys of its own; under LatestUpdate, all members also write to the same keys.
+ * Members are killed (kill -9) at random moments, SOAK_ROUNDS * 20 times in all (200 by default).
+ * At the end all members are equal, and no reader has seen an entry vanish that no client had
+ * removed. SOAK_SEED repeats the choices of a run. Under PutIfAbsent, HigherHits and LatestAccess,
+ * each key is written once, because reads change the result of these policies.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,27 +18,36 @@ import { RawClient } from '../integration/client.ts';
 import { SHAPES, targetsOf } from '../wan/own-keys-simulation.ts';
 import { MapLoad, sameContents } from './wan/map-load.ts';
 import { OwnKeys } from './wan/own-keys.ts';
-import { endAll, WanProcess } from './wan/wan-process.ts';
+import { killAll, WanProcess } from './wan/wan-process.ts';
 
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const POLICIES = [
-  ...['PassThrough', 'PutIfAbsent', 'LatestUpdate'],
-  ...['HigherHits', 'LatestAccess', 'ExpirationTime'],
+  'PassThrough',
+  'PutIfAbsent',
+  'LatestUpdate',
+  'HigherHits',
+  'LatestAccess',
+  'ExpirationTime',
 ];
 const ONCE = ['PutIfAbsent', 'HigherHits', 'LatestAccess'];
 const PATIENCE_MS = 60_000;
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-shapes-'));
 after(() => rmSync(FOLDER, { recursive: true }));
 
-/** The maps `own-*` and `both-*`, sent to each of these ports by a publisher of its own. */
+/**
+ * Returns a configuration that sends the maps `own-*` and `both-*` to each of these ports with a
+ * publisher of its own.
+ */
 function gridOf(ports: readonly number[], policy: string): Record<string, unknown> {
   if (ports.length === 0) return { map: { 'own-*': STATISTICS } };
   const publishers = ports.map((port, index) => [
     `p${index}`,
     {
-      ...{ 'cluster-name': 'dev', 'target-endpoints': `127.0.0.1:${port}` },
-      ...{ 'queue-capacity': 1_000_000, 'batch-max-delay-millis': 20 },
+      'cluster-name': 'dev',
+      'target-endpoints': `127.0.0.1:${port}`,
+      'queue-capacity': 1_000_000,
+      'batch-max-delay-millis': 20,
       'discovery-period-seconds': 1,
     },
   ]);
@@ -67,7 +77,7 @@ class Group {
     for (const number of this.members.keys()) this.#reading.push(this.#read(number));
   }
 
-  /** Clients write to the member until it is gone. */
+  /** Starts clients that write to the member until it ends. */
   work(number: number): void {
     const { port } = this.members[number]!;
     const isOver = () => this.#isOver;
@@ -117,13 +127,13 @@ class Group {
 const combinations = SHAPES.flatMap((shape, row) =>
   [3, 4].flatMap((count) =>
     (['interval', 'always'] as const).map((sync, column) => {
-      // With other seeds each combination has other policies.
+      // The seed shifts the policies of the combinations.
       const policy = POLICIES[(row * 4 + count + column * 3 + SEED) % POLICIES.length]!;
       return { shape, count, sync, policy };
     }),
   ),
 );
-// PassThrough is in each shape of four.
+// Each shape of four members also runs with PassThrough.
 const all = [
   ...combinations,
   ...SHAPES.map((shape) => ({ shape, count: 4, sync: 'interval' as const, policy: 'PassThrough' })),
@@ -134,9 +144,9 @@ for (const { shape, count, sync, policy } of all) {
   const name = `${shape} of ${count}, ${policy}, sync ${sync}: ${KILLS} kills`;
   describe(`${name}, seed ${SEED}`, () => {
     const group = new Group();
-    after(() => endAll(group.members));
+    after(() => killAll(group.members));
 
-    it('ends equal, and no entry vanishes', async (context) => {
+    it('makes all members equal, and no entry vanishes', async (context) => {
       const folder = mkdtempSync(join(FOLDER, 'group-'));
       const random = new Random(SEED);
       const ports: number[] = [];
@@ -158,9 +168,9 @@ for (const { shape, count, sync, policy } of all) {
       }
       await sleep(300);
       await group.end();
-      // What arrives at one member may go on to others.
+      // A change that reaches one member may be forwarded to others.
       for (let round = 0; round < count; round++) {
-        for (const member of group.members) await member.drains(PATIENCE_MS);
+        for (const member of group.members) await member.awaitDrained(PATIENCE_MS);
       }
       await compare(group, shape);
       const answered = group.owns.reduce((sum, own) => sum + own.answered, 0);
@@ -171,11 +181,11 @@ for (const { shape, count, sync, policy } of all) {
 
 async function compare({ members, owns, loads }: Group, shape: string): Promise<void> {
   for (const [writer, own] of owns.entries()) {
-    const wanted = await own.all(members[writer]!.port);
+    const expected = await own.all(members[writer]!.port);
     for (const [number, { port, name }] of members.entries()) {
       if (shape === 'chain' && number < writer) continue;
       const found = await own.all(port);
-      const wrong = wanted.flatMap((value, key) =>
+      const wrong = expected.flatMap((value, key) =>
         found[key] === value
           ? []
           : [`k${key}: ${value?.slice(0, 20)}, ${found[key]?.slice(0, 20)}`],

@@ -1,7 +1,7 @@
 /**
- * Comparisons by hash trees of two members with ENTRIES entries, 100 of them different, and of a map of 1,000
- * entries beside them: the figures are exact, little is moved, no turn of the event loop is long. Then
- * SOAK_CASES wrong requests for trees.
+ * Comparisons of two members by hash trees: a map of ENTRIES entries, 100 of them different, and a
+ * small map of 1,000 entries in the same engines. The figures are exact, little data is
+ * transferred, and no turn of the event loop is long. Then SOAK_CASES invalid requests for trees.
  */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
@@ -16,10 +16,13 @@ const SMALL = 1000;
 const VALUE_BYTES = 100;
 const TURN_MS_MAX = 20;
 const BYTES_MAX = 50_000;
-/** What HTTP adds to a request and its answer, at most. */
+/** Maximum overhead of HTTP for a request and its response, in bytes. */
 const HEADS_BYTES = 600;
 
-/** The longest turn: what others do between two turns of a loop; no more counts than this process's time. */
+/**
+ * Measures the longest turn of the event loop: the time between two immediates, limited to the
+ * processor time of this process.
+ */
 class Turns {
   longestMs = 0;
   #isRunning = true;
@@ -55,7 +58,9 @@ function textAt(index: number): string {
   return `value of entry ${index} `.padEnd(VALUE_BYTES, '.');
 }
 
-/** What the keys differ by: leaves, and the source's entries in them. */
+/**
+ * Returns the expected differences for different `keys`: leaves, and the source's entries in them.
+ */
 function expectedOf(map: string, keys: ReadonlySet<string>, depth: number) {
   const leafOf = new LeafOf();
   const counts = new Map<number, number>();
@@ -83,7 +88,7 @@ function expectedOf(map: string, keys: ReadonlySet<string>, depth: number) {
   };
 }
 
-describe(`compareMap beside ${ENTRIES} entries`, () => {
+describe(`compareMap with ${ENTRIES} entries`, () => {
   const different = new Map<string, Set<string>>();
 
   before(() => {
@@ -110,21 +115,21 @@ describe(`compareMap beside ${ENTRIES} entries`, () => {
   for (const depth of [10, 16]) {
     for (const map of ['map', 'small']) {
       for (const round of [1, 2, 3]) {
-        it(`is exact, short and in short turns: ${map}, depth ${depth}, round ${round}`, async (test) => {
+        it(`is exact, sends little and has short turns: ${map}, depth ${depth}, round ${round}`, async (test) => {
           target.tree = { isOn: true, depth };
           const turns = new Turns();
           let targetMs = 0;
           let sent = 0;
           const send = async (message: Buffer) => {
             const sinceMs = performance.now();
-            const answer = await target.receive(message);
+            const response = await target.receive(message);
             targetMs += performance.now() - sinceMs;
-            sent += message.length + answer.body.length + HEADS_BYTES;
-            return answer;
+            sent += message.length + response.body.length + HEADS_BYTES;
+            return response;
           };
           const sinceMs = performance.now();
-          const given = { target: { send, dataSet: undefined } };
-          const { differences } = await compare(source, target, depth, given, map);
+          const options = { target: { send, dataSet: undefined } };
+          const { differences } = await compare(source, target, depth, options, map);
           const allMs = performance.now() - sinceMs;
           turns.stop();
           test.diagnostic(
@@ -141,7 +146,7 @@ describe(`compareMap beside ${ENTRIES} entries`, () => {
 });
 
 describe('WanReceiver.receive', () => {
-  it(`changes and keeps nothing for ${CASES} wrong requests for trees`, async () => {
+  it(`changes and retains nothing for ${CASES} invalid requests for trees`, async () => {
     await sendWrongRequests(CASES, 3);
   });
 });

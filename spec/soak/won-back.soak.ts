@@ -1,10 +1,11 @@
 /**
- * Rounds of a member on a disk of 48 to 200 MiB, ext4 or tmpfs, in one of the sync modes. It is filled
- * with overwrites until writes are refused, killed or not, and freed by deletes, clears, polls and
- * smaller values. Writes are taken within 5 s once there is room, and no answered change is lost. In the
- * end no handle is on a removed file, and no block belongs to no file. A round that fails tells the end
- * of the member's log and the files on the disk. SOAK_SEED is the first seed, SOAK_ROUNDS the number of
- * rounds. Needs to mount file systems; where that fails, the test says so and is skipped.
+ * Rounds of a member on a disk of 48 to 200 MiB, ext4 or tmpfs, in one of the sync modes. The
+ * member is filled with overwrites until writes are refused, possibly killed, and freed by deletes,
+ * clears, polls and smaller values. Writes are accepted within 5 s once there is space, and no
+ * acknowledged change is lost. At the end, no open handle refers to a removed file, and every used
+ * block belongs to a file. A failed round prints the end of the member's log and the files on the
+ * disk. SOAK_SEED is the first seed, SOAK_ROUNDS the number of rounds. Mounts file systems; if that
+ * fails, the test is skipped with the reason.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
@@ -27,18 +28,18 @@ const DATA = 'data';
 const MODES = ['always', 'interval', 'never'] as const;
 const CLIENTS = 6;
 const MAPS = 3;
-/** Live values of up to this share of the usable space leave room. */
+/** Share of the usable space up to which live values leave enough space for writes. */
 const LIVE_SHARE = 0.7;
 const CYCLES = 3;
 const PATIENCE_MS = 5000;
-/** Lines of the member's log that a failed round tells. */
+/** Number of lines of the member's log that a failed round prints. */
 const LINES_MAX = 60;
-/** Bytes of a record beside key and value, at most. */
+/** Maximum overhead of a record besides key and value, in bytes. */
 const RECORD_BYTES = 96;
-/** Bytes by which a file system's own structures may have grown. */
+/** Maximum growth of the file system's own structures, in bytes. */
 const STRUCTURE_BYTES = 1_048_576;
 
-/** A value by its key, its number and its length; undefined for none. */
+/** Number and length from which the content of a key is made, or undefined for an absent key. */
 type Stored = { readonly number: number; readonly length: number } | undefined;
 
 class Round {
@@ -47,14 +48,17 @@ class Round {
   readonly #disk: MountedDisk;
   readonly #keys: number;
   readonly #lengthMax: number;
-  /** Values by map and key; two where an answer has not come. */
+  /** Possible values by map and key: two while a change has no response. */
   readonly #stored = new Map<string, Stored[]>();
-  /** Bytes of the items that were offered, answered or not, and not delivered, by their numbers. */
+  /**
+   * Lengths of the items that were offered, acknowledged or not, and not delivered, by their
+   * numbers.
+   */
   readonly #items = new Map<number, number>();
-  /** Number of items in the queue; below, by how many it may be wrong. */
+  /** Number of items in the queue, and the numbers of offers and polls without a response. */
   #itemCount = 0;
-  #unsureOffers = 0;
-  #unsurePolls = 0;
+  #uncertainOffers = 0;
+  #uncertainPolls = 0;
   #number = 0;
   #child!: ChildProcess;
   #port = 0;
@@ -68,7 +72,7 @@ class Round {
     this.#mode = mode;
     this.#disk = disk;
     this.#lengthMax = [2000, 20_000, 60_000][random.below(3)] ?? 2000;
-    // Live values alone may fill the disk, and half as much again.
+    // Live values may take 0.5 to 1.5 times the usable space.
     this.#keys = Math.floor((disk.usableBytes * (0.5 + random.below(100) / 100)) / this.#lengthMax);
   }
 
@@ -78,7 +82,7 @@ class Round {
       await this.#fill();
       if (this.#random.below(2) === 0) await this.#restart('SIGKILL');
       await this.#free();
-      await this.#awaitRoom();
+      await this.#awaitSpace();
       if (this.#random.below(3) === 0) await this.#restart('SIGTERM');
     }
     await this.#restart('SIGTERM');
@@ -87,16 +91,16 @@ class Round {
     const removed = readdirSync(folder)
       .map((name) => readLink(join(folder, name)))
       .filter((target) => target.endsWith('(deleted)') && target.startsWith(this.#disk.path));
-    assert.deepEqual(removed, [], 'a removed file is open');
+    assert.deepEqual(removed, [], 'a removed file is still open');
     this.#child.kill('SIGTERM');
     await once(this.#child, 'exit');
     assert.ok(
       this.#disk.unnamedBytes < STRUCTURE_BYTES,
-      `${this.#disk.unnamedBytes} bytes are nobody's`,
+      `${this.#disk.unnamedBytes} bytes belong to no file`,
     );
   }
 
-  /** Ends a member that still runs. */
+  /** Kills the member if it still runs. */
   stop(): void {
     this.#child.kill('SIGKILL');
   }
@@ -130,19 +134,19 @@ class Round {
 
   async #restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const exited = once(this.#child, 'exit');
-    // Each change under way is there as a whole after that, or not at all.
-    const under = signal === 'SIGKILL' ? this.#work(40) : Promise.resolve();
+    // A change that was under way has been applied completely or not at all.
+    const work = signal === 'SIGKILL' ? this.#work(40) : Promise.resolve();
     if (signal === 'SIGKILL') await sleep(this.#random.below(60));
     this.#noteStep(signal);
     this.#child.kill(signal);
-    await Promise.all([exited, under]);
+    await Promise.all([exited, work]);
     if (signal === 'SIGTERM') assert.equal((await exited)[0], 0);
     await this.#start();
   }
 
-  /** Sets and offers until each is refused, or until twice the disk was written. */
+  /** Sets and offers until every change is refused, or twice the usable space has been written. */
   async #fill(): Promise<void> {
-    this.#noteStep('fills');
+    this.#noteStep('fill');
     await this.#work((4 * this.#disk.usableBytes) / this.#lengthMax / CLIENTS);
   }
 
@@ -155,14 +159,14 @@ class Round {
             const isOffer = this.#random.below(10) === 0;
             const length = this.#random.below(this.#lengthMax);
             const key = index + CLIENTS * this.#random.below(Math.ceil(this.#keys / CLIENTS));
-            const taken = isOffer
+            const isAccepted = isOffer
               ? await this.#offer(client, length)
               : await this.#change(client, `m${key % MAPS}/k${key}`, length);
-            refused = taken ? 0 : refused + 1;
-            if (!taken) await sleep(20);
+            refused = isAccepted ? 0 : refused + 1;
+            if (!isAccepted) await sleep(20);
           }
         } catch (error) {
-          // Otherwise the member was killed.
+          // Any other error is the end of the killed member.
           if (error instanceof assert.AssertionError) throw error;
         } finally {
           client.destroy();
@@ -171,32 +175,37 @@ class Round {
     );
   }
 
-  /** Removes entries and items, by random kinds of removals, until the live records leave room. */
+  /**
+   * Removes entries and items, by a random kind of removal, until the live records leave enough
+   * space.
+   */
   async #free(): Promise<void> {
-    this.#noteStep('removes');
+    this.#noteStep('remove');
     const client = new RawClient(this.#port);
-    const room = this.#disk.usableBytes * (LIVE_SHARE - 0.02);
+    const limit = this.#disk.usableBytes * (LIVE_SHARE - 0.02);
     const kind = this.#random.below(3);
     if (kind === 0) {
       const map = `m${this.#random.below(MAPS)}`;
-      await this.#insist(() => this.#clear(client, map));
+      await this.#retry(() => this.#clear(client, map));
     }
     if (kind === 1)
       for (let more = this.#itemCount; more > 0; more--) {
-        await this.#insist(() => this.#poll(client));
+        await this.#retry(() => this.#poll(client));
       }
     let live = this.#liveBytes;
     for (const [key, [stored]] of this.#stored) {
-      if (live <= room) break;
+      if (live <= limit) break;
       if (stored === undefined) continue;
-      await this.#insist(() => this.#change(client, key, undefined));
+      await this.#retry(() => this.#change(client, key, undefined));
       live -= liveBytesOf(key, stored);
     }
     client.destroy();
   }
 
-  /** Repeats a removal until it is taken: it is as long as there is room for a record. */
-  async #insist(remove: () => Promise<boolean>): Promise<void> {
+  /**
+   * Repeats a removal until it is accepted; it may be refused until there is space for a record.
+   */
+  async #retry(remove: () => Promise<boolean>): Promise<void> {
     const fromMs = performance.now();
     while (!(await remove())) {
       this.refusedRemovals++;
@@ -205,8 +214,8 @@ class Round {
     }
   }
 
-  async #awaitRoom(): Promise<void> {
-    this.#noteStep('waits for room');
+  async #awaitSpace(): Promise<void> {
+    this.#noteStep('wait for space');
     const client = new RawClient(this.#port);
     const fromMs = performance.now();
     while (!(await this.#change(client, 'm0/probe', 100))) {
@@ -215,7 +224,7 @@ class Round {
       await sleep(20);
     }
     this.slowestMs = Math.max(this.slowestMs, performance.now() - fromMs);
-    // Smaller values make room, too.
+    // Smaller values also free space.
     for (const [key, [stored]] of [...this.#stored].slice(0, 200)) {
       if (stored !== undefined) await this.#change(client, key, stored.length >> 2);
     }
@@ -238,9 +247,9 @@ class Round {
     this.#stored.set(key, [before, next]);
     const body = next && contentOf(key, next);
     const method = next === undefined ? 'DELETE' : 'POST';
-    const { status, body: told } = await client.request(method, `maps/${key}`, body);
+    const { status, body: text } = await client.request(method, `maps/${key}`, body);
     this.#stored.set(key, [status === 200 ? next : before]);
-    return isTaken(status, told);
+    return isAccepted(status, text);
   }
 
   async #clear(client: RawClient, map: string): Promise<boolean> {
@@ -249,36 +258,39 @@ class Round {
       for (const key of this.#stored.keys())
         if (key.startsWith(map)) this.#stored.set(key, [undefined]);
     }
-    return isTaken(status, body);
+    return isAccepted(status, body);
   }
 
   async #offer(client: RawClient, length: number): Promise<boolean> {
     const number = ++this.#number;
     const content = Buffer.alloc(length + 10, `${number} `);
     this.#items.set(number, content.length);
-    this.#unsureOffers++;
+    this.#uncertainOffers++;
     const { status, body } = await client.request('POST', 'queues/q', content);
-    this.#unsureOffers--;
+    this.#uncertainOffers--;
     if (status === 200) this.#itemCount++;
     else this.#items.delete(number);
-    return isTaken(status, body);
+    return isAccepted(status, body);
   }
 
   async #poll(client: RawClient): Promise<boolean> {
-    this.#unsurePolls++;
+    this.#uncertainPolls++;
     const { status, body } = await client.request('DELETE', 'queues/q/0');
-    this.#unsurePolls--;
+    this.#uncertainPolls--;
     if (status === 503) return false;
     if (status === 204) return true;
     const number = Number(/^\d+/.exec(body.toString('latin1', 0, 12))?.[0]);
     const length = this.#items.get(number);
-    assert.ok(length !== undefined && body.equals(Buffer.alloc(length, `${number} `)), 'an item');
+    assert.ok(
+      length !== undefined && body.equals(Buffer.alloc(length, `${number} `)),
+      'the polled item is not one that was offered',
+    );
     this.#items.delete(number);
     this.#itemCount--;
     return true;
   }
 
-  /** Every answered change is there. */
+  /** Asserts that every acknowledged change is present. */
   async #check(): Promise<void> {
     const client = new RawClient(this.#port);
     for (const [key, possible] of this.#stored) {
@@ -286,22 +298,22 @@ class Round {
       const found = possible.find((each) =>
         each === undefined ? status === 204 : status === 200 && body.equals(contentOf(key, each)),
       );
-      const isThere = found !== undefined || (status === 204 && possible.includes(undefined));
-      assert.ok(isThere, `${key}: ${status}, ${body.toString('latin1', 0, 40)}`);
+      const isPresent = found !== undefined || (status === 204 && possible.includes(undefined));
+      assert.ok(isPresent, `${key}: ${status}, ${body.toString('latin1', 0, 40)}`);
       this.#stored.set(key, [found]);
     }
     const size = Number((await client.request('GET', 'queues/q/size')).body.toString());
     const more = size - this.#itemCount;
-    const isRight = more <= this.#unsureOffers && -more <= this.#unsurePolls;
+    const isRight = more <= this.#uncertainOffers && -more <= this.#uncertainPolls;
     assert.ok(isRight, `${size} items, not ${this.#itemCount}`);
     this.#itemCount = size;
-    this.#unsureOffers = 0;
-    this.#unsurePolls = 0;
+    this.#uncertainOffers = 0;
+    this.#uncertainPolls = 0;
     client.destroy();
   }
 }
 
-function isTaken(status: number, body: Buffer): boolean {
+function isAccepted(status: number, body: Buffer): boolean {
   if (status !== 200) assert.match(body.toString(), /the disk is full/);
   return status === 200;
 }
@@ -323,17 +335,17 @@ function readLink(path: string): string {
 }
 
 for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
-  // Without the factor, neighbouring seeds begin with similar numbers.
+  // Without the factor, consecutive seeds begin with similar numbers.
   const random = new Random(seed * 2654435761);
   const system: FileSystem = random.below(2) === 0 ? 'ext4' : 'tmpfs';
   const megabytes = 48 + random.below(153);
   const mode = MODES[random.below(MODES.length)] ?? 'always';
-  test(`${system} of ${megabytes} MiB with sync ${mode} is won back (seed ${seed})`, async (context) => {
+  test(`${system} of ${megabytes} MiB with sync ${mode} frees its space (seed ${seed})`, async (context) => {
     let disk: MountedDisk;
     try {
       disk = new MountedDisk(system, megabytes);
     } catch (error) {
-      context.skip(`cannot mount a file system here: ${(error as Error).message}`);
+      context.skip(`cannot mount a file system: ${(error as Error).message}`);
       return;
     }
     const round = new Round(random, mode, disk);
@@ -341,10 +353,10 @@ for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
       await round.run();
       const { slowestMs, refusedRemovals } = round;
       console.log(
-        `${seed}: written after ${Math.round(slowestMs)} ms, ${refusedRemovals} removals had to wait`,
+        `${seed}: writes accepted after ${Math.round(slowestMs)} ms, ${refusedRemovals} removals refused first`,
       );
     } catch (error) {
-      console.log(`${seed} has failed\n${round.describe()}`);
+      console.log(`seed ${seed} failed\n${round.describe()}`);
       throw error;
     } finally {
       round.stop();

@@ -1,7 +1,8 @@
 /**
- * Connections that set, overwrite, delete and clear as fast as they are answered, several requests ahead.
- * Each has a map of its own and knows which values its keys may have; a change without an answer may have
- * happened or not. Where the load is told to, each also writes to a map that loads of other members write to.
+ * Connections that set, overwrite, delete and clear as fast as they receive responses, with several
+ * requests in flight. Each connection has a map of its own and records the values that each key may
+ * have; a change without a response may have been applied or not. With `isShared`, each connection
+ * also writes to a map that the loads of other members write to.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
@@ -9,42 +10,42 @@ import { RawClient, requestBytes } from '../../integration/client.ts';
 
 const KEYS = 40;
 const VALUE_BYTES_MAX = 200;
-/** Operations of a key that are remembered. */
-const TOLD = 8;
-/** Reads under way while contents are read. */
+/** Number of operations of a key that are retained for messages. */
+const HISTORY_LENGTH = 8;
+/** Number of reads in flight while contents are read. */
 const READS = 500;
 
 type Value = string | undefined;
 
 interface Slot {
-  /** Undefined for none. */
-  sure: Value;
-  /** What changes without an answer may have made of it. */
-  readonly perhaps: Set<Value>;
+  /** Undefined if the key is absent. */
+  confirmed: Value;
+  /** Values that changes without a response may have stored. */
+  readonly possible: Set<Value>;
 }
 
 export interface MapLoadParts {
-  /** In the names of its maps. */
+  /** Part of the names of the load's maps. */
   readonly name: string;
   readonly seed: number;
   readonly clients?: number;
-  /** Requests ahead of their answers, of each client. */
+  /** Number of requests in flight of each client. */
   readonly depth?: number;
-  /** Whether maps are written to that other loads write to, too. */
+  /** Whether the load also writes to maps that other loads write to. */
   readonly isShared?: boolean;
 }
 
-/** What became of an operation, for people. */
-interface Told {
+/** Description of an operation, for messages. */
+interface LoggedOperation {
   readonly text: string;
-  /** When it was answered, of the wall clock; 0: it was not. */
+  /** Wall-clock time of the response, in ms; 0 without a response. */
   answeredMs: number;
 }
 
 interface Operation {
   readonly bytes: Buffer;
-  readonly told: Told;
-  /** The slots that it changes, and to what; none of a map that others write to. */
+  readonly logged: LoggedOperation;
+  /** Slots that the operation changes to `value`; empty for a shared map. */
   readonly slots: readonly Slot[];
   readonly value: Value;
 }
@@ -55,11 +56,11 @@ export class MapLoad {
   readonly #depth: number;
   readonly #isShared: boolean;
   readonly #slots: readonly (readonly Slot[])[];
-  /** By map and key, the last operations first to last. */
-  readonly #told = new Map<string, Told[]>();
+  /** Last operations by map and key, oldest first. */
+  readonly #history = new Map<string, LoggedOperation[]>();
   #count = 0;
   answered = 0;
-  /** When the last answer came. */
+  /** Time of the last response, in ms. */
   lastMs = 0;
 
   constructor({ name, seed, clients = 64, depth = 8, isShared = false }: MapLoadParts) {
@@ -68,38 +69,39 @@ export class MapLoad {
     this.#depth = depth;
     this.#isShared = isShared;
     this.#slots = Array.from({ length: clients }, () =>
-      Array.from({ length: KEYS }, () => ({ sure: undefined, perhaps: new Set<Value>() })),
+      Array.from({ length: KEYS }, () => ({ confirmed: undefined, possible: new Set<Value>() })),
     );
   }
 
-  /** The maps that only this load writes to, and those that others do, too. */
+  /** Maps that only this load writes to, and the shared maps. */
   get maps(): readonly string[] {
     const numbers = [...this.#slots.keys()];
     const shared = this.#isShared ? numbers.map((number) => `both-${number}`) : [];
     return [...numbers.map((number) => `own-${this.#name}-${number}`), ...shared];
   }
 
-  /** Runs until `isOver`, or the member is gone. */
+  /** Runs until `isOver` returns true or the member ends. */
   async run(port: number, isOver: () => boolean): Promise<void> {
     await Promise.all(this.#slots.map((_, client) => this.#work(port, client, isOver)));
   }
 
   /**
-   * Compares the contents of its own maps, as `contentsOf` read them, with the answers; from then on they
-   * are sure.
+   * Asserts that the contents of the load's own maps, as read by `contentsOf`, agree with the
+   * responses. From then on, these contents are confirmed.
    */
   check(contents: readonly (readonly Value[])[]): void {
     for (const [client, slots] of this.#slots.entries()) {
       for (const [key, slot] of slots.entries()) {
         const value = contents[client]?.[key];
-        const { sure, perhaps } = slot;
-        const wanted = () => [sure, ...perhaps].map((each) => each?.slice(0, 40)).join(' or ');
+        const { confirmed, possible } = slot;
+        const expected = () =>
+          [confirmed, ...possible].map((each) => each?.slice(0, 40)).join(' or ');
         assert.ok(
-          value === sure || perhaps.has(value),
-          `own-${this.#name}-${client}/k${key} is ${value?.slice(0, 40)}, not ${wanted()}`,
+          value === confirmed || possible.has(value),
+          `own-${this.#name}-${client}/k${key} is ${value?.slice(0, 40)}, not ${expected()}`,
         );
-        slot.sure = value;
-        perhaps.clear();
+        slot.confirmed = value;
+        possible.clear();
       }
     }
   }
@@ -110,22 +112,22 @@ export class MapLoad {
       while (!isOver()) {
         const operations = Array.from({ length: this.#depth }, () => this.#operation(client));
         for (const { slots, value } of operations) {
-          for (const { perhaps } of slots) perhaps.add(value);
+          for (const { possible } of slots) possible.add(value);
         }
         connection.send(Buffer.concat(operations.map(({ bytes }) => bytes)));
         for (const [index, operation] of operations.entries()) {
           const response = await connection.response();
-          // The member is gone.
+          // The member has ended.
           if (response === undefined) return;
           assert.equal(response.status, 200, response.body.toString());
           this.answered++;
-          operation.told.answeredMs = Date.now();
+          operation.logged.answeredMs = Date.now();
           this.lastMs = performance.now();
-          settle(operation, operations.slice(index + 1));
+          confirm(operation, operations.slice(index + 1));
         }
       }
     } catch (error) {
-      // Otherwise the connection ended within an answer.
+      // Any other error is a connection that ended within a response.
       if (error instanceof assert.AssertionError) throw error;
     } finally {
       connection.destroy();
@@ -144,47 +146,49 @@ export class MapLoad {
     const number = this.#count++;
     if (choice < 5) {
       const paths = Array.from({ length: KEYS }, (_, each) => `${map}/k${each}`);
-      const told = this.#tell(paths, `clear ${number}`);
-      return { bytes: requestBytes('DELETE', map), told, slots: all, value: undefined };
+      const logged = this.#log(paths, `clear ${number}`);
+      return { bytes: requestBytes('DELETE', map), logged, slots: all, value: undefined };
     }
     if (choice < 200) {
-      const told = this.#tell([path], `delete ${number}`);
-      return { bytes: requestBytes('DELETE', path), told, slots, value: undefined };
+      const logged = this.#log([path], `delete ${number}`);
+      return { bytes: requestBytes('DELETE', path), logged, slots, value: undefined };
     }
     const value = `${this.#name} ${number} ${'v'.repeat(random.below(VALUE_BYTES_MAX))}`;
-    const told = this.#tell([path], `set ${number}`);
-    return { bytes: requestBytes('POST', path, Buffer.from(value)), told, slots, value };
+    const logged = this.#log([path], `set ${number}`);
+    return { bytes: requestBytes('POST', path, Buffer.from(value)), logged, slots, value };
   }
 
-  /** The last operations of a key, with when they were answered. */
-  storyOf(path: string): string {
-    const told = this.#told.get(`maps/${path}`) ?? [];
-    const texts = told.map(({ text, answeredMs }) => `${text} at ${answeredMs || 'no time'}`);
+  /** Returns the last operations of a key with the times of their responses, as text. */
+  historyOf(path: string): string {
+    const history = this.#history.get(`maps/${path}`) ?? [];
+    const texts = history.map(({ text, answeredMs }) =>
+      answeredMs > 0 ? `${text} at ${answeredMs}` : `${text} without a response`,
+    );
     return `${this.#name}: ${texts.join(', ')}`;
   }
 
-  #tell(paths: readonly string[], text: string): Told {
-    const told = { text, answeredMs: 0 };
+  #log(paths: readonly string[], text: string): LoggedOperation {
+    const logged = { text, answeredMs: 0 };
     for (const path of paths) {
-      const all = this.#told.get(path) ?? [];
-      if (all.length === 0) this.#told.set(path, all);
-      all.push(told);
-      if (all.length > TOLD) all.shift();
+      const all = this.#history.get(path) ?? [];
+      if (all.length === 0) this.#history.set(path, all);
+      all.push(logged);
+      if (all.length > HISTORY_LENGTH) all.shift();
     }
-    return told;
+    return logged;
   }
 }
 
-/** The operation was answered; those in `later` not yet. */
-function settle({ slots, value }: Operation, later: readonly Operation[]): void {
+/** Confirms the value of an operation that has a response; those in `later` have none yet. */
+function confirm({ slots, value }: Operation, later: readonly Operation[]): void {
   for (const slot of slots) {
-    slot.sure = value;
-    slot.perhaps.clear();
-    for (const other of later) if (other.slots.includes(slot)) slot.perhaps.add(other.value);
+    slot.confirmed = value;
+    slot.possible.clear();
+    for (const other of later) if (other.slots.includes(slot)) slot.possible.add(other.value);
   }
 }
 
-/** The values of all keys of these maps at a member. */
+/** Returns the values of all keys of these maps at a member. */
 export async function contentsOf(port: number, maps: readonly string[]): Promise<Value[][]> {
   const client = new RawClient(port);
   const paths = maps.flatMap((map) =>
@@ -196,7 +200,10 @@ export async function contentsOf(port: number, maps: readonly string[]): Promise
     client.send(Buffer.concat(some.map((path) => requestBytes('GET', path))));
     for (const path of some) {
       const response = await client.response();
-      assert.ok(response?.status === 200 || response?.status === 204, `${path} is read`);
+      assert.ok(
+        response?.status === 200 || response?.status === 204,
+        `GET ${path} returned ${response?.status}`,
+      );
       values.push(response.status === 204 ? undefined : response.body.toString());
     }
   }
@@ -204,7 +211,10 @@ export async function contentsOf(port: number, maps: readonly string[]): Promise
   return maps.map((_, index) => values.slice(index * KEYS, (index + 1) * KEYS));
 }
 
-/** The contents that two members have of these maps, which must be the same; `loads` wrote to them. */
+/**
+ * Asserts that two members have the same contents of these maps, to which `loads` wrote. Returns
+ * the contents.
+ */
 export async function sameContents(
   [one, other]: readonly [number, number],
   maps: readonly string[],
@@ -213,17 +223,17 @@ export async function sameContents(
   const [first, second] = [await contentsOf(one, maps), await contentsOf(other, maps)];
   const different = maps.flatMap((map, index) =>
     (first[index] ?? []).flatMap((value, key) => {
-      const there = second[index]?.[key];
-      if (value === there) return [];
-      const stories = loads.map((load) => load.storyOf(`${map}/k${key}`)).join('; ');
-      return [`${map}/k${key}: ${said(value)} and ${said(there)} (${stories})`];
+      const otherValue = second[index]?.[key];
+      if (value === otherValue) return [];
+      const histories = loads.map((load) => load.historyOf(`${map}/k${key}`)).join('; ');
+      return [`${map}/k${key}: ${quoted(value)} and ${quoted(otherValue)} (${histories})`];
     }),
   );
-  const told = `${different.length} differ: ${different.slice(0, 5).join('\n')}`;
-  assert.equal(different.length, 0, told);
+  const message = `${different.length} differ: ${different.slice(0, 5).join('\n')}`;
+  assert.equal(different.length, 0, message);
   return first;
 }
 
-function said(value: Value): string {
-  return value === undefined ? 'none' : `"${value.slice(0, 30)}"`;
+function quoted(value: Value): string {
+  return value === undefined ? 'absent' : `"${value.slice(0, 30)}"`;
 }

@@ -1,4 +1,4 @@
-/** A second address of a member: passes bytes on in both directions, until it is closed for good. */
+/** A second address of a member: forwards bytes in both directions until it is closed. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
@@ -25,7 +25,7 @@ export class Relay {
     });
   }
 
-  /** Relays to that port of this machine, from a free one. */
+  /** Starts a relay on a free port to this local port. */
   static async to(port: number): Promise<Relay> {
     const relay = new Relay(port);
     relay.#server.listen(0, '127.0.0.1');
@@ -37,7 +37,7 @@ export class Relay {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Cuts all connections off; no more are taken. */
+  /** Destroys all connections and accepts no more. */
   close(): void {
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();

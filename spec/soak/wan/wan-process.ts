@@ -1,4 +1,7 @@
-/** A member that replicates, as a process of its own that is killed and started again on its port. */
+/**
+ * A member with WAN replication in a process of its own, which can be killed and restarted on its
+ * port.
+ */
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -15,13 +18,13 @@ const GROUPS = ['DATA', 'WAN', 'CLUSTER_READ'];
 const POLL_MS = 20;
 
 export interface WanProcessParts {
-  /** A folder for the member's files. */
+  /** Folder of the member's files. */
   readonly folder: string;
   readonly name: string;
   readonly port?: number;
-  /** When changes are synced; undefined: the member keeps nothing on the disk. */
+  /** Sync mode, or undefined for a member without persistence. */
   readonly sync?: 'always' | 'interval' | 'never';
-  /** The rest of the configuration, below `grid`. */
+  /** The rest of the configuration, under `grid`. */
   readonly grid?: Readonly<Record<string, unknown>>;
 }
 
@@ -30,10 +33,10 @@ export class WanProcess {
   readonly port: number;
   readonly #flags: readonly string[];
   #running: Awaited<ReturnType<typeof serve>> | undefined;
-  /** The lines of all its lives. */
+  /** Log lines of all runs. */
   readonly lines: LogLine[] = [];
 
-  /** Starts it. */
+  /** Starts a member. */
   static async started(parts: WanProcessParts): Promise<WanProcess> {
     const process = new WanProcess(parts, parts.port ?? (await freePort()));
     await process.start();
@@ -52,7 +55,8 @@ export class WanProcess {
     const flags = { '--config': file, '--host': '127.0.0.1', '--max-memory': MEMORY };
     this.#flags = [
       ...Object.entries(flags).flat(),
-      ...['--port', String(port)],
+      '--port',
+      String(port),
       ...GROUPS.flatMap((group) => ['--enable-group', group]),
     ];
   }
@@ -61,7 +65,7 @@ export class WanProcess {
     this.#running = await serve(...this.#flags);
   }
 
-  /** Processor time of its present life, in milliseconds. */
+  /** Processor time of the current process, in ms. */
   get cpuMs(): number {
     return (cpuUsOf(this.#running?.child.pid) ?? Number.NaN) / 1000;
   }
@@ -70,7 +74,7 @@ export class WanProcess {
     return residentMibOf(this.#running?.child.pid) ?? Number.NaN;
   }
 
-  /** Ends it at once; resolves when it has ended. */
+  /** Kills the process. Resolves when it has ended. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
@@ -79,48 +83,48 @@ export class WanProcess {
     await this.#end('SIGTERM');
   }
 
-  /** Its uuid, which is the id of its data set. */
+  /** Returns the uuid of the member, which is the id of its data set. */
   async dataSet(): Promise<Buffer> {
-    const { body } = await this.#ask('GET', 'cluster');
+    const { body } = await this.#request('GET', 'cluster');
     const { members } = JSON.parse(body.toString()) as { members: { uuid: string }[] };
     return Buffer.from(members[0]?.uuid.replaceAll('-', '') ?? '', 'hex');
   }
 
   async publishers(): Promise<readonly PublisherStatus[]> {
-    const { body } = await this.#ask('GET', 'wan/publishers');
+    const { body } = await this.#request('GET', 'wan/publishers');
     return (JSON.parse(body.toString()) as { publishers: PublisherStatus[] }).publishers;
   }
 
-  /** The only publisher. */
+  /** Returns the status of the only publisher. */
   async publisher(): Promise<PublisherStatus> {
     const [only] = await this.publishers();
     assert.ok(only !== undefined);
     return only;
   }
 
-  /** `pausePublisher`, `resumePublisher` … of the replication `w`. */
+  /** Calls `pausePublisher`, `resumePublisher` … for the replication `w`. */
   async call(name: string): Promise<void> {
-    const { status, body } = await this.#ask('POST', `wan/${name}`, 'dev&&w&');
+    const { status, body } = await this.#request('POST', `wan/${name}`, 'dev&&w&');
     assert.equal(status, 200, body.toString());
   }
 
-  /** Resolves once nothing waits in its queues; rejects after `withinMs`. */
-  async isEmptied(withinMs: number): Promise<void> {
+  /** Resolves once the member's queues are empty; rejects after `withinMs`. */
+  async awaitEmpty(withinMs: number): Promise<void> {
     const endMs = performance.now() + withinMs;
-    await this.#isEmptied((all) => {
-      const told = () => `${this.name} after ${withinMs} ms: ${JSON.stringify(all)}`;
-      assert.ok(performance.now() < endMs, told());
+    await this.#awaitEmpty((all) => {
+      const describe = () => `${this.name} after ${withinMs} ms: ${JSON.stringify(all)}`;
+      assert.ok(performance.now() < endMs, describe());
     });
   }
 
   /**
-   * Resolves once nothing waits in its queues, however long that takes on a busy machine; rejects after
-   * `patienceMs` in which no publisher has sent or dropped an event.
+   * Resolves once the member's queues are empty, regardless of the time; rejects if no publisher
+   * sends or drops an event for `patienceMs`.
    */
-  async drains(patienceMs: number): Promise<void> {
+  async awaitDrained(patienceMs: number): Promise<void> {
     let before: readonly PublisherStatus[] = [];
     let endMs = 0;
-    await this.#isEmptied((all) => {
+    await this.#awaitEmpty((all) => {
       const hasProgress = all.some(({ eventsSent, queueSize }, index) => {
         const earlier = before[index];
         if (earlier === undefined) return true;
@@ -128,12 +132,13 @@ export class WanProcess {
       });
       if (hasProgress) endMs = performance.now() + patienceMs;
       before = all;
-      const told = () => `${this.name}, ${patienceMs} ms without progress: ${JSON.stringify(all)}`;
-      assert.ok(performance.now() < endMs, told());
+      const describe = () =>
+        `${this.name}, ${patienceMs} ms without progress: ${JSON.stringify(all)}`;
+      assert.ok(performance.now() < endMs, describe());
     });
   }
 
-  async #isEmptied(check: (all: readonly PublisherStatus[]) => void): Promise<void> {
+  async #awaitEmpty(check: (all: readonly PublisherStatus[]) => void): Promise<void> {
     for (;;) {
       const all = await this.publishers();
       if (all.every(({ queueSize }) => queueSize === 0)) return;
@@ -142,7 +147,7 @@ export class WanProcess {
     }
   }
 
-  async #ask(method: string, path: string, body = '') {
+  async #request(method: string, path: string, body = '') {
     const client = new RawClient(this.port);
     try {
       return await client.request(method, path, Buffer.from(body));
@@ -161,14 +166,14 @@ export class WanProcess {
   }
 }
 
-/** Ends all, whatever becomes of the others. */
-export async function endAll(members: readonly WanProcess[]): Promise<void> {
+/** Kills all members, even if some of the kills fail. */
+export async function killAll(members: readonly WanProcess[]): Promise<void> {
   await Promise.allSettled(members.map((member) => member.kill()));
 }
 
 /**
- * A configuration whose maps `own-*` and `both-*` go to these endpoints by one publisher. What is not named
- * is as it is by default, but for the capacity.
+ * Returns a configuration with one publisher that sends the maps `own-*` and `both-*` to these
+ * endpoints. All settings except the capacity have their defaults unless `publisher` sets them.
  */
 export function replicating(
   endpoints: readonly number[],
@@ -178,7 +183,9 @@ export function replicating(
   const ref = { 'wan-replication-ref': { w: { 'merge-policy-class-name': policy } } };
   const targets = endpoints.map((port) => `127.0.0.1:${port}`).join(',');
   const only = {
-    ...{ 'cluster-name': 'dev', 'target-endpoints': targets, 'queue-capacity': 1_000_000 },
+    'cluster-name': 'dev',
+    'target-endpoints': targets,
+    'queue-capacity': 1_000_000,
     ...publisher,
   };
   return {
