@@ -1,9 +1,9 @@
 /**
- * Members with the defaults in containers of 256, 512 and 1,024 MiB, whose 1, 2 and 8 publishers have targets
- * that are down. Clients write values of 30 kB and of 100 bytes for SOAK_SECONDS, with a `kill -9` in the
- * middle. The system kills no member, every refusal is a 503, and once the target of the first publisher is
- * there it gets all that waits for it. With 8, the third one has a live target, which gets every change.
- * Needs root, and control groups.
+ * Members with the defaults in containers of 256, 512 and 1,024 MiB, with 1, 2 and 8 publishers
+ * whose targets are down. Clients write values of 30 kB and of 100 bytes for SOAK_SECONDS, with a
+ * kill -9 in between. The system kills no member, every refusal is a 503, and once the target of
+ * the first publisher is up, it receives all events in its queue. The third of 8 publishers has a
+ * live target, which receives every change. Needs root and control groups.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -55,7 +55,7 @@ async function publishersOf(port: number): Promise<readonly Status[]> {
   return (JSON.parse(body.toString()) as { publishers: readonly Status[] }).publishers;
 }
 
-/** Writes until the time is over; returns the number of writes that were refused. */
+/** Writes until `endMs`. Returns the number of refused writes. */
 async function write(port: number, length: number, endMs: number): Promise<number> {
   let refused = 0;
   const writers = Array.from({ length: WRITERS }, async (_, writer) => {
@@ -75,7 +75,7 @@ async function write(port: number, length: number, endMs: number): Promise<numbe
 for (const mib of SIZES_MIB) {
   for (const count of PUBLISHERS) {
     for (const length of LENGTHS) {
-      test(`a member in ${mib} MiB with ${count} publishers to dead targets, ${length} bytes`, async () => {
+      test(`A member in ${mib} MiB with ${count} publishers to dead targets and values of ${length} bytes is not killed`, async () => {
         const group = new ControlGroup(`gridnode-wan-${process.pid}`, mib * MIB);
         const directory = mkdtempSync(join(tmpdir(), 'container-wan-'));
         const target = await freePort();
@@ -116,18 +116,18 @@ for (const mib of SIZES_MIB) {
           assert.equal((await publishersOf(source.port))[LIVE]!.eventsDropped, 0);
           assert.deepEqual(await statusesOf(live.port), await statusesOf(source.port));
         }
-        const there = await start([], ['--port', `${target}`]);
+        const receiver = await start([], ['--port', `${target}`]);
         const endMs = Date.now() + DELIVERY_MS;
         while ((await publishersOf(source.port))[0]!.queueSize > 0) {
-          assert.ok(Date.now() < endMs, 'delivered');
+          assert.ok(Date.now() < endMs, 'the queue was not delivered');
           await sleep(100);
         }
         assert.equal(group.killed, 0);
         const bytes = before.reduce((sum, { queueBytes }) => sum + queueBytes, 0);
         console.info(
-          `${mib} MiB, ${count} publishers, ${length} bytes: ${refused} refused, ${Math.round(bytes / MIB)} MiB queued, ${Math.round(group.most / MIB)} MiB at most`,
+          `${mib} MiB, ${count} publishers, ${length} bytes: ${refused} refused, ${Math.round(bytes / MIB)} MiB queued, ${Math.round(group.peakBytes / MIB)} MiB at most`,
         );
-        for (const { child } of [source, there, ...(live ? [live] : [])]) {
+        for (const { child } of [source, receiver, ...(live ? [live] : [])]) {
           child.kill('SIGKILL');
           await once(child, 'exit');
         }

@@ -1,9 +1,9 @@
 /**
- * Members with the defaults in containers of 128, 256 and 512 MiB, SOAK_SECONDS each. Clients upload 15
- * MiB at a time, some without an end; they write values of all lengths until there is no memory, delete,
- * and read, some without taking the answer. The same with a data directory, then a start after a clean
- * stop and one after kill -9. The system kills no member, and every answered change is there. Needs root,
- * and control groups.
+ * Members with the defaults in containers of 128, 256 and 512 MiB, SOAK_SECONDS each. Clients
+ * upload 15 MiB at a time, some incompletely. They write values of all lengths until there is no
+ * memory, delete, and read; some do not read the responses. A second test has a data directory, and
+ * starts the member again after a clean stop and after kill -9. The system kills no member, and
+ * every acknowledged change is present. Needs root and control groups.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -30,7 +30,7 @@ const UPLOAD_BYTES = 15 * MIB;
 const UPLOAD_PIECE = Buffer.alloc(262_144, 'u');
 const WRITERS = 8;
 const READERS = 4;
-const IDLE_READERS = 8;
+const UNREAD_CLIENTS = 8;
 const LENGTHS = [200, 4000, 20_000, 60_000, 400_000];
 const REFUSALS = 20;
 
@@ -52,12 +52,12 @@ class Work {
       ...Array.from({ length: UPLOADERS }, (_, index) => this.#upload(index)),
       ...Array.from({ length: WRITERS }, (_, index) => this.#write(index)),
       ...Array.from({ length: READERS }, () => this.#read()),
-      ...Array.from({ length: IDLE_READERS }, () => this.#askAndLeave()),
+      ...Array.from({ length: UNREAD_CLIENTS }, () => this.#requestUnread()),
     ];
     await Promise.all(all);
   }
 
-  /** Every answered change is there. */
+  /** Asserts that every acknowledged change is present. */
   async check(port: number): Promise<void> {
     const client = new RawClient(port);
     for (const [path, value] of this.values) {
@@ -71,7 +71,7 @@ class Work {
     return Date.now() >= this.#endMs;
   }
 
-  /** Sends contents of 15 MiB, one after the other; every third one is cut short. */
+  /** Uploads values of 15 MiB, one after the other; every third one is cut short. */
   async #upload(index: number): Promise<void> {
     for (let count = 0; !this.#isOver; count++) {
       const path = `maps/uploads/${index}`;
@@ -81,19 +81,19 @@ class Work {
         `POST /grid/rest/${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\n`,
       );
       const sent = (index + count) % 3 === 0 ? UPLOAD_BYTES / 2 : UPLOAD_BYTES;
-      const answered = Promise.race([once(socket, 'data'), once(socket, 'close')]).catch(() => {});
+      const responded = Promise.race([once(socket, 'data'), once(socket, 'close')]).catch(() => {});
       for (let at = 0; at < sent && socket.writable; at += UPLOAD_PIECE.length) {
         const drained = socket.write(UPLOAD_PIECE) || once(socket, 'drain').catch(() => {});
         await Promise.race([drained, sleep(1000)]);
       }
-      await Promise.race([answered, sleep(6000, undefined, { ref: false })]);
+      await Promise.race([responded, sleep(6000, undefined, { ref: false })]);
       socket.destroy();
       this.uploads++;
       await sleep(this.#random.below(200));
     }
   }
 
-  /** Fills memory with values of one range of lengths after the other, and frees some. */
+  /** Fills the memory with values of one range of lengths after the other, and frees some. */
   async #write(index: number): Promise<void> {
     const client = new RawClient(this.#port);
     for (let round = 0; !this.#isOver; round++) {
@@ -135,8 +135,8 @@ class Work {
     client.destroy();
   }
 
-  /** Asks for large values again and again and does not read the answers. */
-  async #askAndLeave(): Promise<void> {
+  /** Requests large values repeatedly without reading the responses. */
+  async #requestUnread(): Promise<void> {
     while (!this.#isOver) {
       const socket = connect(this.#port, '127.0.0.1');
       socket.on('error', () => {}).pause();
@@ -169,12 +169,12 @@ function residentMib({ pid }: ChildProcess): number {
 }
 
 for (const mib of SIZES_MIB) {
-  for (const isKept of [false, true]) {
-    const kind = isKept ? ', with data on the disk' : '';
-    test(`a member in a container of ${mib} MiB${kind} (seed ${SEED})`, async () => {
+  for (const isStored of [false, true]) {
+    const kind = isStored ? ' with data on the disk' : '';
+    test(`A member in a container of ${mib} MiB${kind} is not killed (seed ${SEED})`, async () => {
       const directory = mkdtempSync(join(tmpdir(), 'gridnode-container-'));
-      const group = new ControlGroup(`gridnode-${process.pid}-${mib}-${isKept}`, mib * MIB);
-      const flags = isKept ? ['--data-dir', join(directory, 'data')] : [];
+      const group = new ControlGroup(`gridnode-${process.pid}-${mib}-${isStored}`, mib * MIB);
+      const flags = isStored ? ['--data-dir', join(directory, 'data')] : [];
       let child: ChildProcess | undefined;
       try {
         let port: number;
@@ -183,7 +183,7 @@ for (const mib of SIZES_MIB) {
         await work.run();
         await work.check(port);
         const resident = [residentMib(child)];
-        for (const signal of isKept ? (['SIGTERM', 'SIGKILL'] as const) : []) {
+        for (const signal of isStored ? (['SIGTERM', 'SIGKILL'] as const) : []) {
           await stop(child, signal);
           [child, port] = await start(group, flags);
           resident.push(residentMib(child));
@@ -192,8 +192,8 @@ for (const mib of SIZES_MIB) {
         await stop(child, 'SIGTERM');
         assert.equal(group.killed, 0);
         const { refusals, uploads, values } = work;
-        const told = `${values.size} values, ${refusals} refused, ${uploads} uploads`;
-        console.log(`${mib} MiB${kind}: ${told}; resident ${resident.join(', ')} MiB`);
+        const summary = `${values.size} values, ${refusals} refused, ${uploads} uploads`;
+        console.log(`${mib} MiB${kind}: ${summary}; resident ${resident.join(', ')} MiB`);
       } finally {
         child?.kill('SIGKILL');
         await sleep(200);

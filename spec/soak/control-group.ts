@@ -1,4 +1,4 @@
-/** A control group with a memory limit, of cgroups version 1 or 2, whichever there is. Needs root. */
+/** A control group with a memory limit, of the available version of cgroups, 1 or 2. Needs root. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -6,34 +6,34 @@ const ROOT = '/sys/fs/cgroup';
 
 export class ControlGroup {
   readonly #path: string;
-  readonly #isSecond: boolean;
+  readonly #isVersion2: boolean;
 
-  /** Throws where none can be made. */
+  /** Throws if the group cannot be created. */
   constructor(name: string, bytesMax: number) {
-    this.#isSecond = existsSync(join(ROOT, 'cgroup.controllers'));
-    this.#path = join(ROOT, this.#isSecond ? '' : 'memory', name);
-    if (this.#isSecond) writeFileSync(join(ROOT, 'cgroup.subtree_control'), '+memory');
+    this.#isVersion2 = existsSync(join(ROOT, 'cgroup.controllers'));
+    this.#path = join(ROOT, this.#isVersion2 ? '' : 'memory', name);
+    if (this.#isVersion2) writeFileSync(join(ROOT, 'cgroup.subtree_control'), '+memory');
     mkdirSync(this.#path);
-    this.#write(this.#isSecond ? 'memory.max' : 'memory.limit_in_bytes', `${bytesMax}`);
+    this.#write(this.#isVersion2 ? 'memory.max' : 'memory.limit_in_bytes', `${bytesMax}`);
   }
 
-  /** The words that run a command within: `sh` and its arguments. The command's words follow them. */
+  /** Arguments of `sh` that run a command in the group. The command's words follow them. */
   get words(): readonly string[] {
     return ['-c', `echo $$ > ${join(this.#path, 'cgroup.procs')} && exec "$@"`, 'sh'];
   }
 
-  /** Processes that were killed for want of memory. */
+  /** Number of processes that were killed for lack of memory. */
   get killed(): number {
-    const text = this.#read(this.#isSecond ? 'memory.events' : 'memory.oom_control');
+    const text = this.#read(this.#isVersion2 ? 'memory.events' : 'memory.oom_control');
     return Number(/^oom_kill (\d+)/m.exec(text)?.[1]);
   }
 
-  /** The most bytes that were in use, caches of files included. */
-  get most(): number {
-    return Number(this.#read(this.#isSecond ? 'memory.peak' : 'memory.max_usage_in_bytes'));
+  /** Peak memory use, in bytes, including file caches. */
+  get peakBytes(): number {
+    return Number(this.#read(this.#isVersion2 ? 'memory.peak' : 'memory.max_usage_in_bytes'));
   }
 
-  /** Called when no process runs in it. */
+  /** Removes the group, in which no process may run. */
   remove(): void {
     rmdirSync(this.#path);
   }

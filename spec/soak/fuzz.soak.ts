@@ -1,7 +1,8 @@
 /**
- * The fuzzer for a long time: SOAK_CASES random connections, in rounds with a seed each, counted up from
- * FUZZ_SEED. A round that fails names its seed. It repeats with that seed and 20,000 cases or more in
- * spec/http/fuzz.spec.ts. At the end neither parser nor heap may have grown with the cases.
+ * The fuzzer with SOAK_CASES random connections, in rounds with a seed each, counted up from
+ * FUZZ_SEED. A round that fails reports its seed; spec/http/fuzz.spec.ts repeats it with that seed
+ * and at least 20,000 cases. At the end, neither the parser nor the heap may have grown with the
+ * cases.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,10 +15,13 @@ const CASES = Number(process.env.SOAK_CASES ?? 100_000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const ROUND_CASES = 20_000;
 const ROUNDS = Math.ceil(CASES / ROUND_CASES);
-/** Garbage of a round that is not yet collected, with a margin. */
+/**
+ * Maximum growth of the heap, in bytes: garbage of a round that is not yet collected, with a
+ * margin.
+ */
 const HEAP_GROWTH_BYTES_MAX = 64 * 1024 * 1024;
 
-test(`${ROUNDS * ROUND_CASES} random connections, seeds ${SEED} to ${SEED + ROUNDS - 1}`, async () => {
+test(`The server survives ${ROUNDS * ROUND_CASES} random connections, seeds ${SEED} to ${SEED + ROUNDS - 1}`, async () => {
   const target = new FuzzTarget();
   const property = fc.property(fuzzCase, (each) => target.check(each));
   let [parserBytes, heapBytes] = [0, 0];
@@ -29,7 +33,7 @@ test(`${ROUNDS * ROUND_CASES} random connections, seeds ${SEED} to ${SEED + ROUN
       heapBytes = process.memoryUsage().heapUsed;
     }
   }
-  assert.equal(llhttp().memory.byteLength, parserBytes, 'memory of the parser');
+  assert.equal(llhttp().memory.byteLength, parserBytes, 'the memory of the parser has grown');
   const grownBytes = process.memoryUsage().heapUsed - heapBytes;
   assert(grownBytes < HEAP_GROWTH_BYTES_MAX, `the heap has grown by ${grownBytes} bytes`);
 });

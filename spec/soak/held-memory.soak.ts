@@ -205,9 +205,9 @@ function soak(
         probe(healthPort, endMs),
         ...Array.from({ length: UPLOADERS }, (_, index) => upload(port, index, uploads, endMs)),
       ]);
-      const mostMib = Math.round(group.most / MIB);
+      const peakMib = Math.round(group.peakBytes / MIB);
       context.diagnostic(`${crowd.open} open, ${residentMib(child)} MiB resident`);
-      context.diagnostic(`memory of the container: at most ${mostMib} MiB`);
+      context.diagnostic(`memory of the container: at most ${peakMib} MiB`);
       context.diagnostic(`health: ${responses} responses, longest wait ${longestMs.toFixed(0)} ms`);
       context.diagnostic(`uploads: ${counted(uploads)}`);
       context.diagnostic(`503: ${counted(crowd.refused)}`);

@@ -1,7 +1,8 @@
 /**
- * A member under random work for SOAK_SECONDS: several clients, each with a map and a queue of its own and a
- * model of their content. Every answer is compared with the model. SOAK_SIZE keys in all; SOAK_SEED repeats a
- * run. At the end everything is read once more, and the member must drain.
+ * A member under random operations for SOAK_SECONDS, with SOAK_SIZE keys in all. Several clients,
+ * each with a map and a queue of its own and a model of their content, compare every response with
+ * the model. At the end everything is read once more, and the member must drain. SOAK_SEED repeats
+ * a run.
  */
 import assert from 'node:assert/strict';
 import { Agent, type IncomingMessage, request } from 'node:http';
@@ -19,7 +20,7 @@ const SMALL_BYTES_MAX = 2000;
 const LARGE_BYTES_MAX = 300_000;
 const QUEUE_ITEMS_MAX = 1000;
 
-interface Answer {
+interface Result {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly body: Buffer;
@@ -72,8 +73,8 @@ class Client {
   }
 
   async #get(key: number): Promise<void> {
-    const answer = await this.#send('GET', `${this.#map}/${key}`);
-    this.#expect(answer, this.#entries.get(key), `key ${key} of ${this.#map}`);
+    const result = await this.#send('GET', `${this.#map}/${key}`);
+    this.#expect(result, this.#entries.get(key), `key ${key} of ${this.#map}`);
   }
 
   async #delete(key: number): Promise<void> {
@@ -93,15 +94,15 @@ class Client {
   }
 
   async #poll(): Promise<void> {
-    const answer = await this.#send('DELETE', `${this.#queue}/0`);
-    this.#expect(answer, this.#items.shift(), this.#queue);
+    const result = await this.#send('DELETE', `${this.#queue}/0`);
+    this.#expect(result, this.#items.shift(), this.#queue);
   }
 
-  #expect(answer: Answer, expected: Buffer | undefined, what: string): void {
-    assert.equal(answer.status, expected === undefined ? 204 : 200, `status of ${what}`);
+  #expect(result: Result, expected: Buffer | undefined, subject: string): void {
+    assert.equal(result.status, expected === undefined ? 204 : 200, `status of ${subject}`);
     if (expected === undefined) return;
-    assert.ok(answer.body.equals(expected), `${what} is not what was stored`);
-    assert.equal(answer.contentType, 'application/octet-stream', `content type of ${what}`);
+    assert.ok(result.body.equals(expected), `${subject} has other bytes than were stored`);
+    assert.equal(result.contentType, 'application/octet-stream', `content type of ${subject}`);
   }
 
   #value(): Buffer {
@@ -110,7 +111,7 @@ class Client {
     return Buffer.alloc(length, this.#random.bytes(16));
   }
 
-  #send(method: string, path: string, body?: Buffer): Promise<Answer> {
+  #send(method: string, path: string, body?: Buffer): Promise<Result> {
     return new Promise((resolve, reject) => {
       const headers =
         body === undefined
@@ -133,7 +134,7 @@ class Client {
   }
 }
 
-test(`a member answers as its model for ${SECONDS} s (seed ${SEED})`, async (context) => {
+test(`A member behaves like its model for ${SECONDS} s (seed ${SEED})`, async (context) => {
   const flags = ['serve', '--port', '0', '--enable-group', 'DATA'];
   const server = new ServerProcess('gridnode', [...programWords('bin/gridnode'), ...flags]);
   try {

@@ -1,9 +1,9 @@
 /**
- * Members whose memory is used up: SOAK_SIZE / 50 lives on a storage in memory, and as many rounds of real
- * ones. A life is a member of a random max-memory. It is filled up again and again with values of random
- * lengths, in maps that are cleared, queues, and maps of one entry. It ends by SIGTERM or kill -9, must start
- * with the same flags, and must have exactly the answered changes. A change that was under way at a kill is
- * made as a whole or not at all.
+ * Members whose memory is used up: SOAK_SIZE / 50 simulated members with storage in memory, and as
+ * many rounds of real ones. A real member has a random max-memory. It is filled repeatedly with
+ * values of random lengths, in maps that are cleared, queues, and maps of one entry. It ends by
+ * SIGTERM or kill -9, must start with the same flags, and must have exactly the acknowledged
+ * changes. A change that was under way at a kill has been applied completely or not at all.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -20,31 +20,36 @@ import { portOf } from './port-of.ts';
 
 const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
-const ROUNDS_PER_LIFE = 4;
-/** Lives on a storage in memory, and their operations from one start to the next. */
-const LIVES = ROUNDS;
+const ROUNDS_PER_MEMBER = 4;
+/** Number of simulated members, and of their operations between two starts. */
+const SIMULATED = ROUNDS;
 const OPERATIONS = 60_000;
 const MIB = 1_048_576;
 const CLIENTS = 8;
 const SYNC_MODES = ['always', 'interval', 'never'];
-/** Memory up to which values of a length are used, and that length, in bytes: short values take long. */
+/**
+ * Maximum memory for which values of a length are used, and that length, in bytes: filling much
+ * memory with short values takes long.
+ */
 const LENGTHS: readonly (readonly [number, number])[] = [
   [16 * MIB, 1000],
   [64 * MIB, 6000],
   [256 * MIB, 20_000],
   [256 * MIB, 60_000],
 ];
-/** Refusals until entries are freed, and how often they are freed in a round. */
+/**
+ * Number of refusals before entries are freed, and number of times that they are freed in a round.
+ */
 const REFUSALS = 20;
 const REFILLS = 3;
 
-/** The content of a key, and the content that a change without an answer would have given it. */
+/** Content of a key, and the content that a change without a response would have stored. */
 interface Slot {
-  sure: Buffer | undefined;
-  perhaps: { readonly value: Buffer | undefined } | undefined;
+  confirmed: Buffer | undefined;
+  possible: { readonly value: Buffer | undefined } | undefined;
 }
 
-/** One client's own maps and its own queue, with a model of their content. */
+/** Two maps and a queue that only one client uses, with a model of their content. */
 class Owner {
   refusals = 0;
   operations = 0;
@@ -65,7 +70,7 @@ class Owner {
     this.#lengthMax = lengthMax;
   }
 
-  /** Works until memory has been full and freed a few times, or the member is gone. */
+  /** Works until the memory has been filled and freed a few times, or the member ends. */
   async work(port: number): Promise<void> {
     const client = new RawClient(port);
     try {
@@ -82,16 +87,20 @@ class Owner {
     }
   }
 
-  /** Checks that the expected content is there, and takes the found content as sure. */
+  /** Asserts that the content is possible. From then on, this content is confirmed. */
   async check(port: number): Promise<void> {
     const client = new RawClient(port);
     for (const [path, slot] of this.#slots) {
       const { status, body } = await client.request('GET', path);
       const found = status === 200 ? body : undefined;
-      const isRight = equal(found, slot.sure) || (slot.perhaps && equal(found, slot.perhaps.value));
-      assert.ok(isRight, `${path}: ${status}, ${found?.length} bytes, not ${slot.sure?.length}`);
-      slot.sure = found;
-      slot.perhaps = undefined;
+      const isRight =
+        equal(found, slot.confirmed) || (slot.possible && equal(found, slot.possible.value));
+      assert.ok(
+        isRight,
+        `${path}: ${status}, ${found?.length} bytes, not ${slot.confirmed?.length}`,
+      );
+      slot.confirmed = found;
+      slot.possible = undefined;
       if (found === undefined) this.#slots.delete(path);
     }
     await this.#checkQueue(client);
@@ -105,12 +114,12 @@ class Owner {
       if (status !== 200) break;
       found.push(body);
     }
-    const wanted = [...this.#queue];
-    // The poll that was under way may have taken the first one.
-    if (this.#isPolling && !equal(found[0], wanted[0])) wanted.shift();
-    if (this.#offered !== undefined && found.length > wanted.length) wanted.push(this.#offered);
-    assert.equal(found.length, wanted.length, `items of queue ${this.#number}`);
-    assert.ok(found.every((item, index) => equal(item, wanted[index])));
+    const expected = [...this.#queue];
+    // The poll that was under way may have removed the first item.
+    if (this.#isPolling && !equal(found[0], expected[0])) expected.shift();
+    if (this.#offered !== undefined && found.length > expected.length) expected.push(this.#offered);
+    assert.equal(found.length, expected.length, `items of queue ${this.#number}`);
+    assert.ok(found.every((item, index) => equal(item, expected[index])));
     this.#queue = [];
     this.#offered = undefined;
     this.#isPolling = false;
@@ -119,11 +128,11 @@ class Owner {
   async #operate(client: RawClient): Promise<void> {
     const choice = this.#random.below(1000);
     this.operations++;
-    if (choice < 700) await this.#change(client, this.#place(), this.#value());
-    else if (choice < 780) await this.#change(client, this.#place(), undefined);
+    if (choice < 700) await this.#change(client, this.#randomPath(), this.#randomValue());
+    else if (choice < 780) await this.#change(client, this.#randomPath(), undefined);
     else if (choice < 860) await this.#offer(client);
     else if (choice < 920) await this.#poll(client);
-    else await this.#name(client);
+    else await this.#addName(client);
   }
 
   async #free(client: RawClient): Promise<void> {
@@ -131,30 +140,31 @@ class Owner {
     if (choice === 0) await this.#clear(client, `maps/m${this.#number}-${this.#random.below(2)}`);
     else if (choice === 1) while (this.#queue.length > 0) await this.#poll(client);
     else
-      for (let step = this.#keys >> 1; step > 0; step--) await this.#change(client, this.#place());
+      for (let step = this.#keys >> 1; step > 0; step--)
+        await this.#change(client, this.#randomPath());
   }
 
   async #change(client: RawClient, path: string, value?: Buffer): Promise<void> {
-    const slot = this.#slots.get(path) ?? { sure: undefined, perhaps: undefined };
+    const slot = this.#slots.get(path) ?? { confirmed: undefined, possible: undefined };
     this.#slots.set(path, slot);
-    slot.perhaps = { value };
+    slot.possible = { value };
     const method = value === undefined ? 'DELETE' : 'POST';
     const { status } = await client.request(method, path, value);
-    slot.perhaps = undefined;
-    if (this.#isMade(status, value === undefined)) slot.sure = value;
-    if (slot.sure === undefined) this.#slots.delete(path);
+    slot.possible = undefined;
+    if (this.#isApplied(status, value === undefined)) slot.confirmed = value;
+    if (slot.confirmed === undefined) this.#slots.delete(path);
   }
 
   async #clear(client: RawClient, map: string): Promise<void> {
     const all = [...this.#slots].filter(([path]) => path.startsWith(`${map}/`));
-    for (const [, slot] of all) slot.perhaps = { value: undefined };
+    for (const [, slot] of all) slot.possible = { value: undefined };
     const { status } = await client.request('DELETE', map);
-    assert.ok(this.#isMade(status, true));
+    assert.ok(this.#isApplied(status, true));
     for (const [path] of all) this.#slots.delete(path);
   }
 
   /** Adds a map of one entry, and removes another. */
-  async #name(client: RawClient): Promise<void> {
+  async #addName(client: RawClient): Promise<void> {
     const number = this.#names++;
     const path = (each: number): string => `maps/n${this.#number}-${each}/k`;
     await this.#change(client, path(number), Buffer.from(`${number}`));
@@ -162,11 +172,11 @@ class Owner {
   }
 
   async #offer(client: RawClient): Promise<void> {
-    const item = this.#value();
+    const item = this.#randomValue();
     this.#offered = item;
     const { status } = await client.request('POST', `queues/q${this.#number}`, item);
     this.#offered = undefined;
-    if (this.#isMade(status, false)) this.#queue.push(item);
+    if (this.#isApplied(status, false)) this.#queue.push(item);
   }
 
   async #poll(client: RawClient): Promise<void> {
@@ -178,19 +188,19 @@ class Owner {
     assert.ok(status === 204 || equal(body, item));
   }
 
-  /** Whether the change was made. Only a change that needs memory may be refused. */
-  #isMade(status: number, isRemoval: boolean): boolean {
+  /** Whether the change was applied. Only a change that needs memory may be refused. */
+  #isApplied(status: number, isRemoval: boolean): boolean {
     if (status === 503 && !isRemoval) this.refusals++;
     else assert.equal(status, 200);
     return status === 200;
   }
 
-  #place(): string {
+  #randomPath(): string {
     const map = `m${this.#number}-${this.#random.below(2)}`;
     return `maps/${map}/k${this.#random.below(this.#keys)}`;
   }
 
-  #value(): Buffer {
+  #randomValue(): Buffer {
     const length = this.#random.below(this.#lengthMax + 1);
     return Buffer.alloc(length, `${this.#number}.${this.operations} `);
   }
@@ -209,7 +219,7 @@ async function start(directory: string, flags: readonly string[], sync: string) 
   return [child, await portOf(child)] as const;
 }
 
-/** Ends the member while its clients work, or when they are done. */
+/** Ends the member while its clients work, or after that. */
 async function end(child: ChildProcess, working: Promise<unknown>, random: Random): Promise<void> {
   const exited = once(child, 'exit');
   if (random.below(3) === 0) await Promise.race([working, sleep(random.below(5000))]);
@@ -222,7 +232,7 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }
 
-async function live(seed: number): Promise<string> {
+async function runMember(seed: number): Promise<string> {
   const random = new Random(seed * 2654435761);
   const directory = mkdtempSync(join(tmpdir(), 'gridnode-memory-'));
   const bytesMax = (8 + random.below(249)) * MIB;
@@ -236,11 +246,11 @@ async function live(seed: number): Promise<string> {
     (_, number) => new Owner(number, new Random(random.next()), keys, lengthMax),
   );
   try {
-    for (let round = 0; round <= ROUNDS_PER_LIFE; round++) {
+    for (let round = 0; round <= ROUNDS_PER_MEMBER; round++) {
       const [child, port] = await start(directory, flags, sync);
       try {
         await Promise.all(owners.map((owner) => owner.check(port)));
-        if (round < ROUNDS_PER_LIFE) {
+        if (round < ROUNDS_PER_MEMBER) {
           await end(child, Promise.all(owners.map((owner) => owner.work(port))), random);
         }
       } finally {
@@ -252,16 +262,16 @@ async function live(seed: number): Promise<string> {
   }
   const sum = (of: (owner: Owner) => number): number =>
     owners.reduce((all, each) => all + of(each), 0);
-  const told = `${sum((each) => each.operations)} operations, ${sum((each) => each.refusals)} refused`;
-  return `${bytesMax / MIB} MiB, values up to ${lengthMax} bytes, ${sync}: ${told}`;
+  const summary = `${sum((each) => each.operations)} operations, ${sum((each) => each.refusals)} refused`;
+  return `${bytesMax / MIB} MiB, values up to ${lengthMax} bytes, ${sync}: ${summary}`;
 }
 
-test(`${LIVES} lives in little memory on a storage in memory (seed ${SEED})`, async () => {
+test(`${SIMULATED} simulated members with little memory keep their data (seed ${SEED})`, async () => {
   const all: MemoryReport = { operations: 0, refusals: 0, snapshots: 0, most: 0 };
-  for (let seed = SEED; seed < SEED + LIVES; seed++) {
+  for (let seed = SEED; seed < SEED + SIMULATED; seed++) {
     const bytesMax = (1 + (seed % 8)) * MIB;
     const report = await memoryRound(seed, bytesMax, OPERATIONS).catch((error: unknown) => {
-      throw new Error(`Life ${seed} went wrong`, { cause: error });
+      throw new Error(`seed ${seed} failed`, { cause: error });
     });
     all.operations += report.operations;
     all.refusals += report.refusals;
@@ -269,14 +279,14 @@ test(`${LIVES} lives in little memory on a storage in memory (seed ${SEED})`, as
     all.most = Math.max(all.most, report.most);
   }
   assert.ok(all.most <= 1);
-  console.log(`${LIVES} lives: ${JSON.stringify(all)}`);
+  console.log(`${SIMULATED} members: ${JSON.stringify(all)}`);
 });
 
-test(`members of little memory, ended and started ${ROUNDS} times (seed ${SEED})`, async () => {
-  for (let seed = SEED; seed < SEED + Math.ceil(ROUNDS / ROUNDS_PER_LIFE); seed++) {
-    const told = await live(seed).catch((error: unknown) => {
-      throw new Error(`Life ${seed} went wrong`, { cause: error });
+test(`Members with little memory keep their data across ${ROUNDS} restarts (seed ${SEED})`, async () => {
+  for (let seed = SEED; seed < SEED + Math.ceil(ROUNDS / ROUNDS_PER_MEMBER); seed++) {
+    const summary = await runMember(seed).catch((error: unknown) => {
+      throw new Error(`seed ${seed} failed`, { cause: error });
     });
-    console.log(`${seed}: ${told}`);
+    console.log(`${seed}: ${summary}`);
   }
 });

@@ -1,4 +1,4 @@
-/** A small file system of its own for a test: ext4, xfs or btrfs on a loop device, or tmpfs. Needs root. */
+/** A small file system for one test: ext4, xfs or btrfs on a loop device, or tmpfs. Needs root. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,11 +9,11 @@ export type FileSystem = 'ext4' | 'xfs' | 'btrfs' | 'tmpfs';
 export class MountedDisk {
   readonly folder = mkdtempSync(join(tmpdir(), 'gridnode-disk-'));
   readonly path = join(this.folder, 'mounted');
-  /** Bytes that can be written to it while it is empty. */
+  /** Free space of the empty file system, in bytes. */
   readonly usableBytes: number;
   readonly #usedBytes: number;
 
-  /** Throws where mounting is not permitted or not possible. */
+  /** Throws if mounting is not permitted or not possible. */
   constructor(system: FileSystem, megabytes: number) {
     mkdirSync(this.path);
     try {
@@ -33,14 +33,17 @@ export class MountedDisk {
     return bavail * bsize;
   }
 
-  /** Bytes in use that belong to no file with a name. */
+  /** Number of used bytes that belong to no file with a name. */
   get unnamedBytes(): number {
     execFileSync('sync', ['-f', this.path]);
     const [named = '0'] = execFileSync('du', ['-s', '-B1', this.path]).toString().split('\t');
     return this.#used - this.#usedBytes - Number(named);
   }
 
-  /** Its free bytes, and the files in a directory with their lengths and bytes on the disk, in lines. */
+  /**
+   * Returns lines with the free bytes, and the lengths and allocated bytes of the files in a
+   * directory.
+   */
   describe(directory: string): readonly string[] {
     const { bavail, bfree, bsize } = statfsSync(this.path);
     const names = readdirSync(join(this.path, directory)).sort();

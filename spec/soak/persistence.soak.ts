@@ -1,8 +1,9 @@
 /**
- * A member's data across crashes. In memory: SOAK_SIZE / 4 seeded lives in each mode, each of which
- * crashes up to four times at random calls. On a real disk: SOAK_KILLS rounds in each mode of kill -9 at
- * a random moment while CLIENTS connections set, delete, clear, offer and poll. A checker knows every
- * answer. After each restart it finds everything that must be there, and nothing that must not.
+ * A member's data across crashes. Simulated: SOAK_SIZE / 4 seeded members in each mode, each of
+ * which crashes up to four times at random calls to the storage. On a real disk: SOAK_KILLS rounds
+ * in each mode of kill -9 at a random moment while CLIENTS connections set, delete, clear, offer
+ * and poll. A checker records every response. After each restart, the content must be exactly what
+ * the responses permit.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -29,32 +30,32 @@ const RUN_MS_MAX = 800;
 
 type Mode = 'always' | 'interval' | 'never';
 
-/** The value of a key, and the value that an operation without an answer may have given it. */
+/** Value of a key, and the value that an operation without a response may have stored. */
 interface Slot {
-  /** Undefined for none. */
-  sure: string | undefined;
-  /** The result of an operation without an answer. */
-  perhaps: { readonly value: string | undefined } | undefined;
+  /** Undefined if the key is absent. */
+  confirmed: string | undefined;
+  /** Result of an operation without a response. */
+  possible: { readonly value: string | undefined } | undefined;
 }
 
 class Queue {
-  /** Items offered, with an answer, and not yet delivered. */
+  /** Items whose offers are acknowledged, and that are not yet delivered. */
   readonly waiting = new Set<string>();
-  /** Items offered without an answer. */
-  readonly perhaps = new Set<string>();
+  /** Items whose offers have no response. */
+  readonly possible = new Set<string>();
   readonly delivered = new Set<string>();
   pollsUnderWay = 0;
 }
 
 class Checker {
   readonly slots: Slot[][] = Array.from({ length: CLIENTS }, () =>
-    Array.from({ length: KEYS }, () => ({ sure: undefined, perhaps: undefined })),
+    Array.from({ length: KEYS }, () => ({ confirmed: undefined, possible: undefined })),
   );
   readonly queues = Array.from({ length: QUEUES }, () => new Queue());
   operations = 0;
   missingItems = 0;
 
-  /** Reads everything, and takes the found content as sure from now on. */
+  /** Reads everything and asserts that it is possible. From then on, the content is confirmed. */
   async check(port: number): Promise<void> {
     await Promise.all([
       ...this.slots.map((_, client) => this.#checkMap(port, client)),
@@ -65,13 +66,13 @@ class Checker {
   async #checkMap(port: number, client: number): Promise<void> {
     const connection = new RawClient(port);
     for (const [key, slot] of (this.slots[client] ?? []).entries()) {
-      const answer = await connection.request('GET', `maps/own-${client}/k${key}`);
-      const value = answer.status === 204 ? undefined : answer.body.toString();
-      const isRight = value === slot.sure || (slot.perhaps && value === slot.perhaps.value);
+      const response = await connection.request('GET', `maps/own-${client}/k${key}`);
+      const value = response.status === 204 ? undefined : response.body.toString();
+      const isRight = value === slot.confirmed || (slot.possible && value === slot.possible.value);
       const wanted = JSON.stringify(slot).slice(0, 300);
       assert.ok(isRight, `client ${client} key ${key}: ${value?.slice(0, 50)}, not ${wanted}`);
-      slot.sure = value;
-      slot.perhaps = undefined;
+      slot.confirmed = value;
+      slot.possible = undefined;
     }
     connection.destroy();
   }
@@ -80,12 +81,12 @@ class Checker {
     const queue = this.queues[index] ?? new Queue();
     const connection = new RawClient(port);
     for (;;) {
-      const answer = await connection.request('DELETE', `queues/q${index}/0`);
-      if (answer.status === 204) break;
-      const item = answer.body.toString();
+      const response = await connection.request('DELETE', `queues/q${index}/0`);
+      if (response.status === 204) break;
+      const item = response.body.toString();
       assert.ok(!queue.delivered.has(item), `${item} was delivered twice`);
-      const isKnown = queue.waiting.delete(item) || queue.perhaps.delete(item);
-      assert.ok(isKnown, `${item} was never offered`);
+      const wasOffered = queue.waiting.delete(item) || queue.possible.delete(item);
+      assert.ok(wasOffered, `${item} was never offered`);
       queue.delivered.add(item);
     }
     const missing = [...queue.waiting];
@@ -94,15 +95,15 @@ class Checker {
       `${missing.length} items lost, ${queue.pollsUnderWay} polls were under way`,
     );
     this.missingItems += missing.length;
-    // Whether a poll had taken them or not, they must not come back.
-    for (const item of [...missing, ...queue.perhaps]) queue.delivered.add(item);
+    // A poll may have removed these items or not; they must not appear again.
+    for (const item of [...missing, ...queue.possible]) queue.delivered.add(item);
     queue.waiting.clear();
-    queue.perhaps.clear();
+    queue.possible.clear();
     queue.pollsUnderWay = 0;
     connection.destroy();
   }
 
-  /** One connection at work until the member is gone. */
+  /** Runs operations on one connection until the member ends. */
   async work(port: number, client: number, random: Random, round: number): Promise<void> {
     const connection = new RawClient(port);
     try {
@@ -111,7 +112,7 @@ class Checker {
         this.operations++;
       }
     } catch (error) {
-      // Otherwise the member was killed: the operation under way is noted as such.
+      // Any other error is the end of the killed member; the operation under way is recorded.
       if (error instanceof assert.AssertionError) throw error;
     } finally {
       connection.destroy();
@@ -135,22 +136,22 @@ class Checker {
 
   async #offer(connection: RawClient, index: number, item: string): Promise<void> {
     const queue = this.queues[index] ?? new Queue();
-    queue.perhaps.add(item);
+    queue.possible.add(item);
     await connection.request('POST', `queues/q${index}`, Buffer.from(item));
-    // A poll may have delivered it before its own answer came.
-    if (queue.perhaps.delete(item)) queue.waiting.add(item);
+    // A poll may have delivered the item before the response to the offer.
+    if (queue.possible.delete(item)) queue.waiting.add(item);
   }
 
   async #poll(connection: RawClient, index: number, seconds: number): Promise<void> {
     const queue = this.queues[index] ?? new Queue();
     queue.pollsUnderWay++;
-    const answer = await connection.request('DELETE', `queues/q${index}/${seconds}`);
+    const response = await connection.request('DELETE', `queues/q${index}/${seconds}`);
     queue.pollsUnderWay--;
-    if (answer.status === 204) return;
-    const item = answer.body.toString();
+    if (response.status === 204) return;
+    const item = response.body.toString();
     assert.ok(!queue.delivered.has(item), `${item} was delivered twice`);
     queue.waiting.delete(item);
-    queue.perhaps.delete(item);
+    queue.possible.delete(item);
     queue.delivered.add(item);
   }
 }
@@ -162,13 +163,13 @@ async function change(
   slots: readonly Slot[],
   value?: string,
 ): Promise<void> {
-  for (const slot of slots) slot.perhaps = { value };
+  for (const slot of slots) slot.possible = { value };
   const body = value === undefined ? undefined : Buffer.from(value);
-  const answer = await connection.request(method, path, body);
-  assert.equal(answer.status, 200);
+  const response = await connection.request(method, path, body);
+  assert.equal(response.status, 200);
   for (const slot of slots) {
-    slot.sure = value;
-    slot.perhaps = undefined;
+    slot.confirmed = value;
+    slot.possible = undefined;
   }
 }
 
@@ -181,21 +182,21 @@ async function start(directory: string, mode: Mode): Promise<[ChildProcess, numb
 }
 
 for (const mode of MODES) {
-  test(`lives with sync ${mode}, cut off at random calls (seed ${SEED})`, async () => {
+  test(`Simulated members with sync ${mode} lose no data in crashes at random calls (seed ${SEED})`, async () => {
     let mutations = 0;
     for (let seed = SEED; seed < SEED + SIZE / 4; seed++) {
-      // Every second life has changes that name their paths.
+      // Every second member has changes that name their paths.
       const hasPaths = seed % 2 === 0;
       const report = await crashRound(seed, mode, hasPaths).catch((error: unknown) => {
         const paths = hasPaths ? ' and paths' : '';
-        throw new Error(`Life ${seed} with sync ${mode}${paths} went wrong`, { cause: error });
+        throw new Error(`seed ${seed} with sync ${mode}${paths} failed`, { cause: error });
       });
       mutations += report.mutations;
     }
     console.log(`${mode}: ${SIZE} crashes, ${mutations} mutations`);
   });
 
-  test(`a member with sync ${mode}, killed ${KILLS} times (seed ${SEED})`, async () => {
+  test(`A member with sync ${mode} loses no data when it is killed ${KILLS} times (seed ${SEED})`, async () => {
     const directory = mkdtempSync(join(tmpdir(), 'gridnode-kill-'));
     const random = new Random(SEED);
     const checker = new Checker();
@@ -212,7 +213,9 @@ for (const mode of MODES) {
         await Promise.all([...clients, exited]);
       }
       const { operations, missingItems } = checker;
-      console.log(`${mode}: ${KILLS} kills, ${operations} answers, ${missingItems} items of polls`);
+      console.log(
+        `${mode}: ${KILLS} kills, ${operations} responses, ${missingItems} items lost with polls`,
+      );
     } finally {
       rmSync(directory, { recursive: true, force: true });
     }

@@ -1,15 +1,15 @@
-/** The ports on which a child process of gridnode serves, once it does. */
+/** Returns the ports of a gridnode process once it listens. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 interface Ports {
   readonly port: number;
-  /** Without a health listener: undefined. */
+  /** Undefined without a health listener. */
   readonly healthPort: number;
 }
 
-/** Rejects with its log where it ends instead. */
+/** Resolves once the process listens; rejects with its log if it ends instead. */
 export function portsOf(child: ChildProcess): Promise<Ports> {
   return new Promise((resolve, reject) => {
     const lines: string[] = [];

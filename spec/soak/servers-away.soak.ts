@@ -1,6 +1,7 @@
 /**
- * 30 s without the server of three members: after the deadline they answer at once, what they refuse is not
- * done, they do not grow; they are back soon, and nobody is out.
+ * 30 s without the server of three members: after the deadline they respond at once, refused
+ * changes are not applied, and the memory of the members does not grow. After the return of the
+ * server they serve again soon, and no member has been removed.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -10,12 +11,12 @@ import { RawClient, type ReceivedResponse } from '../integration/client.ts';
 import { serve } from '../integration/member-process.ts';
 import { EngineServer } from '../peers/engine-server.ts';
 
-const AWAY_MS = 30_000;
-/** A member waits for the server so long, and after that answers at once. */
+const OUTAGE_MS = 30_000;
+/** Time that a member waits for the server before it refuses requests at once, in ms. */
 const DEADLINE_MS = 5000;
-const ANSWER_MS_MAX = 50;
-const BACK_MS_MAX = 2000;
-const GROWN_MIB_MAX = 20;
+const RESPONSE_MS_MAX = 50;
+const RECOVERY_MS_MAX = 2000;
+const GROWTH_MIB_MAX = 20;
 const WAIT_MS_MAX = 60_000;
 
 type Served = Awaited<ReturnType<typeof serve>>;
@@ -42,7 +43,7 @@ async function three(clusterName: string): Promise<readonly [Served, Served, Ser
   return [one, two, last];
 }
 
-async function ask(
+async function request(
   { port }: Served,
   method: string,
   path: string,
@@ -57,52 +58,52 @@ async function ask(
 }
 
 async function membersOf(member: Served): Promise<string[]> {
-  const { body } = await ask(member, 'GET', 'cluster');
+  const { body } = await request(member, 'GET', 'cluster');
   const { members } = JSON.parse(body.toString()) as { members: { uuid: string }[] };
   return members.map(({ uuid }) => uuid);
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + WAIT_MS_MAX;
-  while (!(await isSo())) {
-    assert.ok(performance.now() < end, 'it does not come about');
+  while (!(await isTrue())) {
+    assert.ok(performance.now() < end, 'the condition was not met in time');
     await sleep(20);
   }
 }
 
-/** Resident memory, in MiB. */
+/** Returns the resident memory, in MiB. */
 function residentOf({ child }: Served): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'latin1');
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
-test('30 s without the server', async (context) => {
+test('Members survive 30 s without the server', async (context) => {
   const members = await three('away');
   const uuids = await membersOf(members[0]);
-  assert.equal((await ask(members[0], 'POST', 'maps/m/k', 'v')).status, 200);
+  assert.equal((await request(members[0], 'POST', 'maps/m/k', 'v')).status, 200);
   process.kill(server.pid, 'SIGSTOP');
   const stoppedAt = performance.now();
-  const asked = [
+  const requests = [
     ['GET', 'maps/m/k', undefined],
     ['POST', 'maps/m/other', 'w'],
     ['POST', 'queues/q', 'item'],
     ['DELETE', 'queues/q/0', undefined],
   ] as const;
-  const early = members.map((member) => ask(member, 'GET', 'maps/m/k'));
+  const early = members.map((member) => request(member, 'GET', 'maps/m/k'));
   assert.deepEqual([...new Set((await Promise.all(early)).map(({ status }) => status))], [503]);
   while (performance.now() - stoppedAt < 2 * DEADLINE_MS) await sleep(100);
   const before = members.map(residentOf);
   const clients = members.map(({ port }) => new RawClient(port));
   const times: number[] = [];
   const others: number[] = [];
-  while (performance.now() - stoppedAt < AWAY_MS) {
+  while (performance.now() - stoppedAt < OUTAGE_MS) {
     for (const client of clients) {
-      for (const [method, path, body] of asked) {
+      for (const [method, path, body] of requests) {
         const from = performance.now();
-        const answer = await client.request(method, path, body && Buffer.from(body));
+        const response = await client.request(method, path, body && Buffer.from(body));
         times.push(performance.now() - from);
-        assert.equal(answer.status, 503, `${method} ${path}`);
-        assert.equal(answer.fields.get('grid-outcome'), 'not-applied', `${method} ${path}`);
+        assert.equal(response.status, 503, `${method} ${path}`);
+        assert.equal(response.fields.get('grid-outcome'), 'not-applied', `${method} ${path}`);
       }
       const from = performance.now();
       assert.equal((await client.request('GET', 'cluster')).status, 200);
@@ -110,35 +111,35 @@ test('30 s without the server', async (context) => {
     }
     await sleep(10);
   }
-  const grown = members.map((member, index) => residentOf(member) - before[index]!);
+  const growth = members.map((member, index) => residentOf(member) - before[index]!);
   process.kill(server.pid, 'SIGCONT');
   const backAt = performance.now();
   const backs = members.map(async (member) => {
-    await until(async () => (await ask(member, 'GET', 'maps/m/k')).body.toString() === 'v');
-    await until(async () => (await ask(member, 'POST', 'maps/m/back', 'x')).status === 200);
+    await until(async () => (await request(member, 'GET', 'maps/m/k')).body.toString() === 'v');
+    await until(async () => (await request(member, 'POST', 'maps/m/back', 'x')).status === 200);
     return performance.now() - backAt;
   });
   const back = Math.max(...(await Promise.all(backs)));
   for (const client of clients) client.destroy();
   context.diagnostic(
-    `${times.length} answers: ${told(times)}; answers without the server: ${told(others)}; ` +
-      `grown by ${grown.map((each) => each.toFixed(1)).join(', ')} MiB; back in ${back.toFixed(0)} ms`,
+    `${times.length} responses: ${describe(times)}; responses that need no server: ${describe(others)}; ` +
+      `growth by ${growth.map((each) => each.toFixed(1)).join(', ')} MiB; recovered in ${back.toFixed(0)} ms`,
   );
-  assert.ok(shareOf(times, 0.5) < ANSWER_MS_MAX, told(times));
-  assert.ok(Math.max(...grown) < GROWN_MIB_MAX, `${grown} MiB`);
-  assert.ok(back < BACK_MS_MAX, `${back} ms`);
+  assert.ok(quantileOf(times, 0.5) < RESPONSE_MS_MAX, describe(times));
+  assert.ok(Math.max(...growth) < GROWTH_MIB_MAX, `${growth} MiB`);
+  assert.ok(back < RECOVERY_MS_MAX, `${back} ms`);
   for (const member of members) assert.deepEqual(await membersOf(member), uuids);
-  assert.equal((await ask(members[1], 'GET', 'maps/m/other')).status, 204);
-  assert.equal((await ask(members[1], 'DELETE', 'queues/q/0')).status, 204);
+  assert.equal((await request(members[1], 'GET', 'maps/m/other')).status, 204);
+  assert.equal((await request(members[1], 'DELETE', 'queues/q/0')).status, 204);
 });
 
-/** That so great a part of them does not exceed. */
-function shareOf(times: readonly number[], part: number): number {
+/** Returns the quantile `part` of the times. */
+function quantileOf(times: readonly number[], part: number): number {
   const sorted = [...times].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!;
 }
 
-function told(times: readonly number[]): string {
-  const parts = [0.5, 0.99, 1].map((part) => shareOf(times, part).toFixed(1));
+function describe(times: readonly number[]): string {
+  const parts = [0.5, 0.99, 1].map((part) => quantileOf(times, part).toFixed(1));
   return `median ${parts[0]} ms, 99 % ${parts[1]} ms, longest ${parts[2]} ms`;
 }

@@ -1,6 +1,7 @@
 /**
- * A server for the soak of streams, in a process of its own. `/stream/BYTES` is a stream of so many,
- * `/ping` is answered at once. Tells its port when it listens, and its state when it is asked.
+ * A server for the soak of streams, in a process of its own. `/stream/BYTES` returns a stream of
+ * this many bytes, `/ping` is answered at once. Sends its port to the parent process when it
+ * listens, and its state on each message.
  */
 import { SystemClock } from '../../src/base/clock.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
@@ -10,7 +11,7 @@ import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { DEFAULT_LIMITS } from '../http/default-limits.ts';
 
-/** What a server tells of itself. */
+/** State of the server. */
 export interface StreamServerState {
   readonly residentBytes: number;
   readonly slots: number;
@@ -43,15 +44,15 @@ class StreamingHandler implements RequestHandler {
     const [, kind, bytes] = this.#exchange.request.target.toBuffer().toString().split('/');
     if (kind !== 'stream') return this.#exchange.respondEmpty(200, INDEPENDENT, 0);
     this.#bytesLeft = Number(bytes);
-    this.#stream = this.#exchange.stream(200, 'text/plain', () => this.#goOn());
-    this.#goOn();
+    this.#stream = this.#exchange.stream(200, 'text/plain', () => this.#continue());
+    this.#continue();
   }
 
   finishNow(): void {
     this.#stream?.end();
   }
 
-  #goOn(): void {
+  #continue(): void {
     while (this.#bytesLeft > 0) {
       const block = BLOCK.subarray(0, this.#bytesLeft);
       this.#bytesLeft -= block.length;

@@ -1,6 +1,7 @@
 /**
- * Long responses that are made piece by piece: one of 1 GiB to a reader of 10 MB/s takes no more memory
- * than one of 64 MiB, and keeps nobody else waiting; 1,000 whose clients leave leave nothing.
+ * Long responses that are generated in pieces: one of 1 GiB to a reader of 10 MB/s takes no more
+ * memory than one of 64 MiB, and delays no other client; 1,000 that clients abandon leave no
+ * resources.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
@@ -13,13 +14,13 @@ import type { StreamServerState } from './stream-server.ts';
 const MEBIBYTE = 1_048_576;
 const BYTES_PER_SECOND = 10_000_000;
 const GROWTH_BYTES_MAX = 2 * MEBIBYTE;
-const LATER_MS_MAX = 10;
+const DELAY_MS_MAX = 10;
 const PINGS_WITHOUT = 5000;
 const PING_PAUSE_MS = 4;
-const LEAVERS = 1000;
+const ABANDONED = 1000;
 const PATIENCE_MS = 10_000;
 
-describe('streams', () => {
+describe('A streamed response', () => {
   let child: ChildProcess;
   let port = 0;
 
@@ -34,11 +35,11 @@ describe('streams', () => {
 
   async function state(): Promise<StreamServerState> {
     child.send('state');
-    const [told] = (await once(child, 'message')) as [StreamServerState];
-    return told;
+    const [report] = (await once(child, 'message')) as [StreamServerState];
+    return report;
   }
 
-  it('of 1 GiB takes the memory of one of 64 MiB, and nobody waits for it', async (context) => {
+  it('of 1 GiB takes no more memory than one of 64 MiB and delays no other client', async (context) => {
     const without = new Pings(port);
     await without.until(async (count) => count >= PINGS_WITHOUT);
     await read(port, 64 * MEBIBYTE);
@@ -58,15 +59,15 @@ describe('streams', () => {
     const [p, q] = [without.percentile(0.999), pings.percentile(0.999)];
     context.diagnostic(
       `${(grown / MEBIBYTE).toFixed(2)} MiB more resident; p99.9 ${p.toFixed(2)} ms without, ` +
-        `${q.toFixed(2)} ms beside it`,
+        `${q.toFixed(2)} ms with the stream`,
     );
     assert(grown <= GROWTH_BYTES_MAX, `${grown} bytes more resident`);
-    assert(q <= p + LATER_MS_MAX, `p99.9 of ${q} ms, ${p} ms without it`);
+    assert(q <= p + DELAY_MS_MAX, `p99.9 of ${q} ms, ${p} ms without it`);
   });
 
-  it(`${LEAVERS} whose clients leave leave nothing`, async () => {
-    for (let count = 0; count < LEAVERS; count += 50) {
-      await Promise.all(Array.from({ length: 50 }, (_, each) => leave(port, each)));
+  it(`that its client abandons leaves no resources, ${ABANDONED} times`, async () => {
+    for (let count = 0; count < ABANDONED; count += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, each) => abandon(port, each)));
     }
     const until = performance.now() + PATIENCE_MS;
     let seen = await state();
@@ -82,9 +83,9 @@ describe('streams', () => {
   });
 });
 
-/** Asks for a stream of so many bytes, and reads it no faster than BYTES_PER_SECOND. */
+/** Requests a stream of this many bytes, and reads it no faster than BYTES_PER_SECOND. */
 async function read(port: number, bytes: number): Promise<void> {
-  const socket = await ask(port, `/stream/${bytes}`);
+  const socket = await send(port, `/stream/${bytes}`);
   const beginMs = performance.now();
   let count = 0;
   let isOver = false;
@@ -104,16 +105,16 @@ async function read(port: number, bytes: number): Promise<void> {
   assert(count > bytes, `${count} of ${bytes} bytes`);
 }
 
-/** Reads some of a stream, or nothing, and goes. */
-async function leave(port: number, each: number): Promise<void> {
-  const socket = await ask(port, '/stream/1000000000');
+/** Reads a part of a stream or nothing, and disconnects. */
+async function abandon(port: number, each: number): Promise<void> {
+  const socket = await send(port, '/stream/1000000000');
   if (each % 2 === 0) await once(socket, 'readable');
   if (each % 3 === 0) await sleep(20);
   if (each % 5 === 0) socket.resetAndDestroy();
   else socket.destroy();
 }
 
-async function ask(port: number, path: string): Promise<Socket> {
+async function send(port: number, path: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   socket.on('error', () => {});
   await once(socket, 'connect');
@@ -121,7 +122,7 @@ async function ask(port: number, path: string): Promise<Socket> {
   return socket;
 }
 
-/** Small requests of one client, one after the other, and how long each took. */
+/** Small requests of one client, one after the other, with their times. */
 class Pings {
   readonly #port: number;
   readonly #times: number[] = [];
@@ -131,7 +132,7 @@ class Pings {
   }
 
   async until(isOver: (count: number) => Promise<boolean>): Promise<void> {
-    const socket = await ask(this.#port, '/ping');
+    const socket = await send(this.#port, '/ping');
     await once(socket, 'data');
     while (!(await isOver(this.#times.length))) {
       const beginMs = performance.now();

@@ -1,7 +1,7 @@
 /**
- * SOAK_SIZE connections on the TLS port of a member that takes no more, all silent but one. The next one is
- * closed, the one that talks is served, and the health listener answers. After the time limit of a handshake
- * the silent ones are closed and there is room again.
+ * SOAK_SIZE connections on the TLS port of a member, which is its limit; all but one are silent. A
+ * further connection is closed, the active one is served, and the health listener responds. After
+ * the time limit for a handshake, the silent connections are closed and new ones are accepted.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,19 +12,19 @@ import { serve } from '../integration/member-process.ts';
 import { tlsClient, tlsFile } from '../tls/identity.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
-/** Silent connections that are opened at once. */
+/** Number of silent connections that are opened at a time. */
 const BATCH = 100;
-/** Long enough to open them all, short enough to wait for. */
+/** Time limit of a handshake, in s: long enough to open all connections. */
 const HANDSHAKE_SECONDS = 30;
 const ROUNDS = 100;
 
-test(`${SIZE} connections on the TLS port, all but one silent`, async (context) => {
+test(`A client on the TLS port is served besides ${SIZE - 1} silent connections`, async (context) => {
   const flags = ['--health-port', '0', '--connections-max', String(SIZE)];
   flags.push('--header-timeout-seconds', String(HANDSHAKE_SECONDS));
   flags.push('--tls-certificate', tlsFile('server.pem'), '--tls-key', tlsFile('server-key.pem'));
   const { child, exited, port, healthPort } = await serve(...flags);
-  const talking = new RawClient(tlsClient(port));
-  assert.equal((await talking.request('GET', 'instance')).status, 200);
+  const active = new RawClient(tlsClient(port));
+  assert.equal((await active.request('GET', 'instance')).status, 200);
 
   let closed = 0;
   const silent: Socket[] = [];
@@ -37,14 +37,14 @@ test(`${SIZE} connections on the TLS port, all but one silent`, async (context) 
     silent.push(...batch);
   }
   await isClosed(connect(port, '127.0.0.1'));
-  assert.equal(closed, 0, 'the others are not disturbed');
+  assert.equal(closed, 0, 'a silent connection was closed early');
 
   const started = performance.now();
   for (let round = 0; round < ROUNDS; round++) {
-    assert.equal((await talking.request('GET', 'instance')).status, 200);
+    assert.equal((await active.request('GET', 'instance')).status, 200);
   }
   const eachMs = (performance.now() - started) / ROUNDS;
-  context.diagnostic(`${eachMs.toFixed(2)} ms for a request beside them`);
+  context.diagnostic(`${eachMs.toFixed(2)} ms per request of the active client`);
   const probe = new RawClient(healthPort);
   probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
   assert.equal((await probe.response())?.status, 200);
@@ -53,7 +53,7 @@ test(`${SIZE} connections on the TLS port, all but one silent`, async (context) 
   await Promise.all(silent.map(isClosed));
   const late = new RawClient(tlsClient(port));
   assert.equal((await late.request('GET', 'instance')).status, 200);
-  for (const client of [talking, late]) client.destroy();
+  for (const client of [active, late]) client.destroy();
   child.kill('SIGTERM');
   assert.deepEqual(await exited, [0, null]);
 });

@@ -1,7 +1,8 @@
 /**
- * SOAK_SIZE / 5 rounds of kill -9 at a random moment of a backup, a restore, a repair, and a forced start of
- * each kind, in turn, over ENTRIES entries on a real disk. After each round, data that is called whole is
- * whole; other data is refused, and the work can be done again; no byte of the old files is gone.
+ * SOAK_SIZE / 5 rounds each of kill -9 at a random moment of a backup, a restore, a repair, and a
+ * forced start of each kind, with ENTRIES entries on a real disk. After each round, a directory
+ * that is marked as complete is complete; any other is refused, and the work can be repeated; no
+ * byte of the old files is lost.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -45,7 +46,7 @@ const data = join(root, 'data');
 const damaged = join(root, 'damaged');
 const backup = join(root, 'backups', 'backup-1');
 const target = join(root, 'target');
-/** Digests of the stored data. */
+/** Digests of the stored data, and of its readable part in the damaged directory. */
 let whole = '';
 let readable = '';
 
@@ -76,7 +77,7 @@ before(async () => {
 after(() => rmSync(root, { recursive: true, force: true }));
 
 for (const kind of KINDS) {
-  test(`${kind}, killed ${ROUNDS} times (seed ${SEED})`, async () => {
+  test(`A killed ${kind} leaves complete data or data that is refused, in ${ROUNDS} rounds (seed ${SEED})`, async () => {
     const seen = { before: 0, under_way: 0, done: 0 };
     const longestMs = await timed(kind);
     for (let round = 0; round < ROUNDS; round++) {
@@ -98,10 +99,10 @@ const ROUND: Readonly<Record<Kind, (killAfterMs: number) => Promise<State>>> = {
     for (const name of others) rmSync(join(backups, name), { recursive: true });
     const [child, port] = await serve(data, 'listening');
     assert.ok(!existsSync(join(backups, 'backup-2')));
-    const asked = manage(port, 'backup').catch(() => 0);
+    const requested = manage(port, 'backup').catch(() => 0);
     await sleep(killAfterMs);
     await kill(child);
-    const status = await asked;
+    const status = await requested;
     const made = readdirSync(backups).filter(
       (name) => name !== 'backup-1' && !name.endsWith('.tmp'),
     );
@@ -110,16 +111,21 @@ const ROUND: Readonly<Record<Kind, (killAfterMs: number) => Promise<State>>> = {
     for (const name of readdirSync(backups).filter((each) => each.endsWith('.tmp'))) {
       await assert.rejects(restored(join(backups, name)), { code: 'BACKUP_NOT_WHOLE' });
     }
-    const hasRest = readdirSync(backups).some((name) => name.endsWith('.tmp'));
-    return made.length > 0 ? 'done' : hasRest ? 'under_way' : 'before';
+    const hasPart = readdirSync(backups).some((name) => name.endsWith('.tmp'));
+    return made.length > 0 ? 'done' : hasPart ? 'under_way' : 'before';
   },
   restore: (killAfterMs) =>
-    filled(['restore', '--from', backup, '--data-dir', target], killAfterMs, whole, async () => {
-      await restore(new FileStorage(backup, true), new FileStorage(target));
-    }),
+    killedFill(
+      ['restore', '--from', backup, '--data-dir', target],
+      killAfterMs,
+      whole,
+      async () => {
+        await restore(new FileStorage(backup, true), new FileStorage(target));
+      },
+    ),
   async repair(killAfterMs) {
     const old = filesIn(damaged);
-    const state = await filled(
+    const state = await killedFill(
       ['repair', '--data-dir', damaged, '--to', target],
       killAfterMs,
       readable,
@@ -128,15 +134,18 @@ const ROUND: Readonly<Record<Kind, (killAfterMs: number) => Promise<State>>> = {
     assert.deepEqual(filesIn(damaged), old);
     return state;
   },
-  forceStart: (killAfterMs) => forced('forceStart', killAfterMs, digestOf([])),
-  partialStart: (killAfterMs) => forced('partialStart', killAfterMs, readable),
+  forceStart: (killAfterMs) => killedStart('forceStart', killAfterMs, digestOf([])),
+  partialStart: (killAfterMs) => killedStart('partialStart', killAfterMs, readable),
 };
 
-/** Kills a command that fills the target. */
-async function filled(
+/**
+ * Kills a command that fills the target directory, and asserts the state of the directory. `again`
+ * repeats the work.
+ */
+async function killedFill(
   words: readonly string[],
   killAfterMs: number,
-  wanted: string,
+  expected: string,
   again: () => Promise<void>,
 ): Promise<State> {
   rmSync(target, { recursive: true, force: true });
@@ -149,24 +158,25 @@ async function filled(
   const content = await contentIn(target).catch((error: { readonly code: string }) => error.code);
   if (content === 'DATA_NOT_WHOLE') {
     await again();
-    assert.equal(digestOf(await contentIn(target)), wanted);
+    assert.equal(digestOf(await contentIn(target)), expected);
     return 'under_way';
   }
   assert.ok(typeof content !== 'string', `refused with ${content}`);
   if (content.length === 0) return 'before';
-  assert.equal(digestOf(content), wanted);
+  assert.equal(digestOf(content), expected);
   return 'done';
 }
 
-async function forced(start: string, killAfterMs: number, wanted: string): Promise<State> {
+/** Kills a member during a forced start, and asserts the state of its directory. */
+async function killedStart(start: string, killAfterMs: number, expected: string): Promise<State> {
   rmSync(target, { recursive: true, force: true });
   cpSync(damaged, target, { recursive: true, filter: (path) => !path.endsWith('lock') });
   const old = filesIn(target);
   const [child, port] = await serve(target, 'DATA_DAMAGED');
-  const asked = manage(port, start).catch(() => 0);
+  const requested = manage(port, start).catch(() => 0);
   await sleep(killAfterMs);
   await kill(child);
-  const status = await asked;
+  const status = await requested;
   assertKept(old);
   const content = await contentIn(target).catch((error: { readonly code: string }) => error.code);
   assertKept(old);
@@ -175,21 +185,21 @@ async function forced(start: string, killAfterMs: number, wanted: string): Promi
     return readdirSync(target).some((name) => name.startsWith('damaged-')) ? 'under_way' : 'before';
   }
   assert.ok(typeof content !== 'string', `refused with ${content}`);
-  assert.equal(digestOf(content), wanted);
+  assert.equal(digestOf(content), expected);
   return 'done';
 }
 
-/** Every old file with data is there, in its place or aside. */
+/** Asserts that every old file with data is present, in its place or set aside. */
 function assertKept(old: ReadonlyMap<string, string>): void {
   const now = filesIn(target);
   const aside = existsSync(join(target, 'damaged-1')) ? filesIn(join(target, 'damaged-1')) : now;
   for (const [name, digest] of old) {
     if (!name.startsWith('log-') && !name.startsWith('snapshot-')) continue;
-    assert.ok(now.get(name) === digest || aside.get(name) === digest, `${name} is gone`);
+    assert.ok(now.get(name) === digest || aside.get(name) === digest, `${name} is missing`);
   }
 }
 
-/** The time of the whole work, from the moment at which its rounds begin to count. */
+/** Returns the duration of the work, from the moment at which its rounds begin to count, in ms. */
 async function timed(kind: Kind): Promise<number> {
   rmSync(target, { recursive: true, force: true });
   if (kind === 'restore' || kind === 'repair') {
@@ -222,7 +232,7 @@ function run(words: readonly string[]): ChildProcess {
   return spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** A member, once it logs `until`, and its port. */
+/** Starts a member. Returns it once it logs `until`, with its port. */
 async function serve(directory: string, until: string): Promise<[ChildProcess, number]> {
   const env = {
     ...process.env,

@@ -1,8 +1,9 @@
 /**
- * Two members with persistence that replicate under load, and of which one or the other is killed (kill -9)
- * at a random moment, SOAK_ROUNDS times in each mode (200 in all with SOAK_ROUNDS=50). After the kill of a
- * member all that it has answered is there; now and then, and at the end, both have the same, also of what
- * was never answered. SOAK_SEED repeats the choices of a run, SOAK_VICTIMS says which are killed.
+ * Two members with persistence that replicate under load. One or the other is killed (kill -9) at a
+ * random moment, SOAK_ROUNDS times in each mode (200 in all with SOAK_ROUNDS=50). After the kill of
+ * a member, all of its acknowledged changes are present. Occasionally, and at the end, both members
+ * are equal, including changes without a response. SOAK_SEED repeats the choices of a run,
+ * SOAK_VICTIMS names the members to kill.
  */
 
 import assert from 'node:assert/strict';
@@ -19,12 +20,12 @@ import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const VICTIMS = (process.env.SOAK_VICTIMS ?? 'source,target').split(',');
-/** Whether the files of the members stay where they are. */
+/** Whether the files of the members are kept. */
 const KEEPS = process.env.SOAK_KEEP === 'true';
 const RUN_MS_MAX = 500;
 const DOWN_MS_MAX = 400;
 const PATIENCE_MS = 30_000;
-/** Rounds after which both are compared, on average. */
+/** Average number of rounds between two comparisons. */
 const COMPARED_AFTER = 4;
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-kills-'));
@@ -34,9 +35,9 @@ after(() => {
 
 interface Side {
   readonly member: WanProcess;
-  /** Undefined where the member is only sent to. */
+  /** Undefined for a member that is only a target. */
   readonly load: MapLoad | undefined;
-  /** The load's work, while it is at work. */
+  /** Promise of the load while it runs. */
   working: Promise<void> | undefined;
 }
 
@@ -48,18 +49,21 @@ class Pair {
     this.#sides = sides;
   }
 
-  /** Begins the loads that are not at work. */
+  /** Starts the loads that do not run. */
   begin(): void {
     this.#isOver = false;
     for (const side of this.#sides) {
       if (side.load === undefined || side.working !== undefined) continue;
       side.working = side.load.run(side.member.port, () => this.#isOver);
-      // It is awaited later.
+      // The promise is awaited later.
       side.working.catch(() => {});
     }
   }
 
-  /** Kills the member, lets it be down, and starts it; all that it has answered must be there. */
+  /**
+   * Kills the member and starts it after `downMs`. Asserts that all acknowledged changes are
+   * present.
+   */
   async kill(side: Side, downMs: number): Promise<void> {
     await side.member.kill();
     await side.working;
@@ -70,7 +74,7 @@ class Pair {
     if (load !== undefined) load.check(await contentsOf(member.port, load.maps));
   }
 
-  /** Ends the loads and waits until both members have the same. */
+  /** Ends the loads, waits until both members are equal, and asserts that. */
   async compare(): Promise<void> {
     this.#isOver = true;
     for (const side of this.#sides) {
@@ -78,7 +82,7 @@ class Pair {
       side.working = undefined;
     }
     const [one, other] = this.#sides;
-    // What comes to one may go on to the other.
+    // A change that reaches one member may be forwarded to the other.
     for (const { member } of [one, other, one]) await member.awaitDrained(PATIENCE_MS);
     const ports = [one.member.port, other.member.port] as const;
     const loads = this.#sides.flatMap(({ load }) => load ?? []);
@@ -104,7 +108,7 @@ for (const sync of ['interval', 'always'] as const) {
       const members: WanProcess[] = [];
       after(() => killAll(members));
 
-      it('ends equal, and has what was answered', async (context) => {
+      it('makes both members equal and loses no acknowledged change', async (context) => {
         const folder = mkdtempSync(join(FOLDER, 'pair-'));
         const ports = [await freePort(), await freePort()] as const;
         const random = new Random(SEED);
@@ -129,14 +133,14 @@ for (const sync of ['interval', 'always'] as const) {
           const victim = VICTIMS[random.below(VICTIMS.length)];
           const side = sides[victim === 'source' ? 0 : 1] as Side;
           const downMs = random.below(DOWN_MS_MAX);
-          const told = `round ${round}, ${victim} killed`;
-          await pair.kill(side, downMs).catch((error: unknown) => failed(told, error));
+          const step = `round ${round}, ${victim} killed`;
+          await pair.kill(side, downMs).catch((error: unknown) => failed(step, error));
           if (round < rounds && random.below(COMPARED_AFTER) > 0) continue;
-          await pair.compare().catch((error: unknown) => failed(told, error));
+          await pair.compare().catch((error: unknown) => failed(step, error));
           compared++;
         }
         const answered = sides.reduce((sum, { load }) => sum + (load?.answered ?? 0), 0);
-        context.diagnostic(`${answered} answered, ${compared} times compared`);
+        context.diagnostic(`${answered} changes acknowledged, ${compared} comparisons`);
       });
     });
   }
@@ -145,7 +149,7 @@ for (const sync of ['interval', 'always'] as const) {
 const FAST = { 'batch-max-delay-millis': 20, 'discovery-period-seconds': 1 };
 const LOAD = { clients: 16, depth: 4 };
 
-function failed(told: string, cause: unknown): never {
+function failed(step: string, cause: unknown): never {
   const place = KEEPS ? `, files in ${FOLDER}` : '';
-  throw new Error(`${told}${place}: ${(cause as Error).message}`, { cause });
+  throw new Error(`${step}${place}: ${(cause as Error).message}`, { cause });
 }

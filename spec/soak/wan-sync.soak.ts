@@ -1,7 +1,8 @@
 /**
- * A synchronisation of SOAK_ENTRIES entries (1,000,000) to a target that has none, while clients write: the
- * memory of both sides, and what they have in the end. Then 100 entries are made different, and what differs
- * is found by a check, and sent alone. Then the same with a small map beside them.
+ * A synchronization of SOAK_ENTRIES entries (1,000,000) to an empty target while clients write:
+ * checks the memory of both sides and their content at the end. Then 100 entries are changed; a
+ * consistency check finds the differences, and a synchronization sends only those. A small map in
+ * the same members follows.
  */
 
 import assert from 'node:assert/strict';
@@ -18,13 +19,13 @@ import { sendingTo } from '../integration/wan-members.ts';
 
 const ENTRIES = Number(process.env.SOAK_ENTRIES ?? 1_000_000);
 const DIFFERENT = 100;
-/** Entries of a map beside them. */
+/** Number of entries of the small map. */
 const SMALL = 1000;
 const VALUE = Buffer.alloc(100, 'v');
-/** Requests that are sent before their answers are read. */
+/** Number of requests that are sent before their responses are read. */
 const PIPELINED = 1000;
 const FURTHER_MIB_MAX = 64;
-/** After the writers have stopped. */
+/** Time until both sides are equal after the writers have stopped, in ms. */
 const EQUAL_MS = 15_000;
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-sync-'));
@@ -63,17 +64,20 @@ async function publisher(client: RawClient): Promise<PublisherStatus> {
   return first;
 }
 
-/** Runs a synchronisation or a check to its end; the progress never falls. */
+/**
+ * Runs a synchronization or a consistency check to its end. Asserts that the progress never
+ * decreases.
+ */
 async function run(
   client: RawClient,
   call: string,
-  onLook = () => {},
+  onPoll = () => {},
   map = 'm',
 ): Promise<TaskStatus> {
   const { body } = await client.request('POST', `wan/${call}/map`, Buffer.from(`dev&&w&&${map}`));
   const { uuid } = JSON.parse(body.toString()) as { uuid: string };
   for (let last = 0; ; await passed(50)) {
-    onLook();
+    onPoll();
     const { result } = await json<{ result: TaskStatus }>(client, `wan/sync/progress/${uuid}`);
     assert.ok(result.progress >= last, `${result.progress} after ${last}`);
     assert.equal(result.progress === 100, result.stage === 'FINISHED');
@@ -87,7 +91,7 @@ function residentMiB(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
-/** Bytes that the process has written, to files and connections. */
+/** Returns the number of bytes that the process has written to files and connections. */
 function writtenBytes(pid: number | undefined): number {
   return Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
 }
@@ -106,11 +110,11 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   writeFileSync(file, JSON.stringify({ grid: { ...grid, map: maps } }));
   const source = await serve('--config', file, ...FLAGS, ...MEMORY);
   const [client, writer] = [new RawClient(source.port), new RawClient(source.port)];
-  const bare = residentMiB(source.child.pid);
+  const emptyMiB = residentMiB(source.child.pid);
   await setAll(client, numbers(ENTRIES), VALUE);
-  const full = residentMiB(source.child.pid);
-  const dataMiB = full - bare;
-  const targetBare = residentMiB(target.child.pid);
+  const filledMiB = residentMiB(source.child.pid);
+  const dataMiB = filledMiB - emptyMiB;
+  const targetEmptyMiB = residentMiB(target.child.pid);
   await client.request('POST', 'wan/resumePublisher', Buffer.from('dev&&w&'));
 
   let isWriting = true;
@@ -139,15 +143,18 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   const check = await run(client, 'consistencyCheck');
   console.log(
     `${ENTRIES} entries of ${dataMiB.toFixed()} MiB in ${seconds.toFixed(1)} s, ${writtenCount} written; ` +
-      `source + ${(sourceMiB - full).toFixed()} MiB, ` +
-      `target + ${(targetMiB - targetBare - dataMiB).toFixed()} MiB beyond the data`,
+      `source + ${(sourceMiB - filledMiB).toFixed()} MiB, ` +
+      `target + ${(targetMiB - targetEmptyMiB - dataMiB).toFixed()} MiB beyond the data`,
   );
   assert.deepEqual([whole.stage, whole.progress, whole.message], ['FINISHED', 100, undefined]);
   assert.deepEqual([queueSize, eventsDropped], [0, 0]);
   assert.deepEqual([check.stage, check.differentLeaves], ['FINISHED', 0], check.message);
-  assert.ok(sourceMiB - full <= FURTHER_MIB_MAX, `the source took ${sourceMiB - full} MiB more`);
-  const more = targetMiB - targetBare - dataMiB;
-  assert.ok(more <= FURTHER_MIB_MAX, `the target took ${more} MiB more`);
+  assert.ok(
+    sourceMiB - filledMiB <= FURTHER_MIB_MAX,
+    `the source grew by ${sourceMiB - filledMiB} MiB`,
+  );
+  const more = targetMiB - targetEmptyMiB - dataMiB;
+  assert.ok(more <= FURTHER_MIB_MAX, `the target grew by ${more} MiB`);
 
   await client.request('POST', 'wan/stopPublisher', Buffer.from('dev&&w&'));
   await setAll(client, numbers(DIFFERENT), Buffer.from('different'));
@@ -161,7 +168,7 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   const deltaBytes = writtenBytes(source.child.pid) - deltaFrom;
   console.log(
     `${differentLeaves} leaves of ${entriesToSync} entries differ; ` +
-      `${deltaBytes} bytes in place of ${wholeBytes}`,
+      `${deltaBytes} bytes instead of ${wholeBytes}`,
   );
   assert.ok(deltaBytes < wholeBytes / 50, `${deltaBytes} of ${wholeBytes} bytes`);
   assert.equal(delta.stage, 'FINISHED', delta.message);
