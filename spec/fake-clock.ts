@@ -52,7 +52,7 @@ export class FakeClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Time of the next timer; Infinity if there is none. */
+  /** Time of the next timer; Infinity without timers. */
   get nextDueMs(): number {
     return Math.min(...this.#timers.map((timer) => timer.dueMs));
   }
@@ -67,7 +67,7 @@ export class FakeClock implements Clock {
     this.#wallMs = wallMs;
   }
 
-  /** Drops all timers and calls, as their callers are gone. */
+  /** Drops all timers and calls, as if their owners had ended. */
   forget(): void {
     this.#timers = [];
     this.#ends = [];

@@ -45,7 +45,10 @@ function diskOf(files: Files): MemoryStorage {
   return memory;
 }
 
-/** The files with a wrong bit in the named one: in a record of the log, or near the end of another file. */
+/**
+ * Returns the files with a flipped bit in the named one: in a record of the log, or near the end of
+ * another file.
+ */
 function damaged(name: string): Files {
   const bytes = whole.get(name) ?? Buffer.alloc(0);
   const { at = bytes.length - 16 } = recordsOf(whole, name)[0] ?? {};
@@ -54,7 +57,7 @@ function damaged(name: string): Files {
 
 const DAMAGED = [LOG, 'member', 'manifest'].map(damaged);
 
-/** A member on the files, and clients that request a start. */
+/** A member with these files, and clients that request a start. */
 class Subject {
   readonly member: StoredMember;
   readonly #files: Files;
@@ -99,28 +102,28 @@ class Subject {
    * Sends the request while the disk hangs. The returned function returns the response once there
    * is one.
    */
-  async ask(start: Start): Promise<() => string | undefined> {
+  async request(start: Start): Promise<() => string | undefined> {
     const { socket, responses } = clientOf(this.member.server);
     socket.receive(post(CALLS[start], 'dev&'));
     await new Promise((resolve) => setImmediate(resolve));
     return () => responses().map(({ status, body }) => `${status} ${body}`)[0];
   }
 
-  async assertNotAwaited(): Promise<void> {
+  async assertRefused(): Promise<void> {
     for (const start of STARTS) {
       assert.equal(
-        (await this.ask(start))(),
+        (await this.request(start))(),
         refusal(`Cannot ${start}: the member is not waiting for it`),
       );
     }
   }
 
-  /** Every further call to the disk fails. */
+  /** Makes every further call to the disk fail. */
   fail(code: string): void {
     this.#disk.failure = { at: this.#disk.callCount + 1, code, isLasting: true };
   }
 
-  mend(): void {
+  repair(): void {
     this.#disk.failure = undefined;
   }
 
@@ -156,7 +159,7 @@ function isAllowed(start: Start, policy: Policy): boolean {
   return start === 'forceStart' || policy !== FULL;
 }
 
-/** The states of a member that serves, and how it reaches each. */
+/** States of a member that serves, each with the steps to enter it. */
 const SERVING: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
   ACTIVE: async () => {},
   NO_MIGRATION: (subject) => subject.changeState('NO_MIGRATION'),
@@ -175,14 +178,14 @@ const SERVING: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
 
 describe('forceStart and partialStart', () => {
   for (const policy of POLICIES) {
-    it(`with ${policy} are 409 at any moment of a recovery, whatever it finds`, async () => {
+    it(`with ${policy} return 409 at any moment of a recovery, with any data`, async () => {
       for (const files of [whole, ...DAMAGED]) {
         const subject = new Subject(files, policy);
-        await subject.assertNotAwaited();
+        await subject.assertRefused();
         subject.start();
         while (!subject.isServing && !subject.isWaiting) {
           assert.equal(subject.member.cluster.nodeState, 'STARTING');
-          await subject.assertNotAwaited();
+          await subject.assertRefused();
           await subject.member.go();
         }
         assert.equal(subject.isWaiting, files !== whole);
@@ -191,17 +194,17 @@ describe('forceStart and partialStart', () => {
       }
     });
 
-    it(`with ${policy} are 409 where the member serves, in each state of the cluster`, async () => {
+    it(`with ${policy} return 409 while the member serves, in each state of the cluster`, async () => {
       for (const [state, enter] of Object.entries(SERVING)) {
         const subject = await new Subject(whole, policy).serving();
         await enter(subject);
-        await subject.assertNotAwaited();
+        await subject.assertRefused();
         subject.assertNothingAside();
         assert.ok(state.startsWith(subject.member.cluster.state), state);
       }
     });
 
-    it(`with ${policy} are 409 while the member ends`, async () => {
+    it(`with ${policy} return 409 while the member stops`, async () => {
       const { member } = await new Subject(whole, policy).serving();
       for (const start of STARTS) {
         const { socket, responses } = clientOf(member.server);
@@ -210,20 +213,20 @@ describe('forceStart and partialStart', () => {
         void member.server.server.drain();
         socket.receive('dev&');
         await member.quiet();
-        const [answer] = responses();
-        const told = refusal(`Cannot ${start}: the member is not waiting for it`);
-        assert.equal(`${answer?.status} ${answer?.body}`, told);
+        const [response] = responses();
+        const expected = refusal(`Cannot ${start}: the member is not waiting for it`);
+        assert.equal(`${response?.status} ${response?.body}`, expected);
       }
     });
 
     for (const start of STARTS) {
       if (!isAllowed(start, policy)) {
-        it(`${start} with ${policy} is 409 where the member waits, and changes nothing`, async () => {
+        it(`${start} with ${policy} returns 409 while the member waits, and changes nothing`, async () => {
           for (const files of DAMAGED) {
             const subject = await new Subject(files, policy).waiting();
-            const answer = await subject.ask(start);
+            const response = await subject.request(start);
             const why = `persistence.cluster-data-recovery-policy is ${policy}`;
-            assert.equal(answer(), refusal(`Cannot ${start}: ${why}`));
+            assert.equal(response(), refusal(`Cannot ${start}: ${why}`));
             await subject.member.quiet();
             assert.equal(subject.isWaiting, true);
             subject.assertUntouched();
@@ -232,33 +235,33 @@ describe('forceStart and partialStart', () => {
         continue;
       }
 
-      it(`${start} with ${policy} is done once where the member waits, and answered when it serves`, async () => {
+      it(`${start} with ${policy} runs once while the member waits, and returns 200 when it serves`, async () => {
         for (const files of DAMAGED) {
           const subject = await new Subject(files, policy).waiting();
-          const answer = await subject.ask(start);
+          const response = await subject.request(start);
           while (!subject.isServing) {
-            assert.equal(answer(), undefined);
-            await subject.assertNotAwaited();
+            assert.equal(response(), undefined);
+            await subject.assertRefused();
             await subject.member.go();
           }
           await subject.member.quiet();
-          assert.equal(answer(), SUCCESS);
+          assert.equal(response(), SUCCESS);
           subject.assertAside();
-          await subject.assertNotAwaited();
+          await subject.assertRefused();
           const found = await subject.member.status(get('maps/m/second'));
           assert.equal(found, start === 'forceStart' ? 204 : 200);
         }
       });
 
-      it(`${start} with ${policy} can be asked for again where it has failed`, async () => {
+      it(`${start} with ${policy} can be repeated after a failure`, async () => {
         const subject = await new Subject(damaged(LOG), policy).waiting();
         subject.fail('ENOSPC');
-        const answer = await subject.ask(start);
+        const response = await subject.request(start);
         await subject.member.quiet();
-        assert.equal(answer(), refusal(`Cannot ${start}: ENOSPC: made by a test`, 503));
+        assert.equal(response(), refusal(`Cannot ${start}: ENOSPC: made by a test`, 503));
         subject.assertUntouched();
-        subject.mend();
-        const again = await subject.ask(start);
+        subject.repair();
+        const again = await subject.request(start);
         await subject.member.quiet();
         assert.equal(again(), SUCCESS);
         subject.assertAside();

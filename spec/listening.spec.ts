@@ -12,18 +12,18 @@ function listenerAbove(free: number) {
   const tried: string[] = [];
   const listen = async (host: string, port: number): Promise<AddressInfo> => {
     tried.push(`${host}:${port}`);
-    if (port < free) throw Object.assign(new Error('taken'), { code: 'EADDRINUSE' });
+    if (port < free) throw Object.assign(new Error('in use'), { code: 'EADDRINUSE' });
     return { address: host, port, family: 'IPv4' };
   };
   return { tried, listen };
 }
 
-function configOf(...said: readonly (readonly [Assignment['key'], string])[]) {
-  return resolveConfig(said.map(([key, text]) => ({ key, text, source: FILE })));
+function configOf(...assignments: readonly (readonly [Assignment['key'], string])[]) {
+  return resolveConfig(assignments.map(([key, text]) => ({ key, text, source: FILE })));
 }
 
 describe('listenAsConfigured', () => {
-  it('passes over ports that are taken, port-count at most', async () => {
+  it('skips ports in use, and tries at most port-count ports', async () => {
     const config = configOf(['port', '6000'], ['portCount', '3']);
     const listener = listenerAbove(6002);
     assert.equal((await listenAsConfigured(listener, config)).port, 6002);
@@ -34,35 +34,38 @@ describe('listenAsConfigured', () => {
     });
   });
 
-  it('tries one port if auto-increment is off, if a flag gives it, and if it is 0', async () => {
+  it('tries only one port if auto-increment is off, a flag sets the port, or it is 0', async () => {
     const off = configOf(['port', '6000'], ['portAutoIncrement', 'false']);
-    const typed = resolveConfig([{ key: 'port', text: '6000', source: FLAG }]);
-    for (const config of [off, typed, configOf(['port', '0'])]) {
+    const byFlag = resolveConfig([{ key: 'port', text: '6000', source: FLAG }]);
+    for (const config of [off, byFlag, configOf(['port', '0'])]) {
       const listener = listenerAbove(7000);
       await assert.rejects(listenAsConfigured(listener, config), { code: 'EADDRINUSE' });
       assert.equal(listener.tried.length, 1);
     }
   });
 
-  it('never goes beyond the last port', async () => {
+  it('tries no port above 65535', async () => {
     const config = configOf(['port', '65534']);
     const listener = listenerAbove(70000);
     await assert.rejects(listenAsConfigured(listener, config), { code: 'ADDRESS_IN_USE' });
     assert.deepEqual(listener.tried, ['127.0.0.1:65534', '127.0.0.1:65535']);
   });
 
-  it('listens on the address that the interfaces fit, unless a host was typed', async () => {
-    const said = [
+  it('listens on the address that matches the interfaces, unless a flag sets the host', async () => {
+    const assignments = [
       ['interfacesEnabled', 'true'],
       ['interfaces', '203.0.113.*, 127.0.*.1-5'],
     ] as const;
     const listener = listenerAbove(0);
-    assert.equal((await listenAsConfigured(listener, configOf(...said))).address, '127.0.0.1');
-    const typed = resolveConfig([
-      ...said.map(([key, text]) => ({ key, text, source: FILE })),
+    assert.equal(
+      (await listenAsConfigured(listener, configOf(...assignments))).address,
+      '127.0.0.1',
+    );
+    const byFlag = resolveConfig([
+      ...assignments.map(([key, text]) => ({ key, text, source: FILE })),
       { key: 'host', text: '127.0.0.9', source: { kind: 'flag', name: '--host' } },
     ]);
-    assert.equal((await listenAsConfigured(listener, typed)).address, '127.0.0.9');
+    assert.equal((await listenAsConfigured(listener, byFlag)).address, '127.0.0.9');
     const none = configOf(['interfacesEnabled', 'true'], ['interfaces', '203.0.113.4-18']);
     await assert.rejects(listenAsConfigured(listener, none), {
       code: 'ADDRESS_NOT_HERE',

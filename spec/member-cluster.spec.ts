@@ -21,7 +21,7 @@ async function clusterOf(isLite: boolean, shared?: (clock: FakeClock) => SharedE
   return { clock, lines, stops, ...parts };
 }
 
-test('a single member has started at once, and is stopped by a shutdown of all', async () => {
+test('A single member starts at once, and stopAll stops it', async () => {
   const { cluster, standalone, stops } = await clusterOf(true);
   await cluster.start(ADDRESS, () => assert.fail());
   assert.deepEqual(
@@ -34,16 +34,16 @@ test('a single member has started at once, and is stopped by a shutdown of all',
   await cluster.leave();
 });
 
-test('a member on a shared engine joins, logs that, ends polls in PASSIVE, and leaves', async () => {
+test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and leaves', async () => {
   let life: MemberLife | undefined;
-  let isAway = true;
-  const made = await clusterOf(false, (clock) => {
+  let isUnreachable = true;
+  const member = await clusterOf(false, (clock) => {
     const store = new MemoryMembershipStore(() => clock.wall());
     const { join, beat } = store;
     const orFail = <Step>(make: () => Step): Step | Promise<never> =>
-      isAway ? Promise.reject(new Error('ECONNREFUSED')) : make();
-    store.join = (asked) => orFail(() => join.call(store, asked));
-    store.beat = (asked) => orFail(() => beat.call(store, asked));
+      isUnreachable ? Promise.reject(new Error('ECONNREFUSED')) : make();
+    store.join = (request) => orFail(() => join.call(store, request));
+    store.beat = (request) => orFail(() => beat.call(store, request));
     return {
       store,
       isKeptSafe: () => true,
@@ -54,7 +54,7 @@ test('a member on a shared engine joins, logs that, ends polls in PASSIVE, and l
       },
     };
   });
-  const { clock, cluster, record, standalone, waiting, lines } = made;
+  const { clock, cluster, record, standalone, waiting, lines } = member;
   const pass = async (ms: number) => {
     for (let at = 0; at < ms; at += 100) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -66,7 +66,7 @@ test('a member on a shared engine joins, logs that, ends polls in PASSIVE, and l
     preparedAt = life?.joinNumber ?? 0;
   });
   await pass(500);
-  isAway = false;
+  isUnreachable = false;
   await Promise.all([starting, pass(1000)]);
   assert.deepEqual([preparedAt, life?.hasLease, cluster.isReady], [1, true, true]);
   assert.ok(record.isShared && standalone === undefined);
@@ -74,9 +74,9 @@ test('a member on a shared engine joins, logs that, ends polls in PASSIVE, and l
   waiting.add({ endWait: () => ended++ });
   await Promise.all([cluster.changeState('PASSIVE'), pass(3000)]);
   assert.equal(ended, 1);
-  isAway = true;
+  isUnreachable = true;
   await pass(2000);
-  isAway = false;
+  isUnreachable = false;
   await pass(2000);
   await Promise.all([cluster.leave(), pass(500)]);
   assert.equal(life?.hasLease, false);

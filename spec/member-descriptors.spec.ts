@@ -7,7 +7,7 @@ import { descriptorShares } from '../src/member-descriptors.ts';
 
 const NODE = 20;
 
-test('openFiles has the limit and the count of this process', () => {
+test('openFiles returns the limit and the count of this process', () => {
   const { limit, count } = openFiles();
   assert.ok(limit > count && count > 3, `${limit} ${count}`);
 });
@@ -55,7 +55,7 @@ test('descriptorShares reserves descriptors for the files of the log, health, se
   assert.deepEqual(sharesOf({ wanReplications: new Map([['r', replication]]) }), [105, 0, 15]);
 });
 
-test('descriptorShares leaves one connection however low the limit is', () => {
+test('descriptorShares leaves at least one connection at any limit', () => {
   const config = resolveConfig([]);
   for (const limit of [0, NODE, NODE + 16, NODE + 18]) {
     const shares = descriptorShares(config, { limit, count: NODE });
@@ -63,7 +63,7 @@ test('descriptorShares leaves one connection however low the limit is', () => {
   }
 });
 
-test('descriptorShares takes the connections of publishers that were added from those of clients', () => {
+test('descriptorShares deducts the connections of added publishers from those of clients', () => {
   const config = resolveConfig([]);
   const files = { limit: 164, count: NODE };
   const start = descriptorShares(config, files);

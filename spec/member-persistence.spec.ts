@@ -8,7 +8,7 @@ import { FailingStorage } from './persistence/failing-storage.ts';
 import { MemoryStorage } from './persistence/memory-storage.ts';
 import { storedMember } from './stored-member.ts';
 
-/** A member that serves, on a disk that fails on demand. */
+/** Returns a member that serves, on a disk that fails on demand. */
 async function open(mode: SyncMode, bytesMax = 8_000_000) {
   const memory = new MemoryStorage(new Random(1), 'boot', bytesMax);
   const disk = new FailingStorage(memory);
@@ -16,7 +16,7 @@ async function open(mode: SyncMode, bytesMax = 8_000_000) {
   await member.serve();
   const health = (part: string): Promise<number> =>
     member.status(`GET /grid/health/${part} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-  /** Makes the disk's next call fail, after `passed` further ones. */
+  /** Makes the next call to the disk fail, after `passed` further ones. */
   const fail = (code: string, isLasting: boolean, passed = 0): void => {
     disk.failure = { at: disk.callCount + 1 + passed, code, isLasting };
   };
@@ -27,14 +27,14 @@ async function open(mode: SyncMode, bytesMax = 8_000_000) {
   return { ...member, health, fail, failToCreate };
 }
 
-/** Number of disk calls that write a file as a whole, without the last. */
+/** Number of calls to the disk that write a file atomically, except the last. */
 const BEFORE_LAST = 5;
 const STATE = post('management/cluster/changeState', 'dev&&passive');
 const LICENSE = post('license', 'dev&&key');
 
-describe('a disk that fails', () => {
+describe('A member whose disk fails', () => {
   for (const mode of ['always', 'interval', 'never'] as const) {
-    it(`with sync ${mode}: requests under way get 503, outcome unknown; their changes are not shown`, async () => {
+    it(`with sync ${mode}, ends pending requests with 503 and outcome unknown, and hides their changes`, async () => {
       const { server, clock, lines, ask, status, health, fail, quiet } = await open(mode);
       assert.equal(await status(post('maps/m/k', 'old')), 200);
       assert.equal(await status(post('queues/q', 'item')), 200);
@@ -59,7 +59,7 @@ describe('a disk that fails', () => {
       assert.equal(await status(poll('q', 0)), 503);
       const others = Array.from({ length: 20 }, (_, key) => status(get(`maps/m/${key}`)));
       const statuses = new Set(await Promise.all(others));
-      assert.deepEqual([...statuses].sort(), [204, 503], 'other partitions are read');
+      assert.deepEqual([...statuses].sort(), [204, 503], 'only some partitions refuse reads');
       assert.deepEqual([await health('cluster-safe'), await health('ready')], [503, 200]);
       const fatal = lines.filter(({ level }) => level === 'fatal');
       assert.deepEqual(
@@ -69,7 +69,7 @@ describe('a disk that fails', () => {
     });
   }
 
-  it('with sync always: the same if a sync fails, also for a waiting poll', async () => {
+  it('with sync always, also does so for a waiting poll if a sync fails', async () => {
     const { server, ask, status, fail, quiet } = await open('always');
     assert.equal(await status(post('queues/q', 'item')), 200);
     const poller = clientOf(server);
@@ -83,8 +83,8 @@ describe('a disk that fails', () => {
   });
 });
 
-describe('a full disk', () => {
-  it('refuses writes with a message, serves reads, shows it in health, and recovers with space', async () => {
+describe('A member whose disk is full', () => {
+  it('refuses writes with a message, serves reads, reports it in health, and recovers with space', async () => {
     const { clock, memory, lines, ask, status, health, quiet } = await open('interval', 3_000_000);
     const value = 'v'.repeat(900);
     let count = 0;
@@ -94,7 +94,7 @@ describe('a full disk', () => {
     assert.equal(refused.status, 503);
     assert.equal(refused.fields.get('grid-outcome'), undefined);
     assert.match(refused.body.toString(), /"Cannot write to \\"m\\": the disk is full"/);
-    assert.equal(await status(get('maps/m/more')), 204, 'nothing was applied');
+    assert.equal(await status(get('maps/m/more')), 204, 'the refused change was applied');
     assert.equal(await status(get('maps/m/0')), 200);
     assert.deepEqual([await health('cluster-safe'), await health('ready')], [503, 200]);
     memory.bytesMax = 100_000_000;
@@ -104,9 +104,9 @@ describe('a full disk', () => {
     }
     assert.equal(await health('cluster-safe'), 200);
     assert.equal(await status(post('maps/m/more', value)), 200);
-    const told = lines.filter(({ msg }) => msg.startsWith('the disk'));
+    const logged = lines.filter(({ msg }) => msg.startsWith('the disk'));
     assert.deepEqual(
-      told.map(({ level, msg }) => `${level}: ${msg}`),
+      logged.map(({ level, msg }) => `${level}: ${msg}`),
       [
         'error: the disk is full: writes are refused, reads go on',
         'info: the disk has space again: writes are accepted',
@@ -118,13 +118,13 @@ describe('a full disk', () => {
     const { ask, fail } = await open('interval');
     for (const request of [LICENSE, STATE]) {
       fail('EIO', false, BEFORE_LAST);
-      const answer = await ask(request);
-      assert.equal(answer.status, 503);
-      assert.equal(answer.fields.get('grid-outcome'), 'unknown', request);
+      const response = await ask(request);
+      assert.equal(response.status, 503);
+      assert.equal(response.fields.get('grid-outcome'), 'unknown', request);
     }
     fail('EIO', false, BEFORE_LAST - 1);
-    const answer = await ask(LICENSE);
-    assert.deepEqual([answer.status, answer.fields.get('grid-outcome')], [503, undefined]);
+    const response = await ask(LICENSE);
+    assert.deepEqual([response.status, response.fields.get('grid-outcome')], [503, undefined]);
   });
 
   it('reports and logs an error other than a full disk while a segment is created', async () => {
@@ -137,21 +137,21 @@ describe('a full disk', () => {
     assert.equal(refused.status, 503);
     assert.match(refused.body.toString(), /freeing disk space failed; see the log/);
     await quiet();
-    const told = lines.find(({ msg }) => msg.startsWith('no segment of the log can be made'));
-    assert.equal(told?.level, 'error');
-    assert.match(JSON.stringify(told), /EIO/);
+    const logged = lines.find(({ msg }) => msg.startsWith('no segment of the log can be made'));
+    assert.equal(logged?.level, 'error');
+    assert.match(JSON.stringify(logged), /EIO/);
     failToCreate('EIO', false);
     clock.advance(1000);
     await quiet();
     assert.equal(persistence.sink.refusesWrites, false);
   });
 
-  it('keeps no license that would be gone after a restart', async () => {
+  it('keeps no license that could not be stored', async () => {
     const { ask, fail } = await open('interval');
     fail('ENOSPC', true);
-    const answer = await ask(LICENSE);
-    assert.equal(answer.status, 503);
-    assert.match(answer.body.toString(), /Cannot set the license: ENOSPC/);
+    const response = await ask(LICENSE);
+    assert.equal(response.status, 503);
+    assert.match(response.body.toString(), /Cannot set the license: ENOSPC/);
     assert.equal((await ask(get('license'))).body.toString(), '{"licenseInfo":null}');
   });
 });

@@ -13,13 +13,13 @@ function map(name: string): Span {
   return new Span().set(bytes, 0, bytes.length);
 }
 
-test('A map or queue has the count of its own configuration, or as many as is usual', async () => {
+test('A map or queue has the backup count of its configuration, or the default', async () => {
   const config = await configOf(
     'map: {default: {backup-count: 2}, prices-*: {backup-count: 0}, plain: {}}, ' +
       'queue: {jobs: {backup-count: 3}}',
   );
   const counts = new ReplicaCounts(config);
-  for (let time = 0; time < 2; time++) {
+  for (let round = 0; round < 2; round++) {
     assert.equal(counts.ofMap(map('prices-eur')), 0);
     assert.equal(counts.ofMap(map('other')), 2);
     // The map is configured without a count, so it does not inherit the default's.
@@ -30,7 +30,7 @@ test('A map or queue has the count of its own configuration, or as many as is us
   assert.equal(counts.max, 3);
 });
 
-test('Without a count all have as many as is usual', async () => {
+test('Maps and queues without a backup count have the default', async () => {
   const counts = new ReplicaCounts(await configOf('map: {plain: {}}'));
   assert.equal(counts.ofMap(map('plain')), undefined);
   assert.equal(counts.ofMap(map('m')), undefined);
@@ -38,7 +38,7 @@ test('Without a count all have as many as is usual', async () => {
   assert.equal(counts.max, undefined);
 });
 
-test('An added configuration counts from then on', async () => {
+test('An added configuration takes effect at once', async () => {
   const counts = new ReplicaCounts(await configOf('map: {a: {backup-count: 1}}'));
   assert.equal(counts.ofMap(map('b')), undefined);
   counts.replace(await configOf('map: {a: {backup-count: 1}, b: {backup-count: 4}}'));
@@ -46,7 +46,7 @@ test('An added configuration counts from then on', async () => {
   assert.equal(counts.max, 4);
 });
 
-test('The cluster itself has the greater count of the defaults', async () => {
+test('The cluster has the greater backup count of the default map and queue', async () => {
   assert.equal(clusterReplicaCount(await configOf('map: {m: {backup-count: 4}}')), undefined);
   assert.equal(clusterReplicaCount(await configOf('map: {default: {backup-count: 0}}')), 0);
   const both = 'map: {default: {backup-count: 1}}, queue: {default: {backup-count: 2}}';

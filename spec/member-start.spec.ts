@@ -1,4 +1,4 @@
-/** Starts on a disk that hangs, or on data with segments that no longer count. */
+/** Starts on a disk that hangs, or with segments that are obsolete. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
@@ -10,7 +10,7 @@ import { contentOf } from './persistence/stored-model.ts';
 import { openPersistent, until } from './persistence/subject.ts';
 import { storedMember } from './stored-member.ts';
 
-describe('a start', () => {
+describe('A start', () => {
   for (const [limit, setting] of [
     ['validationTimeoutSeconds', 'validation-timeout-seconds'],
     ['dataLoadTimeoutSeconds', 'data-load-timeout-seconds'],
@@ -34,7 +34,7 @@ describe('a start', () => {
     });
   }
 
-  it('removes segments that no longer count, or moves them aside', async () => {
+  it('removes obsolete segments, or sets them aside', async () => {
     const { files, content } = await wholeDirectory();
     const [name = ''] = [...files.keys()]
       .filter((each) => recordsOf(files, each).length > 0)
@@ -51,8 +51,8 @@ describe('a start', () => {
       await until(adding, async () => storage.pump());
       const { engine } = await openPersistent(storage, { keepsStaleData });
       assert.deepEqual(contentOf(engine), content);
-      const left = await filesOf(storage);
-      assert.ok(!left.has(stale));
+      const remaining = await filesOf(storage);
+      assert.ok(!remaining.has(stale));
       const aside = () => storage.bytes(`stale-1/${stale}`);
       if (keepsStaleData) assert.ok(aside().length > 0);
       else assert.throws(aside, { code: 'ENOENT' });

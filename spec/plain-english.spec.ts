@@ -50,7 +50,7 @@ interface Text {
   readonly isComment: boolean;
 }
 
-test('comments, messages and pages use plain English', () => {
+test('Comments, messages and pages use plain English', () => {
   const texts = [...sources.flatMap(textsOf), ...pageTexts()];
   const found = texts.flatMap(({ where, text, isComment }) =>
     RULES.filter(({ phrase, commentsOnly }) => (isComment || !commentsOnly) && phrase.test(text))
@@ -60,13 +60,13 @@ test('comments, messages and pages use plain English', () => {
   assert.deepEqual(found, []);
 });
 
-test('every exception still exists', () => {
+test('Every exception still occurs', () => {
   const all = [...sources.flatMap(textsOf), ...pageTexts()].map(({ text }) => text);
-  const gone = EXCEPTIONS.filter(([sentence]) => !all.some((text) => text.includes(sentence)));
-  assert.deepEqual(gone, []);
+  const obsolete = EXCEPTIONS.filter(([sentence]) => !all.some((text) => text.includes(sentence)));
+  assert.deepEqual(obsolete, []);
 });
 
-/** The comments of a source file, each as one line, and its strings of several words. */
+/** Returns the comments of a source file, each as one line, and its strings of several words. */
 function textsOf(file: string): Text[] {
   const found: Text[] = [];
   let comment: string[] = [];

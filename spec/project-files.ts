@@ -1,4 +1,4 @@
-/** The files of the project, and the queries that the specs of its structure make. */
+/** Files of the project, and queries for the specs of its structure. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -9,7 +9,7 @@ export interface Import {
   /** Path from the project's root. */
   readonly path: string;
   readonly typesOnly: boolean;
-  /** The names that the imported module makes available. */
+  /** Names that are imported. */
   readonly names: readonly string[];
 }
 
@@ -26,38 +26,41 @@ export function importsOf(file: string): Import[] {
   const text = textOf(file);
   const found: Import[] = [];
   const statements = /^(?:import|export)\b([^;'"]*?)\bfrom '(\.[^']+)'/gm;
-  for (const [, what = '', path = ''] of text.matchAll(statements)) {
-    const names = namesIn(what, text);
-    found.push({ path: join(dirname(file), path), typesOnly: isTypesOnly(what), names });
+  for (const [, clause = '', path = ''] of text.matchAll(statements)) {
+    const names = namesIn(clause, text);
+    found.push({ path: join(dirname(file), path), typesOnly: isTypesOnly(clause), names });
   }
   for (const [, path = ''] of text.matchAll(/\bimport(?:\(| )'(\.[^']+)'/g)) {
-    // A module that is loaded lazily: any word of the file may be one of its names.
+    // For a module that is imported lazily, every word of the file counts as a name.
     const names = [...new Set(text.match(/\w+/g))];
     found.push({ path: join(dirname(file), path), typesOnly: false, names });
   }
   return found;
 }
 
-/** The names between import and from; of `* as each`, those that follow `each.` in the text. */
-function namesIn(what: string, text: string): string[] {
-  const [, all] = /\* as (\w+)/.exec(what) ?? [];
+/**
+ * Returns the names between `import` and `from`; for `* as each`, the names that follow `each.` in
+ * the text.
+ */
+function namesIn(clause: string, text: string): string[] {
+  const [, all] = /\* as (\w+)/.exec(clause) ?? [];
   if (all === undefined) {
-    return [...what.matchAll(/(?:^|[{,])\s*(?:type )?(\w+)/g)].map(([, name = '']) => name);
+    return [...clause.matchAll(/(?:^|[{,])\s*(?:type )?(\w+)/g)].map(([, name = '']) => name);
   }
   return [...text.matchAll(new RegExp(`\\b${all}\\.(\\w+)`, 'g'))].map(([, name = '']) => name);
 }
 
 /** Whether the import clause is `type { A }` or `{ type A, type B }`. */
-function isTypesOnly(what: string): boolean {
-  if (/^\s*type\b/.test(what)) return true;
-  const names = what
+function isTypesOnly(clause: string): boolean {
+  if (/^\s*type\b/.test(clause)) return true;
+  const names = clause
     .replace(/[{}]/g, '')
     .split(',')
     .filter((name) => name.trim() !== '');
   return names.length > 0 && names.every((name) => /^\s*type\b/.test(name));
 }
 
-/** Every file below the folder that belongs to the project, by its path from the root. */
+/** Returns the paths of all project files under the folder, relative to the root. */
 function walk(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true })
     .filter((entry) => !SKIPPED.has(entry.name) && !entry.name.endsWith('.log'))

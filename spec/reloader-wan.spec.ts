@@ -23,7 +23,7 @@ interface Parts {
   readonly reloaded?: string;
 }
 
-/** A reloader of FILE, and the configurations passed to its members' parts. */
+/** Returns a reloader of FILE, and the configurations passed to its members' parts. */
 async function reloader({ record = new LocalRecord('1.2'), reloaded = FILE }: Parts = {}) {
   const { config } = await read(FILE);
   const lines: Record<string, unknown>[] = [];
@@ -56,7 +56,7 @@ function idsOf({ wanReplications }: Config): readonly string[] {
   );
 }
 
-test('a reload changes nothing of WAN replication, and logs that a restart is needed', async () => {
+test('A reload does not change WAN replication, and logs that a restart is needed', async () => {
   for (const [before, after, kept] of [
     ['target-endpoints: a', 'target-endpoints: b', 'wan-replication'],
     ['p: {', 'other: {', 'wan-replication'],
@@ -80,7 +80,7 @@ test('a reload changes nothing of WAN replication, and logs that a restart is ne
   }
 });
 
-test('a reload does not report it if the file has not changed, even after additions', async () => {
+test('A reload of an unchanged file reports no WAN replication, even after additions', async () => {
   const { it, addWan, ids, add } = await reloader();
   await addWan(CALL);
   assert.deepEqual((await it.reload()).kept, []);
@@ -88,7 +88,7 @@ test('a reload does not report it if the file has not changed, even after additi
   assert.deepEqual(ids(), ['r p', 'r q']);
 });
 
-test('maps that are added may refer to a replication of the configuration in force', async () => {
+test('An added map may refer to a replication of the current configuration', async () => {
   const { add, addWan, last } = await reloader();
   const map = (ref: string) =>
     `grid:\n  map: {n: {wan-replication-ref: {${ref}: {filters: ["key:a"]}}}}\n`;
@@ -98,7 +98,7 @@ test('maps that are added may refer to a replication of the configuration in for
     'configuration:2:35: Cannot use map.n.wan-replication-ref.s: no such wan-replication; did you mean "r"?',
   ]);
   const own = await add(`${map('s')}  wan-replication: {s: }\n`);
-  assert.ok('faults' in own, 'a replication is not added by a text');
+  assert.ok('faults' in own, 'a text added a replication');
   await addWan({ name: 's' });
   const added = await add(map('s'));
   assert.ok('added' in added, JSON.stringify(added));
@@ -112,7 +112,7 @@ test('maps that are added may refer to a replication of the configuration in for
   assert.ok(last()?.mapWan.has('m'));
 });
 
-test('a map that is there stays as it is', async () => {
+test('A text does not change an existing map', async () => {
   const { add, last } = await reloader();
   const outcome = await add(
     'grid: {map: {m: {merkle-tree: {depth: 3}}, n: {merkle-tree: {depth: 4}}}}',
@@ -128,14 +128,14 @@ test('a map that is there stays as it is', async () => {
   ]);
 });
 
-test('a text read on a thread includes the settings of its maps', async () => {
+test('A text read on a thread includes the settings of its maps', async () => {
   const { config } = await read(FILE);
   const text = 'grid: {map: {n: {wan-replication-ref: {r: }}}}';
   const { config: extended } = await addConfigText(config, text, loadInThread);
   assert.equal(extended.mapWan.get('n')?.ref?.name, 'r');
 });
 
-test('a text for other members has the settings of maps', async () => {
+test('A text for other members has the settings of maps', async () => {
   const { config } = await read(FILE);
   const text = `grid:
   map:
@@ -151,7 +151,7 @@ test('a text for other members has the settings of maps', async () => {
   assert.deepEqual([...again.config.mapWan.keys()], ['m', 'n']);
 });
 
-test('Reloader adds publishers, which the record keeps for the next start, also after a reload', async () => {
+test('Reloader stores added publishers in the record for the next start, even after a reload', async () => {
   const { it, addWan, record, ids, lines } = await reloader();
   const first = await addWan(CALL);
   assert.ok('addedPublisherIds' in first, JSON.stringify(first));
@@ -212,7 +212,7 @@ test('Reloader removes an added publisher permanently', async () => {
   await addWan(CALL);
   // A map refers to the replication that a removal empties.
   await add('grid: {map: {n: {wan-replication-ref: {s: }}}}');
-  // A later text has one of them again, and another one.
+  // A later text contains one of them again, and another one.
   await addWan({
     name: 's',
     batchPublishers: [two[0], { publisherId: 'd', clusterName: 'x', targetEndpoints: 'd' }],
@@ -278,7 +278,7 @@ test('Reloader adds no publisher that cannot be stored, nor if servers store the
   assert.deepEqual(outcome.faults, ['Cannot add a WAN replication: servers keep the data']);
 });
 
-test('a configuration without a file has no WAN replication', () => {
+test('A configuration without a file has no WAN replication', () => {
   const { wanReplications, mapWan, wanEndpoints } = resolveConfig([]);
   assert.deepEqual([wanReplications.size, mapWan.size, wanEndpoints.size], [0, 0, 0]);
 });

@@ -20,18 +20,23 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-/** Stands for the hash function, which is slow. */
+/** Replaces the hash function, which is slow. */
 const hash = async (password: Buffer) =>
   `scrypt$2$1$1$c2FsdA$${Buffer.concat([password, Buffer.alloc(16)]).toString('base64')}`;
 
-/** Reads texts in this process; reading-thread.spec.ts and the specs of members use a thread. */
-const HERE = { hashPassword: hash, readText: loadConfig };
+/**
+ * Settings of a reloader that reads texts in this process. reading-thread.spec.ts and the specs of
+ * members use a thread.
+ */
+const IN_PROCESS = { hashPassword: hash, readText: loadConfig };
 
 /**
- * A reloader of the default configuration, the configurations that it applied, and its log lines.
+ * Returns a reloader of the default configuration, the configurations that it applied, and its log
+ * lines.
  */
 function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
-  const [taken, lines]: [Config[], Line[]] = [[], []];
+  const taken: Config[] = [];
+  const lines: Line[] = [];
   const apply = async (config: Config) => {
     if (fault !== undefined) throw fault;
     taken.push(config);
@@ -39,7 +44,7 @@ function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
   const record = new LocalRecord('1.2');
   return {
-    it: new Reloader(resolveConfig([]), { ...HERE, apply, log, load, record }),
+    it: new Reloader(resolveConfig([]), { ...IN_PROCESS, apply, log, load, record }),
     record,
     taken,
     lines,
@@ -176,7 +181,7 @@ grid:
   license-key: k
 `;
 
-test("Reloader stays with its clients' expectations where a text has the original's root", async () => {
+test("Reloader keeps its compatibility if a text has the original's root", async () => {
   const { it, taken } = reloader(() => assert.fail());
   const outcome = await it.add(TEXT.replace('grid:', 'hazelcast:'), () => {});
   assert.ok('added' in outcome, JSON.stringify(outcome));
@@ -211,7 +216,7 @@ test('Reloader adds maps, queues and users, and ignores existing ones and endpoi
   assert.deepEqual(taken.at(-1)?.queueMaxSizes, config?.queueMaxSizes);
 });
 
-test('Reloader adds to the configuration that a reload has taken over', async () => {
+test('Reloader adds to the configuration that a reload has applied', async () => {
   const users = (names: readonly string[]) =>
     names.map((name) => ({ name, password: 'x', roles: [] }));
   const config = resolveConfig([
@@ -229,7 +234,7 @@ test('Reloader adds to the configuration that a reload has taken over', async ()
   assert.equal(taken.at(-1)?.endpointGroups.get('DATA'), true);
 });
 
-test('Reloader turns security neither on nor off, and reports that', async () => {
+test('Reloader does not enable or disable security, and reports that', async () => {
   const config = resolveConfig([]);
   const security = { ...config.security, isEnabled: true, realms: new Map([['r', []]]) };
   const { it, taken } = reloader(async () => loaded({ config: { ...config, security } }));
@@ -239,8 +244,8 @@ test('Reloader turns security neither on nor off, and reports that', async () =>
 });
 
 for (const [name, text, fault] of [
-  ['YAML that is none', 'grid: [', /configuration:1:\d+/],
-  ['XML that is none', '<grid><map', /configuration:1:\d+/],
+  ['invalid YAML', 'grid: [', /configuration:1:\d+/],
+  ['invalid XML', '<grid><map', /configuration:1:\d+/],
   ['a text without meaning', 'hello', /configuration:1:1/],
   ['an unknown setting', 'grid: {mpa: {}}', /"mpa" at the root.*"map"/],
   [
@@ -248,9 +253,13 @@ for (const [name, text, fault] of [
     'grid: {import: [/etc/passwd]}',
     /Cannot import "\/etc\/passwd": only a file can import files/,
   ],
-  ['what serve refuses', 'grid: {security: {enabled: true}}', /security\.enabled: no user/],
+  [
+    'a configuration that serve refuses',
+    'grid: {security: {enabled: true}}',
+    /security\.enabled: no user/,
+  ],
 ] as const) {
-  test(`Reloader adds nothing of ${name}`, async () => {
+  test(`Reloader adds nothing from ${name}`, async () => {
     const { it, taken } = reloader(() => assert.fail());
     const outcome = await it.add(text, () => assert.fail());
     assert.ok('faults' in outcome, JSON.stringify(outcome));
@@ -259,14 +268,14 @@ for (const [name, text, fault] of [
   });
 }
 
-test('Reloader adds nothing that cannot be stored, and passes an unknown outcome on', async () => {
+test('Reloader adds nothing that cannot be stored, and reports an unknown outcome', async () => {
   const taken: Config[] = [];
   const apply = async (config: Config) => void taken.push(config);
   const log = createLog('OFF', { write: () => {} });
   const unknown = new OutcomeUnknown(new Error('EIO'));
   const record = new LocalRecord('1.2', () => Promise.reject(unknown));
   const load = () => assert.fail();
-  const it = new Reloader(resolveConfig([]), { ...HERE, apply, log, load, record });
+  const it = new Reloader(resolveConfig([]), { ...IN_PROCESS, apply, log, load, record });
   const outcome = await it.add(TEXT, () => assert.fail());
   assert.ok('faults' in outcome);
   assert.deepEqual(outcome.faults, ['Cannot store the change of the configuration: EIO']);
@@ -274,7 +283,7 @@ test('Reloader adds nothing that cannot be stored, and passes an unknown outcome
   assert.deepEqual(taken, []);
 });
 
-/** A record that several reloaders share, each as a member of its own. */
+/** A record that several reloaders share, each for another member. */
 class RecordOfTwo {
   readonly #record = new LocalRecord('1.2');
 
@@ -302,14 +311,14 @@ function member(record: RecordOfTwo, fault?: () => Error | undefined) {
   };
   const log = createLog('OFF', { write: () => {} });
   const shared = record.ofMember();
-  const parts = { ...HERE, apply, log, load: async () => loaded({}), record: shared };
+  const parts = { ...IN_PROCESS, apply, log, load: async () => loaded({}), record: shared };
   const it = new Reloader(resolveConfig([]), parts);
   const extend = (config: Config) => extended.push(config);
   return {
     it,
     add: (text: string) => it.add(text, extend),
     restore: () => it.restore(extend),
-    /** The state of the member once its work is done. */
+    /** Returns the queues of the member once its work is done. */
     queues: async () => {
       await it.add('grid: {}', () => {});
       return [...(extended.at(-1)?.queueMaxSizes ?? [])].sort();
@@ -342,7 +351,7 @@ test('Reloader adds texts that another member adds, and all of them at its start
   assert.deepEqual([a.users(), b.users(), late.users()], [['ann'], ['ann'], ['ann']]);
 });
 
-test('Reloaders of two members that add at once end with the same texts', async () => {
+test('Reloaders of two members that add concurrently end with the same texts', async () => {
   const record = new RecordOfTwo();
   const a = member(record);
   const b = member(record);
@@ -356,7 +365,7 @@ test('Reloaders of two members that add at once end with the same texts', async 
   assert.equal((await a.queues()).length, 3);
 });
 
-test('a reload of one member leaves the added texts to others and to members that join later', async () => {
+test('A reload of one member keeps the added texts of other members and of members that join later', async () => {
   const record = new RecordOfTwo();
   const a = member(record);
   const b = member(record);
@@ -370,7 +379,7 @@ test('a reload of one member leaves the added texts to others and to members tha
   assert.deepEqual([a.users(), b.users(), late.users()], [undefined, ['ann'], ['ann']]);
 });
 
-test('Reloader withdraws from the record only the text that it could not apply', async () => {
+test('Reloader removes from the record only the text that it could not apply', async () => {
   const record = new RecordOfTwo();
   let fault: Error | undefined;
   const a = member(record, () => fault);
@@ -385,7 +394,7 @@ test('Reloader withdraws from the record only the text that it could not apply',
   assert.deepEqual(await a.queues(), [['q', 4]]);
 });
 
-test('a shared record has the added text, with passwords only as hashes', async () => {
+test('A shared record has the added text, with passwords only as hashes', async () => {
   const record = new RecordOfTwo();
   const a = member(record);
   const b = member(record);

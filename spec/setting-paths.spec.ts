@@ -1,7 +1,7 @@
 /**
- * The path of a setting and its default are only written in the table of settings; all other code
- * gets them from there by the setting's key. A changed path therefore changes in every message, and
- * no part of the member can have another default.
+ * The path of a setting and its default are written only in the table of settings; all other code
+ * gets them from there by the key of the setting. A changed path therefore changes in every
+ * message, and no part of the member can have another default.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import type { AnySetting } from '../src/config/setting.ts';
 import { SETTINGS } from '../src/config/settings.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-/** The files of the table. */
+/** Files of the table. */
 const TABLE = [
   'src/config/settings.ts',
   'src/config/limit-settings.ts',
@@ -27,8 +27,8 @@ const TABLE = [
   'src/base/settings-in-messages.ts',
 ];
 /**
- * Texts in other files that equal a path but are no settings there. This list may only become
- * shorter.
+ * Strings in other files that equal a path but do not name a setting there. This list may only
+ * become shorter.
  */
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   // A command and a path of REST.
@@ -47,7 +47,7 @@ const paths = [
   ...Object.values(SECURITY_PATHS),
 ];
 
-test('paths of settings are only in the table', () => {
+test('Paths of settings are written only in the table', () => {
   const found: Record<string, string[]> = {};
   for (const file of sourceFiles()) {
     if (TABLE.includes(file)) continue;
@@ -57,7 +57,7 @@ test('paths of settings are only in the table', () => {
   assert.deepEqual(found, EXCEPTIONS);
 });
 
-test('a path is found as a whole word in texts and templates, not in comments', () => {
+test('pathsIn finds a path as a whole word in strings and templates, not in comments', () => {
   const code = [
     'const quotes = /^[\'`"/]$/;',
     "const a = 'the x of network.port.port, say'; // network.port.port",
@@ -74,7 +74,7 @@ test('a path is found as a whole word in texts and templates, not in comments', 
   ]);
 });
 
-/** Texts, templates, comments and regular expressions, the latter two beginning with a slash. */
+/** Strings, templates, comments and regular expressions; the latter two begin with a slash. */
 const TOKENS = new RegExp(
   [
     /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/,
@@ -86,7 +86,7 @@ const TOKENS = new RegExp(
   'g',
 );
 
-/** The paths in the texts and templates of the code. */
+/** Returns the paths in the strings and templates of the code. */
 function pathsIn(code: string): string[] {
   const texts = (code.match(TOKENS) ?? [])
     .filter((token) => !token.startsWith('/'))
@@ -98,19 +98,19 @@ function pathsIn(code: string): string[] {
   return texts.flatMap((text) => text.match(words) ?? []);
 }
 
-/** Names of settings with numbers, in a file, that get a number there: `port = 1`, `PORT: 1`, `port ?? 1`. */
+/** Returns the settings that the text gives a number: `port = 1`, `PORT: 1`, `port ?? 1`. */
 function defaultsIn(text: string): string[] {
   const names = rows
     .filter(([, { fallback }]) => typeof fallback === 'number')
     .flatMap(([key]) => [key, key.replace(/[A-Z]/g, '_$&').toUpperCase()]);
-  const given = new RegExp(
+  const assigned = new RegExp(
     `(?<![\\w.#])(${names.join('|')})\\b(: number)? ?(=|:|\\?\\?) ?\\d[\\d_]*`,
     'g',
   );
-  return text.match(given) ?? [];
+  return text.match(assigned) ?? [];
 }
 
-test('defaults of settings are only in the table', () => {
+test('Defaults of settings are written only in the table', () => {
   assert.deepEqual(defaultsIn('const PORT = 5701;\nlet { port = 1 } = x; port ?? 2; port === 3'), [
     'PORT = 5701',
     'port = 1',

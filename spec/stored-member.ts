@@ -26,7 +26,10 @@ export type Settings = readonly {
 const PARTITION_COUNT = 7;
 const IDLE_TURNS = 3;
 
-/** A member with all groups. `disk` is the storage that it uses, on top of `memory`. */
+/**
+ * Returns a member with all endpoint groups. `disk` is the storage that it uses, on top of
+ * `memory`.
+ */
 export function storedMember(
   memory: MemoryStorage,
   settings: Settings = [],
@@ -68,7 +71,8 @@ export function storedMember(
     return pumped || clock.endCount > 0;
   };
   /**
-   * Runs until nothing has happened for some turns: a promise may need a turn before its next call.
+   * Runs until nothing has happened for a few turns: a promise may need a turn before its next
+   * call.
    */
   const quiet = async (): Promise<void> => {
     for (let idle = 0; idle < IDLE_TURNS; idle++) if (await go()) idle = 0;
@@ -90,7 +94,7 @@ export function storedMember(
     socket.receive(request);
     await quiet();
     const [response] = responses();
-    assert.ok(response !== undefined, `no answer to ${request}`);
+    assert.ok(response !== undefined, `no response to ${request}`);
     return response;
   };
   const status = async (request: string): Promise<number> => (await ask(request)).status;

@@ -1,6 +1,7 @@
 /**
- * The structure of the code beside the directions of imports: no circles, no long functions, no name
- * twice, no export that nobody uses. The exceptions may only become fewer, each with its reason.
+ * Rules for the structure of the code, besides the directions of imports: no import cycles, no long
+ * functions, no two files of one name, no unused exports. Each exception has its reason, and the
+ * lists may only become shorter.
  */
 import assert from 'node:assert/strict';
 import { basename, dirname } from 'node:path';
@@ -10,35 +11,35 @@ import { files, importsOf, sources, textOf } from './project-files.ts';
 
 const FUNCTION_LINES_MAX = 80;
 
-/** Functions that are longer, and why. */
+/** Functions that are longer, each with its reason. */
 const LONG_FUNCTIONS: Readonly<Record<string, string>> = {};
-/** Exports that only specs and benches use, and why. */
+/** Exports that only specs and benches use, each with its reason. */
 const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
-  'src/base/machine-memory.ts memoryBelow': 'the spec gives it a directory of control groups',
-  'src/cli/node-version.ts versionFault': 'the spec gives it other versions of Node',
-  'src/cluster/state-changes.ts TRANSITION_MS': 'specs let that time pass',
-  'src/config/config.ts resolveConfig': 'specs and a bench make configurations without a file',
+  'src/base/machine-memory.ts memoryBelow': 'the spec passes a directory of control groups',
+  'src/cli/node-version.ts versionFault': 'the spec passes other versions of Node',
+  'src/cluster/state-changes.ts TRANSITION_MS': 'specs advance the clock by it',
+  'src/config/config.ts resolveConfig': 'specs and a bench create configurations without a file',
   'src/config/describe.ts settingsTables': '`make docs` writes the tables of a page with it',
-  'src/config/known-settings.ts readNotation': 'specs read notations of their own',
+  'src/config/known-settings.ts readNotation': 'specs read other notations',
   'src/embedding/member-options.ts optionNames': 'the spec compares the names with the flags',
   'src/engine/redis/control-connection.ts replyValue':
-    'the spec of replies and a server for the specs read with it',
-  'src/engine/redis/redis-engine.ts RedisEngineOptions': 'specs make engines with it',
+    'the spec of replies and a server for specs use it',
+  'src/engine/redis/redis-engine.ts RedisEngineOptions': 'specs create engines with it',
   'src/engine/redis/reply.ts ReplyFault':
-    'the spec tells a fault of a reply from faults of the reader',
-  'src/http/fields.ts EXPECT': 'the reader of heads has it as its last case; the spec names it',
-  'src/http/parser.ts AT_REFUSAL': 'the connection has it as its last case; the spec names it',
-  'src/http/socket-reader.ts READ_BYTES_MAX': 'specs and a bench make buffers of that length',
-  'src/persistence/checked-file.ts checkedBytes': 'specs make files of other formats',
-  'src/rest/routes.ts statusesOf': 'test servers check each answer against it',
+    'the spec distinguishes faults of a reply from faults of the reader',
+  'src/http/fields.ts EXPECT': 'the reader of heads handles it as its last case; the spec names it',
+  'src/http/parser.ts AT_REFUSAL': 'the connection handles it as its last case; the spec names it',
+  'src/http/socket-reader.ts READ_BYTES_MAX': 'specs and a bench create buffers of that length',
+  'src/persistence/checked-file.ts checkedBytes': 'specs create files of other formats',
+  'src/rest/routes.ts statusesOf': 'test servers check every response against it',
 };
 
-test('no import goes in a circle, except types within one folder', () => {
-  const circles: string[] = [];
+test('There are no import cycles, except of types within one folder', () => {
+  const cycles: string[] = [];
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
     const at = path.indexOf(file);
-    if (at >= 0) circles.push([...path.slice(at), file].join(' → '));
+    if (at >= 0) cycles.push([...path.slice(at), file].join(' → '));
     if (at >= 0 || done.has(file)) return;
     for (const { path: imported, typesOnly } of importsOf(file)) {
       if (!typesOnly || dirname(imported) !== dirname(file)) visit(imported, [...path, file]);
@@ -46,10 +47,10 @@ test('no import goes in a circle, except types within one folder', () => {
     done.add(file);
   };
   for (const file of sources) visit(file, []);
-  assert.deepEqual(circles, []);
+  assert.deepEqual(cycles, []);
 });
 
-test(`functions have at most ${FUNCTION_LINES_MAX} lines`, () => {
+test(`Functions have at most ${FUNCTION_LINES_MAX} lines`, () => {
   const long = sources.flatMap((file) =>
     functionsOf(file)
       .filter(({ lines }) => lines > FUNCTION_LINES_MAX)
@@ -58,7 +59,7 @@ test(`functions have at most ${FUNCTION_LINES_MAX} lines`, () => {
   assert.deepEqual(long.sort(), Object.keys(LONG_FUNCTIONS).sort());
 });
 
-test('every spec file is in one group, and every group is run', () => {
+test('Every spec file is in one group, and every group is run', () => {
   const groups = Object.keys(GROUPS);
   const grouped = groups.flatMap((group) => filesOf(group).map((file) => `spec/${file}`));
   const specs = files.filter((file) => file.endsWith('.spec.ts'));
@@ -76,7 +77,7 @@ test('every spec file is in one group, and every group is run', () => {
   }
 });
 
-test('no two files of src have one name', () => {
+test('No two files of src have the same name', () => {
   const places = new Map<string, string[]>();
   for (const file of sources.filter((each) => each.startsWith('src/'))) {
     places.set(basename(file), [...(places.get(basename(file)) ?? []), file]);
@@ -85,7 +86,7 @@ test('no two files of src have one name', () => {
   assert.deepEqual(twins, []);
 });
 
-test('every export is used in src or bin', () => {
+test('Every export is used in src or bin', () => {
   const used = new Set(
     sources.flatMap((file) =>
       importsOf(file).flatMap(({ path, names }) => names.map((name) => `${path} ${name}`)),
@@ -101,7 +102,7 @@ test('every export is used in src or bin', () => {
   assert.deepEqual(unused.sort(), Object.keys(UNUSED_EXPORTS).sort());
 });
 
-test('every bench that a comment names is there', () => {
+test('Every bench that a comment names exists', () => {
   const benches = files.flatMap((file) => /^bench\/([\w-]+)\.ts$/.exec(file)?.[1] ?? []);
   const named = sources.flatMap((file) => {
     const text = textOf(file).replace(/\n\s*(\*|\/\/)/g, '');
@@ -112,7 +113,10 @@ test('every bench that a comment names is there', () => {
   assert.deepEqual(missing, []);
 });
 
-/** Functions and methods; as the code is formatted, each ends at the first line of its own indent. */
+/**
+ * Returns the functions and methods of a file. Because of the formatting, each ends at the first
+ * line with its own indent.
+ */
 function functionsOf(file: string): { readonly name: string; readonly lines: number }[] {
   const lines = textOf(file).split('\n');
   return lines.flatMap((line, index) => {
@@ -126,7 +130,7 @@ function functionsOf(file: string): { readonly name: string; readonly lines: num
   });
 }
 
-/** Whether a body follows: the line, or the line that ends its parameters, ends with a brace. */
+/** Whether a body follows: the line, or the line that ends the parameters, ends with a brace. */
 function isHead(lines: readonly string[], index: number, indent: string): boolean {
   const line = lines[index] as string;
   if (!line.endsWith('(')) return line.endsWith('{');
@@ -142,7 +146,7 @@ const NO_FUNCTION = /^(if|for|while|switch|catch|super|return)$/;
 const HEAD =
   /^( *)(?:export )?(?:static )?(?:async )?(?:(?:function\*? |get |set )(#?\w+)|(?:const )?(#?\w+) = (?:async )?\(|(#?\w+)(?:<.*>)?\((?!.*\);?$))/;
 
-/** The names that a file declares and exports. */
+/** Returns the names that a file declares and exports. */
 function exportsOf(file: string): string[] {
   const declared =
     /^export (?:async |abstract )*(?:function\*?|class|const|interface|type) (\w+)/gm;

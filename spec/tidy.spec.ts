@@ -1,7 +1,7 @@
 /**
- * The rules of the code that no compiler knows: which folder may import which; that no file is dead; how
- * files are named, how they open and how long they are; that nothing names places outside this project.
- * The table below is the architecture: a change of it is a decision.
+ * Rules for the code that the compiler does not check: which folder may import which; no dead
+ * files; names of files, their header comments and their lengths; no paths outside this project.
+ * The table below is the architecture: a change to it is a decision.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { code, files, importsOf, ROOT, sources, textOf } from './project-files.ts';
 
-/** A source file over this many lines is listed: is it one idea? */
+/** Number of lines over which a source file is listed, to ask whether it is one idea. */
 const LONG_FILE_LINES = 500;
 const COMMENT_COLUMNS_MAX = 110;
 
 /**
- * The imports that each part may have besides its own files: parts, single files that are a part's
- * contract, or `types of` a part, which allows only imports that the compiler erases.
+ * Imports that each part may have besides its own files: parts, single files that are the contract
+ * of a part, or `types of` a part, which allows only imports that the compiler erases.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['cli', 'index', 'src/config/reading-thread-answers.ts'],
@@ -99,15 +99,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
 };
 
-/** Files where a program or a thread begins, and the files that other packages import. */
-const FIRST_FILES = [
+/** Entry points of programs and threads, and the files that other packages import. */
+const ENTRY_FILES = [
   ...['bin/gridnode.ts', 'bin/launch.ts', 'bin/store-compiled.ts', 'bin/package-files.ts'],
   ...['bin/program.ts', 'bin/no-package.ts', 'src/index.ts'],
   'src/config/reading-thread-program.ts',
 ];
 const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
 
-test('every import of a source file goes in the direction of the table', () => {
+test('Every import of a source file is allowed by the table', () => {
   const wrong: string[] = [];
   for (const file of sources) {
     const from = partOf(file);
@@ -123,7 +123,7 @@ test('every import of a source file goes in the direction of the table', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('every relative import names a file, with its extension', () => {
+test('Every relative import names a file with its extension', () => {
   const wrong = code.flatMap((file) =>
     importsOf(file)
       .filter(({ path }) => !path.endsWith('.ts') || !existsSync(join(ROOT, path)))
@@ -132,9 +132,9 @@ test('every relative import names a file, with its extension', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('no source file is dead: each is imported, directly or not, by a first file', () => {
+test('Every source file is imported, directly or not, by an entry file', () => {
   const reached = new Set<string>();
-  const open = [...FIRST_FILES];
+  const open = [...ENTRY_FILES];
   for (let file = open.pop(); file !== undefined; file = open.pop()) {
     if (reached.has(file)) continue;
     reached.add(file);
@@ -146,7 +146,7 @@ test('no source file is dead: each is imported, directly or not, by a first file
   );
 });
 
-test('files are named in kebab case, after a thing', () => {
+test('Files are named in kebab case, after a thing', () => {
   const wrong = code.filter((file) => {
     const name = file.slice(file.lastIndexOf('/') + 1);
     return (
@@ -157,21 +157,21 @@ test('files are named in kebab case, after a thing', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('files open with a comment that says what they are', () => {
+test('Every file outside spec opens with a header comment', () => {
   const wrong = code.filter(
     (file) => !file.startsWith('spec/') && !/^(#!.*\n)?\/\*\*/.test(textOf(file)),
   );
   assert.deepEqual(wrong, []);
 });
 
-test(`source files over ${LONG_FILE_LINES} lines are listed`, (t) => {
+test(`Source files over ${LONG_FILE_LINES} lines are listed`, (t) => {
   for (const file of sources) {
     const lines = textOf(file).split('\n').length;
     if (lines > LONG_FILE_LINES) t.diagnostic(`${file} has ${lines} lines`);
   }
 });
 
-test('no line of a comment is wider than can be read', () => {
+test(`Lines of comments have at most ${COMMENT_COLUMNS_MAX} columns`, () => {
   const wide = code.flatMap((file) => {
     const lines = textOf(file).split('\n');
     const isWide = (line: string) =>
@@ -181,21 +181,22 @@ test('no line of a comment is wider than can be read', () => {
   assert.deepEqual(wide, []);
 });
 
-test('code says nothing that is to be done later, and hides nothing from the compiler', () => {
+test('Code has no notes of future work, and no escapes from the compiler', () => {
   const rules = [
     /\bTO[D]O\b/,
     /\bFIXM[E]\b/,
     /@ts-(ignore|no[c]heck)/,
-    // Not in a comment, where `any` is a word.
+    // In a comment, `any` is an ordinary word.
     /^(?!\s*(\/?\*|\/\/)).*(:|\bas|<|,) ?an[y]\b(?! \w)/,
   ];
   assert.deepEqual(findings(code, rules), []);
 });
 
-test('no getter is private: V8 calls its runtime for each use of one, in optimized code, too', () => {
+test('No getter is private: even optimized code calls the V8 runtime for each use', () => {
   assert.deepEqual(findings(sources, [/\bget #/]), []);
 });
-test('nothing names a place outside this project', () => {
+
+test('Nothing names a path outside this project', () => {
   const rules = [/\.\.\/share[d]\b/, /(^|[\s'"`(=])\/(work|home|root|Users)\/\w/m];
   assert.deepEqual(findings([...files], rules), []);
 });
@@ -210,7 +211,7 @@ function findings(among: readonly string[], rules: readonly RegExp[]): string[] 
   );
 }
 
-/** The part of the architecture that a file belongs to. */
+/** Returns the part of the architecture to which a file belongs. */
 function partOf(file: string): string {
   const [top = '', folder = '', deeper, rest] = file.split('/');
   if (top !== 'src') return top;

@@ -20,7 +20,7 @@ after(() => {
 });
 
 /** Returns the memory of a system with these files. */
-function told(files: Readonly<Record<string, string>>) {
+function memoryWith(files: Readonly<Record<string, string>>) {
   const root = mkdtempSync(join(tmpdir(), 'gridnode-machine-'));
   folders.push(root);
   for (const [path, text] of Object.entries(files)) {
@@ -37,14 +37,14 @@ function limited(mib: number) {
 }
 
 test('machineMemory is the memory of a machine without control groups or limits', () => {
-  assert.deepEqual(told({}), ALL);
+  assert.deepEqual(memoryWith({}), ALL);
   const cgroup = '0::/user.slice\n';
-  assert.deepEqual(told({ 'proc/self/cgroup': cgroup }), ALL);
+  assert.deepEqual(memoryWith({ 'proc/self/cgroup': cgroup }), ALL);
   const files = { 'proc/self/cgroup': cgroup, 'proc/self/mountinfo': OTHERS + V2 };
-  assert.deepEqual(told(files), ALL);
-  assert.deepEqual(told({ ...files, 'sys/fs/cgroup/user.slice/memory.max': 'max\n' }), ALL);
+  assert.deepEqual(memoryWith(files), ALL);
+  assert.deepEqual(memoryWith({ ...files, 'sys/fs/cgroup/user.slice/memory.max': 'max\n' }), ALL);
   const more = `${4096 * MIB}\n`;
-  assert.deepEqual(told({ ...files, 'sys/fs/cgroup/user.slice/memory.max': more }), ALL);
+  assert.deepEqual(memoryWith({ ...files, 'sys/fs/cgroup/user.slice/memory.max': more }), ALL);
   const { bytes } = machineMemory();
   assert.ok(bytes > 0 && bytes <= totalmem());
 });
@@ -57,11 +57,11 @@ test('machineMemory is the lowest limit along the path in version 2', () => {
     'sys/fs/cgroup/a/b/memory.max': `${256 * MIB}\n`,
     'sys/fs/cgroup/a/memory.max': `${512 * MIB}\n`,
   };
-  assert.deepEqual(told(files), limited(256));
+  assert.deepEqual(memoryWith(files), limited(256));
   const own = { 'sys/fs/cgroup/a/b/c/memory.max': `${128 * MIB}\n` };
-  assert.deepEqual(told({ ...files, ...own }), limited(128));
+  assert.deepEqual(memoryWith({ ...files, ...own }), limited(128));
   const upper = { 'sys/fs/cgroup/a/memory.max': `${64 * MIB}\n` };
-  assert.deepEqual(told({ ...files, ...upper }), limited(64));
+  assert.deepEqual(memoryWith({ ...files, ...upper }), limited(64));
 });
 
 test('machineMemory is the lowest limit along the path in version 1', () => {
@@ -72,12 +72,12 @@ test('machineMemory is the lowest limit along the path in version 1', () => {
     'sys/fs/cgroup/memory/a/memory.limit_in_bytes': `${256 * MIB}\n`,
     'sys/fs/cgroup/memory/a/b/memory.limit_in_bytes': UNLIMITED,
   };
-  assert.deepEqual(told(files), limited(256));
+  assert.deepEqual(memoryWith(files), limited(256));
   const own = { 'sys/fs/cgroup/memory/a/b/memory.limit_in_bytes': `${128 * MIB}\n` };
-  assert.deepEqual(told({ ...files, ...own }), limited(128));
+  assert.deepEqual(memoryWith({ ...files, ...own }), limited(128));
   // The memory controller is a version 1 hierarchy; the version 2 hierarchy has no memory limit.
   const both = `${OTHERS}${V1}31 21 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n`;
-  assert.deepEqual(told({ ...files, 'proc/self/mountinfo': both }), limited(256));
+  assert.deepEqual(memoryWith({ ...files, 'proc/self/mountinfo': both }), limited(256));
 });
 
 test('machineMemory finds the limit if a container sees only its own groups', () => {
@@ -88,14 +88,17 @@ test('machineMemory finds the limit if a container sees only its own groups', ()
     'proc/self/mountinfo': V1.replace(' / ', ` ${path} `),
     'sys/fs/cgroup/memory/memory.limit_in_bytes': `${256 * MIB}\n`,
   };
-  assert.deepEqual(told(first), limited(256));
+  assert.deepEqual(memoryWith(first), limited(256));
   // or at a group that is not on the path,
-  assert.deepEqual(told({ ...first, 'proc/self/cgroup': '4:memory:/elsewhere\n' }), limited(256));
+  assert.deepEqual(
+    memoryWith({ ...first, 'proc/self/cgroup': '4:memory:/elsewhere\n' }),
+    limited(256),
+  );
   // or the path begins at a root that is not visible.
   const third = {
     'proc/self/cgroup': '0::/../outside\n',
     'proc/self/mountinfo': V2,
     'sys/fs/cgroup/memory.max': `${128 * MIB}\n`,
   };
-  assert.deepEqual(told(third), limited(128));
+  assert.deepEqual(memoryWith(third), limited(128));
 });

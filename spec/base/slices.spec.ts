@@ -12,13 +12,13 @@ function work(ms: number): void {
 it('SharedSlices runs one slice per turn, of the task that has waited longest', async () => {
   const slices = new SharedSlices();
   work(6);
-  const given: string[] = [];
+  const steps: string[] = [];
   const piece = async (name: string): Promise<void> => {
     for (let step = 0; step < 3; step++) {
       const pause = slices.pause();
-      assert.ok(pause !== undefined, 'the slice before was used up');
+      assert.ok(pause !== undefined, 'the current slice is not used up');
       await pause;
-      given.push(`${name} in turn ${turn}`);
+      steps.push(`${name} in turn ${turn}`);
       work(6);
     }
   };
@@ -31,7 +31,7 @@ it('SharedSlices runs one slice per turn, of the task that has waited longest', 
   setImmediate(count);
   await Promise.all([piece('a'), piece('b'), piece('c')]);
   isOver = true;
-  const pieces = given.map((each) => each[0]).join('');
+  const pieces = steps.map((each) => each[0]).join('');
   assert.equal(pieces, 'abcabcabc');
-  assert.equal(new Set(given.map((each) => each.slice(2))).size, 9, given.join(', '));
+  assert.equal(new Set(steps.map((each) => each.slice(2))).size, 9, steps.join(', '));
 });

@@ -15,7 +15,7 @@ describe('Span.is', () => {
       3 + length,
     );
 
-    it(`is true for the same ${length} bytes at another place`, () => {
+    it(`is true for the same ${length} bytes at another offset`, () => {
       assert.ok(span.is(own));
       assert.ok(span.is(Buffer.from(own)));
     });

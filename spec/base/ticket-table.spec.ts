@@ -6,22 +6,22 @@ import { TicketTable } from '../../src/base/ticket-table.ts';
 describe('TicketTable', () => {
   it('indexOf returns the index of a ticket', () => {
     const table = new TicketTable();
-    const places = Array.from({ length: 1000 }, () => table.allocate());
-    assert.equal(new Set(places).size, 1000);
-    for (const place of places) assert.equal(table.indexOf(table.ticketOf(place)), place);
+    const indexes = Array.from({ length: 1000 }, () => table.allocate());
+    assert.equal(new Set(indexes).size, 1000);
+    for (const index of indexes) assert.equal(table.indexOf(table.ticketOf(index)), index);
     assert.equal(table.count, 1000);
-    assert.ok(Math.max(...places) < table.capacity);
+    assert.ok(Math.max(...indexes) < table.capacity);
   });
 
   it('a ticket is invalid once its index is freed, even if the index is reused', () => {
     const table = new TicketTable();
-    const place = table.allocate();
-    const ticket = table.ticketOf(place);
-    table.free(place);
+    const index = table.allocate();
+    const ticket = table.ticketOf(index);
+    table.free(index);
     assert.equal(table.indexOf(ticket), 0);
-    assert.equal(table.allocate(), place);
+    assert.equal(table.allocate(), index);
     assert.equal(table.indexOf(ticket), 0);
-    assert.notEqual(table.ticketOf(place), ticket);
+    assert.notEqual(table.ticketOf(index), ticket);
   });
 
   it('invalid tickets have no index', () => {
@@ -34,14 +34,15 @@ describe('TicketTable', () => {
   it('never confuses indexes, whatever is allocated and freed', () => {
     const random = new Random(3);
     const table = new TicketTable();
-    const taken: number[] = [];
+    const allocated: number[] = [];
     for (let step = 0; step < 2000; step++) {
       const grows = step % 500 < 250;
-      if (taken.length === 0 || random.below(10) < (grows ? 8 : 2)) taken.push(table.allocate());
-      else table.free(taken.splice(random.below(taken.length), 1)[0]!);
-      assert.equal(table.count, taken.length);
+      if (allocated.length === 0 || random.below(10) < (grows ? 8 : 2))
+        allocated.push(table.allocate());
+      else table.free(allocated.splice(random.below(allocated.length), 1)[0]!);
+      assert.equal(table.count, allocated.length);
       table.invariants();
     }
-    assert.equal(new Set(taken).size, taken.length);
+    assert.equal(new Set(allocated).size, allocated.length);
   });
 });

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { TimerWheel } from '../../src/base/timer-wheel.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** A wheel, and the owners that were reported, with the times. */
+/** Returns a wheel, and the reported owners with the times. */
 function wheelOn(clock: FakeClock, tickMs = 1) {
   const due: [owner: number, atMs: number][] = [];
   const wheel = new TimerWheel(clock, (owner) => due.push([owner, clock.now()]), tickMs);
@@ -101,7 +101,7 @@ describe('TimerWheel', () => {
     assert.deepEqual(due, [1, 2]);
   });
 
-  it('is late by less than a tick when ticks are coarse', () => {
+  it('calls onDue less than a tick late when ticks are coarse', () => {
     const clock = new FakeClock(3);
     const { wheel, due } = wheelOn(clock, 50);
     wheel.add(60, 1);

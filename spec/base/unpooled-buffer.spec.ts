@@ -8,11 +8,11 @@ test('unpooledBuffer spans its whole ArrayBuffer, and reports the difference for
     assert.deepEqual([byteOffset, buffer.byteLength], [0, length]);
   }
   const memory = new ArrayBuffer(64);
-  const behind = () => Buffer.from(memory, 8);
-  const before = () => Buffer.from(memory, 0, 32);
-  assert.throws(() => unpooledBuffer(56, behind as typeof Buffer.alloc), /begins at byte 0/);
+  const withOffset = () => Buffer.from(memory, 8);
+  const shorter = () => Buffer.from(memory, 0, 32);
+  assert.throws(() => unpooledBuffer(56, withOffset as typeof Buffer.alloc), /begins at byte 0/);
   assert.throws(
-    () => unpooledBuffer(32, before as typeof Buffer.alloc),
+    () => unpooledBuffer(32, shorter as typeof Buffer.alloc),
     /ends where its ArrayBuffer ends/,
   );
 });

@@ -1,7 +1,8 @@
 /**
- * Which spec files `make test` runs in one process. A process of its own for each would cost
- * much time: each starts Node and tsx and loads much of src. Each file becomes a suite with its path as
- * the name, so its hooks are those of its own tests, and a failure names the file.
+ * Groups of spec files that `make test` runs in one process each. A process per file would take
+ * much longer, because each process starts Node and tsx and loads most of src. Each file becomes a
+ * suite with its path as the name: its hooks apply only to its own tests, and a failure names the
+ * file.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,8 +11,8 @@ import { describe } from 'node:test';
 const SPEC = join(import.meta.dirname, '..');
 
 /**
- * Files and folders of each group, by their paths in `spec`. Of a folder, a group has the files that no
- * group names. `GROUP.group.ts` runs a group; three run at a time.
+ * Files and folders of each group, by their paths in `spec`. A folder stands for its files that no
+ * group names. `GROUP.group.ts` runs a group; three groups run at a time.
  */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   bench: ['bench'],
@@ -31,7 +32,8 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'integration/wan-restored.spec.ts',
     'integration/wan-sync.spec.ts',
   ],
-  // Each runs long: the start of its process is little beside it, and another group runs meanwhile.
+  // Each of these files runs long, so that the start of a process matters little, and other groups
+  // run at the same time.
   'persistence-crash': ['persistence/crash.spec.ts'],
   'persistence-disk-faults': ['persistence/disk-faults.spec.ts'],
   'persistence-forced-start': ['persistence/forced-start.spec.ts'],
@@ -40,7 +42,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'persistence-repair': ['persistence/repair.spec.ts'],
 };
 
-/** The spec files of a group, by their paths in `spec`, sorted. */
+/** Returns the spec files of a group, by their paths in `spec`, sorted. */
 export function filesOf(group: string): string[] {
   const named = new Set(Object.values(GROUPS).flat());
   const files = (GROUPS[group] ?? []).flatMap((place) =>

@@ -52,9 +52,9 @@ soak(`${SIZE} idle connections take little memory`, async (member, context) => {
   }
   const grownMib = (member.residentMib() ?? Number.NaN) - residentBefore;
   const bytesEach = (grownMib * MEBIBYTE) / SIZE;
-  const beside = await getsPerSecond(member.port);
+  const during = await getsPerSecond(member.port);
   context.diagnostic(`${bytesEach.toFixed(0)} bytes of resident memory each`);
-  context.diagnostic(`rate of GET with them: ${(beside / before).toFixed(2)} of the rate without`);
+  context.diagnostic(`rate of GET with them: ${(during / before).toFixed(2)} of the rate without`);
   assert(!(bytesEach > IDLE_BYTES_MAX), `${bytesEach} bytes each`);
   for (const client of idle) {
     assert.equal((await client.request('GET', 'maps/m/absent')).status, 204);

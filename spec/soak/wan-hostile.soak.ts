@@ -56,7 +56,7 @@ describe(`A member that receives hostile messages, seed ${SEED}`, () => {
         const index = count++;
         client.send(requestBytes('POST', 'wan/receive', next.value));
         const response = await client.response();
-        assert.ok(response !== undefined, `message ${index} is answered`);
+        assert.ok(response !== undefined, `message ${index} got no response`);
         statuses[index] = response.status;
       }
       client.destroy();

@@ -139,8 +139,8 @@ for (const sync of ['interval', 'always'] as const) {
           await pair.compare().catch((error: unknown) => failed(step, error));
           compared++;
         }
-        const answered = sides.reduce((sum, { load }) => sum + (load?.answered ?? 0), 0);
-        context.diagnostic(`${answered} changes acknowledged, ${compared} comparisons`);
+        const acknowledged = sides.reduce((sum, { load }) => sum + (load?.acknowledged ?? 0), 0);
+        context.diagnostic(`${acknowledged} changes acknowledged, ${compared} comparisons`);
       });
     });
   }

@@ -51,11 +51,11 @@ for (const policy of ['PassThrough', 'LatestUpdate']) {
       const load = new MapLoad({ name: 'a', seed: SEED });
       let isHalf = false;
       await load.run(source.port, () => {
-        if (!isHalf && load.answered >= COUNT / 2) {
+        if (!isHalf && load.acknowledged >= COUNT / 2) {
           isHalf = true;
           halfway();
         }
-        return load.answered >= COUNT;
+        return load.acknowledged >= COUNT;
       });
       return load;
     }
@@ -73,7 +73,7 @@ for (const policy of ['PassThrough', 'LatestUpdate']) {
       load.check(await sameContents([source.port, target.port], load.maps, [load]));
       const { eventsDropped, eventsRejected, eventsSent } = await source.publisher();
       assert.deepEqual([eventsDropped, eventsRejected], [0, 0]);
-      return `${load.answered} changes, ${eventsSent} events sent, equal after ${tookMs.toFixed(0)} ms`;
+      return `${load.acknowledged} changes, ${eventsSent} events sent, equal after ${tookMs.toFixed(0)} ms`;
     }
 
     it('reach the target within 5 s', async (context) => {

@@ -173,8 +173,8 @@ for (const { shape, count, sync, policy } of all) {
         for (const member of group.members) await member.awaitDrained(PATIENCE_MS);
       }
       await compare(group, shape);
-      const answered = group.owns.reduce((sum, own) => sum + own.answered, 0);
-      context.diagnostic(`${answered} answered, ${group.reads} reads of all keys`);
+      const acknowledged = group.owns.reduce((sum, own) => sum + own.acknowledged, 0);
+      context.diagnostic(`${acknowledged} changes acknowledged, ${group.reads} reads of all keys`);
     });
   });
 }

@@ -36,7 +36,7 @@ const PATIENCE_MS = 5000;
 const LINES_MAX = 60;
 /** Maximum overhead of a record besides key and value, in bytes. */
 const RECORD_BYTES = 96;
-/** Maximum growth of the file system's own structures, in bytes. */
+/** Maximum growth of the metadata of the file system, in bytes. */
 const STRUCTURE_BYTES = 1_048_576;
 
 /** Number and length from which the content of a key is made, or undefined for an absent key. */

@@ -5,7 +5,7 @@ import { FakeClock } from '../fake-clock.ts';
 
 const WAITING_BYTES_MAX = 1_048_576;
 
-/** A descriptor that accepts `room` bytes, and its writer. */
+/** Returns a descriptor that accepts `room` bytes, and its writer. */
 function written(room = Number.POSITIVE_INFINITY) {
   const clock = new FakeClock();
   const errors: string[] = [];
@@ -52,7 +52,7 @@ test('LineWriter writes all lines of the turn if the log requires it', () => {
   assert.equal(descriptor.text, 'one\nthe reason\n');
 });
 
-test('LineWriter keeps lines in order while the reader pauses, and tries once per turn', () => {
+test('LineWriter keeps lines in order while the reader pauses, and retries once per turn', () => {
   const { clock, descriptor, writer } = written(6);
   const lines = ['éins\n', 'zwei\n', 'drei\n', 'vier\n'];
   for (const line of lines) {
@@ -100,7 +100,7 @@ test('LineWriter continues within 10 ms after the reader continues', () => {
   }
 });
 
-test('LineWriter lets 1 MiB wait; the next line has the number of lost lines', () => {
+test('LineWriter buffers 1 MiB; the next line reports the number of lost lines', () => {
   const { clock, descriptor, writer } = written(0);
   const line = `${'x'.repeat(1023)}\n`;
   const count = WAITING_BYTES_MAX / 1024;
@@ -133,7 +133,7 @@ test('LineWriter reports an error once, retains lines and continues when the err
   assert.equal(descriptor.text, 'one\ntwo\n');
 });
 
-test('LineWriter waits at most a second for a reader at the end, and not for one that has ended', () => {
+test('LineWriter.end waits at most a second for a reader, and not for one that has ended', () => {
   const { clock, descriptor, writer } = written(0);
   writer.write('one\n');
   let sleeps = 0;

@@ -38,11 +38,11 @@ test('createLog is silent below its level, and always when OFF', () => {
   assert.deepEqual(levels.map(countAt), [0, 1, 2, 3, 3, 4, 5]);
 });
 
-/** Control characters that JSON permits, between other characters of the same length in UTF-8. */
+/** Control characters that JSON permits, among other characters of the same length in UTF-8. */
 const CONTROLS = 'a\u007f\u0080\u009b\u009f\u00a0\u2027\u2028\u2029\u202a';
 const ESCAPED = 'a\\u007f\\u0080\\u009b\\u009f\u00a0\u2027\\u2028\\u2029\u202a';
 
-test('lines of log and audit escape U+007F to U+009F, U+2028 and U+2029', () => {
+test('Lines of the log and of the audit escape U+007F to U+009F, U+2028 and U+2029', () => {
   const lines: string[] = [];
   const stream = { write: (line: string) => lines.push(line) };
   createLog('INFO', stream).info({ [CONTROLS]: CONTROLS }, CONTROLS);
@@ -56,18 +56,18 @@ test('lines of log and audit escape U+007F to U+009F, U+2028 and U+2029', () => 
   assert.equal((JSON.parse(audit) as { user: string }).user, CONTROLS);
 });
 
-test('lines for people show control characters as escapes', async () => {
+test('prettyStream shows control characters as escapes', async () => {
   let text = '';
   const stream = await prettyStream({ write: (line: string) => (text += line) }, false);
   const log = createLog('INFO', stream);
   log.info({ user: `x${CONTROLS}` }, `\\u0031 \u001b[2J\r${CONTROLS}\nnext\tline`);
   log.error({ err: new Error(`\u001b]0;title\u0007 ${CONTROLS}`) }, 'failed');
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be left.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: asserts that none remains.
   assert.doesNotMatch(text, /[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]/);
   assert.ok(text.includes(`\\u0031 \\u001b[2J\\r${ESCAPED}\nnext\tline`), text);
 });
 
-test('a stream adds its fields to the next line that is written', () => {
+test('A stream adds its fields to the next line that is written', () => {
   const lines: Record<string, unknown>[] = [];
   let linesLost = 3;
   const stream = {

@@ -140,7 +140,8 @@ function checkMaps(
 }
 
 /**
- * Returns the time from the confirmation of a newer value to the read, in ms; 0 if there is none.
+ * Returns the time from the confirmation of a newer value to the read, in ms; 0 without a newer
+ * value.
  */
 function ageOf(read: MapRead, changes: readonly MapChange[], add: Add): number {
   let isRefused = false;

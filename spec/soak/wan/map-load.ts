@@ -39,7 +39,7 @@ export interface MapLoadParts {
 interface LoggedOperation {
   readonly text: string;
   /** Wall-clock time of the response, in ms; 0 without a response. */
-  answeredMs: number;
+  responseMs: number;
 }
 
 interface Operation {
@@ -59,7 +59,7 @@ export class MapLoad {
   /** Last operations by map and key, oldest first. */
   readonly #history = new Map<string, LoggedOperation[]>();
   #count = 0;
-  answered = 0;
+  acknowledged = 0;
   /** Time of the last response, in ms. */
   lastMs = 0;
 
@@ -86,8 +86,8 @@ export class MapLoad {
   }
 
   /**
-   * Asserts that the contents of the load's own maps, as read by `contentsOf`, agree with the
-   * responses. From then on, these contents are confirmed.
+   * Asserts that the contents of the maps that only this load writes to, as read by `contentsOf`,
+   * agree with the responses. From then on, these contents are confirmed.
    */
   check(contents: readonly (readonly Value[])[]): void {
     for (const [client, slots] of this.#slots.entries()) {
@@ -120,8 +120,8 @@ export class MapLoad {
           // The member has ended.
           if (response === undefined) return;
           assert.equal(response.status, 200, response.body.toString());
-          this.answered++;
-          operation.logged.answeredMs = Date.now();
+          this.acknowledged++;
+          operation.logged.responseMs = Date.now();
           this.lastMs = performance.now();
           confirm(operation, operations.slice(index + 1));
         }
@@ -161,14 +161,14 @@ export class MapLoad {
   /** Returns the last operations of a key with the times of their responses, as text. */
   historyOf(path: string): string {
     const history = this.#history.get(`maps/${path}`) ?? [];
-    const texts = history.map(({ text, answeredMs }) =>
-      answeredMs > 0 ? `${text} at ${answeredMs}` : `${text} without a response`,
+    const texts = history.map(({ text, responseMs }) =>
+      responseMs > 0 ? `${text} at ${responseMs}` : `${text} without a response`,
     );
     return `${this.#name}: ${texts.join(', ')}`;
   }
 
   #log(paths: readonly string[], text: string): LoggedOperation {
-    const logged = { text, answeredMs: 0 };
+    const logged = { text, responseMs: 0 };
     for (const path of paths) {
       const all = this.#history.get(path) ?? [];
       if (all.length === 0) this.#history.set(path, all);

@@ -22,7 +22,7 @@ interface KeyHistory {
 
 export class OwnKeys {
   readonly map: string;
-  answered = 0;
+  acknowledged = 0;
   readonly #random: Random;
   readonly #isOnce: boolean;
   readonly #histories: KeyHistory[] = [];
@@ -48,7 +48,7 @@ export class OwnKeys {
           const response = await client.response();
           if (response === undefined) return;
           assert.equal(response.status, 200, response.body.toString());
-          this.answered++;
+          this.acknowledged++;
         }
         // Without the pause, a mesh would be busy with its backlog for the whole run.
         await sleep(PAUSE_MS);
