@@ -17,7 +17,7 @@ import { NODE_FLAGS } from '../../bench/load/program.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient } from '../integration/client.ts';
 import { ControlGroup } from './control-group.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);

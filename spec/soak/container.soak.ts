@@ -18,7 +18,7 @@ import { Random } from '../../bench/harness.ts';
 import { NODE_FLAGS } from '../../bench/load/program.ts';
 import { RawClient } from '../integration/client.ts';
 import { ControlGroup } from './control-group.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
 import { type FileSystem, MountedDisk } from './mounted-disk.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const ROUNDS = Number(process.env.SOAK_FILLS ?? Number(process.env.SOAK_SIZE ?? 1000) / 500);
 const SYSTEMS = (process.env.SOAK_SYSTEMS ?? 'ext4,xfs,btrfs,tmpfs').split(',') as FileSystem[];

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const DISK = '64M';
 const BALLAST_BYTES = 16_777_216;

@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NODE_FLAGS } from '../../bench/load/program.ts';
 import { RawClient } from '../integration/client.ts';
 import { ControlGroup } from './control-group.ts';
-import { portsOf } from './port-of.ts';
+import { portsOf } from './process-ports.ts';
 
 const PROGRAM = process.env.SOAK_PROGRAM ?? join(import.meta.dirname, '../../dist/bin/gridnode.js');
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);

@@ -16,7 +16,7 @@ import { Random } from '../../bench/harness.ts';
 import { programWords } from '../../bench/load/program.ts';
 import { RawClient } from '../integration/client.ts';
 import { type MemoryReport, memoryRound } from '../persistence/memory-round.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);

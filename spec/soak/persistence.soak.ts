@@ -16,7 +16,7 @@ import { Random } from '../../bench/harness.ts';
 import { programWords } from '../../bench/load/program.ts';
 import { RawClient } from '../integration/client.ts';
 import { crashRound } from '../persistence/crash-round.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const KILLS = Number(process.env.SOAK_KILLS ?? Math.ceil(SIZE / 50));

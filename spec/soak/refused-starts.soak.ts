@@ -27,7 +27,7 @@ import {
 import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { inFormat } from '../persistence/other-format.ts';
 import { openPersistent, PARTITION_COUNT, until } from '../persistence/subject.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const REFUSALS = Number(process.env.SOAK_REFUSALS ?? Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const HEALTH_MS = 10;

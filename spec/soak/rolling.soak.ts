@@ -11,7 +11,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { rollingRestarts } from '../integration/rolling.ts';
-import { stopUnderClients } from './stopped-clients.ts';
+import { stopUnderClients } from './clients-of-stopped-member.ts';
 
 const STOPS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 500);
 const DRAINS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);

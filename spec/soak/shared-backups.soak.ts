@@ -15,7 +15,7 @@ import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
 import { contentOf } from '../persistence/stored-model.ts';
 import { openPersistent, until } from '../persistence/subject.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const BACKUPS = Number(process.env.SOAK_BACKUPS ?? Math.ceil((SIZE * 120) / 10_000));

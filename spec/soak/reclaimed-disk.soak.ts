@@ -19,7 +19,7 @@ import { Random } from '../../bench/harness.ts';
 import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
 import { type FileSystem, MountedDisk } from './mounted-disk.ts';
-import { portOf } from './port-of.ts';
+import { portOf } from './process-ports.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? Math.ceil(SIZE / 50));
