@@ -12,7 +12,8 @@ const ADDRESS = '10.0.0.1:5701';
 
 async function clusterOf(isLite: boolean, shared?: (clock: FakeClock) => SharedEngine) {
   const clock = new FakeClock();
-  const [lines, stops]: [{ level: string; msg: string }[], string[]] = [[], []];
+  const lines: { level: string; msg: string }[] = [];
+  const stops: string[] = [];
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
   const onStop = (because: string) => stops.push(because);
   const settings = { memberVersion: '1.2.3', isLite, leaseMs: 10_000, clock, log, onStop };

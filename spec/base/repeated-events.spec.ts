@@ -9,7 +9,9 @@ function counted(keysMax = 3) {
   const clock = new FakeClock();
   const lines: string[] = [];
   const events = new RepeatedEvents<string>({
-    ...{ clock, intervalMs: INTERVAL_MS, keysMax },
+    clock,
+    intervalMs: INTERVAL_MS,
+    keysMax,
     report: (detail, count) => lines.push(`${clock.now()} ${detail} ${count}`),
   });
   return { clock, events, lines };

@@ -27,7 +27,11 @@ function soak(name: string, work: (member: ServerProcess, context: TestContext) 
     const flags = ['--port', '0', '--enable-group', 'DATA'];
     flags.push('--connections-max', String(SIZE + 1000));
     const member = new ServerProcess('gridnode', [
-      ...['--expose-gc', '--import', 'tsx', program, 'serve'],
+      '--expose-gc',
+      '--import',
+      'tsx',
+      program,
+      'serve',
       ...flags,
     ]);
     try {

@@ -81,7 +81,7 @@ class Model {
   async fill(port: number, name: string, random: Random): Promise<void> {
     const client = new RawClient(port);
     try {
-      for (let [count, refused] = [0, 0]; refused < REFUSALS; count++) {
+      for (let count = 0, refused = 0; refused < REFUSALS; count++) {
         const key = `${name}-${count}`;
         const value = `${key} ${'v'.repeat(random.below(VALUE_BYTES_MAX))}`;
         if (await this.set(client, key, value)) refused = 0;

@@ -24,7 +24,8 @@ const HEAP_GROWTH_BYTES_MAX = 64 * 1024 * 1024;
 test(`The server survives ${ROUNDS * ROUND_CASES} random connections, seeds ${SEED} to ${SEED + ROUNDS - 1}`, async () => {
   const target = new FuzzTarget();
   const property = fc.property(fuzzCase, (each) => target.check(each));
-  let [parserBytes, heapBytes] = [0, 0];
+  let parserBytes = 0;
+  let heapBytes = 0;
   for (let round = 0; round < ROUNDS; round++) {
     fc.assert(property, { numRuns: ROUND_CASES, seed: SEED + round });
     await nextTurn();

@@ -168,7 +168,8 @@ async function upload(port: number, index: number, statuses: Map<string, number>
  * responses.
  */
 async function probe(port: number, endMs: number): Promise<readonly [number, number]> {
-  let [longestMs, responses] = [0, 0];
+  let longestMs = 0;
+  let responses = 0;
   while (Date.now() < endMs) {
     const client = new RawClient(port);
     const began = performance.now();

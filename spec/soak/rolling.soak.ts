@@ -28,7 +28,7 @@ for (const inFlight of [1, 32, 0]) {
   });
 }
 
-test(`${DRAINS} stops respond to or count each request received before, from seed ${SEED} on`, async (context) => {
+test(`${DRAINS} members that stop respond to or count each request received before, from seed ${SEED} on`, async (context) => {
   const sums = { early: 0, missing: 0, cutOff: 0 };
   for (let stop = 0; stop < DRAINS; stop++) {
     const { exitCode, early, missing, missingClients, cutOff, cutOffConnections } =

@@ -48,7 +48,8 @@ async function backUpRepeatedly(root: string, member: number): Promise<number> {
   const data = ['--data-dir', join(root, `data-${member}`), '--backup-dir', join(root, 'backups')];
   const child = start(['serve', ...flags, ...data]);
   const port = await portOf(child);
-  const [client, other] = [new RawClient(port), new RawClient(port)];
+  const client = new RawClient(port);
+  const other = new RawClient(port);
   let made = 0;
   for (let count = 0; count < BACKUPS; count++) {
     const set = await client.request('POST', `maps/member ${member}/${count}`.replace(' ', '%20'));

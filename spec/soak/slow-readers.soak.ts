@@ -80,7 +80,9 @@ test(`${READERS} slow readers receive consistent values of 8 MiB under overwrite
     );
     const readers: SlowReader[] = [];
     const until = performance.now() + SECONDS * 1000;
-    let [written, refused, highest] = [0, 0, 0];
+    let written = 0;
+    let refused = 0;
+    let highest = 0;
     for (let round = 2; performance.now() < until || readers.length < READERS; round++) {
       // A few readers are added in each round, so that they read different values.
       for (let count = 0; count < 3 && readers.length < READERS; count++) {

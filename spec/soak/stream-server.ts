@@ -1,7 +1,7 @@
 /**
  * A server for the soak of streams, in a process of its own. `/stream/BYTES` returns a stream of
- * this many bytes, `/ping` is answered at once. Sends its port to the parent process when it
- * listens, and its state on each message.
+ * this many bytes, `/ping` responds at once. Sends its port to the parent process when it listens,
+ * and its state in reply to each message.
  */
 import { SystemClock } from '../../src/base/clock.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';

@@ -41,7 +41,8 @@ for (const compression of ['none', 'deflate']) {
     await fill(source.port, { request, answer: 'HTTP/1.1 200 OK\r\n' }, 0, COUNT);
     assert.equal((await source.publisher()).queueSize, COUNT);
     const { queueBytes } = await source.publisher();
-    const [sourceMs, targetMs] = [source.cpuMs, target.cpuMs];
+    const sourceMs = source.cpuMs;
+    const targetMs = target.cpuMs;
     const beginMs = performance.now();
     await source.call('resumePublisher');
     await source.awaitEmpty(6 * DELIVERY_MS);

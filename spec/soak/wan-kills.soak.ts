@@ -74,7 +74,7 @@ class Pair {
     if (load !== undefined) load.check(await contentsOf(member.port, load.maps));
   }
 
-  /** Ends the loads, waits until both members are equal, and asserts that. */
+  /** Ends the loads, and asserts that both members become equal. */
   async compare(): Promise<void> {
     this.#isOver = true;
     for (const side of this.#sides) {

@@ -4,7 +4,8 @@
  * Members are killed (kill -9) at random moments, SOAK_ROUNDS * 20 times in all (200 by default).
  * At the end all members are equal, and no reader has seen an entry vanish that no client had
  * removed. SOAK_SEED repeats the choices of a run. Under PutIfAbsent, HigherHits and LatestAccess,
- * each key is written once, because reads change the result of these policies.
+ * each key is written once: these policies may keep an older value, for example one that was read
+ * more often.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * A synchronization of SOAK_ENTRIES entries (1,000,000) to an empty target while clients write:
+ * A synchronisation of SOAK_ENTRIES entries (1,000,000) to an empty target while clients write:
  * checks the memory of both sides and their content at the end. Then 100 entries are changed; a
- * consistency check finds the differences, and a synchronization sends only those. A small map in
+ * consistency check finds the differences, and a synchronisation sends only those. A small map in
  * the same members follows.
  */
 
@@ -65,7 +65,7 @@ async function publisher(client: RawClient): Promise<PublisherStatus> {
 }
 
 /**
- * Runs a synchronization or a consistency check to its end. Asserts that the progress never
+ * Runs a synchronisation or a consistency check to its end. Asserts that the progress never
  * decreases.
  */
 async function run(
@@ -109,7 +109,8 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   );
   writeFileSync(file, JSON.stringify({ grid: { ...grid, map: maps } }));
   const source = await serve('--config', file, ...FLAGS, ...MEMORY);
-  const [client, writer] = [new RawClient(source.port), new RawClient(source.port)];
+  const client = new RawClient(source.port);
+  const writer = new RawClient(source.port);
   const emptyMiB = residentMiB(source.child.pid);
   await setAll(client, numbers(ENTRIES), VALUE);
   const filledMiB = residentMiB(source.child.pid);
@@ -127,7 +128,8 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
       await passed(10);
     }
   })();
-  let [sourceMiB, targetMiB] = [0, 0];
+  let sourceMiB = 0;
+  let targetMiB = 0;
   const sinceMs = performance.now();
   const wholeFrom = writtenBytes(source.child.pid);
   const whole = await run(client, 'sync', () => {

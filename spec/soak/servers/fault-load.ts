@@ -176,7 +176,8 @@ export class FaultLoad {
     let number = 0;
     return async () => {
       const queue = this.#queueOf(random.below(2) === 0 ? index % QUEUES : random.below(QUEUES));
-      const [producer, item] = [`${index}`, `${index}-${number++}`];
+      const producer = `${index}`;
+      const item = `${index}-${number++}`;
       const start = performance.now();
       const result = await client.request('POST', `queues/${queue}`, this.#padded(item));
       if (result === 'unsent') return false;

@@ -220,7 +220,8 @@ export async function sameContents(
   maps: readonly string[],
   loads: readonly MapLoad[],
 ): Promise<Value[][]> {
-  const [first, second] = [await contentsOf(one, maps), await contentsOf(other, maps)];
+  const first = await contentsOf(one, maps);
+  const second = await contentsOf(other, maps);
   const different = maps.flatMap((map, index) =>
     (first[index] ?? []).flatMap((value, key) => {
       const otherValue = second[index]?.[key];
