@@ -11,8 +11,8 @@ import { describe } from 'node:test';
 const SPEC = join(import.meta.dirname, '..');
 
 /**
- * Files and folders of each group, by their paths in `spec`. A folder stands for its files that no
- * group names. `GROUP.group.ts` runs a group; three groups run at a time.
+ * Files and folders of each group, by their paths in `spec`. For a folder, a group runs those of
+ * its files that no group names. `GROUP.group.ts` runs a group; three groups run at a time.
  */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   bench: ['bench'],

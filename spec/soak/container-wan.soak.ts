@@ -26,7 +26,7 @@ const PUBLISHERS = (process.env.SOAK_PUBLISHERS ?? '1,2,8').split(',').map(Numbe
 const LENGTHS = [30_000, 100];
 const KEYS = 5000;
 const WRITERS = 4;
-/** Index of the publisher whose target is live, where there are more. */
+/** Index of the publisher whose target is live, if there are that many. */
 const LIVE = 2;
 const MIB = 1_048_576;
 const DELIVERY_MS = 120_000;
@@ -37,7 +37,7 @@ interface Status {
   readonly eventsDropped: number;
 }
 
-/** The status of each key. */
+/** Returns the status of a GET of each key. */
 async function statusesOf(port: number): Promise<readonly number[]> {
   const client = new RawClient(port);
   const statuses: number[] = [];

@@ -1,7 +1,8 @@
 /**
- * A member whose server is behind a proxy that swallows or doubles one reply in SOAK_REPLIES (10,000), for
- * SOAK_SECONDS (10), and delays all replies now and then. A wrong response is received at most a second
- * after such a fault, its connection ends, and a delay ends none. SOAK_SEED repeats the choices of a run.
+ * A member whose server is behind a proxy that swallows or doubles one reply in SOAK_REPLIES
+ * (10,000) for SOAK_SECONDS (10), and occasionally delays all replies. A wrong response is received
+ * at most one second after such a fault, the connection with the fault is closed, and a delay
+ * closes no connection. SOAK_SEED repeats the choices of a run.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,24 +18,33 @@ const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
 const REPLIES_PER_FAULT = Number(process.env.SOAK_REPLIES ?? 10_000);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const CLIENTS = 32;
-/** Pause of a client after each response, in ms: few faults are closer together than a second. */
+/** Pause of a client after each response, in ms: few faults are less than a second apart. */
 const PAUSE_MS = 8;
 const RESPONSE_MS_MAX = 15_000;
-/** Between two delays, and the length of one: shorter than a member waits for a reply. */
+/**
+ * Interval between two delays, and duration of a delay, in ms: shorter than a member waits for a
+ * reply.
+ */
 const DELAY_INTERVAL_MS = 7000;
 const DELAY_MS = 1500;
-/** An ECHO is due every second; the rest is what a busy machine adds. */
+/**
+ * Maximum time from a fault to a wrong response, in ms: an ECHO is sent every second; the rest is a
+ * margin for a busy machine.
+ */
 const WRONG_MS_MAX = 1000 + 500;
-/** A member ends a connection whose reply is 5 s late: one on which it waits for a single reply. */
+/**
+ * Maximum time from a fault to the end of its connection, in ms: a member closes a connection whose
+ * reply is 5 s late, such as one on which it waits for only one reply.
+ */
 const SURVIVAL_MS_MAX = 5000 + 1000;
 
-/** A response that is not the one to its request. */
+/** A response that does not belong to its request. */
 interface Wrong {
   readonly at: number;
   readonly text: string;
 }
 
-test(`One reply in ${REPLIES_PER_FAULT} is swallowed or doubled for ${SECONDS} s, seed ${SEED}`, {
+test(`A member detects that one reply in ${REPLIES_PER_FAULT} is swallowed or doubled, seed ${SEED}`, {
   timeout: SECONDS * 1000 + 120_000,
 }, async () => {
   const server = await EngineServer.start();
@@ -68,14 +78,14 @@ test(`One reply in ${REPLIES_PER_FAULT} is swallowed or doubled for ${SECONDS} s
     await Promise.all(clients);
     await sleep(SURVIVAL_MS_MAX);
     report(proxy, wrong, statuses, delayedCount);
-    assert.equal(lostByDelay, 0, 'connections ended by a delay');
+    assert.equal(lostByDelay, 0, 'a delay closed connections');
     const faultTimes = proxy.faults.map(({ at }) => at);
     const late = wrong.filter(({ at }) => sinceFault(faultTimes, at) > WRONG_MS_MAX);
-    assert.deepEqual(late.slice(0, 5), [], 'responses that were wrong too late');
+    assert.deepEqual(late.slice(0, 5), [], 'wrong responses long after a fault');
     const surviving = proxy.faults.filter(
       ({ at, endedAt }) => endedAt === undefined || endedAt - at > SURVIVAL_MS_MAX,
     );
-    assert.deepEqual(surviving, [], 'connections that survived a fault');
+    assert.deepEqual(surviving, [], 'connections remained open after a fault');
     assert.deepEqual(member.problems, []);
   } finally {
     await member.kill();
@@ -84,12 +94,15 @@ test(`One reply in ${REPLIES_PER_FAULT} is swallowed or doubled for ${SECONDS} s
   }
 });
 
-/** Time since the last fault before `at`, in ms; Infinity if there was none. */
+/** Returns the time since the last fault before `at`, in ms; Infinity without a fault. */
 function sinceFault(faultTimes: readonly number[], at: number): number {
   return at - (faultTimes.findLast((time) => time <= at) ?? Number.NEGATIVE_INFINITY);
 }
 
-/** Writes and reads an entry, offers and polls an item, in turn: each names its key or queue. */
+/**
+ * Sets and gets an entry, and offers and polls an item, repeatedly. Each value begins with the name
+ * of its key or queue.
+ */
 async function runClient(
   port: number,
   index: number,

@@ -1,7 +1,7 @@
 /**
- * A proxy before a server of the engine that swallows or doubles one reply in `repliesPerFault`, and delays
- * the replies of a connection now and then. It cuts the server's bytes into replies (RESP 2 and 3); messages
- * to subscribers pass unchanged.
+ * A proxy in front of a server of the engine that swallows or doubles one reply in
+ * `repliesPerFault`, and can delay the replies of all connections. It splits the server's bytes
+ * into replies (RESP 2 and 3); messages to subscribers pass unchanged.
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -18,7 +18,7 @@ const SUBSCRIBER_MESSAGE = /^\*\d\r\n\$\d+\r\ns?(?:message|subscribe|unsubscribe
 export interface ReplyFault {
   readonly kind: 'swallowed' | 'doubled';
   readonly at: number;
-  /** When its connection ended; undefined while it is open. */
+  /** Time at which the connection ended; undefined while it is open. */
   endedAt: number | undefined;
 }
 
@@ -31,9 +31,9 @@ export interface ReplyProxyOptions {
 interface ProxiedConnection {
   readonly client: Socket;
   readonly faults: ReplyFault[];
-  /** Whether it has sent commands on maps or queues. */
+  /** Whether the client has sent commands on maps or queues. */
   hasData: boolean;
-  /** Replies that are delayed; undefined if none are. */
+  /** Replies that are delayed; undefined without a delay. */
   delayed: Buffer[] | undefined;
 }
 
@@ -62,8 +62,8 @@ export class ReplyProxy {
   }
 
   /**
-   * Delays the replies of each connection with data for `ms`. Returns the number of connections that ended
-   * meanwhile although their replies matched.
+   * Delays the replies of each connection with data for `ms`. Returns the number of connections
+   * without a fault that ended meanwhile.
    */
   async delay(ms: number): Promise<number> {
     const delayed = [...this.#connections].filter(({ hasData }) => hasData);
@@ -109,21 +109,21 @@ export class ReplyProxy {
     let incomplete: Buffer = Buffer.alloc(0);
     server.on('data', (bytes) => {
       const received = Buffer.concat([incomplete, bytes]);
-      const passed: Buffer[] = [];
+      const forwarded: Buffer[] = [];
       let from = 0;
       for (let end = replyEnd(received, 0); end > 0; end = replyEnd(received, from)) {
         const reply = received.subarray(from, end);
         from = end;
-        passed.push(...this.#faulted(reply, connection));
+        forwarded.push(...this.#withFault(reply, connection));
       }
       incomplete = received.subarray(from);
-      if (connection.delayed !== undefined) connection.delayed.push(...passed);
-      else client.write(Buffer.concat(passed));
+      if (connection.delayed !== undefined) connection.delayed.push(...forwarded);
+      else client.write(Buffer.concat(forwarded));
     });
   }
 
-  /** Returns the reply as it passes: usually once. */
-  #faulted(reply: Buffer, { faults }: ProxiedConnection): Buffer[] {
+  /** Returns the replies to forward: the reply once, unless a fault is injected. */
+  #withFault(reply: Buffer, { faults }: ProxiedConnection): Buffer[] {
     if (reply[0] === PUSH || SUBSCRIBER_MESSAGE.test(reply.toString('latin1', 0, 40)))
       return [reply];
     this.replyCount++;
