@@ -1,19 +1,20 @@
 /**
- * The `console` blocks that pages mark with `<!-- run -->`: their commands, behind `$ `, and the output
- * of each. In the output, `…` stands for any text within a line, and alone on a line for any lines. A
- * block marked `<!-- file: NAME -->` is a file of that name for the commands of its page.
+ * The `console` blocks that pages mark with `<!-- run -->`: their commands, after `$ `, and the
+ * output of each. In the output, `…` matches any text within a line; a line that is only `…`
+ * matches any number of lines. A block marked `<!-- file: NAME -->` is a file of that name for the
+ * commands of its page.
  */
 import assert from 'node:assert/strict';
 import { PAGES } from './pages.ts';
 
-/** `NAME=value… gridnode …`, perhaps with ` &` behind it, and the two other commands that need no shell. */
+/** `NAME=value… gridnode …`, with or without ` &`, and two other commands that need no shell. */
 const IN_PROCESS = /^(([A-Z_]+=\S* )*gridnode [^|&;<>$`]*( &)?|echo \$\?|kill %\d)$/;
 
 export interface Step {
-  /** The command as typed; several lines are joined to one. */
+  /** The command as typed; continued lines are joined. */
   readonly command: string;
   readonly printed: string;
-  /** Place and command, as in `docs/faq.md:12: gridnode health`. */
+  /** Page, line and command, such as `docs/faq.md:12: gridnode health`. */
   readonly name: string;
 }
 
@@ -24,7 +25,7 @@ export interface Session {
   readonly files: readonly { readonly name: string; readonly text: string }[];
 }
 
-/** Pages with marked blocks. `isInProcess`: those whose commands need no shell; otherwise the others. */
+/** Pages with marked blocks: those that need no shell if `isInProcess`, otherwise the others. */
 export function sessions(isInProcess: boolean): readonly Session[] {
   return PAGES.flatMap(({ path, blocks }) => {
     const steps = blocks
@@ -34,12 +35,12 @@ export function sessions(isInProcess: boolean): readonly Session[] {
       const name = /^file: (\S+)$/.exec(mark)?.[1];
       return name === undefined ? [] : [{ name, text }];
     });
-    const isOwn = steps.every(({ command }) => IN_PROCESS.test(unquoted(command)));
-    return steps.length > 0 && isOwn === isInProcess ? [{ page: path, steps, files }] : [];
+    const needsNoShell = steps.every(({ command }) => IN_PROCESS.test(unquoted(command)));
+    return steps.length > 0 && needsNoShell === isInProcess ? [{ page: path, steps, files }] : [];
   });
 }
 
-/** Commands that read: on a page with several members they are repeated until they print what it says. */
+/** Commands that read: with several members they are repeated until they print as in the page. */
 const READS = / (map get|wan publishers)/;
 
 export function mayRepeat({ steps }: Session, { command }: Step): boolean {
@@ -51,7 +52,7 @@ export function startsOf(steps: readonly Step[]): readonly Step[] {
   return steps.filter(({ command }) => /^([A-Z_]+=\S* )*gridnode serve .*&$/.test(command));
 }
 
-/** The port that a page shows of the member that the command starts. Specs start it on a free one. */
+/** The port in the page of the member that the command starts. Specs use a free one instead. */
 export function shownPort(command: string): string {
   return / --port (\d+)/.exec(command)?.[1] ?? '5701';
 }
@@ -77,7 +78,7 @@ export function stepsOf(text: string, where: string): readonly Step[] {
     });
 }
 
-/** Fails unless the output is that of the page, up to line ends. */
+/** Fails unless the output equals that in the page, apart from line ends. */
 export function assertPrinted(seen: string, { printed, name }: Step): void {
   const pattern = lined(printed)
     .map((line, index) => {

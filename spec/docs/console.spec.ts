@@ -1,8 +1,9 @@
 /**
- * Runs what pages show of `gridnode` in this process, members too: `gridnode serve … &` starts one on
- * a free port, which stands for the page's own, also in its files, and `kill %1` stops the first. Where a
- * page has several members, what it reads may take time to arrive: reads are repeated. Blocks that need
- * a shell or other programs are run by spec/peers/docs-console.peers.ts.
+ * Runs the `gridnode` commands of the pages in this process, including members:
+ * `gridnode serve … &` starts one on a free port, which replaces the port in the page and its
+ * files, and `kill %1` stops the first one. With several members, reads are repeated, as changes
+ * take time to arrive. spec/peers/docs-console.peers.ts runs the blocks that need a shell or other
+ * programs.
  */
 
 import assert from 'node:assert/strict';
@@ -11,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runCli } from '../../src/cli/main.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -30,11 +31,12 @@ import {
   wordsOf,
 } from './console-blocks.ts';
 
-/** How long a read is repeated, in milliseconds. */
-const PATIENCE_MS = 10_000;
+/** Time for which a read is repeated, in ms. */
+const REPEAT_MS = 10_000;
 
 for (const session of sessions(true)) {
-  test(`${session.page}: every marked command prints what the page says`, () => run(session));
+  test(`${session.page}: every marked command prints the output shown in the page`, () =>
+    run(session));
 }
 
 async function run(session: Session): Promise<void> {
@@ -44,7 +46,7 @@ async function run(session: Session): Promise<void> {
   process.chdir(folder);
   const ports = await freePorts(session);
   for (const { name, text } of files) writeFileSync(name, withPorts(text, ports));
-  /** By their numbers as jobs, less one. */
+  /** Members by job number, minus one. */
   const members: (Member | undefined)[] = [];
   let address = '127.0.0.1:5701';
   let code = 0;
@@ -67,18 +69,18 @@ async function run(session: Session): Promise<void> {
   }
 }
 
-/** Stops a job. The numbers of jobs begin anew once all have ended, as those of a shell do. */
+/** Stops a job. Job numbers restart once all jobs have ended, as in a shell. */
 async function end(members: (Member | undefined)[], index: number): Promise<void> {
   await members[index]?.drain();
   members[index] = undefined;
   if (members.every((member) => member === undefined)) members.length = 0;
 }
 
-/** A free port for each that the page shows of a member. */
+/** A free port for each port of a member in the page. */
 async function freePorts({ steps }: Session): Promise<ReadonlyMap<string, string>> {
   const shown = new Set(startsOf(steps).map(({ command }) => shownPort(command)));
   const ports = new Map<string, string>();
-  for (const each of shown) ports.set(each, String(await freePort()));
+  for (const port of shown) ports.set(port, String(await freePort()));
   return ports;
 }
 
@@ -96,14 +98,14 @@ async function typedUntil(
   ports: ReadonlyMap<string, string>,
   address: string,
 ): Promise<number> {
-  const endMs = performance.now() + PATIENCE_MS;
+  const endMs = performance.now() + REPEAT_MS;
   for (;;) {
     try {
       return await typed(step, ports, address);
     } catch (error) {
       if (!mayRepeat(session, step) || performance.now() > endMs) throw error;
     }
-    await passed(20);
+    await sleep(20);
   }
 }
 
@@ -122,7 +124,7 @@ async function started(words: readonly string[], port: string): Promise<Member> 
   return await startMember(loaded.config, createLog('OFF', { write: () => {} }));
 }
 
-/** Runs `NAME=value… gridnode …` with the ports in place of the shown ones; returns its exit code. */
+/** Runs `NAME=value… gridnode …` with free ports instead of those shown; returns the exit code. */
 async function typed(
   step: Step,
   ports: ReadonlyMap<string, string>,
@@ -135,7 +137,7 @@ async function typed(
     environment[name] = value;
   }
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const kept = { ...process.env };
+  const original = { ...process.env };
   Object.assign(process.env, environment);
   try {
     const code = await runCli(words.slice(1), { stdin: Readable.from([]), stdout, stderr });
@@ -144,11 +146,11 @@ async function typed(
     return code;
   } finally {
     for (const name of Object.keys(environment)) delete process.env[name];
-    Object.assign(process.env, kept);
+    Object.assign(process.env, original);
   }
 }
 
-test('the output is compared with the page line by line, … for any text', () => {
+test('assertPrinted compares the output with the page line by line; … matches any text', () => {
   const [step] = stepsOf("$ gridnode a \\\n    'b c'\none … three\n…\nfive\n", 'p.md:1');
   assert.ok(step !== undefined);
   assert.deepEqual(wordsOf(step.command), ['gridnode', 'a', 'b c']);

@@ -1,4 +1,4 @@
-/** The names of the program that pages may use: settings, flags, commands, variables and paths. */
+/** The program's names that pages may use: settings, flags, commands, variables and paths. */
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { runCli } from '../../src/cli/main.ts';
@@ -20,7 +20,7 @@ const TREE = knownSettings('yaml', OWN_PATHS);
 
 const PROPERTIES = new Set(Object.values(PROPERTY_NAMES).flat());
 
-/** Whether the path is one of a setting or of a section; `*`, `{name}` and `<name>` are any name. */
+/** Whether the path names a setting or a section; `*`, `{name}` and `<name>` match any name. */
 export function isSettingPath(path: string): boolean {
   if (PROPERTIES.has(path)) return true;
   let content: KnownContent = TREE;
@@ -38,13 +38,13 @@ export function isSettingPath(path: string): boolean {
 /** The first steps of all settings. */
 export const SECTION_NAMES: ReadonlySet<string> = new Set(TREE.children.keys());
 
-/** The names of settings and sections without those above them. */
+/** Each step of the paths of settings and sections. */
 export const SETTING_STEPS: ReadonlySet<string> = new Set([
   ...stepsBelow(TREE, new Set()),
   ...OWN_PATHS.flatMap((path) => path.split('.')),
 ]);
 
-/** The values of settings that take one of some words. */
+/** The values of settings that accept only certain words. */
 export const SETTING_WORDS: ReadonlySet<string> = new Set(
   ALL_ROWS.flatMap(({ expects }) => expects.replace(/^one of /, '').split(/, | or /)),
 );
@@ -54,7 +54,7 @@ export const PATH_STEPS: ReadonlySet<string> = new Set(
   ROUTES.flatMap(({ path }) => path.split('/')),
 );
 
-/** The flags of each command, by its words: `map get`, and `` for the program itself. */
+/** The flags of each command, by its words such as `map get`; `` is the program itself. */
 export async function commandFlags(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const code = await runCli(['completion', 'bash'], { stdin: Readable.from([]), stdout, stderr });
@@ -66,11 +66,11 @@ export async function commandFlags(): Promise<ReadonlyMap<string, ReadonlySet<st
   )) {
     commands.set(words, new Set(followers.split(' ')));
   }
-  assert.ok(commands.size > 10, 'the completion script tells the commands');
+  assert.ok(commands.size > 10, 'the completion script lists the commands');
   return commands;
 }
 
-/** Whether a member takes a setting from that variable. */
+/** Whether a member reads a setting from that variable. */
 export function isVariable(name: string): boolean {
   const { warnings } = readEnvironment({ [name]: '1' }, OWN_PATHS, { statements: [], blocks: [] });
   return warnings.length === 0;

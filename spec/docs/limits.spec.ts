@@ -7,20 +7,20 @@ import { type Line, pageOf } from './pages.ts';
 const MIB = 1_048_576;
 /** Bytes of an entry in the page's table, measured. */
 const ENTRY_BYTES = 151;
-/** What the partitions take beside their entries, at most: an extent of each that is not full. */
+/** Limit of the partitions' memory besides entries, in bytes: one partly filled extent each. */
 const PARTITIONS_BYTES = 271 * 65_536;
-/** Share of the memory for entries; the rest is kept for the next start. */
+/** Share of the memory for entries; the rest is reserved for the next start. */
 const SHARE = 63 / 64;
 
 const { lines } = pageOf('docs/limits-and-memory.md');
 
-test('the table of the default of max-memory has the values that the program computes', () => {
+test('the table of max-memory defaults has the values that the program computes', () => {
   const rows = rowsOf(/^\| (\d+) MiB \| (\d+) MiB \|$/);
   assert.ok(rows.length >= 4);
-  for (const [machine = 0, told] of rows) assert.equal(Math.round(defaultMib(machine)), told);
+  for (const [machine = 0, shown] of rows) assert.equal(Math.round(defaultMib(machine)), shown);
 });
 
-test('the table of entries says what fits by default', () => {
+test('the table of entries shows the memory that they need, and a machine whose default suffices', () => {
   const rows = rowsOf(/^\| ([\d,]+) \| (\d+) MiB \| (\d+) MiB \|$/);
   assert.ok(rows.length >= 3);
   for (const [entries = 0, stored, machine = 0] of rows) {

@@ -1,4 +1,4 @@
-/** Every name of a setting, flag, command or variable in the pages is one of the program. */
+/** Every setting, flag, command or variable that a page names exists in the program. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,58 +16,58 @@ import {
 import { PAGES, ROOT, spansOf } from './pages.ts';
 
 const FILE_NAME = /\.(c?js|ts|md|ya?ml|xml|json|tmp|tgz|wasm|pem|p12|service|lua|sh)$/;
-/** Flags of Node that stand alone in prose. */
+/** Flags of Node that prose names without Node's command. */
 const OTHER_FLAGS = new Set(['--v8-pool-size', '--enable-source-maps']);
 /** Words with a dash that are not names of gridnode. */
 const OTHER_WORDS = new Set([
   ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty', 'wan-marks'],
   'wan-marks-unsynced',
   ...['redis-benchmark', 'redis-cli', 'redis-server'],
-  // Of Redis and Valkey.
+  // Settings of Redis and Valkey.
   ...[
     'cluster-node-timeout',
     'cluster-require-full-coverage',
     'maxmemory-policy',
     'min-replicas-to-write',
   ],
-  // Of the header field Grid-Outcome.
+  // A value of the header field Grid-Outcome.
   'not-applied',
 ]);
-const OWN_FILE = /^(\.ci|bench|bin|docs|packaging|spec|src)\/[\w./-]*$/;
+const PROJECT_FILE = /^(\.ci|bench|bin|docs|packaging|spec|src)\/[\w./-]*$/;
 
 const spans = PAGES.flatMap(spansOf);
-/** Lines of prose and tables, with the code in them. */
+/** Lines of prose and tables, including code spans. */
 const prose = PAGES.flatMap(({ path, lines }) =>
   lines
     .filter(({ kind }) => kind === 'prose' || kind === 'table')
     .map(({ text, number }) => ({ text, where: `${path}:${number}` })),
 );
 
-test('settings are written as the configuration has them', () => {
+test('pages write settings as in the configuration', () => {
   const dotted = spans.filter(
     ({ text }) =>
       /^[a-z][\w-]*(\.[\w{}<>*-]+)+$/.test(text) && !FILE_NAME.test(text) && !isOfCode(text),
   );
   assert.ok(dotted.length > 30, 'pages name settings');
-  assert.deepEqual(dotted.filter(({ text }) => !isSettingPath(text)).map(told), []);
+  assert.deepEqual(dotted.filter(({ text }) => !isSettingPath(text)).map(withPlace), []);
 });
 
-test('words with dashes are settings, commands, parts of paths or other known words', async () => {
+test('words with dashes are settings, commands, parts of paths or listed words', async () => {
   const commands = new Set([...(await commandFlags()).keys()].flatMap((words) => words.split(' ')));
   const flags = new Set([...(await commandFlags()).values()].flatMap((all) => [...all]));
   const wrong = spans
     .filter(({ text }) => /^[a-z]+(-[a-z]+)+$/.test(text))
     .filter(
       ({ text }) =>
-        ![SETTING_STEPS, SETTING_WORDS, PATH_STEPS, commands, OTHER_WORDS].some((known) =>
-          known.has(text),
+        ![SETTING_STEPS, SETTING_WORDS, PATH_STEPS, commands, OTHER_WORDS].some((names) =>
+          names.has(text),
         ),
     )
     .filter(({ text }) => !flags.has(`--${text}`));
-  assert.deepEqual(wrong.map(told), []);
+  assert.deepEqual(wrong.map(withPlace), []);
 });
 
-test('flags are those of a command; behind a command they are its own', async () => {
+test('every flag is one of a command, and of the command that it follows', async () => {
   const commands = await commandFlags();
   const all = new Set([...commands.values()].flatMap((flags) => [...flags]));
   const lines = PAGES.flatMap(({ path, blocks }) =>
@@ -80,54 +80,54 @@ test('flags are those of a command; behind a command they are its own', async ()
   const wrong: string[] = [];
   for (const each of [...spans, ...lines]) {
     const typed = /(?:^|\s)gridnode\s(.*)$/.exec(each.text)?.[1]?.split(/\s[|>&;<]|\s#/)[0];
-    const known = typed === undefined ? all : flagsOf(commands, typed);
+    const allowed = typed === undefined ? all : flagsOf(commands, typed);
     for (const flag of flagsIn(typed ?? '')) {
-      if (!known.has(flag)) wrong.push(`${told(each)}: ${flag}`);
+      if (!allowed.has(flag)) wrong.push(`${withPlace(each)}: ${flag}`);
     }
   }
   for (const each of prose) {
-    // Flags behind another program's name belong to that program.
+    // Flags after another program's name belong to that program.
     const text = each.text.replace(/`([^`]*)`/g, (span, inside: string) =>
       /^(gridnode|--)/.test(inside) ? span : '',
     );
     for (const flag of flagsIn(text)) {
-      if (!all.has(flag) && !OTHER_FLAGS.has(flag)) wrong.push(`${told(each)}: ${flag}`);
+      if (!all.has(flag) && !OTHER_FLAGS.has(flag)) wrong.push(`${withPlace(each)}: ${flag}`);
     }
   }
   assert.deepEqual(wrong, []);
 });
 
-test('variables are those that the member or the client reads', () => {
+test('every variable is read by the member or the client', () => {
   const wrong = prose.flatMap((line) =>
     [...line.text.matchAll(/\bGRID_[A-Z][A-Z_]*[A-Z]\b/g)]
       .filter(([name]) => !isVariable(name))
-      .map(([name]) => `${told(line)}: ${name}`),
+      .map(([name]) => `${withPlace(line)}: ${name}`),
   );
   assert.deepEqual(wrong, []);
 });
 
-test('files of the project and targets of make exist', () => {
+test('every named file of the project and make target exists', () => {
   const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8');
-  const isThere = (text: string): boolean => {
-    if (OWN_FILE.test(text)) return existsSync(join(ROOT, text));
+  const exists = (text: string): boolean => {
+    if (PROJECT_FILE.test(text)) return existsSync(join(ROOT, text));
     const target = /^make ([a-z-]+)/.exec(text)?.[1];
     return target === undefined || makefile.includes(`\n${target}:`);
   };
-  assert.deepEqual(spans.filter(({ text }) => !isThere(text)).map(told), []);
+  assert.deepEqual(spans.filter(({ text }) => !exists(text)).map(withPlace), []);
 });
 
 function flagsIn(text: string): string[] {
   return [...text.matchAll(/(?<![\w-])--[a-z][a-z0-9-]*/g)].map(([flag]) => flag);
 }
 
-/** Whether it is code, as `net.Server`: its first step is no setting's, nor a misspelling of one. */
+/** Whether the text is code, as `net.Server`: its first step is not a section, even misspelt. */
 function isOfCode(text: string): boolean {
   const first = text.split('.')[0] ?? '';
   if (SECTION_NAMES.has(first)) return false;
   return first.length <= 3 || slippedNames(first, SECTION_NAMES).length === 0;
 }
 
-/** Lines of a shell; lines that end in a backslash are joined with the next. */
+/** The lines of shell input; lines that end in a backslash are joined with the next. */
 function joined(text: string): readonly string[] {
   return text.replace(/\\\n\s*/g, '').split('\n');
 }
@@ -145,6 +145,6 @@ function flagsOf(
   return new Set();
 }
 
-function told({ text, where }: { text: string; where: string }): string {
+function withPlace({ text, where }: { text: string; where: string }): string {
   return `${where}: ${text}`;
 }

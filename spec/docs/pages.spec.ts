@@ -1,4 +1,4 @@
-/** The rules of the pages: their length and width, and that their links lead somewhere. */
+/** The rules for pages: length, width, and links that resolve. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ test(`README has at most ${README_LINES_MAX} lines`, () => {
   assert.ok(length <= README_LINES_MAX, `${length} lines`);
 });
 
-test(`lines have at most ${COLUMNS_MAX} columns, but for tables and link definitions`, () => {
+test(`lines have at most ${COLUMNS_MAX} columns, except tables and link definitions`, () => {
   const wrong = PAGES.flatMap(({ path, lines }) =>
     lines
       .filter(({ kind }) => kind === 'prose' || (kind === 'code' && path === 'README.md'))
@@ -23,16 +23,16 @@ test(`lines have at most ${COLUMNS_MAX} columns, but for tables and link definit
   assert.deepEqual(wrong, []);
 });
 
-test('every link names an existing file, and an anchor of it', () => {
+test('every link leads to an existing file, and to an anchor in it', () => {
   assert.deepEqual(
     PAGES.flatMap((page) => linksOf(page).flatMap(faultsOf)),
     [],
   );
 });
 
-test('links of the pages that are packed lead to what is packed', () => {
+test('links of packaged pages lead to packaged files', () => {
   const { files } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  // npm packs these whatever `files` says.
+  // npm packages these regardless of `files`.
   const packed: readonly string[] = ['README.md', 'LICENSE', 'package.json', ...files];
   const isPacked = (path: string): boolean =>
     packed.some((each) => path === each || path.startsWith(`${each}/`));
@@ -43,7 +43,7 @@ test('links of the pages that are packed lead to what is packed', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('every page is one click from README, or its neighbour at the root', () => {
+test('README links every other page', () => {
   const linked = new Set(linksOf(pageOf('README.md')).map(({ target }) => target.split('#')[0]));
   const missing = PAGES.map(({ path }) => path).filter(
     (path) => path !== 'README.md' && !linked.has(path),
@@ -51,11 +51,11 @@ test('every page is one click from README, or its neighbour at the root', () => 
   assert.deepEqual(missing, []);
 });
 
-test('every page of docs/ begins with a heading and the question that it answers', () => {
+test('every page of docs/ begins with a heading and an introduction', () => {
   const wrong = PAGES.filter(({ path, lines }) => {
     const [heading, empty, first] = lines.map(({ text }) => text);
-    const answers = /^[A-Z]/.test(first ?? '') || first?.startsWith('<!--');
-    return path.startsWith('docs/') && !(/^# /.test(heading ?? '') && empty === '' && answers);
+    const introduces = /^[A-Z]/.test(first ?? '') || first?.startsWith('<!--');
+    return path.startsWith('docs/') && !(/^# /.test(heading ?? '') && empty === '' && introduces);
   });
   assert.deepEqual(
     wrong.map(({ path }) => path),
@@ -63,7 +63,7 @@ test('every page of docs/ begins with a heading and the question that it answers
   );
 });
 
-test('headings give the anchors that the code host gives them', () => {
+test('readPage gives headings the anchors that the code host gives them', () => {
   const text = '# A `b.c`: d, e\n## A [b](c.md)\n```\n# no\n```\n## A b\n';
   assert.deepEqual([...readPage('p.md', text).anchors], ['a-bc-d-e', 'a-b', 'a-b-1']);
 });
@@ -78,7 +78,7 @@ function faultsOf({ target, where }: Link): string[] {
   return anchors.has(anchor) ? [] : [`${where}: ${path} has no #${anchor}`];
 }
 
-/** From the project's root. */
+/** The link's path from the project's root. */
 function pathOf({ target, where }: Link): string {
   const [file = ''] = target.split('#');
   const from = where.slice(0, where.lastIndexOf(':'));

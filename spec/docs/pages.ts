@@ -1,6 +1,6 @@
 /**
- * The pages that users read: README and the others at the root, and docs/. Each is read line by line, so that
- * the specs can tell prose from code, tables and link definitions.
+ * The pages that users read: README and the other pages at the root, and docs/. Each line has its
+ * kind, so that the specs can distinguish prose from code, tables and link definitions.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,9 +18,9 @@ export interface Line {
   readonly number: number;
 }
 
-/** Fenced code with the mark above it. */
+/** Fenced code, with the HTML comment that marks it. */
 export interface Block {
-  /** The word behind the fence, such as `console`. */
+  /** The word after the fence, such as `console`. */
   readonly language: string;
   /** Text of the HTML comment on the line above, or empty. */
   readonly mark: string;
@@ -34,7 +34,7 @@ export interface Page {
   readonly path: string;
   readonly lines: readonly Line[];
   readonly blocks: readonly Block[];
-  /** The names that a link may have behind `#`: the anchors that the code host makes of the headings. */
+  /** Names that links may have after `#`: the anchors that the code host derives from headings. */
   readonly anchors: ReadonlySet<string>;
 }
 
@@ -105,7 +105,7 @@ export interface Link {
   readonly where: string;
 }
 
-/** Links of the page that are not in code and do not lead to other machines. */
+/** Links of the page to other pages and files, without those in code. */
 export function linksOf(page: Page): readonly Link[] {
   return page.lines
     .filter(({ kind }) => kind !== 'code' && kind !== 'comment')
@@ -127,7 +127,7 @@ export interface Span {
   readonly where: string;
 }
 
-/** Code within prose and tables. */
+/** Code spans in prose and tables. */
 export function spansOf(page: Page): readonly Span[] {
   return page.lines
     .filter(({ kind }) => kind === 'prose' || kind === 'table')

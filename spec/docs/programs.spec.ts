@@ -1,4 +1,4 @@
-/** Every program in a page that uses the library runs to its end. */
+/** Runs every program in the pages that uses the library. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,13 +13,13 @@ import { SHOWN_PROGRAMS } from './shown-programs.ts';
 const LIBRARY = join(ROOT, 'src/index.ts');
 const TSX = fileURLToPath(import.meta.resolve('tsx'));
 
-test('pages show programs of each form', () => {
+test('pages show programs as CommonJS, as an ES module and in TypeScript', () => {
   const files = new Set(SHOWN_PROGRAMS.map(({ file }) => file));
   assert.deepEqual([...files].sort(), ['program.cjs', 'program.mjs', 'program.mts']);
 });
 
 for (const { text, where, file } of SHOWN_PROGRAMS) {
-  test(`the program at ${where} runs to its end`, async () => {
+  test(`the program at ${where} ends without an error`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'docs-'));
     try {
       writeFileSync(join(folder, file), text.replace("'gridnode'", JSON.stringify(LIBRARY)));

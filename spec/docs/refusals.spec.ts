@@ -1,4 +1,4 @@
-/** docs/operations.md lists the table of refusals; `make docs` writes it. */
+/** The table of refusals in docs/operations.md, which `make docs` writes. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,14 +8,14 @@ import { ROOT } from './pages.ts';
 
 const PAGE = join(ROOT, 'docs/operations.md');
 
-/** A row of the table in Markdown; a place in the text is shown by its name. */
+/** A row of the table in Markdown; placeholders in the text are shown by name. */
 function rowOf([code, row]: [string, (typeof REFUSALS)[keyof typeof REFUSALS]]): string {
   const text = row.message.replace(/\{(\w+)\}/g, '*$1*').replaceAll('|', '\\|');
   const isEmpty = 'isEmpty' in row && row.isEmpty;
   return `| \`${code}\` | ${row.status} | ${text} | ${isEmpty ? 'log' : 'answer, log'} |`;
 }
 
-test('docs/operations.md lists the table of refusals; `make docs` writes it', () => {
+test('docs/operations.md has the current table of refusals, which `make docs` writes', () => {
   const rows = Object.entries(REFUSALS)
     .map((entry) => rowOf(entry))
     .join('\n');

@@ -1,6 +1,6 @@
 /**
- * docs/settings.md has the tables that are made of the settings; `make docs` writes them. A member starts
- * with every configuration file in a page.
+ * The tables of settings in docs/settings.md, which `make docs` writes, and the configuration files
+ * in the pages, which the loader must accept.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,10 +11,10 @@ import { load } from '../config/documents.ts';
 import { PAGES, ROOT } from './pages.ts';
 
 const PAGE = join(ROOT, 'docs/settings.md');
-/** The hash of some password, in place of a hash that a page leaves open. */
+/** A valid password hash, for hashes that a page abbreviates. */
 const HASH = `scrypt$32768$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
-test('docs/settings.md has the tables of settings; `make docs` writes them', () => {
+test('docs/settings.md has the current tables of settings, which `make docs` writes', () => {
   const before = readFileSync(PAGE, 'utf8');
   const after = before.replace(
     /(?<=<!-- settings -->\n)[\s\S]*(?=<!-- \/settings -->)/,
@@ -33,7 +33,7 @@ const files = PAGES.flatMap(({ path, blocks }) =>
 test('pages show configuration files', () => assert.ok(files.length > 1));
 
 for (const { text, language, where } of files) {
-  test(`the configuration at ${where} is read, and no setting of it is refused`, async () => {
+  test(`the configuration at ${where} loads, and none of its settings is refused`, async () => {
     const whole = text.replace(/scrypt\$[^'"]*…/g, HASH);
     const { refused } = await load(`member.${language}`, whole);
     assert.deepEqual(refused, []);

@@ -1,11 +1,11 @@
-/** The programs that pages show of the library, of either form of modules and of TypeScript. */
+/** The programs in the pages that use the library: CommonJS, ES modules and TypeScript. */
 import { PAGES } from './pages.ts';
 
 export interface ShownProgram {
   readonly text: string;
-  /** As in `docs/embedding.md:12`. */
+  /** Page and line, such as `docs/embedding.md:12`. */
   readonly where: string;
-  /** With the ending that tells Node or the compiler its form. */
+  /** A file name whose extension selects the module system. */
   readonly file: 'program.mjs' | 'program.cjs' | 'program.mts';
 }
 
