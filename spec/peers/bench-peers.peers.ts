@@ -1,6 +1,6 @@
 /**
- * The whole comparison at its smallest size, beside every server that Debian has, so that it never rots.
- * Asserts that each work is done and that each ratio is known, not its value.
+ * Runs the whole comparison at its smallest size with every server that Debian has, to keep it
+ * working. Asserts that each workload is completed and that each ratio is measured, not its value.
  */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
@@ -12,7 +12,7 @@ import { WORKS } from '../../bench/peers/works.ts';
 
 const SIZE = { entries: 1000, seconds: 0.1, rounds: 1 };
 
-/** Without the original, which is no Debian package: ratios to it are known only where it is installed. */
+/** All but the original, which has no Debian package: it is measured only if it is installed. */
 const needed = PEERS.filter(({ name }) => !name.includes('original'));
 
 before(() => {
@@ -20,7 +20,7 @@ before(() => {
   assert.deepEqual(missingLines(needed), []);
 });
 
-test('every work is done beside every peer, and every bar has its figures', async () => {
+test('the comparison runs every workload on every peer, and every ratio has its figures', async () => {
   const results = await compare(SIZE, WORKS, () => {});
   const failed = results.flatMap(({ name, sides }) =>
     sides.flatMap((side) => (side.failure ? [`${name}, ${side.name}: ${side.failure}`] : [])),

@@ -1,6 +1,6 @@
 /**
- * A member on loopback beside Chromium, in both dialects: what pages of other sites can do to it. Nothing
- * is changed and nothing is read; a link works, and so do pages of listed origins.
+ * Attacks on a member on loopback by pages of other sites in Chromium, in both dialects. They can
+ * neither change nor read anything; links work, and pages of listed origins have access.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { after, before, describe, it } from 'node:test';
 import { serve } from '../integration/member-process.ts';
 import { Chromium } from './chromium.ts';
 
-/** A site of somebody else, a name that leads to the member itself, and the site that is listed. */
+/** A foreign site, a name that resolves to the member itself, and the listed site. */
 const [EVIL, REBOUND, LISTED] = ['evil.example', 'rebound.example', 'app.example'];
 const SECRET = 'a value that no page may read';
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-browsers-'));
@@ -42,7 +42,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A member of all groups with data, and a client of it that is no browser. */
+/** A member with data and all groups enabled, and a client of it that is not a browser. */
 async function member(segment: string, ...flags: readonly string[]) {
   const compatibility = segment === 'hazelcast' ? 'hazelcast' : 'none';
   const words = ['--enable-group', 'all', '--compatibility', compatibility, ...flags];
@@ -62,13 +62,13 @@ async function member(segment: string, ...flags: readonly string[]) {
   assert.equal(await ask('POST', 'rest/queues/q', 'item', 'text/plain'), '200 ');
   return {
     ...{ url, ask, port: started.port },
-    /** All is as it was. */
-    async assertUntouched(what: string) {
-      assert.equal(await ask('GET', 'rest/maps/m/secret'), `200 ${SECRET}`, what);
-      assert.equal(await ask('GET', 'rest/queues/q/size'), '200 1', what);
-      assert.equal(await ask('GET', 'rest/maps/m/planted'), '204 ', what);
-      assert.match(await ask('GET', 'health/node-state'), /200 "ACTIVE"/, what);
-      assert.match(await ask('GET', 'rest/log-level'), /null|"logLevel":""/, what);
+    /** Fails if the data, the state or the log level has changed. */
+    async assertUntouched(attack: string) {
+      assert.equal(await ask('GET', 'rest/maps/m/secret'), `200 ${SECRET}`, attack);
+      assert.equal(await ask('GET', 'rest/queues/q/size'), '200 1', attack);
+      assert.equal(await ask('GET', 'rest/maps/m/planted'), '204 ', attack);
+      assert.match(await ask('GET', 'health/node-state'), /200 "ACTIVE"/, attack);
+      assert.match(await ask('GET', 'rest/log-level'), /null|"logLevel":""/, attack);
     },
     async stop() {
       started.child.kill('SIGTERM');
@@ -77,7 +77,7 @@ async function member(segment: string, ...flags: readonly string[]) {
   };
 }
 
-/** An HTML value whose script takes all that it can. */
+/** An HTML value whose script tries to delete an entry and to poll an item. */
 function stored(segment: string): string {
   return `<!doctype html><body><script>
     document.title = 'has run';
@@ -87,8 +87,8 @@ function stored(segment: string): string {
 }
 
 /**
- * Runs in a page: tries everything that a page can do to the member at `url`. Returns what it could read;
- * where a page is not told the status, `opaque`.
+ * Runs in a page: tries every request that a page can send to the member at `url`. Returns the
+ * content that it could read, by attack; `opaque` for a response that is hidden from the page.
  */
 const ATTACKS = `async (url) => {
   const seen = {};
@@ -148,7 +148,7 @@ const ATTACKS = `async (url) => {
   return seen;
 }`;
 
-/** What a page of another origin gets of that. */
+/** The results of the attacks by a page of another origin. */
 const REFUSED = {
   ...{ blob: 'opaque', text: 'opaque', update: 'opaque', wan: 'opaque', sync: 'opaque' },
   ...{ level: 'opaque', shutdown: 'opaque', read: 'refused', 'opaque read': 'opaque' },
@@ -162,7 +162,7 @@ function attacksOn(url: string): string {
 }
 
 for (const segment of ['grid', 'hazelcast']) {
-  describe(`a member below /${segment}`, () => {
+  describe(`a member with the path segment /${segment}`, () => {
     let served: Awaited<ReturnType<typeof member>>;
     before(async () => {
       served = await member(segment);
@@ -176,14 +176,14 @@ for (const segment of ['grid', 'hazelcast']) {
       'the origin null': () => `http://${EVIL}:${pagesPort}/sandboxed`,
     };
     for (const [name, url] of Object.entries(origins)) {
-      it(`gives a page of ${name} nothing`, async () => {
+      it(`protects its data from a page of ${name}`, async () => {
         const tab = await chromium.tab();
         await tab.open(url());
         assert.deepEqual(await tab.evaluate(attacksOn(served.url)), REFUSED);
         await served.assertUntouched(name);
       });
 
-      it(`serves a link of a page of ${name}, but none that polls`, async () => {
+      it(`serves a link in a page of ${name}, but refuses a link that polls`, async () => {
         const tab = await chromium.tab();
         const click = (path: string) =>
           `document.body.innerHTML = '<a href="${served.url}/${path}">link</a>';
@@ -198,7 +198,7 @@ for (const segment of ['grid', 'hazelcast']) {
       });
     }
 
-    it('gives a name that was bound to this machine later nothing', async () => {
+    it('protects its data from a page whose name was rebound to this machine', async () => {
       const tab = await chromium.tab();
       const url = `http://${REBOUND}:${served.port}/${segment}`;
       await tab.open(`${url}/health`);
@@ -210,7 +210,7 @@ for (const segment of ['grid', 'hazelcast']) {
       await served.assertUntouched('rebound');
     });
 
-    it('runs no script of a stored value that is opened', async () => {
+    it('prevents scripts in a stored value from running when the value is opened', async () => {
       const tab = await chromium.tab();
       await served.ask('POST', 'rest/maps/m/untyped', stored(`/${segment}`));
       for (const key of ['page', 'untyped']) {

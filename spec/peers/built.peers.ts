@@ -1,4 +1,4 @@
-/** The results of make build: the executable as npm links it, and the benches. */
+/** The output of `make build`: the executable as npm links it, and the benches. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,25 +11,25 @@ import { NODE_FLAGS } from '../../bench/load/program.ts';
 
 const DIST = join(import.meta.dirname, '../../dist');
 
-test('a shell becomes Node with the flags, and passes words and signals on', async (t) => {
+test('the executable replaces its shell by Node with the flags, and passes on arguments and signals', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grid node '));
   t.after(() => rmSync(folder, { recursive: true }));
   symlinkSync(join(DIST, 'bin/gridnode.js'), join(folder, 'gridnode'));
   const words = ['serve', '--port', '0', '--cluster-name', 'two words'];
   const child = spawn(join(folder, 'gridnode'), words, { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(child.stdout, 'data');
-  const [, ...given] = readFileSync(`/proc/${child.pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
-  assert.deepEqual(given, [...NODE_FLAGS, join(folder, 'gridnode'), ...words]);
+  const [, ...seen] = readFileSync(`/proc/${child.pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+  assert.deepEqual(seen, [...NODE_FLAGS, join(folder, 'gridnode'), ...words]);
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
-test('the compiled benches start, also those that start processes', () => {
+test('the compiled benches run, including benches that start processes', () => {
   const words = [join(DIST, 'bench/main.js'), '--small', 'background-work', 'router'];
   assert.match(execFileSync(process.execPath, words, { encoding: 'utf8' }), /longest pause/);
 });
 
-test('a Node that is too old is told so in one line, and ends with 2', (t) => {
+test('the executable reports in one line that Node is too old, and exits with 2', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const preload = join(folder, 'old.cjs');
@@ -42,7 +42,7 @@ test('a Node that is too old is told so in one line, and ends with 2', (t) => {
   assert.deepEqual({ status, stdout, stderr }, { status: 2, stdout: '', stderr: line });
 });
 
-test('the built program reads its file again on a thread', async (t) => {
+test('the built program reloads its configuration on a thread', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grid-reload-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'grid.yaml');

@@ -1,6 +1,7 @@
 /**
- * Debian's Chromium without a window, driven by its DevTools protocol over two pipes: no port, no package.
- * Names of the tests lead to this machine by its own table, so that pages have the origins of other sites.
+ * Debian's headless Chromium, driven by its DevTools protocol over two pipes, without a port or a
+ * package. Its resolver maps the tests' names to this machine, so that pages have the origins of
+ * other sites.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -50,7 +51,7 @@ export class Chromium {
     });
   }
 
-  /** `names` lead to 127.0.0.1. */
+  /** Starts Chromium; `names` resolve to 127.0.0.1. */
   static async start(names: readonly string[]): Promise<Chromium> {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-chromium-'));
     const rules = names.map((name) => `MAP ${name} 127.0.0.1`).join(',');
@@ -62,7 +63,7 @@ export class Chromium {
     return new Chromium(child, folder);
   }
 
-  /** A new tab, with an empty page. */
+  /** Opens a tab with an empty page. */
   async tab(): Promise<Tab> {
     const { targetId } = await this.call('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await this.call('Target.attachToTarget', { targetId, flatten: true });
@@ -71,17 +72,17 @@ export class Chromium {
     return tab;
   }
 
-  /** Resolves with the result of a method, in a session where one is given. */
+  /** Calls a method, in a session if specified; resolves with its result. */
   async call(method: string, params: Values, sessionId?: string): Promise<Values> {
     const id = ++this.#count;
-    const answer = this.next((message) => message.id === id);
+    const reply = this.next((message) => message.id === id);
     this.#input.write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
-    const { result, error } = await answer;
+    const { result, error } = await reply;
     assert.equal(error, undefined, `${method}: ${error?.message}`);
     return result ?? {};
   }
 
-  /** Resolves with the next message that is wanted. */
+  /** Resolves with the next message for which `isWanted` returns true. */
   next(isWanted: (message: Message) => boolean): Promise<Message> {
     return new Promise((resolve, reject) => {
       const onExit = (): void => reject(new Error('Chromium has ended'));
@@ -98,10 +99,10 @@ export class Chromium {
 
   async stop(): Promise<void> {
     const exited = once(this.#child, 'exit');
-    // It may end before it answers.
+    // It may end before it replies.
     await Promise.race([this.call('Browser.close', {}).catch(() => {}), exited]);
     await exited;
-    // Its other processes may still write.
+    // Its other processes may still write files.
     await rm(this.#folder, { recursive: true, force: true, maxRetries: 20 });
   }
 
@@ -119,28 +120,28 @@ export class Tab {
     this.#session = session;
   }
 
-  /** Opens the URL, as typed by the user. Resolves when the page is loaded, or nothing came of it. */
+  /** Opens the URL as if typed by the user; resolves when its page is loaded or fails to load. */
   async open(url: string): Promise<void> {
     const loaded = this.#loaded();
     const { errorText } = await this.#chromium.call('Page.navigate', { url }, this.#session);
-    // A response without content, or a download, leaves the page as it was.
+    // A response without content, or a download, does not replace the page.
     if (errorText === undefined) await loaded;
     else loaded.catch(() => {});
   }
 
-  /** Evaluates an expression in the page; resolves with the value, also of a promise. */
+  /** Evaluates an expression in the page; resolves with its value, or that of its promise. */
   async evaluate(expression: string): Promise<unknown> {
-    const asked = { expression, awaitPromise: true, returnByValue: true, userGesture: true };
+    const params = { expression, awaitPromise: true, returnByValue: true, userGesture: true };
     const { result, exceptionDetails } = await this.#chromium.call(
       'Runtime.evaluate',
-      asked,
+      params,
       this.#session,
     );
     assert.equal(exceptionDetails, undefined, JSON.stringify(exceptionDetails));
     return (result as Values).value;
   }
 
-  /** The same, of an expression by which the page opens another one, which is loaded then. */
+  /** Evaluates an expression that makes the page open another one; resolves when that is loaded. */
   async follow(expression: string): Promise<void> {
     const loaded = this.#loaded();
     await this.evaluate(expression);

@@ -1,4 +1,4 @@
-/** The completion scripts, run in the shells. */
+/** Runs the completion scripts in their shells. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,18 +11,18 @@ import { runCli } from '../../src/cli/main.ts';
 const folder = mkdtempSync(join(tmpdir(), 'completion-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Scripts that print the completions of the words, the last of which is unfinished; `$1`: the script. */
-const ASKING = {
+/** Scripts that print the completions of their arguments after `$1`, the completion script. */
+const COMPLETING = {
   bash: `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gridnode
     printf '%s\\n' "\${COMPREPLY[@]}"`,
-  // Replaces zsh's own function, which only draws.
+  // Replaces the function of zsh, which only draws.
   zsh: `compdef() { : }; source "$1"; shift
     _describe() { print -l -- \${(M)\${(@)\${(P)2}%%:*}:#$words[CURRENT]*} }
     words=("$@"); CURRENT=$#; _gridnode`,
   fish: 'source $argv[1]; complete -C "$argv[2..]" | string split -f1 \\t',
 } as const;
 
-const completed: readonly (readonly [words: string, found: readonly string[]])[] = [
+const COMPLETIONS: readonly (readonly [words: string, found: readonly string[]])[] = [
   ['que', ['queue']],
   ['map s', ['set']],
   ['cluster change-s', ['change-state']],
@@ -38,14 +38,21 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
     assert.equal(await runCli(['completion', shell], streams), 0);
     const script = join(folder, shell);
     writeFileSync(script, stdout.read() as Buffer);
-    for (const [words, found] of completed) {
+    for (const [words, found] of COMPLETIONS) {
       const typed = ['gridnode', ...words.split(' ')];
       const plain = { bash: ['--norc'], zsh: ['-f'], fish: ['--no-config'] }[shell];
-      const behind = shell === 'fish' ? [] : [shell];
-      const asked = spawnSync(shell, [...plain, '-c', ASKING[shell], ...behind, script, ...typed]);
-      assert.equal(asked.error, undefined, `Cannot run ${shell}: apt-get install ${shell}`);
-      assert.equal(String(asked.stderr), '');
-      assert.deepEqual(String(asked.stdout).trim().split('\n').sort(), found, words);
+      const name = shell === 'fish' ? [] : [shell];
+      const result = spawnSync(shell, [
+        ...plain,
+        '-c',
+        COMPLETING[shell],
+        ...name,
+        script,
+        ...typed,
+      ]);
+      assert.equal(result.error, undefined, `Cannot run ${shell}: apt-get install ${shell}`);
+      assert.equal(String(result.stderr), '');
+      assert.deepEqual(String(result.stdout).trim().split('\n').sort(), found, words);
     }
   });
 }

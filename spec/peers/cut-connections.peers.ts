@@ -1,7 +1,7 @@
 /**
- * The engine on a real server whose replies are cut off at each byte, with and without a replica: the server
- * has done what the engine does not hear of. One offer is one item at most, and one that was answered is
- * one exactly; takes ask again and find what was done.
+ * The engine on a real server whose replies are cut off at each byte, with and without a replica:
+ * the server has executed commands whose replies are lost. An offer adds at most one item, and
+ * exactly one if it was APPLIED; a take is repeated and finds the item that it has taken.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -29,14 +29,14 @@ after(async () => {
 });
 
 interface Round {
-  /** Through the proxy. */
+  /** Calls the engine on the proxy. */
   readonly asker: Asker;
-  /** Not through it. */
+  /** Calls an engine on the server itself. */
   readonly direct: Asker;
   readonly queue: string;
 }
 
-/** Runs a round for each byte of its replies, until none is cut any more. */
+/** Runs rounds, each with the replies cut one byte later, until a round has no cut. */
 async function cutAtEachByte(
   replicaCount: number,
   round: (round: Round) => Promise<void>,
@@ -64,7 +64,7 @@ async function cutAtEachByte(
   }
 }
 
-/** What comes of a take, after an offer that may be unknown. */
+/** Checks the result of a take after an offer whose outcome may be UNKNOWN. */
 function assertTaken(offered: Seen, taken: Seen): void {
   if (offered.outcome === APPLIED) assert.equal(taken.outcome, FOUND);
   else {
@@ -80,8 +80,8 @@ async function assertEmpty({ direct, queue }: Round): Promise<void> {
 }
 
 for (const replicaCount of [0, 1]) {
-  describe(`replies cut at each byte, ${replicaCount} replicas`, () => {
-    it('an offer is one item, a take finds it once', () =>
+  describe(`with replies cut at each byte and ${replicaCount} replicas`, () => {
+    it('an offer adds one item, and a take finds it once', () =>
       cutAtEachByte(replicaCount, async (round) => {
         const offered = await round.asker.offer(round.queue, 'item');
         const taken = await round.asker.take(round.queue);
@@ -90,23 +90,25 @@ for (const replicaCount of [0, 1]) {
         await assertEmpty(round);
       }));
 
-    it('an item that was not delivered is there once', () =>
+    it('an item that was not delivered is in the queue once', () =>
       cutAtEachByte(replicaCount, async (round) => {
         await round.direct.offer(round.queue, 'item');
         const { outcome, hold } = await round.asker.take(round.queue);
         assert.equal(outcome, FOUND);
-        const back = await round.asker.acknowledge(hold, false);
-        assert.ok(back.outcome === APPLIED || (replicaCount > 0 && back.outcome === UNKNOWN));
+        const returned = await round.asker.acknowledge(hold, false);
+        assert.ok(
+          returned.outcome === APPLIED || (replicaCount > 0 && returned.outcome === UNKNOWN),
+        );
         assert.equal((await round.direct.poll(round.queue)).value, 'item');
         await assertEmpty(round);
       }));
 
-    it('a take that waits gets the item of an offer', () =>
+    it('a waiting take gets the item of an offer', () =>
       cutAtEachByte(replicaCount, async (round) => {
         const { asker, queue } = round;
         const waiting = asker.wait(queue, 60_000);
         const offered = await asker.offer(queue, 'item');
-        if (offered.outcome === UNKNOWN && (await isNothingThere(round, waiting.keeper))) {
+        if (offered.outcome === UNKNOWN && (await isNotOffered(round, waiting.keeper))) {
           asker.engine.cancel(waiting.ticket);
         } else {
           const taken = await waiting.keeper.answered;
@@ -116,7 +118,7 @@ for (const replicaCount of [0, 1]) {
         await assertEmpty(round);
       }));
 
-    it('takes that wait get as many items, and the next ones stay', () =>
+    it('waiting takes get one item each, and the others remain in the queue', () =>
       cutAtEachByte(replicaCount, async ({ asker, direct, queue }) => {
         const waiting = [asker.wait(queue, 60_000), asker.wait(queue, 60_000)];
         const offered = await Promise.all(
@@ -141,7 +143,7 @@ for (const replicaCount of [0, 1]) {
         }
       }));
 
-    it('a take that is cancelled on its way leaves its item', () =>
+    it('a take that is cancelled while it is sent leaves its item in the queue', () =>
       cutAtEachByte(replicaCount, async ({ asker, direct, queue }) => {
         await direct.offer(queue, 'item');
         const waiting = asker.wait(queue, 60_000);
@@ -156,16 +158,16 @@ for (const replicaCount of [0, 1]) {
   });
 }
 
-describe('replicas that do not confirm', () => {
-  it('an offer and a take are UNKNOWN, and the item is there once', async () => {
+describe('with a replica that does not confirm', () => {
+  it('an offer and a take are UNKNOWN, and the item is in the queue once', async () => {
     const clusterName = 'stopped replica';
     const { port } = server;
     const direct = await storeEngine({ port, clusterName });
-    // A server looks ten times a second whether a WAIT is over.
+    // A server checks ten times per second whether a WAIT is over.
     const engine = await storeEngine({
       ...{ port, clusterName, deadlineMs: 2000, queueReplicaCount: () => 1 },
     });
-    // Its connection stands, so that nothing is refused beforehand.
+    // The replica remains connected, so that the server refuses no write.
     process.kill(replica.pid, 'SIGSTOP');
     const [asker, other] = [new Asker(engine), new Asker(direct)];
     assert.equal((await asker.offer('q', 'a')).outcome, UNKNOWN);
@@ -183,8 +185,8 @@ describe('replicas that do not confirm', () => {
   });
 });
 
-/** Whether an offer was surely not made, as no take that waits has its item once all is quiet. */
-async function isNothingThere({ asker, direct, queue }: Round, keeper: Keeper): Promise<boolean> {
+/** Whether an offer was not executed: neither the take nor the queue has its item in the end. */
+async function isNotOffered({ asker, direct, queue }: Round, keeper: Keeper): Promise<boolean> {
   await quietened(asker.engine as RedisEngine);
   return !keeper.isAnswered && (await direct.queueSize(queue)).count === 0;
 }

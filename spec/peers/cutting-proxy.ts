@@ -1,26 +1,25 @@
 /**
- * A proxy before a server of the engine. It can drop the replies of a connection that calls scripts when so
- * many bytes of them have passed, and cut it in a moment, or hold replies back: the server has done what the
- * client does not hear of. And it can hold commands back, so that the server does them after their client
- * has given up.
+ * A proxy in front of an engine's server. It can cut a connection that calls scripts after a number
+ * of bytes of replies, or drop all replies: the server has executed commands whose replies are
+ * lost. It can also delay commands, so that the server executes them after the client has given up.
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Requests go on for so long behind the last reply that passes. */
+/** Time between a cut of the replies and the end of the connection, in ms; commands still pass. */
 const DROPPING_MS = 10;
 
 export class CuttingProxy {
-  /** Connections that were cut. */
+  /** Number of connections that were cut. */
   cutCount = 0;
   readonly #serverPort: number;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Bytes of replies that pass before the cut; Infinity for none. */
+  /** Bytes of replies that pass before the next cut; Infinity if there is none. */
   #passing = Number.POSITIVE_INFINITY;
   #isSilent = false;
-  /** Passes the commands on that are held back; undefined while none are. */
-  #heldBack: (() => void)[] | undefined;
+  /** Functions that send the delayed commands; undefined while commands pass at once. */
+  #delayed: (() => void)[] | undefined;
 
   private constructor(serverPort: number) {
     this.#serverPort = serverPort;
@@ -39,29 +38,29 @@ export class CuttingProxy {
     return address !== null && typeof address === 'object' ? address.port : 0;
   }
 
-  /** Of the connection that calls scripts, so many bytes of replies pass before the cut. */
+  /** Cuts the next connection that calls scripts once this many bytes of replies have passed. */
   cutAfter(byteCount: number): void {
     this.#passing = byteCount;
   }
 
-  /** Replies are dropped from now on, or pass again. */
+  /** Drops all replies from now on, or lets them pass again. */
   silence(isSilent: boolean): void {
     this.#isSilent = isSilent;
   }
 
-  /** Commands are held back from now on, also when their clients end; the connections made later pass. */
-  holdBack(): void {
-    this.#heldBack = [];
+  /** Delays the commands of the present connections, even if their clients end; later ones pass. */
+  delayCommands(): void {
+    this.#delayed = [];
   }
 
-  /** Passes on what was held back. */
-  passOn(): void {
-    const heldBack = this.#heldBack ?? [];
-    this.#heldBack = undefined;
-    for (const pass of heldBack) pass();
+  /** Sends the delayed commands. */
+  sendDelayed(): void {
+    const delayed = this.#delayed ?? [];
+    this.#delayed = undefined;
+    for (const send of delayed) send();
   }
 
-  /** Ends all connections and takes no more. */
+  /** Ends all connections and accepts no more. */
   stop(): void {
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
@@ -70,8 +69,8 @@ export class CuttingProxy {
   #accept(client: Socket): void {
     const server = connect({ port: this.#serverPort, host: '127.0.0.1' });
     let callsScripts = false;
-    const isOld = () => this.#heldBack !== undefined && !isNew;
-    const isNew = this.#heldBack !== undefined;
+    const isDelayed = () => this.#delayed !== undefined && !isNew;
+    const isNew = this.#delayed !== undefined;
     for (const [socket, other] of [
       [client, server],
       [server, client],
@@ -81,12 +80,12 @@ export class CuttingProxy {
       socket.on('error', () => {});
       socket.on('close', () => {
         this.#sockets.delete(socket);
-        if (!isOld()) other.destroy();
+        if (!isDelayed()) other.destroy();
       });
     }
     client.on('data', (bytes) => {
       callsScripts ||= bytes.includes('EVALSHA');
-      if (isOld()) this.#heldBack?.push(() => server.write(bytes));
+      if (isDelayed()) this.#delayed?.push(() => server.write(bytes));
       else server.write(bytes);
     });
     let isDropping = false;

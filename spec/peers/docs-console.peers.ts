@@ -1,6 +1,6 @@
 /**
- * Runs what pages show of a shell, in bash, with the program as built and curl beside it. A line
- * `gridnode serve … &` starts a member on a free port, which stands for the page's own.
+ * Runs the commands of the pages that need a shell, in bash, with the built program and curl. A
+ * line `gridnode serve … &` starts a member on a free port, which replaces the port in the page.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,8 @@ import { ROOT } from '../docs/pages.ts';
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
 
 for (const session of sessions(false)) {
-  test(`${session.page}: every marked command prints what the page says`, () => run(session));
+  test(`${session.page}: every marked command prints the output shown in the page`, () =>
+    run(session));
 }
 
 async function run({ steps, files }: Session): Promise<void> {
@@ -43,7 +44,7 @@ async function run({ steps, files }: Session): Promise<void> {
       } else {
         const port = String(member?.port ?? shown);
         const env = { ...process.env, PATH: path, GRID_ADDRESS: `127.0.0.1:${port}` };
-        // What `$?` is, of the shell before.
+        // Restores `$?` of the previous shell.
         const command = `exec 2>&1; (exit ${code}); ${step.command.replaceAll(shown, port)}`;
         const options = { encoding: 'utf8', cwd: folder, env } as const;
         const { stdout, status } = spawnSync('bash', ['-c', command], options);

@@ -1,6 +1,6 @@
 /**
- * A server for the engine on Redis or Valkey, on a free port of this machine, without anything stored:
- * `redis-server`, or the program that ENGINE_SERVER names.
+ * An empty Redis or Valkey server on a free port of this machine: `redis-server`, or the program
+ * that ENGINE_SERVER names.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * wrk against a member and the servers that it is compared with: every answer is a success, under a load that
- * only a generator outside Node can make. Asserts no time.
+ * wrk against a member and the servers that it is compared with: every response is a success, under
+ * a load that only a generator outside Node can produce. Asserts no time.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { Harness } from '../../bench/harness.ts';
 import { loadServers } from '../../bench/http-load.ts';
 import { isWrkInstalled, WRK } from '../../bench/load/generator.ts';
 
-test('wrk gets an answer to each request, with and without pipelining', async () => {
+test('wrk gets a response to each request, with and without pipelining', async () => {
   assert.ok(isWrkInstalled(), 'wrk is missing: apt-get install wrk');
   const lines: string[] = [];
   await loadServers(new Harness('small', (line) => lines.push(line)), WRK);

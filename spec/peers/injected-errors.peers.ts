@@ -1,7 +1,7 @@
 /**
- * A member before a server that answers some commands with errors: what the client is told, status and
- * fields, and what was done. The errors are a server's own, as a proxy puts a script that returns them in a
- * command's place.
+ * A member on a server that replies to some commands with errors: the status and header fields of
+ * the response, and the effect on the data. The server itself sends the errors, as a proxy replaces
+ * the command by a script that returns one.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -14,8 +14,8 @@ import { serve } from '../integration/member-process.ts';
 import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';
 
-/** Errors that pass: the member asks again until its deadline. `HERE` is the proxy. */
-const PASSING = [
+/** Transient errors: the member retries until its deadline. `HERE` is the proxy's address. */
+const TRANSIENT = [
   ...[
     'TRYAGAIN Multiple keys request',
     'CLUSTERDOWN The cluster is down',
@@ -24,24 +24,24 @@ const PASSING = [
   ...['MASTERDOWN Link with MASTER is down', "READONLY You can't write", 'BUSY Redis is busy'],
   ...['NOSCRIPT No matching script', 'MOVED 1 HERE', 'ASK 1 HERE'],
 ];
-/** Those that do not: the member answers at once. */
-const LASTING = [
+/** Persistent errors: the member responds immediately. */
+const PERSISTENT = [
   'NOREPLICAS Not enough good replicas',
   'MISCONF Errors writing',
   'NOPERM no rights',
 ];
-/** What is told where a change was surely not made, and where that is not known. */
+/** Responses to a change that was certainly not made, and to one that may have been made. */
 const NOT_APPLIED = { status: 503, outcome: 'not-applied', hasRetryAfter: true };
 const UNKNOWN = { status: 503, outcome: 'unknown', hasRetryAfter: false };
 const DEADLINE_MS = 1000;
 
 class ErrorProxy {
-  /** What the next commands that are injected are answered with, without `-`; undefined for none. */
+  /** The error for the next matching commands, without `-`; undefined if there is none. */
   error: string | undefined;
-  /** How often. */
+  /** Number of commands that still get the error. */
   count = 0;
-  /** Whether the command is to be answered so. */
-  isHit: (words: readonly string[]) => boolean = () => false;
+  /** Whether the command gets the error. */
+  matches: (words: readonly string[]) => boolean = () => false;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #target: number;
@@ -87,14 +87,15 @@ class ErrorProxy {
   }
 
   #passed(words: readonly string[]): string {
-    if (this.error === undefined || this.count === 0 || !this.isHit(words)) return commandOf(words);
+    if (this.error === undefined || this.count === 0 || !this.matches(words))
+      return commandOf(words);
     this.count--;
     const error = this.error.replace('HERE', `127.0.0.1:${this.port}`);
     return commandOf(['EVAL', 'return redis.error_reply(ARGV[1])', '0', `-${error}`]);
   }
 }
 
-/** Words with a character a byte. */
+/** Encodes a command; each character of its words is one byte. */
 function commandOf(words: readonly string[]): string {
   const parts = words.map((word) => `$${word.length}\r\n${word}\r\n`);
   return `*${words.length}\r\n${parts.join('')}`;
@@ -129,15 +130,15 @@ after(async () => {
   await server?.stop();
 });
 
-/** The commands about this test's map and queue are answered with the error, so many times. */
+/** Replaces the next `times` commands on this test's map and queue by the error. */
 function inject(error: string, times: number): void {
   proxy.error = error;
   proxy.count = times;
-  proxy.isHit = (words) =>
+  proxy.matches = (words) =>
     words.some((word) => word.endsWith(`/m:map${count}`) || word.endsWith(`/q:queue${count}`));
 }
 
-function told({ status, fields }: ReceivedResponse): object {
+function summaryOf({ status, fields }: ReceivedResponse): object {
   return { status, outcome: fields.get('grid-outcome'), hasRetryAfter: fields.has('retry-after') };
 }
 
@@ -149,7 +150,7 @@ function offerOne(): Promise<ReceivedResponse> {
   return client.request('POST', `queues/queue${count}`, Buffer.from('item'));
 }
 
-/** The value of the map's key, or '' for none; and the number of items. */
+/** The value of the map's key, or '' if it is absent, and the number of items in the queue. */
 async function effect(): Promise<readonly [string, string]> {
   proxy.count = 0;
   const value = await client.request('GET', `maps/map${count}/k`);
@@ -157,8 +158,8 @@ async function effect(): Promise<readonly [string, string]> {
   return [value.body.toString(), size.body.toString()];
 }
 
-for (const error of PASSING) {
-  test(`"${error}" that passes: a change is made once`, async () => {
+for (const error of TRANSIENT) {
+  test(`a change is made once despite a transient "${error}"`, async () => {
     inject(error, 2);
     assert.equal((await setOne('v')).status, 200);
     inject(error, 2);
@@ -166,25 +167,25 @@ for (const error of PASSING) {
     assert.deepEqual(await effect(), ['v', '1']);
   });
 
-  test(`"${error}" until the deadline: 503, not applied, and nothing is changed`, async () => {
+  test(`a change returns 503 and is not applied if "${error}" persists until the deadline`, async () => {
     inject(error, Number.POSITIVE_INFINITY);
-    assert.deepEqual(told(await setOne('v')), NOT_APPLIED);
-    assert.deepEqual(told(await offerOne()), NOT_APPLIED);
+    assert.deepEqual(summaryOf(await setOne('v')), NOT_APPLIED);
+    assert.deepEqual(summaryOf(await offerOne()), NOT_APPLIED);
     assert.deepEqual(await effect(), ['', '0']);
   });
 }
 
-for (const error of LASTING) {
-  test(`"${error}": 503, not applied, at once, and nothing is changed`, async () => {
+for (const error of PERSISTENT) {
+  test(`a change returns 503 immediately and is not applied after "${error}"`, async () => {
     inject(error, 1);
-    assert.deepEqual(told(await setOne('v')), NOT_APPLIED);
+    assert.deepEqual(summaryOf(await setOne('v')), NOT_APPLIED);
     inject(error, 1);
-    assert.deepEqual(told(await offerOne()), NOT_APPLIED);
+    assert.deepEqual(summaryOf(await offerOne()), NOT_APPLIED);
     assert.deepEqual(await effect(), ['', '0']);
   });
 }
 
-test('"OOM": 503, the server is full, and nothing is changed', async () => {
+test('a change returns 503 and is not applied after "OOM"', async () => {
   inject('OOM command not allowed', 1);
   assert.equal((await setOne('v')).status, 503);
   inject('OOM command not allowed', 1);
@@ -192,15 +193,15 @@ test('"OOM": 503, the server is full, and nothing is changed', async () => {
   assert.deepEqual(await effect(), ['', '0']);
 });
 
-test('an error that no command should cause: 503, unknown', async () => {
+test('a change returns 503 with an unknown outcome after an unexpected error', async () => {
   inject('ERR something else', 1);
-  assert.deepEqual(told(await setOne('v')), UNKNOWN);
+  assert.deepEqual(summaryOf(await setOne('v')), UNKNOWN);
   inject('ERR something else', 1);
-  assert.deepEqual(told(await offerOne()), UNKNOWN);
+  assert.deepEqual(summaryOf(await offerOne()), UNKNOWN);
 });
 
-test('a poll that meets each error finds its item later', async () => {
-  for (const error of [...PASSING, ...LASTING]) {
+test('a poll that fails with any of the errors finds its item later', async () => {
+  for (const error of [...TRANSIENT, ...PERSISTENT]) {
     assert.equal((await offerOne()).status, 200);
     inject(error, Number.POSITIVE_INFINITY);
     assert.equal((await client.request('DELETE', `queues/queue${count}/0`)).status, 503, error);

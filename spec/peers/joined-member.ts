@@ -1,4 +1,4 @@
-/** A member without HTTP: an engine on servers, and the cluster that it has joined. */
+/** A member without HTTP: an engine on servers and its membership of a cluster. */
 import { SystemClock } from '../../src/base/clock.ts';
 import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
@@ -9,7 +9,7 @@ export interface JoinedMember {
   readonly engine: RedisEngine;
   readonly asker: Asker;
   readonly cluster: SharedCluster;
-  /** What its membership has reported. */
+  /** Events that the membership has reported. */
   readonly told: string[];
   end(): Promise<void>;
 }
@@ -19,7 +19,7 @@ interface MemberSettings {
   readonly leaseMs: number;
 }
 
-/** A member that is joining: `joined` resolves once it has. */
+/** A member that is joining its cluster; `joined` resolves when it has joined. */
 export async function joiningMember(
   options: StoreEngineOptions,
   { uuid, leaseMs }: MemberSettings,

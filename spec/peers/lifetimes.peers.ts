@@ -1,6 +1,6 @@
 /**
- * Entries whose life has ended on a real server of Redis or Valkey: they are removed where nobody asks for
- * them, by the member that joined first, also where the server has no memory left.
+ * Expired entries on a real Redis or Valkey server: the member that joined first removes them even
+ * if no client requests them, and even if the server has no memory left.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -12,16 +12,16 @@ import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';
 import { storeEngine } from './store-engines.ts';
 
-/** One is looked at each second. */
+/** Few partitions, as only one partition is checked for expired entries every second. */
 const PARTITION_COUNT = 4;
 const BEAT_MS = 100;
 const LEASE_MS = 10_000;
-/** More than one step removes. */
+/** More entries than one step removes. */
 const ENTRIES = 1000;
 const WAIT_MS_MAX = 30_000;
 const SHORT = { timeToLiveMs: 500, maxIdleSeconds: 0 };
 const LONG = { timeToLiveMs: 3_600_000, maxIdleSeconds: 0 };
-/** The keys of the maps of a cluster: their entries, ends, and those that have ends. */
+/** Lists the keys of a cluster's maps: entries, expiry times, and the maps that have these. */
 const KEYS = `
 local keys = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -30,8 +30,8 @@ end
 table.sort(keys)
 return table.concat(keys, ' ')`;
 
-/** The ends of the entries of a map. */
-const ENDS = `
+/** Counts the expiry times of a map's entries. */
+const EXPIRY_COUNT = `
 local count = 0
 for _, key in ipairs(redis.call('KEYS', '*')) do
   if string.find(key, ARGV[1], 1, true) then count = count + redis.call('ZCARD', key) end
@@ -47,7 +47,7 @@ before(async () => {
 
 after(() => server.stop());
 
-/** Runs a test on an engine whose member is the first of its cluster, and beats. */
+/** Runs a test on an engine whose member is the first of its cluster, and sends heartbeats. */
 async function withMember(
   test: (asker: Asker, clusterName: string, engine: RedisEngine) => Promise<void>,
 ): Promise<void> {
@@ -87,8 +87,8 @@ async function untilKeys(clusterName: string, wanted: (keys: string) => boolean)
   }
 }
 
-describe('entries whose life has ended', () => {
-  it('are removed where nobody asks for them; nothing is left of maps that had no others', () =>
+describe('expired entries', () => {
+  it('are removed without a request, and maps without other entries leave no key', () =>
     withMember(async (asker, clusterName) => {
       await fill(asker, 'one', SHORT);
       await fill(asker, 'two', SHORT);
@@ -100,7 +100,7 @@ describe('entries whose life has ended', () => {
       assert.equal((await asker.delete('three', 'stays')).outcome, APPLIED);
     }));
 
-  it('are removed where a map is cleared, or is read and written by a condition', () =>
+  it('leave no key after a clear or a conditional set of their map', () =>
     withMember(async (asker, clusterName) => {
       await fill(asker, 'cleared', LONG);
       const { version } = await asker.set('changed', 'k', 'v', '', LONG);
@@ -109,7 +109,7 @@ describe('entries whose life has ended', () => {
       await untilKeys(clusterName, (keys) => !/m:changed|x:changed|[mx]:cleared/.test(keys));
     }));
 
-  it('leave nothing where they are deleted long before; the ends of others stay', () =>
+  it('leave no key if they are deleted before they expire, and other expiry times remain', () =>
     withMember(async (asker, clusterName) => {
       await fill(asker, 'deleted', LONG);
       await fill(asker, 'halved', LONG);
@@ -118,7 +118,8 @@ describe('entries whose life has ended', () => {
         if (index % 2 === 0) await asker.delete('halved', `k${index}`);
       }
       await untilKeys(clusterName, (keys) => !/[mx]:deleted/.test(keys));
-      const count = () => serverCommand(server.port, 'EVAL', ENDS, '0', `${clusterName}/x:halved`);
+      const count = () =>
+        serverCommand(server.port, 'EVAL', EXPIRY_COUNT, '0', `${clusterName}/x:halved`);
       const end = performance.now() + WAIT_MS_MAX;
       while (Number(await count()) > ENTRIES / 2) {
         assert.ok(performance.now() < end);

@@ -1,4 +1,4 @@
-/** `make cluster`: members on a Cluster of servers, each a process, and the tour that it prints. */
+/** `make cluster`: members on a Cluster of servers, all processes, and the commands it prints. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -11,8 +11,8 @@ import { ROOT } from './tools.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gridnode-local-cluster-'));
 const folder = join(directory, 'cluster');
-// Servers of a Cluster also listen on the port 10,000 above; both are below the ports that the system gives
-// to outgoing connections, from 32,768 on.
+// Servers of a Cluster also listen on their port plus 10,000. Both ports are below 32,768, where
+// the ports of outgoing connections begin.
 const SERVER_PORT = 12_000 + (process.pid % 1000) * 10;
 const env = {
   ...process.env,
@@ -20,8 +20,8 @@ const env = {
   SERVER_PORT: String(SERVER_PORT),
   MEMBER_PORT: String(SERVER_PORT + 6),
 };
-/** A primary is replaced within the node time-out, an election, and some noise. */
-const REPLACED_MS = 60_000;
+/** Limit for the replacement of a primary, in ms: more than the node timeout and an election. */
+const FAILOVER_MS_MAX = 60_000;
 
 const start = promisify(execFile);
 
@@ -40,7 +40,7 @@ after(async () => {
   rmSync(directory, { recursive: true });
 });
 
-test('make cluster: what the tour does is answered, also once a primary was killed', async () => {
+test('make cluster prints commands that work, even after a primary was killed', async () => {
   const commands = (await script('start'))
     .split('\n')
     .filter((line) => line.startsWith('  '))
@@ -53,9 +53,9 @@ test('make cluster: what the tour does is answered, also once a primary was kill
   assert.equal(await shell(poll ?? ''), 'first');
   assert.equal((await shell(cluster ?? '')).match(/"address"/g)?.length, 3);
   await shell(kill ?? '');
-  const end = performance.now() + REPLACED_MS;
+  const end = performance.now() + FAILOVER_MS_MAX;
   while ((await shell(getAgain ?? '')) !== 'Ada Lovelace') {
-    assert.ok(performance.now() < end, 'the primary is not replaced');
+    assert.ok(performance.now() < end, 'the primary has not been replaced');
     await sleep(200);
   }
 });

@@ -1,6 +1,6 @@
 /**
- * The HTTP vectors over real sockets, the engine's contract suite and the integration specs, on the other
- * promised versions of Node.
+ * The HTTP vectors over real sockets, the engine's contract suite and the integration specs, on the
+ * other supported versions of Node.
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ended, NODES, ROOT } from './tools.ts';
 
-/** Long, and about our own code: `wan-process.spec.ts` runs WAN over sockets and processes. */
-const LEFT_OUT = ['wan.spec.ts', 'wan-killed.spec.ts', 'wan-sync.spec.ts'];
+/** Long specs that hardly depend on Node; `wan-process.spec.ts` covers WAN over sockets. */
+const EXCLUDED = ['wan.spec.ts', 'wan-killed.spec.ts', 'wan-sync.spec.ts'];
 const INTEGRATION = readdirSync(join(ROOT, 'spec/integration'))
-  .filter((name) => name.endsWith('.spec.ts') && !LEFT_OUT.includes(name))
+  .filter((name) => name.endsWith('.spec.ts') && !EXCLUDED.includes(name))
   .map((name) => `spec/integration/${name}`);
 
 const SPECS = [
@@ -31,7 +31,7 @@ for (const { version, program } of NODES) {
   });
 }
 
-/** The failed tests, each with the lines that tell the reason. */
+/** The failed tests, each with the lines that show the reason. */
 function failuresIn(output: string): string {
   const lines = output.split('\n');
   const shown = lines.flatMap((line, index) =>

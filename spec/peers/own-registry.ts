@@ -1,6 +1,6 @@
 /**
- * A package registry of this machine that has the installed version of some packages and nothing else. It
- * notes the requests: the packages that an installation would fetch.
+ * A package registry on this machine that serves only the installed versions of some packages. It
+ * records the requests: the packages that an installation would fetch.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,21 +10,21 @@ import { done, ROOT } from './tools.ts';
 
 export interface Registry {
   readonly url: string;
-  /** Names of the requested packages, each once. */
-  readonly asked: ReadonlySet<string>;
+  /** Names of the requested packages. */
+  readonly requested: ReadonlySet<string>;
   close(): void;
 }
 
-/** `folder`: for the tarballs. */
+/** Starts a registry of the packages; their tarballs are stored in `folder`. */
 export async function registryOf(names: readonly string[], folder: string): Promise<Registry> {
   const tarballs = new Map<string, Buffer>();
   const documents = new Map<string, object>();
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   const server = createServer((request, response) => {
     const path = request.url ?? '';
     const tarball = tarballs.get(path);
     const document = documents.get(path);
-    if (tarball === undefined) asked.add(path.slice(1));
+    if (tarball === undefined) requested.add(path.slice(1));
     if (tarball !== undefined) response.end(tarball);
     else if (document !== undefined) response.end(JSON.stringify(document));
     else response.writeHead(404).end();
@@ -43,5 +43,5 @@ export async function registryOf(names: readonly string[], folder: string): Prom
     const versions = { [version]: { ...manifest, dist } };
     documents.set(`/${name}`, { name, 'dist-tags': { latest: version }, versions });
   }
-  return { url, asked, close: () => server.close() };
+  return { url, requested, close: () => server.close() };
 }

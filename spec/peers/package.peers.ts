@@ -68,7 +68,7 @@ test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither maps nor u
 
 test('an installation fetches undici alone', () => {
   assert.deepEqual(Object.keys(MANIFEST.dependencies), ['undici']);
-  assert.deepEqual([...registry.asked], ['undici']);
+  assert.deepEqual([...registry.requested], ['undici']);
   assert.deepEqual(readdirSync(join(project, 'node_modules')).filter(isPackage), [
     'gridnode',
     'undici',

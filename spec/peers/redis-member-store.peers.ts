@@ -332,10 +332,10 @@ describe('An engine', () => {
   });
 
   it('knows that a change has ended whose reply was lost: it is not done later', async () => {
-    proxy.holdBack();
+    proxy.delayCommands();
     assert.equal((await asker.set('m', 'k', 'late')).outcome, UNKNOWN);
     await engine.changesAnswered();
-    proxy.passOn();
+    proxy.sendDelayed();
     await sleep(50);
     assert.equal((await asker.get('m', 'k')).outcome, ABSENT);
   });
