@@ -1,4 +1,4 @@
-/** The package as `npm pack` makes it: its files, the packages that its installation fetches, its use. */
+/** The package that `npm pack` makes: its files, its dependencies, its programs and its types. */
 import assert from 'node:assert/strict';
 import {
   mkdirSync,
@@ -21,7 +21,7 @@ const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-package-'));
 const globals = join(folder, 'global');
-/** A project that has installed the package. */
+/** A project in which the package is installed. */
 const project = join(folder, 'project');
 let registry: Registry;
 let tarball = '';
@@ -53,7 +53,7 @@ after(() => {
   rmSync(folder, { recursive: true });
 });
 
-test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither maps nor unneeded files`, (t) => {
+test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither source maps nor unneeded files`, (t) => {
   const { size } = statSync(tarball);
   t.diagnostic(`${size} bytes, ${files.length} files`);
   assert.ok(size <= TARBALL_BYTES_MAX, `${size} bytes`);
@@ -66,7 +66,7 @@ test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither maps nor u
   }
 });
 
-test('an installation fetches undici alone', () => {
+test('an installation fetches only undici', () => {
   assert.deepEqual(Object.keys(MANIFEST.dependencies), ['undici']);
   assert.deepEqual([...registry.requested], ['undici']);
   assert.deepEqual(readdirSync(join(project, 'node_modules')).filter(isPackage), [
@@ -75,7 +75,7 @@ test('an installation fetches undici alone', () => {
   ]);
 });
 
-test('the licences of all bundled packages are included', () => {
+test('the package contains the licences of all bundled packages', () => {
   const text = readFileSync(join(project, 'node_modules/gridnode/dist/licences.txt'), 'utf8');
   const parts = text.split(`\n${'-'.repeat(80)}\n`).slice(1);
   for (const name of ['commander', 'pino', 'pino-pretty', 'saxes', 'yaml']) {
@@ -87,12 +87,12 @@ test('the licences of all bundled packages are included', () => {
   for (const part of parts) assert.match(part, /permission|redistribution/i);
 });
 
-test('package.json has keywords, and no address that does not exist', () => {
+test('package.json has keywords, and no addresses', () => {
   assert.ok(MANIFEST.keywords.length > 0);
   for (const name of ['repository', 'homepage', 'bugs']) assert.ok(!(name in MANIFEST), name);
 });
 
-test('the installed program reads files of both forms', async () => {
+test('the installed program reads YAML and XML files', async () => {
   const yaml = join(folder, 'grid.yaml');
   writeFileSync(yaml, 'grid:\n  cluster-name: of-yaml\n');
   const xml = join(folder, 'grid.xml');
@@ -121,7 +121,7 @@ const PROGRAMS = {
 
 for (const { version, program } of [{ version: 20, program: process.execPath }, ...NODES]) {
   for (const [name, text] of Object.entries(PROGRAMS)) {
-    test(`Node ${version} starts a member from ${name}, which reads on a thread, and ends`, async () => {
+    test(`Node ${version} runs ${name}, which starts a member, adds a configuration and stops`, async () => {
       writeFileSync(join(project, name), text);
       const printed = await done(program, [name], { cwd: project, node: program });
       assert.match(printed, /"addedConfigs":\[\{"sectionName":"queue","configName":"q"\}\]/);
@@ -129,7 +129,7 @@ for (const { version, program } of [{ version: 20, program: process.execPath }, 
   }
 }
 
-test('both forms of modules get the same library', async () => {
+test('import and require return the same library', async () => {
   const text =
     "import { createRequire } from 'node:module';\nimport * as one from 'gridnode';\n" +
     "const other = createRequire(import.meta.url)('gridnode');\n" +
@@ -146,7 +146,7 @@ const RESOLUTIONS = {
 };
 
 for (const [name, options] of Object.entries(RESOLUTIONS)) {
-  test(`the types are found with ${name}, and need no other package's`, async () => {
+  test(`the types resolve with ${name}, and need no other types`, async () => {
     const text =
       "import { type EmbeddedMember, startMember } from 'gridnode';\n" +
       'export const ports = async (...given: Parameters<typeof startMember>): Promise<number> => {\n' +
@@ -167,7 +167,7 @@ for (const [name, options] of Object.entries(RESOLUTIONS)) {
 }
 
 for (const { text, where, file } of SHOWN_PROGRAMS) {
-  test(`the program at ${where} is compiled, if in TypeScript, and runs to its end`, async () => {
+  test(`the program at ${where} compiles, if it is TypeScript, and ends without an error`, async () => {
     writeFileSync(join(project, file), text);
     if (file.endsWith('.mts')) {
       const words = ['--module', 'nodenext', '--strict', '--types', 'node', '--outDir', '.', file];
@@ -178,14 +178,14 @@ for (const { text, where, file } of SHOWN_PROGRAMS) {
   });
 }
 
-test('are-the-types-wrong and publint find nothing', async () => {
+test('are-the-types-wrong and publint report no problem', async () => {
   const attw = toolFolder('@arethetypeswrong/cli');
   await done(process.execPath, [join(attw, 'dist/index.js'), tarball]);
   const publint = toolFolder('publint');
   await done(process.execPath, [join(publint, 'src/cli.js'), 'run', tarball, '--strict']);
 });
 
-test('TypeDoc makes pages of the public types without a warning', async () => {
+test('TypeDoc documents the public types without a warning', async () => {
   const typedoc = join(toolFolder('typedoc'), 'bin/typedoc');
   const entry = join(ROOT, 'dist/types/src/index.d.ts');
   const compilerOptions = { module: 'nodenext', lib: ['es2022'], types: [], strict: true };
@@ -199,7 +199,7 @@ test('TypeDoc makes pages of the public types without a warning', async () => {
     '--readme',
     'none',
     '--treatWarningsAsErrors',
-    // A checkout need have no remote.
+    // A checkout may have no remote.
     '--disableSources',
   ];
   const { code, output } = await ended(process.execPath, [typedoc, ...words, entry]);

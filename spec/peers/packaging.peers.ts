@@ -1,7 +1,8 @@
 /**
- * The examples of packaging/, as far as programs of Debian and types can judge them: systemd reads the
- * unit, haproxy and nginx their configurations, TypeScript the fields of the manifest. The program runs
- * the commands of the unit and the Containerfile. No image is built and no cluster is asked.
+ * The examples of packaging/, checked by Debian's programs and by types: systemd verifies the unit,
+ * haproxy and nginx their configurations, TypeScript the fields of the manifest. Members run with
+ * the arguments of the manifest and the Containerfile. No image is built, and no Kubernetes cluster
+ * is used.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -12,13 +13,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import { serve, start } from '../integration/member-process.ts';
 import { done, ROOT, toolFolder } from './tools.ts';
 
-/** The most seconds that a member takes to end after its shutdown delay: src/cli/serve.ts. */
-const END_SECONDS = 11;
+/** Limit for the stop of a member after its shutdown delay, in s (src/cli/serve.ts). */
+const STOP_SECONDS_MAX = 11;
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-packaging-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -26,37 +27,39 @@ after(() => rmSync(folder, { recursive: true }));
 const read = (name: string): string => readFileSync(join(ROOT, 'packaging', name), 'utf8');
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
 
-/** Runs a program of a Debian package. Returns its output. */
-function judged(program: string, debian: string, words: readonly string[]): string {
+/** Runs a program of a Debian package; returns its output. */
+function outputOf(program: string, debian: string, words: readonly string[]): string {
   const { error, status, stdout, stderr } = spawnSync(program, words, { encoding: 'utf8' });
   assert.equal(error, undefined, `Cannot run ${program}: apt-get install ${debian}`);
   assert.equal(status, 0, stdout + stderr);
   return stdout + stderr;
 }
 
-test('systemd finds nothing wrong with the unit', () => {
+test('systemd reports no problem in the unit', () => {
   const unit = join(folder, 'gridnode.service');
   writeFileSync(unit, read('gridnode.service').replace('/usr/local/bin/gridnode', PROGRAM));
-  assert.equal(judged('systemd-analyze', 'systemd', ['verify', unit]), '');
+  assert.equal(outputOf('systemd-analyze', 'systemd', ['verify', unit]), '');
 });
 
-test('the unit gives a member the time that it needs', () => {
+test('the unit allows a member enough time to start and stop', () => {
   const unit = read('gridnode.service');
   const value = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
   assert.deepEqual([value('Type'), value('NotifyAccess')], ['notify', 'all']);
   assert.equal(value('TimeoutStartSec'), 'infinity');
   const delay = Number(/--shutdown-delay-seconds (\d+)/.exec(value('ExecStart'))?.[1]);
-  assert.ok(Number(value('TimeoutStopSec')) > delay + END_SECONDS);
+  assert.ok(Number(value('TimeoutStopSec')) > delay + STOP_SECONDS_MAX);
 });
 
-/** Prints the datagrams to a socket of systemd's kind, one a line; Node has no such sockets. */
+/** Prints the datagrams sent to a Unix socket, one per line. Node does not support such sockets. */
 const RECEIVER = `
   socket(my $socket, PF_UNIX, SOCK_DGRAM, 0) or die $!;
   bind($socket, pack_sockaddr_un($ARGV[0])) or die $!;
   $| = 1; print "bound\\n";
   while (defined recv($socket, my $text, 4096, 0)) { print "$text\\n"; }`;
 
-test('a member tells systemd that it serves, and that it ends', { timeout: 60_000 }, async (t) => {
+test('a member notifies systemd when it serves and when it stops', {
+  timeout: 60_000,
+}, async (t) => {
   const socket = join(folder, 'notify');
   const receiver = spawn('perl', ['-MSocket', '-e', RECEIVER, socket]);
   t.after(() => receiver.kill());
@@ -68,24 +71,24 @@ test('a member tells systemd that it serves, and that it ends', { timeout: 60_00
   process.env.NOTIFY_SOCKET = socket;
   const member = start();
   delete process.env.NOTIFY_SOCKET;
-  while (!received.includes('READY=1')) await passed(10);
+  while (!received.includes('READY=1')) await sleep(10);
   assert.ok(member.lines.some(({ msg }) => msg === 'listening'));
   assert.ok(!received.includes('STOPPING=1'));
   member.child.kill('SIGTERM');
   assert.deepEqual(await member.exited, [0, null]);
-  while (!received.includes('STOPPING=1')) await passed(10);
+  while (!received.includes('STOPPING=1')) await sleep(10);
   assert.ok(member.lines.every(({ level }) => level === 'info'));
 });
 
 test('haproxy and nginx accept their examples', () => {
-  judged('haproxy', 'haproxy', ['-c', '-f', join(ROOT, 'packaging/haproxy.cfg')]);
-  judged('nginx', 'nginx', ['-t', ...nginxWords()]);
+  outputOf('haproxy', 'haproxy', ['-c', '-f', join(ROOT, 'packaging/haproxy.cfg')]);
+  outputOf('nginx', 'nginx', ['-t', ...nginxWords()]);
 });
 
-/** nginx with the shipped file, which `changed` adapts to this machine, and without what needs rights. */
-function nginxWords(changed: (text: string) => string = (text) => text): string[] {
+/** Arguments of nginx for the example, adapted to this machine and usable without privileges. */
+function nginxWords(adapt: (text: string) => string = (text) => text): string[] {
   const site = join(folder, 'site.conf');
-  writeFileSync(site, changed(read('nginx.conf')));
+  writeFileSync(site, adapt(read('nginx.conf')));
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${folder}/${name};`)
     .join(' ');
@@ -96,8 +99,8 @@ function nginxWords(changed: (text: string) => string = (text) => text): string[
   return ['-e', join(folder, 'error.log'), '-c', main];
 }
 
-/** The status and content of a request to the port, with that Host. */
-async function asked(port: number, host: string): Promise<string> {
+/** Sends a request with that Host to the port; resolves with the status and content. */
+async function responseOf(port: number, host: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const fields = `Host: ${host}\r\nConnection: close`;
   socket.write(`GET /grid/rest/maps/m/a%2Fb HTTP/1.1\r\n${fields}\r\n\r\n`);
@@ -106,36 +109,37 @@ async function asked(port: number, host: string): Promise<string> {
 }
 
 const PROXIES = {
-  haproxy: (changed: (text: string) => string) => {
+  haproxy: (adapt: (text: string) => string) => {
     const file = join(folder, 'haproxy.cfg');
-    writeFileSync(file, changed(read('haproxy.cfg')));
+    writeFileSync(file, adapt(read('haproxy.cfg')));
     return ['-db', '-f', file];
   },
   nginx: nginxWords,
 };
 
 for (const [proxy, wordsOf] of Object.entries(PROXIES)) {
-  test(`${proxy} with its example serves a member on the same machine`, async (t) => {
+  test(`${proxy} with its example forwards requests to a member on the same machine`, async (t) => {
     const name = 'grid.example.org';
-    const given = await serve('--enable-group', 'DATA', '--allowed-hosts', name);
+    const allowing = await serve('--enable-group', 'DATA', '--allowed-hosts', name);
     const other = await serve('--enable-group', 'DATA');
-    for (const { child } of [given, other]) t.after(() => ending(child));
-    for (const [{ port }, isAllowed] of [[given, true] as const, [other, false] as const]) {
-      const own = await freePort();
-      const changed = (text: string): string =>
-        text.replaceAll(':8080', `:${own}`).replaceAll(':5701', `:${port}`);
-      const running = spawn(proxy, wordsOf(changed), { stdio: 'ignore' });
-      t.after(() => ending(running));
-      while (!/^204 /.test(await asked(own, `127.0.0.1:${own}`).catch(() => ''))) {
+    for (const { child } of [allowing, other]) t.after(() => stop(child));
+    for (const [{ port }, isAllowed] of [[allowing, true] as const, [other, false] as const]) {
+      const proxyPort = await freePort();
+      const adapt = (text: string): string =>
+        text.replaceAll(':8080', `:${proxyPort}`).replaceAll(':5701', `:${port}`);
+      const running = spawn(proxy, wordsOf(adapt), { stdio: 'ignore' });
+      t.after(() => stop(running));
+      const local = `127.0.0.1:${proxyPort}`;
+      while (!/^204 /.test(await responseOf(proxyPort, local).catch(() => ''))) {
         assert.equal(running.exitCode, null);
-        await passed(20);
+        await sleep(20);
       }
-      assert.equal(await asked(own, `localhost:${own}`), '204 ');
-      const named = await asked(own, name);
+      assert.equal(await responseOf(proxyPort, `localhost:${proxyPort}`), '204 ');
+      const named = await responseOf(proxyPort, name);
       if (isAllowed) assert.equal(named, '204 ');
       else assert.match(named, /^403 .*Cannot serve Host ..grid\.example\.org.*--allowed-hosts/);
-      assert.match(await asked(own, 'evil.example'), /^403 .*Cannot serve Host/);
-      await ending(running);
+      assert.match(await responseOf(proxyPort, 'evil.example'), /^403 .*Cannot serve Host/);
+      await stop(running);
     }
   });
 }
@@ -145,22 +149,22 @@ interface Manifest {
   readonly apiVersion: string;
 }
 
-test('the manifest has fields that Kubernetes knows, of the types that it wants', async () => {
+test('the manifest has only fields of Kubernetes, with their types', async () => {
   const types: Record<string, string> = {
     'v1/Service': 'kubernetes-types/core/v1',
     'apps/v1/StatefulSet': 'kubernetes-types/apps/v1',
     'policy/v1/PodDisruptionBudget': 'kubernetes-types/policy/v1',
   };
   const lines = manifests<Manifest>().map((manifest, index) => {
-    const from = types[`${manifest.apiVersion}/${manifest.kind}`];
-    assert.ok(from !== undefined, `${manifest.apiVersion}/${manifest.kind}`);
-    const type = `import('${from}').${manifest.kind}`;
+    const module = types[`${manifest.apiVersion}/${manifest.kind}`];
+    assert.ok(module !== undefined, `${manifest.apiVersion}/${manifest.kind}`);
+    const type = `import('${module}').${manifest.kind}`;
     return `export const manifest${index}: ${type} = ${JSON.stringify(manifest)};`;
   });
   const project = join(folder, 'manifest');
   mkdirSync(join(project, 'node_modules'), { recursive: true });
-  const known = toolFolder('kubernetes-types');
-  symlinkSync(known, join(project, 'node_modules/kubernetes-types'));
+  const installed = toolFolder('kubernetes-types');
+  symlinkSync(installed, join(project, 'node_modules/kubernetes-types'));
   writeFileSync(join(project, 'manifest.ts'), lines.join('\n'));
   const compilerOptions = { strict: true, noEmit: true, types: [], module: 'esnext' };
   const options = { ...compilerOptions, moduleResolution: 'bundler', skipLibCheck: true };
@@ -199,7 +203,7 @@ interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string };
 }
 
-test('the command of the manifest answers its probes, and has the time to end', async () => {
+test('a member with the arguments of the manifest responds to its probes, and has enough time to stop', async () => {
   const [service, workload, budget] = manifests<Workload>();
   assert.ok(service && workload && budget);
   const { selector, template } = workload.spec;
@@ -209,11 +213,11 @@ test('the command of the manifest answers its probes, and has the time to end', 
   const { containers, terminationGracePeriodSeconds } = template.spec;
   const [{ args, ports, livenessProbe, readinessProbe }] = containers;
   const delay = Number(args.join(' ').match(/--shutdown-delay-seconds=(\d+)/)?.[1]);
-  assert.ok(terminationGracePeriodSeconds > delay + END_SECONDS);
+  assert.ok(terminationGracePeriodSeconds > delay + STOP_SECONDS_MAX);
   const health = ports.find(({ name }) => name === 'health')?.containerPort;
   assert.ok(args.includes(`--health-port=${health}`));
-  const given = args.slice(1).filter((word) => !/delay|health-port|host=/.test(word));
-  const words = ['--health-port', '0', ...given];
+  const others = args.slice(1).filter((word) => !/delay|health-port|host=/.test(word));
+  const words = ['--health-port', '0', ...others];
   const member = start(...words.map((word) => word.replace('=/data', `=${folder}/probed`)));
   try {
     const { healthPort } = await listening(member);
@@ -235,7 +239,7 @@ async function listening(member: ReturnType<typeof start>) {
   }
 }
 
-/** The words of an instruction of the last stage, in exec form. */
+/** The words of an instruction in exec form, in the last stage of the Containerfile. */
 function wordsOf(instruction: string): string[] {
   const text = read('Containerfile').replace(/\\\n/g, ' ');
   const stage = text.slice(text.lastIndexOf('\nFROM'));
@@ -244,13 +248,13 @@ function wordsOf(instruction: string): string[] {
   return JSON.parse(found);
 }
 
-test('the image’s words start a member and find it healthy, without a shell', async (t) => {
+test('the commands of the image start a member and check its health, without a shell', async (t) => {
   const [entry, command, check] = ['ENTRYPOINT', 'CMD', 'HEALTHCHECK'].map(wordsOf);
   assert.ok(entry && command && check);
   const installed = '/opt/gridnode/lib/node_modules/gridnode/dist/bin/gridnode.js';
   const port = await freePort();
-  /** The words for this machine: its Node, the built program, a free port. */
-  const here = (words: readonly string[]): string[] =>
+  /** Adapts the words to this machine: its Node, the built program, a free port. */
+  const adapted = (words: readonly string[]): string[] =>
     words.map((word) =>
       word
         .replace(installed, PROGRAM)
@@ -260,21 +264,21 @@ test('the image’s words start a member and find it healthy, without a shell', 
         .replace('0.0.0.0', '127.0.0.1'),
     );
   const options = { env: {}, stdio: 'ignore' } as const;
-  const [node = '', ...words] = here([...entry, ...command, '--port', '0']);
+  const [node = '', ...words] = adapted([...entry, ...command, '--port', '0']);
   const member = spawn(node, words, options);
-  t.after(() => ending(member));
-  const [checking = '', ...asked] = here(check);
-  const codes = async (): Promise<number | null> => {
-    const [code] = await once(spawn(checking, asked, options), 'exit');
+  t.after(() => stop(member));
+  const [checkProgram = '', ...checkWords] = adapted(check);
+  const checkCode = async (): Promise<number | null> => {
+    const [code] = await once(spawn(checkProgram, checkWords, options), 'exit');
     return code;
   };
-  while ((await codes()) !== 0) assert.equal(member.exitCode, null);
-  await ending(member);
+  while ((await checkCode()) !== 0) assert.equal(member.exitCode, null);
+  await stop(member);
   assert.equal(member.exitCode, 0);
-  assert.notEqual(await codes(), 0);
+  assert.notEqual(await checkCode(), 0);
 });
 
-async function ending(child: ChildProcess): Promise<void> {
+async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');
   await once(child, 'exit');

@@ -1,6 +1,6 @@
 /**
- * A member on a terminal that takes nothing: as after Ctrl-S, or where the window's program hangs. The
- * terminal is one of `script`, whose own output is a pipe that nobody reads.
+ * A member on a terminal that accepts no output, as after Ctrl-S or if the terminal emulator hangs.
+ * The terminal belongs to `script`, whose output is a pipe that is not read.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -15,7 +15,7 @@ import { RawClient, requestBytes } from '../integration/client.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
 const REQUESTS = 2000;
-/** Without /proc, or after `su`, the terminal cannot be opened again. */
+/** Prevents the member from opening the terminal again, as without /proc or after `su`. */
 const CANNOT_OPEN = `
   const fs = require('node:fs');
   const { openSync } = fs;
@@ -26,10 +26,10 @@ const CANNOT_OPEN = `
 `;
 
 for (const [kind, preload] of [
-  ['that takes nothing', ''],
-  ['that takes nothing and cannot be opened', CANNOT_OPEN],
+  ['accepts no output', ''],
+  ['accepts no output and cannot be opened', CANNOT_OPEN],
 ] as const) {
-  test(`a member on a terminal ${kind} serves and stops`, async (context) => {
+  test(`a member whose terminal ${kind} serves and stops`, async (context) => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
     context.after(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'preload.cjs');
@@ -70,12 +70,12 @@ for (const [kind, preload] of [
       text += more;
     });
     await once(terminal, 'close');
-    // Lines for people begin with the time.
+    // Lines formatted for a terminal begin with the time.
     assert.match(text, /^.*\[\d\d:\d\d:\d\d\.\d{3}\] .*answered/m);
   });
 }
 
-/** Whether the process has not ended: one that has may still be a zombie. */
+/** Whether the process is running; a zombie has ended. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -1,4 +1,4 @@
-/** The tour in README: each command in a shell as written, but for the port, and its output. */
+/** Runs each command of the tour in README in a shell, except for the port as written. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ before(async () => {
   try {
     execFileSync('curl', ['--version']);
   } catch (cause) {
-    throw new Error('Cannot run the tour: no curl; install it with: apt-get install curl', {
+    throw new Error('Cannot run the tour without curl: apt-get install curl', {
       cause,
     });
   }
@@ -26,7 +26,7 @@ before(async () => {
 
 after(() => member.stop());
 
-test('every command of the tour prints what README says', () => {
+test('every command of the tour prints the output shown in README', () => {
   const text = readFileSync(join(ROOT, 'README.md'), 'utf8');
   const readme = text.replaceAll('5701', String(member.port));
   const tour = /<!-- tour -->\n```console\n([\s\S]*?)```/.exec(readme)?.[1] ?? '';
@@ -35,12 +35,12 @@ test('every command of the tour prints what README says', () => {
   for (const step of steps) {
     const [command = '', ...lines] = step.split('\n');
     const printed = execFileSync('bash', ['-c', command], { encoding: 'utf8' });
-    assert.equal(settle(printed), settle(lines.join('\n')), command);
+    assert.equal(masked(printed), masked(lines.join('\n')), command);
   }
 });
 
-/** The text without the parts that change at each run, date and uuid, and without the line ends of HTTP. */
-function settle(text: string): string {
+/** Removes the date and uuid, which differ in each run, and the line ends of HTTP. */
+function masked(text: string): string {
   return text
     .replaceAll('\r', '')
     .replace(/^Date: .* GMT$/m, 'Date')

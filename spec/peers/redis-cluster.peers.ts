@@ -1,7 +1,7 @@
 /**
- * The engine on a cluster of three primaries with replicas, and on a primary that Sentinels watch: the
- * contract's cases; a primary that is killed, or stopped, and replaced; slots that move while changes are
- * made.
+ * The engine on a Cluster of three primaries with replicas, and on a primary that Sentinels
+ * monitor: the contract's cases, failover of a primary that is killed or stopped, and changes while
+ * slots move.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -38,11 +38,11 @@ import { type StoreEngineOptions, storeEngine, subjectOf } from './store-engines
 const DEADLINE_MS = 3000;
 const WRITERS = 16;
 const PROBES = 'probes';
-/** Each with a partition. */
+/** Number of slots that move, each with a partition. */
 const MOVED_SLOTS = 6;
 const LAYOUT = new Layout('any', 271);
 
-function opened(url: string, options: Partial<StoreEngineOptions> = {}): Promise<RedisEngine> {
+function openEngine(url: string, options: Partial<StoreEngineOptions> = {}): Promise<RedisEngine> {
   return storeEngine({
     port: 0,
     deadlineMs: DEADLINE_MS,
@@ -54,10 +54,10 @@ function opened(url: string, options: Partial<StoreEngineOptions> = {}): Promise
 }
 
 const SPREAD_KEYS = 100_000;
-/** By which a primary's share may differ from a third. */
-const SPREAD_PART = 0.03;
-/** The entries of the server's hashes whose keys end so. */
-const ENTRIES = `
+/** Tolerance of a primary's share, relative to a third. */
+const SPREAD_TOLERANCE = 0.03;
+/** Counts the entries of the server's hashes whose keys end in the argument. */
+const ENTRY_COUNT = `
 local count = 0
 for _, key in ipairs(redis.call('KEYS', '*' .. ARGV[1])) do
   count = count + redis.call('HLEN', key)
@@ -65,8 +65,8 @@ end
 return count`;
 
 let clusterCount = 0;
-const subject = async (url: string) =>
-  subjectOf(await opened(url, { clusterName: `cluster ${clusterCount++}` }));
+const createSubject = async (url: string) =>
+  subjectOf(await openEngine(url, { clusterName: `cluster ${clusterCount++}` }));
 
 describe('on a cluster', () => {
   let group: ServerGroup;
@@ -75,10 +75,10 @@ describe('on a cluster', () => {
   });
   after(() => group.end());
 
-  engineSuite('an engine on a cluster', () => subject(group.url));
-  holdSuite('an engine on a cluster', () => subject(group.url));
+  engineSuite('an engine on a cluster', () => createSubject(group.url));
+  holdSuite('an engine on a cluster', () => createSubject(group.url));
 
-  test('100,000 keys are on three primaries, a third on each', async () => {
+  test('100,000 keys are spread over three primaries, about a third on each', async () => {
     await withEngine(group.url, async (engine) => {
       let next = 0;
       const asker = new Asker(engine);
@@ -91,54 +91,56 @@ describe('on a cluster', () => {
       await Promise.all(Array.from({ length: 256 }, work));
       const counts: number[] = [];
       for (const server of await primariesAmong(group.servers)) {
-        counts.push(Number(await server.ask('EVAL', ENTRIES, '0', 'm:spread')));
+        counts.push(Number(await server.ask('EVAL', ENTRY_COUNT, '0', 'm:spread')));
       }
       assert.equal(counts.length, 3);
       assert.equal(counts[0]! + counts[1]! + counts[2]!, SPREAD_KEYS);
       for (const each of counts) {
-        assert.ok(Math.abs((3 * each) / SPREAD_KEYS - 1) < SPREAD_PART, `${counts}`);
+        assert.ok(Math.abs((3 * each) / SPREAD_KEYS - 1) < SPREAD_TOLERANCE, `${counts}`);
       }
     });
   });
 
-  test('what is written while slots move is all there, once and in order', async () => {
-    // Slots without the keys of other tests move well within the deadline.
+  test('all changes made while slots move are applied once and in order', async () => {
+    // Without the keys of other tests, slots move well within the deadline.
     for (const server of await primariesAmong(group.servers)) await server.ask('FLUSHALL');
     await withEngine(group.url, async (engine) => {
-      const move = await Move.planned(group.servers, MOVED_SLOTS);
+      const migration = await SlotMigration.plan(group.servers, MOVED_SLOTS);
       const writes = new Writes(engine, 'moved');
-      const offers = move.partitions.map((partition) => new Offers(engine, queueIn(partition)));
+      const offers = migration.partitions.map(
+        (partition) => new Offers(engine, queueIn(partition)),
+      );
       await sleep(200);
-      await move.make();
+      await migration.run();
       await writes.end();
-      assert.ok(move.keyCount > MOVED_SLOTS, `${move.keyCount} keys`);
+      assert.ok(migration.keyCount > MOVED_SLOTS, `${migration.keyCount} keys`);
       assert.deepEqual(writes.outcomes(), [APPLIED]);
       await writes.check();
       for (const each of offers) await each.check();
     });
   });
 
-  test('a primary that is killed is replaced, and what was answered is there', async () => {
+  test('a primary that is killed is replaced, and no APPLIED change is lost', async () => {
     await withEngine(group.url, async (engine) => {
       const writes = new Writes(engine, 'killed');
       const primary = await primaryAmong(group.servers);
       await sleep(200);
       await primary.kill();
-      await untilWritten(engine, writes, 0);
+      await untilWritable(engine, writes, 0);
       await writes.check();
       await primary.start();
       await untilReplicated(group.servers, 3);
     });
   });
 
-  test('a primary that is stopped is replaced, and back as a replica it does no harm', async () => {
+  test('a primary that is stopped is replaced, and loses no change when it returns as a replica', async () => {
     await withEngine(group.url, async (engine) => {
       const writes = new Writes(engine, 'stopped');
       const primary = await primaryAmong(group.servers);
       await sleep(200);
-      primary.stopInPlace();
-      await untilWritten(engine, writes, 0);
-      primary.goOn();
+      primary.pause();
+      await untilWritable(engine, writes, 0);
+      primary.resume();
       await untilReplicated(group.servers, 3);
       await writes.check();
     });
@@ -152,29 +154,29 @@ describe('with Sentinels', () => {
   });
   after(() => pair.end());
 
-  engineSuite('an engine with Sentinels', () => subject(pair.url));
-  holdSuite('an engine with Sentinels', () => subject(pair.url));
+  engineSuite('an engine with Sentinels', () => createSubject(pair.url));
+  holdSuite('an engine with Sentinels', () => createSubject(pair.url));
 
-  test('a name that no Sentinel knows is refused', async () => {
+  test('an engine refuses a primary name that no Sentinel monitors', async () => {
     const url = pair.url.replace('sentinel=grid', 'sentinel=other');
-    await assert.rejects(opened(url), /"other".*monitors no primary of that name/);
+    await assert.rejects(openEngine(url), /"other".*monitors no primary of that name/);
   });
 
-  test('Sentinels without a name for what they watch are refused', async () => {
+  test('an engine refuses the URL of Sentinels without a primary name', async () => {
     await assert.rejects(
-      opened(pair.url.replace(/\?.*/, '')),
+      openEngine(pair.url.replace(/\?.*/, '')),
       /is a Sentinel; add \?sentinel=NAME/,
     );
   });
 
-  test('a primary that is killed is replaced, also with one Sentinel less', async () => {
+  test('a primary that is killed is replaced, even if one Sentinel is down', async () => {
     await withEngine(pair.url, async (engine) => {
       const writes = new Writes(engine, 'killed');
       const primary = await primaryAmong(pair.servers);
       await sleep(200);
       await pair.sentinels[0]!.kill();
       await primary.kill();
-      await untilWritten(engine, writes, 0);
+      await untilWritable(engine, writes, 0);
       await writes.check();
       await primary.start();
       await untilReplicated(pair.servers, 1);
@@ -182,12 +184,12 @@ describe('with Sentinels', () => {
     });
   });
 
-  test('a primary that is demoted is noticed without having failed', async () => {
+  test('an engine follows a failover in which no server fails', async () => {
     await withEngine(pair.url, async (engine) => {
       const writes = new Writes(engine, 'demoted');
       await until(async () => writes.count(APPLIED) > 0);
-      await untilFailover(pair);
-      await untilWritten(engine, writes, 0);
+      await failOver(pair);
+      await untilWritable(engine, writes, 0);
       await writes.check();
     });
   });
@@ -197,9 +199,9 @@ async function withEngine(
   url: string,
   work: (engine: RedisEngine) => Promise<void>,
 ): Promise<void> {
-  const engine = await opened(url, {
+  const engine = await openEngine(url, {
     clusterName: `cluster ${clusterCount++}`,
-    // Probes find out who is primary, also where it has no replica for the moment.
+    // Probes wait for the new primaries, and so must not fail while these have no replica.
     mapReplicaCount: (map) => (map.toBuffer().toString() === PROBES ? 0 : undefined),
   });
   try {
@@ -210,13 +212,13 @@ async function withEngine(
 }
 
 /**
- * Sets that go on until they are ended, or the engine is closed: each writer has one under way, to a key of
- * its own each.
+ * Sets of new keys until `end` is called or the engine is closed. Each writer has one set under
+ * way.
  */
 class Writes {
   readonly #engine: RedisEngine;
   readonly #map: Span;
-  readonly #answers = new Map<string, Outcome>();
+  readonly #outcomes = new Map<string, Outcome>();
   readonly #writers: readonly Promise<void>[];
   #isEnding = false;
 
@@ -226,13 +228,13 @@ class Writes {
     this.#writers = Array.from({ length: WRITERS }, (_, index) => this.#write(index));
   }
 
-  /** The keys that were answered so. */
+  /** The number of sets with this outcome. */
   count(outcome: Outcome): number {
-    return [...this.#answers.values()].filter((each) => each === outcome).length;
+    return [...this.#outcomes.values()].filter((each) => each === outcome).length;
   }
 
   outcomes(): Outcome[] {
-    return [...new Set(this.#answers.values())].sort();
+    return [...new Set(this.#outcomes.values())].sort();
   }
 
   async end(): Promise<void> {
@@ -240,21 +242,21 @@ class Writes {
     await Promise.all(this.#writers);
   }
 
-  /** What was answered APPLIED is there; what was not surely done may be. */
+  /** Fails unless all APPLIED entries exist, and of the others at most those that are UNKNOWN. */
   async check(): Promise<void> {
     await this.end();
     const missing: string[] = [];
-    const strange: string[] = [];
-    for (const [key, outcome] of this.#answers) {
+    const unexpected: string[] = [];
+    for (const [key, outcome] of this.#outcomes) {
       const found = await new Promise<Outcome>((resolve) => {
         this.#engine.get(this.#map, spanOf(key), {
-          onResult: (answer) => resolve(answer.outcome),
+          onResult: (result) => resolve(result.outcome),
         });
       });
       if (outcome === APPLIED && found !== FOUND) missing.push(key);
-      if (outcome !== APPLIED && outcome !== UNKNOWN && found === FOUND) strange.push(key);
+      if (outcome !== APPLIED && outcome !== UNKNOWN && found === FOUND) unexpected.push(key);
     }
-    assert.deepEqual({ missing, strange }, { missing: [], strange: [] });
+    assert.deepEqual({ missing, unexpected }, { missing: [], unexpected: [] });
     assert.ok(this.count(APPLIED) > 0);
   }
 
@@ -264,13 +266,13 @@ class Writes {
       const value = spanOf(key);
       const outcome = await new Promise<Outcome>((resolve) => {
         this.#engine.set(this.#map, spanOf(key), value, NOTHING, FOREVER, undefined, {
-          onResult: (answer) => {
-            this.#isEnding ||= answer.reason === CLOSED;
-            resolve(answer.outcome);
+          onResult: (result) => {
+            this.#isEnding ||= result.reason === CLOSED;
+            resolve(result.outcome);
           },
         });
       });
-      this.#answers.set(key, outcome);
+      this.#outcomes.set(key, outcome);
       await sleep(2);
     }
   }
@@ -283,8 +285,8 @@ function spanOf(text: string): Span {
   return new Span().set(bytes, 0, bytes.length);
 }
 
-/** A key of every partition can be set again. */
-async function untilWritten(engine: RedisEngine, writes: Writes, from: number): Promise<void> {
+/** Waits until keys in all partitions can be set again, then ends the writes. */
+async function untilWritable(engine: RedisEngine, writes: Writes, from: number): Promise<void> {
   let round = from;
   await until(async () => {
     const outcomes = await Promise.all(
@@ -297,7 +299,7 @@ async function untilWritten(engine: RedisEngine, writes: Writes, from: number): 
             NOTHING,
             FOREVER,
             undefined,
-            { onResult: (answer) => resolve(answer.outcome) },
+            { onResult: (result) => resolve(result.outcome) },
           );
         });
       }),
@@ -324,7 +326,7 @@ async function primariesAmong(servers: readonly GroupServer[]): Promise<GroupSer
   return primaries;
 }
 
-/** There are so many primaries, each with a replica. */
+/** Waits until there are `count` primaries, each with a replica. */
 async function untilReplicated(servers: readonly GroupServer[], count: number): Promise<void> {
   await until(async () => {
     const roles = await Promise.all(servers.map(({ port }) => asked(port, 'ROLE')));
@@ -336,8 +338,8 @@ async function untilReplicated(servers: readonly GroupServer[], count: number): 
   });
 }
 
-/** A failover that an administrator asks for. */
-async function untilFailover({ servers, sentinels }: WatchedPair): Promise<void> {
+/** Makes a Sentinel fail over, as an administrator does, and waits for the new primary. */
+async function failOver({ servers, sentinels }: WatchedPair): Promise<void> {
   const before = await primaryAmong(servers);
   await until(async () => {
     await asked(sentinels[1]!.port, 'SENTINEL', 'FAILOVER', 'grid');
@@ -346,11 +348,11 @@ async function untilFailover({ servers, sentinels }: WatchedPair): Promise<void>
   await until(async () => (await primaryAmong(servers)) !== before);
 }
 
-/** A move of slots with all their keys from one primary to another, step by step as redis-cli does it. */
-class Move {
-  /** Those whose slots move. */
+/** A migration of slots with their keys from one primary to another, in the steps of redis-cli. */
+class SlotMigration {
+  /** The partitions whose slots move. */
   readonly partitions: readonly number[];
-  /** Keys that were moved. */
+  /** Number of keys that were moved. */
   keyCount = 0;
   readonly #from: Node;
   readonly #to: Node;
@@ -361,7 +363,7 @@ class Move {
     this.partitions = partitions;
   }
 
-  static async planned(servers: readonly GroupServer[], count: number): Promise<Move> {
+  static async plan(servers: readonly GroupServer[], count: number): Promise<SlotMigration> {
     const source = await primaryAmong(servers);
     const rows = await asked(source.port, 'CLUSTER', 'SLOTS');
     assert.ok(Array.isArray(rows));
@@ -375,10 +377,10 @@ class Move {
         return slot >= from.first && slot <= from.last;
       },
     );
-    return new Move(from, to, partitions.slice(0, count));
+    return new SlotMigration(from, to, partitions.slice(0, count));
   }
 
-  async make(): Promise<void> {
+  async run(): Promise<void> {
     for (const partition of this.partitions) await this.#moveSlot(`${LAYOUT.slotOf(partition)}`);
   }
 
@@ -387,7 +389,7 @@ class Move {
     await asked(to.port, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
     await asked(from.port, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
     for (;;) {
-      // Some keys are here and some there: TRYAGAIN for what needs both.
+      // Until all keys have moved, commands on keys of both servers fail with TRYAGAIN.
       const keys = await asked(from.port, 'CLUSTER', 'GETKEYSINSLOT', slot, '1');
       if (!Array.isArray(keys) || keys.length === 0) break;
       const target = ['127.0.0.1', `${to.port}`, '', '0', '5000'];
@@ -407,7 +409,7 @@ interface Node {
   readonly id: string;
 }
 
-/** The name of a queue in the partition. */
+/** Returns the name of a queue in the partition. */
 function queueIn(partition: number): string {
   for (let number = 0; ; number++) {
     const name = `queue ${number}`;
@@ -415,7 +417,7 @@ function queueIn(partition: number): string {
   }
 }
 
-/** Offers that go on until they are checked, or the engine is closed, three under way at a time. */
+/** Offers until `check` is called or the engine is closed, three at a time. */
 class Offers {
   readonly #engine: RedisEngine;
   readonly #queue: Span;
@@ -429,7 +431,7 @@ class Offers {
     this.#done = this.#offer();
   }
 
-  /** Each was made once, and they are polled in order. */
+  /** Ends the offers; fails unless each item is in the queue once, in order. */
   async check(): Promise<void> {
     this.#isEnding = true;
     await this.#done;

@@ -1,4 +1,4 @@
-/** The connection to Redis or Valkey held against ioredis: random commands, values and errors. */
+/** The connection to Redis or Valkey compared with ioredis: random commands, values and errors. */
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const RUNS = Number(process.env.SOAK_CASES ?? 300);
 const COMMANDS_MAX = 40;
 const DEADLINE_MS = 20_000;
 
-/** What is used of ioredis. */
+/** The part of ioredis that the test uses. */
 interface Client {
   callBuffer(...words: readonly (string | Buffer)[]): Promise<unknown>;
   disconnect(): void;
@@ -92,17 +92,17 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   ),
 );
 
-test('random commands have the replies that ioredis gets', async () => {
+test('ControlConnection gets the same replies to random commands as ioredis', async () => {
   await own.ask('SELECT', '2');
   await fc.assert(
     fc.asyncProperty(
       fc.array(command, { minLength: 1, maxLength: COMMANDS_MAX }),
       async (commands) => {
         await Promise.all([own.ask('FLUSHDB'), other.callBuffer('FLUSHDB')]);
-        // In one turn, so that commands and replies are pipelined.
+        // All commands in one turn, so that they are pipelined.
         const [ours, theirs] = await Promise.all([
-          Promise.all(commands.map((words) => ended(own.ask(...words)))),
-          Promise.all(commands.map((words) => ended(other.callBuffer(...words)))),
+          Promise.all(commands.map((words) => settled(own.ask(...words)))),
+          Promise.all(commands.map((words) => settled(other.callBuffer(...words)))),
         ]);
         assert.deepEqual(ours, theirs);
       },
@@ -111,8 +111,8 @@ test('random commands have the replies that ioredis gets', async () => {
   );
 });
 
-/** The reply, with the texts of errors. */
-async function ended(reply: Promise<unknown>): Promise<unknown> {
+/** Resolves with a comparable form of the reply, or of the error if it rejects. */
+async function settled(reply: Promise<unknown>): Promise<unknown> {
   try {
     return plain(await reply);
   } catch (error) {
@@ -120,7 +120,7 @@ async function ended(reply: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** Ours has a character for each byte of an error, ioredis reads it as UTF-8. */
+/** A comparable form: ServerError has a character for each byte, ioredis decodes UTF-8. */
 function plain(value: unknown): unknown {
   if (Buffer.isBuffer(value)) return value.toString('latin1');
   if (value instanceof ServerError) {

@@ -1,4 +1,4 @@
-/** The engine on a real server of Redis or Valkey: the contract, and what members share. */
+/** The engine's contract on a real Redis or Valkey server. */
 import { after, before } from 'node:test';
 import { engineSuite } from '../engine/engine.case.ts';
 import { holdSuite } from '../engine/holds.case.ts';

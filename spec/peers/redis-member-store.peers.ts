@@ -1,4 +1,4 @@
-/** The cluster's own store on a real server of Redis or Valkey: the contract, and members on it. */
+/** The membership store on a real Redis or Valkey server: its contract, and members that use it. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -34,7 +34,7 @@ describeMemberStore('on one server', async () => {
   return { store: engine.memberStore, pass: sleep, close: () => engine.close() };
 });
 
-it('The store moves a limit with a clock that goes back', async () => {
+it('the store shifts a limit when the clock is set back', async () => {
   const { port } = server;
   const clusterName = `back ${clusterCount++}`;
   const engine = await storeEngine({ port, clusterName });
@@ -58,13 +58,13 @@ it('The store moves a limit with a clock that goes back', async () => {
     confirmed: 0,
   });
   assert.ok('limit' in view && view.limit !== null);
-  // The limit began after the join, by whose time it moves.
+  // The limit is shifted relative to the time of the join, which precedes it.
   const mostMs = LEASE_MS + Math.ceil(performance.now() - fromMs);
   assert.ok(view.limit.leftMs > 0 && view.limit.leftMs <= mostMs, `${view.limit.leftMs}`);
   await engine.close();
 });
 
-it('A join writes the layout, and compares it with that of the member', async () => {
+it('a join writes the layout, and compares a stored layout with that of the member', async () => {
   const { port } = server;
   const clusterName = `layout ${clusterCount++}`;
   const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
@@ -123,8 +123,8 @@ const DEADLINE_MS = 600;
 
 type Member = JoinedMember;
 
-/** A member that has joined. */
-function member(options: StoreEngineOptions, uuid: string): Promise<Member> {
+/** Starts a member; resolves when it has joined. */
+function startMember(options: StoreEngineOptions, uuid: string): Promise<Member> {
   return joinedMember(options, { uuid, leaseMs: LEASE_MS });
 }
 
@@ -132,11 +132,11 @@ function uuidsOf({ cluster }: Member): string[] {
   return cluster.members.map(({ uuid }) => uuid);
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(5);
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(5);
 }
 
-describe('Members on one server', () => {
+describe('members on one server', () => {
   let clusterName: string;
   let first: Member;
   let second: Member;
@@ -146,8 +146,8 @@ describe('Members on one server', () => {
     clusterName = `members of a store ${clusterCount++}`;
     proxy = await CuttingProxy.start(server.port);
     const common = { clusterName, deadlineMs: DEADLINE_MS };
-    first = await member({ ...common, port: server.port }, 'a');
-    second = await member({ ...common, port: proxy.port }, 'b');
+    first = await startMember({ ...common, port: server.port }, 'a');
+    second = await startMember({ ...common, port: proxy.port }, 'b');
   });
 
   afterEach(async () => {
@@ -156,7 +156,7 @@ describe('Members on one server', () => {
     proxy.stop();
   });
 
-  it('see each other, and take changes', async () => {
+  it('list each other, and accept changes', async () => {
     await until(() => uuidsOf(first).length === 2);
     assert.deepEqual(
       [uuidsOf(first), uuidsOf(second)],
@@ -172,7 +172,7 @@ describe('Members on one server', () => {
     await until(() => uuidsOf(first).length === 1);
   });
 
-  it('never give two changes the same version', async () => {
+  it('never assign two changes the same version', async () => {
     const sets = Array.from({ length: 1000 }, (_, index) =>
       [first, second][index % 2]!.asker.set('m', `${index}`, 'v'),
     );
@@ -183,7 +183,7 @@ describe('Members on one server', () => {
     assert.equal(new Set(versions).size, versions.length);
   });
 
-  it('change their state together', async () => {
+  it('change the cluster state together', async () => {
     await second.cluster.changeState('PASSIVE');
     for (const { cluster } of [first, second]) {
       assert.deepEqual([cluster.state, cluster.acceptsWrites], ['PASSIVE', false]);
@@ -192,7 +192,7 @@ describe('Members on one server', () => {
     assert.ok(first.cluster.acceptsWrites && second.cluster.acceptsWrites);
   });
 
-  it('return the items of one that is out, which joins again later', async () => {
+  it('return the items of a member that is removed, which joins again later', async () => {
     await first.asker.offer('q', 'a');
     proxy.silence(true);
     second.asker.wait('q', 60_000);
@@ -203,7 +203,7 @@ describe('Members on one server', () => {
     await until(() => uuidsOf(first).length === 1);
     const marks = `*:${clusterName}/k:*`;
     const keys = await serverCommand(server.port, 'EVAL', COUNT_KEYS, '0', marks);
-    assert.equal(keys, '1', 'a member that is out has marks only where it held items');
+    assert.equal(keys, '1', 'a removed member has marks only in partitions where it held items');
     assert.equal((await first.asker.poll('q')).value, 'a');
     assert.equal(second.cluster.acceptsWrites, false);
     proxy.silence(false);
@@ -218,7 +218,7 @@ describe('Members on one server', () => {
     assert.equal(await has('members'), '1');
   });
 
-  it('end the connections of former members before they are PASSIVE', async () => {
+  it('close the connections of former members before they change to PASSIVE', async () => {
     const named = async (name: string): Promise<ControlConnection> => {
       const control = controlOf(server.port);
       await control.ask('CLIENT', 'SETNAME', name);
@@ -226,17 +226,17 @@ describe('Members on one server', () => {
     };
     const [own, others] = [namePrefix(clusterName), namePrefix('another cluster')];
     const former = await named(`${own}former`);
-    const kept = [await named(`${own}a`), await named(`${others}former`), await named('other')];
+    const open = [await named(`${own}a`), await named(`${others}former`), await named('other')];
     await first.cluster.changeState('PASSIVE');
     await assert.rejects(former.ask('PING'));
-    for (const control of kept) {
+    for (const control of open) {
       assert.equal(await control.ask('PING'), 'PONG');
       control.end();
     }
   });
 });
 
-describe('An engine', () => {
+describe('an engine', () => {
   let engine: RedisEngine;
   let asker: Asker;
   let proxy: CuttingProxy;
@@ -253,18 +253,18 @@ describe('An engine', () => {
     proxy.stop();
   });
 
-  it('knows when the changes are answered that have begun, others or not', async () => {
+  it('reports when the changes under way have their results, even while new ones begin', async () => {
     await Promise.all(Array.from({ length: 200 }, (_, index) => asker.offer('q', `${index}`)));
     let isEnough = false;
     const others = (async () => {
       while (!isEnough) await asker.set('m', 'other', 'v');
     })();
-    const keepers: Promise<unknown>[] = [];
+    const checks: Promise<unknown>[] = [];
     let count = 0;
     for (let index = 0; index < 200; index++) {
-      for (const answer of [asker.set('m', `${index}`, 'v'), asker.poll('q')]) {
-        keepers.push(
-          answer.then(({ outcome }) => {
+      for (const result of [asker.set('m', `${index}`, 'v'), asker.poll('q')]) {
+        checks.push(
+          result.then(({ outcome }) => {
             assert.ok(outcome === APPLIED || outcome === FOUND);
             count++;
           }),
@@ -276,10 +276,10 @@ describe('An engine', () => {
     const answeredCount = count;
     isEnough = true;
     await Promise.all([both[1], others]);
-    assert.equal(answeredCount, keepers.length);
+    assert.equal(answeredCount, checks.length);
   });
 
-  it('does no change that was to be written when the lease has ended, but reads and steps', async () => {
+  it('sends no waiting change once the lease has ended, but sends reads and membership steps', async () => {
     await asker.set('m', 'k', 'old');
     await asker.offer('q', 'a');
     let hasLease = true;
@@ -295,7 +295,7 @@ describe('An engine', () => {
     });
     const reads = [asker.get('m', 'k'), asker.peek('q'), asker.queueSize('q')];
     hasLease = false;
-    for (const answer of await Promise.all(lost)) assert.equal(answer.outcome, UNREACHABLE);
+    for (const { outcome } of await Promise.all(lost)) assert.equal(outcome, UNREACHABLE);
     assert.ok('view' in (await joining));
     assert.deepEqual(
       (await Promise.all(reads)).map(({ value, count }) => [value, count]),
@@ -311,14 +311,14 @@ describe('An engine', () => {
     assert.equal((await asker.poll('q')).value, 'a');
   });
 
-  it('tells whether a step may have been made that has failed', async () => {
+  it('reports whether a failed membership step may have been made', async () => {
     const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
     const join = { ...own, version: '1.2', leaseMs: LEASE_MS };
-    const mayBeMade = (error: unknown) => error instanceof OutcomeUnknown;
+    const isUnknown = (error: unknown) => error instanceof OutcomeUnknown;
     proxy.silence(true);
-    await assert.rejects(engine.memberStore.join(join), mayBeMade);
+    await assert.rejects(engine.memberStore.join(join), isUnknown);
     proxy.silence(false);
-    // Until then steps fail at once, as the server has been away for a deadline.
+    // Until then steps fail immediately, as the server has been silent for a deadline.
     while (!engine.isReachable) await sleep(5);
     const again = await engine.memberStore.join(join);
     assert.ok('view' in again && again.joinNumber === 2);
@@ -326,12 +326,12 @@ describe('An engine', () => {
     const options = { port, clusterName: `few ${clusterCount++}`, deadlineMs: DEADLINE_MS };
     const unsafe = await storeEngine({ ...options, clusterReplicaCount: 1 });
     assert.ok(!unsafe.isKeptSafe);
-    await assert.rejects(unsafe.memberStore.join(join), (error) => !mayBeMade(error));
+    await assert.rejects(unsafe.memberStore.join(join), (error) => !isUnknown(error));
     await unsafe.close();
-    await assert.rejects(unsafe.memberStore.join(join), (error) => !mayBeMade(error));
+    await assert.rejects(unsafe.memberStore.join(join), (error) => !isUnknown(error));
   });
 
-  it('knows that a change has ended whose reply was lost: it is not done later', async () => {
+  it('ensures that a change whose reply is lost is not executed later', async () => {
     proxy.delayCommands();
     assert.equal((await asker.set('m', 'k', 'late')).outcome, UNKNOWN);
     await engine.changesAnswered();

@@ -1,4 +1,4 @@
-/** Members that start while their server refuses writes: what they can do, and what they report. */
+/** Members whose server refuses writes or has another layout: what they serve and report. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -21,7 +21,7 @@ import { until } from './server-process.ts';
 import { PARTITION_COUNT } from './store-engines.ts';
 
 const LEASE_MS = 3 * GAP_MS;
-const OF_MEMBER = { uuid: 'a', leaseMs: LEASE_MS };
+const MEMBER = { uuid: 'a', leaseMs: LEASE_MS };
 const FULL_BYTES = 4 * 1024 * 1024;
 
 let server: EngineServer;
@@ -41,10 +41,10 @@ function ask(...words: readonly string[]): Promise<string> {
   return serverCommand(server.port, ...words);
 }
 
-describe('A member that starts while its server', () => {
-  it('has no memory left joins, and serves reads and deletes', async () => {
+describe('a member', () => {
+  it('joins while its server has no memory left, and serves reads and deletes', async () => {
     const { port } = server;
-    const first = await joinedMember({ port }, OF_MEMBER);
+    const first = await joinedMember({ port }, MEMBER);
     await first.asker.set('m', 'k', 'v');
     await first.asker.set('m', 'other', 'v');
     await first.end();
@@ -54,7 +54,7 @@ describe('A member that starts while its server', () => {
     const onRefused = (_: unknown, command: () => string, text: string) =>
       refused.push(`${command()}: ${text}`);
     for (const clusterName of ['grid', 'another']) {
-      const member = await joinedMember({ port, clusterName, onRefused }, OF_MEMBER);
+      const member = await joinedMember({ port, clusterName, onRefused }, MEMBER);
       members.push(member);
       await sleep(LEASE_MS / 2);
       assert.ok(member.cluster.isReady);
@@ -65,7 +65,7 @@ describe('A member that starts while its server', () => {
     assert.equal((await asker.get('m', 'k')).outcome, FOUND);
     assert.equal((await asker.delete('m', 'k')).outcome, APPLIED);
     assert.equal((await asker.get('m', 'k')).outcome, ABSENT);
-    const other = await joiningMember({ port, partitionCount: 300 }, { ...OF_MEMBER, uuid: 'b' });
+    const other = await joiningMember({ port, partitionCount: 300 }, { ...MEMBER, uuid: 'b' });
     await assert.rejects(
       other.joined,
       /it has 271 partitions, but this member is configured for 300/,
@@ -73,22 +73,22 @@ describe('A member that starts while its server', () => {
     await other.member.end();
   });
 
-  it('drops answered data is refused, unless a setting allows it', async () => {
+  it('refuses to join while its server may evict data, unless a setting allows it', async () => {
     const { port } = server;
     await ask('CONFIG', 'SET', 'maxmemory', '64mb');
     await ask('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-random');
-    await assert.rejects(joinedMember({ port }, OF_MEMBER), /maxmemory-policy is allkeys-random/);
+    await assert.rejects(joinedMember({ port }, MEMBER), /maxmemory-policy is allkeys-random/);
     const warnings: string[] = [];
     const onWarning = (text: string) => warnings.push(text);
-    members.push(await joinedMember({ port, onWarning, allowsEviction: true }, OF_MEMBER));
+    members.push(await joinedMember({ port, onWarning, allowsEviction: true }, MEMBER));
     assert.match(warnings.join('\n'), /maxmemory-policy is allkeys-random/);
   });
 
-  it('gets data of another layout in use serves none, says so, and serves again', async () => {
+  it('serves no data of another layout, reports it, and serves again once it is gone', async () => {
     const { port } = server;
     const warnings: string[] = [];
     const onWarning = (text: string) => warnings.push(text);
-    const member = await joinedMember({ port, onWarning }, OF_MEMBER);
+    const member = await joinedMember({ port, onWarning }, MEMBER);
     members.push(member);
     const record = new Layout('grid', PARTITION_COUNT).clusterKey('record').toString();
     await ask('FLUSHALL');
@@ -112,9 +112,9 @@ describe('A member that starts while its server', () => {
       ],
       MISCONF: [
         async () => {
-          const told = await asked(server.port, 'CONFIG', 'GET', 'dir');
-          assert.ok(Array.isArray(told));
-          rmSync(`${told[1]}`, { recursive: true });
+          const reply = await asked(server.port, 'CONFIG', 'GET', 'dir');
+          assert.ok(Array.isArray(reply));
+          rmSync(`${reply[1]}`, { recursive: true });
           await ask('SET', 'changed', '1');
           await ask('CONFIG', 'SET', 'save', '1 1');
           await until(async () =>
@@ -125,10 +125,10 @@ describe('A member that starts while its server', () => {
       ],
     };
   for (const [error, [begin, end]] of Object.entries(refusing)) {
-    it(`answers ${error} waits, says so, and joins once it may; in use it keeps its lease`, async () => {
+    it(`waits and reports while its server replies ${error}, then joins; once joined it keeps its lease`, async () => {
       const { port } = server;
       await begin();
-      const { member, joined } = await joiningMember({ port }, OF_MEMBER);
+      const { member, joined } = await joiningMember({ port }, MEMBER);
       members.push(member);
       await until(async () => member.told.length > 0);
       assert.match(member.told[0]!, new RegExp(`the server 127\\.0\\.0\\.1:${port} .*${error}`));

@@ -1,6 +1,6 @@
 /**
- * Members on one server and on a cluster, over real sockets: maps and queues as on a member that keeps
- * its own data, and random requests, whose answers are the same bytes.
+ * Members on one server and on a Cluster, over real sockets: the cases of maps and queues, and
+ * random requests, whose responses must equal those of a member that stores its own data.
  */
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
@@ -18,43 +18,43 @@ const REQUESTS = 4000;
 const SEED = Number(process.env.REST_SEED ?? Date.now() % 1_000_000_000);
 const LAST = 'GET /grid/health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
 
-/** The member, and what it stands on: `end` ends both. */
-interface Stand {
+/** A server or a Cluster for members. */
+interface Servers {
   readonly url: string;
   end(): Promise<void>;
 }
 
-const STANDS: readonly (readonly [string, () => Promise<Stand>])[] = [
+const SERVERS: readonly (readonly [string, () => Promise<Servers>])[] = [
   ['on one server', onOneServer],
   ['on a cluster', () => startCluster()],
 ];
 
-async function onOneServer(): Promise<Stand> {
+async function onOneServer(): Promise<Servers> {
   const server = await EngineServer.start();
   return { url: `redis://127.0.0.1:${server.port}`, end: () => server.stop() };
 }
 
-for (const [name, begin] of STANDS) {
+for (const [name, start] of SERVERS) {
   describe(name, () => {
-    let stand: Stand;
+    let servers: Servers;
     before(async () => {
-      stand = await begin();
+      servers = await start();
     });
-    after(() => stand.end());
+    after(() => servers.end());
 
-    dataCases(`a member ${name}`, () => memberOn({ engineUrl: stand.url }));
+    dataCases(`a member ${name}`, () => memberOn({ engineUrl: servers.url }));
 
-    it(`random requests have the answers of a member of its own data (seed ${SEED})`, async () => {
+    it(`a member responds to random requests as a member with its own data does (seed ${SEED})`, async () => {
       const scripts = scriptsOf(SEED, REQUESTS);
       const [one, other] = [
-        await memberOn({ engineUrl: stand.url, clusterName: 'random' }),
+        await memberOn({ engineUrl: servers.url, clusterName: 'random' }),
         await memberOn({ maxMemory: TEST_MEMORY, clusterName: 'random' }),
       ];
       try {
-        const answers = (member: ServedMember) =>
+        const responses = (member: ServedMember) =>
           Promise.all(scripts.map((script) => received(member, script.join(''))));
-        const [texts, wanted] = await Promise.all([answers(one), answers(other)]);
-        assertSame(texts, wanted, scripts);
+        const [actual, expected] = await Promise.all([responses(one), responses(other)]);
+        assertSame(actual, expected, scripts);
       } finally {
         await Promise.all([one.drain(), other.drain()]);
       }
@@ -72,7 +72,7 @@ function memberOn(settings: Readonly<Partial<Record<SettingKey, string>>>): Prom
   return startMember(config, createLog('OFF', process.stdout));
 }
 
-/** All that the member answers to the requests, without Date. */
+/** All responses of the member to the requests, without Date. */
 function received(member: ServedMember, requests: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(member.port, '127.0.0.1');

@@ -1,6 +1,6 @@
 /**
- * Engines and members whose user has the rights that docs/several-members.md lists and no others; and starts
- * where one of these rights is missing.
+ * Engines and members whose user has only the rights that docs/several-members.md lists, and their
+ * refusal to start if one of these rights is missing.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -25,14 +25,14 @@ import { until } from './server-process.ts';
 import { storeEngine, subjectOf } from './store-engines.ts';
 
 const PAGE = new URL('../../docs/several-members.md', import.meta.url);
-const [OF_ONE = [], OF_CLUSTER = [], OF_SENTINEL = []] = linesOfPage();
+const [SERVER_RIGHTS = [], CLUSTER_RIGHTS = [], SENTINEL_RIGHTS = []] = linesOfPage();
 const USER = 'gridnode';
 const PASSWORD = 'secret';
 const LOGIN = { user: USER, password: PASSWORD };
 
 type Line = readonly string[];
 
-/** The words of each ACL line, by block. */
+/** The words of each ACL line, by block of the page. */
 function linesOfPage(): Line[][] {
   const [, section = ''] = /^## Rights\n(.*?)^## /ms.exec(readFileSync(PAGE, 'utf8')) ?? [];
   return [...section.matchAll(/^```text\n(.*?)^```/gms)].map(([, block = '']) =>
@@ -40,7 +40,7 @@ function linesOfPage(): Line[][] {
   );
 }
 
-/** Makes the user of the lines, for the cluster of that name, without the rights in `missing`. */
+/** Creates the user of the lines for the cluster, without the rights in `missing`. */
 async function makeUser(
   port: number,
   lines: readonly Line[],
@@ -60,8 +60,8 @@ function rightsIn(lines: readonly Line[]): string[] {
   return lines.flat().filter((word) => /^[+~&]/.test(word));
 }
 
-/** How a refusal names the right. */
-function nameOf(right: string): RegExp {
+/** The pattern by which a refusal names the right. */
+function patternOf(right: string): RegExp {
   if (right.startsWith('~')) return /the keys \{\*\}4:grid\/m:\*, .*\{\*\}4:grid\/c:\*$/;
   if (right === '&+switch-master') return /the channels \+switch-master$/;
   if (right.startsWith('&')) return /the channels \{\*\}4:grid\/u:\*$/;
@@ -81,13 +81,22 @@ async function assertRefused(right: string, open: () => Promise<RedisEngine>): P
     (error) => {
       assert(error instanceof StoreUnusable, `${right}: ${error}`);
       assert.match(error.message, /^Cannot use the server 127\.0\.0\.1:\d+: .*the user "gridnode"/);
-      assert.match(error.message, nameOf(right), right);
+      assert.match(error.message, patternOf(right), right);
       return true;
     },
   );
 }
 
-describe('The rights on one server', () => {
+/** Opens an engine on a Cluster or on servers with Sentinels. */
+function engineOnGroup({ url }: ServerGroup): Promise<RedisEngine> {
+  return engineOn(0, {
+    connect: (own, observer) => new StoreServers(parseEngineUrl(url), own, observer),
+    mapReplicaCount: () => 1,
+    queueReplicaCount: () => 1,
+  });
+}
+
+describe('the rights on one server', () => {
   let server: EngineServer;
   before(async () => {
     server = await EngineServer.start();
@@ -97,14 +106,14 @@ describe('The rights on one server', () => {
   let clusterCount = 0;
   const subject = async () => {
     const clusterName = `grid-${clusterCount++}`;
-    await makeUser(server.port, OF_ONE, clusterName);
+    await makeUser(server.port, SERVER_RIGHTS, clusterName);
     return subjectOf(await engineOn(server.port, { clusterName }));
   };
   engineSuite('an engine with these rights', subject);
   holdSuite('an engine with these rights', subject);
 
   dataCases('a member with these rights', async () => {
-    await makeUser(server.port, OF_ONE, 'served');
+    await makeUser(server.port, SERVER_RIGHTS, 'served');
     const source = { kind: 'flag', name: 'test' } as const;
     const settings = {
       ...{ port: '0', engineUrl: `redis://127.0.0.1:${server.port}`, clusterName: 'served' },
@@ -117,8 +126,8 @@ describe('The rights on one server', () => {
     return startMember(config, createLog('OFF', process.stdout));
   });
 
-  it('are tried without a change of data', async () => {
-    await makeUser(server.port, OF_ONE);
+  it('are checked without a change of data', async () => {
+    await makeUser(server.port, SERVER_RIGHTS);
     await asked(server.port, 'FLUSHALL');
     const changes = async () =>
       /rdb_changes_since_last_save:(\d+)/.exec(
@@ -133,9 +142,9 @@ describe('The rights on one server', () => {
     assert.doesNotMatch(warnings.join('\n'), /could not be read/);
   });
 
-  for (const right of rightsIn(OF_ONE)) {
-    it(`without ${right} ${right === '+config|get' ? 'cause a warning' : 'end the start'}`, async () => {
-      await makeUser(server.port, OF_ONE, 'grid', [right]);
+  for (const right of rightsIn(SERVER_RIGHTS)) {
+    it(`without ${right} cause ${right === '+config|get' ? 'a warning' : 'a refusal to start'}`, async () => {
+      await makeUser(server.port, SERVER_RIGHTS, 'grid', [right]);
       if (right !== '+config|get') {
         return assertRefused(right, () => engineOn(server.port));
       }
@@ -146,8 +155,13 @@ describe('The rights on one server', () => {
     });
   }
 
-  it('are all named that are missing, also where the memory is full', async () => {
-    await makeUser(server.port, OF_ONE, 'grid', ['+rpush', '+hget', '+wait', '+client|kill']);
+  it('are all named in the refusal if several are missing, even if the memory is full', async () => {
+    await makeUser(server.port, SERVER_RIGHTS, 'grid', [
+      '+rpush',
+      '+hget',
+      '+wait',
+      '+client|kill',
+    ]);
     await asked(server.port, 'CONFIG', 'SET', 'maxmemory', '1');
     try {
       await assert.rejects(engineOn(server.port), /the commands HGET, RPUSH, WAIT, CLIENT KILL$/);
@@ -156,25 +170,25 @@ describe('The rights on one server', () => {
     }
   });
 
-  it('that are taken away in use: a write is not applied, and reported', async () => {
-    await makeUser(server.port, OF_ONE);
+  it('are required for each write: after a revocation a write is not applied, and reported', async () => {
+    await makeUser(server.port, SERVER_RIGHTS);
     const refused: string[] = [];
     const onRefused = (_: unknown, command: () => string, text: string) =>
       refused.push(`${command()}: ${text}`);
     const engine = await engineOn(server.port, { onRefused });
     const asker = new Asker(engine);
     await asked(server.port, 'ACL', 'SETUSER', USER, '-hincrby', '-hset');
-    for (const answer of [await asker.offer('q', 'v'), await asker.set('m', 'k', 'v')]) {
-      assert.equal(answer.outcome, UNREACHABLE);
-      assert.equal(answer.reason, NOT_PERMITTED);
+    for (const result of [await asker.offer('q', 'v'), await asker.set('m', 'k', 'v')]) {
+      assert.equal(result.outcome, UNREACHABLE);
+      assert.equal(result.reason, NOT_PERMITTED);
     }
     assert.match(refused.join('\n'), /EVALSHA: ERR .*\nHSET: NOPERM/);
     await engine.close();
   });
 
   for (const right of ['-spublish', 'resetchannels']) {
-    it(`${right} in use: an offer is applied, and another member's poll gets the item`, async () => {
-      await makeUser(server.port, OF_ONE);
+    it(`are not needed for wake-ups: after ${right} an offer is applied, and a poll of another member gets the item`, async () => {
+      await makeUser(server.port, SERVER_RIGHTS);
       const refused: string[] = [];
       const onRefused = (_: unknown, command: () => string) => refused.push(command());
       const engines = [
@@ -194,75 +208,60 @@ describe('The rights on one server', () => {
   }
 });
 
-describe('The rights on a cluster', () => {
+describe('the rights on a Cluster', () => {
   let group: ServerGroup;
-  const lines = [...OF_ONE, ...OF_CLUSTER];
+  const lines = [...SERVER_RIGHTS, ...CLUSTER_RIGHTS];
   before(async () => {
     group = await startCluster();
   });
   after(() => group.end());
 
-  const open = () =>
-    engineOn(0, {
-      connect: (own, observer) => new StoreServers(parseEngineUrl(group.url), own, observer),
-      mapReplicaCount: () => 1,
-      queueReplicaCount: () => 1,
-    });
-
   it('suffice for maps and queues', async () => {
     for (const { port } of group.servers) await makeUser(port, lines);
-    const engine = await open();
-    await assertServes(new Asker(engine));
-    await engine.close();
+    await assertServes(await engineOnGroup(group));
   });
 
-  for (const right of [...rightsIn(OF_CLUSTER), '+rpush', '~{*}3:dev/*', '&{*}3:dev/*']) {
-    it(`without ${right} end the start, on any primary`, async () => {
+  for (const right of [...rightsIn(CLUSTER_RIGHTS), '+rpush', '~{*}3:dev/*', '&{*}3:dev/*']) {
+    it(`without ${right} on the primaries cause a refusal to start`, async () => {
       for (const { port } of group.servers) await makeUser(port, lines);
-      // The replica of the URL is asked first, and all primaries are tried.
-      const among = right.includes('cluster') ? group.servers : group.servers.slice(0, 3);
-      for (const { port } of among) await makeUser(port, lines, 'grid', [right]);
-      await assertRefused(right, open);
+      // The URL's replica reports the topology; the other rights are checked on all primaries.
+      const servers = right.includes('cluster') ? group.servers : group.servers.slice(0, 3);
+      for (const { port } of servers) await makeUser(port, lines, 'grid', [right]);
+      await assertRefused(right, () => engineOnGroup(group));
     });
   }
 });
 
-describe('The rights with Sentinels', () => {
+describe('the rights with Sentinels', () => {
   let group: Awaited<ReturnType<typeof startWatched>>;
   before(async () => {
     group = await startWatched();
-    for (const { port } of group.servers) await makeUser(port, OF_ONE);
+    for (const { port } of group.servers) await makeUser(port, SERVER_RIGHTS);
   });
   after(() => group.end());
 
-  const open = () =>
-    engineOn(0, {
-      connect: (own, observer) => new StoreServers(parseEngineUrl(group.url), own, observer),
-      mapReplicaCount: () => 1,
-      queueReplicaCount: () => 1,
-    });
-
   it('suffice for maps and queues', async () => {
-    for (const { port } of group.sentinels) await makeUser(port, OF_SENTINEL);
-    const engine = await open();
-    await assertServes(new Asker(engine));
-    await engine.close();
+    for (const { port } of group.sentinels) await makeUser(port, SENTINEL_RIGHTS);
+    await assertServes(await engineOnGroup(group));
   });
 
-  for (const right of rightsIn(OF_SENTINEL)) {
-    it(`without ${right} at one Sentinel end the start`, async () => {
-      for (const { port } of group.sentinels) await makeUser(port, OF_SENTINEL);
-      await makeUser(group.sentinels[2]!.port, OF_SENTINEL, 'grid', [right]);
-      await assertRefused(right, open);
+  for (const right of rightsIn(SENTINEL_RIGHTS)) {
+    it(`without ${right} on one Sentinel cause a refusal to start`, async () => {
+      for (const { port } of group.sentinels) await makeUser(port, SENTINEL_RIGHTS);
+      await makeUser(group.sentinels[2]!.port, SENTINEL_RIGHTS, 'grid', [right]);
+      await assertRefused(right, () => engineOnGroup(group));
     });
   }
 });
 
-async function assertServes(asker: Asker): Promise<void> {
+/** Runs changes and reads on maps and queues, then closes the engine. */
+async function assertServes(engine: RedisEngine): Promise<void> {
+  const asker = new Asker(engine);
   for (let index = 0; index < 50; index++) {
     assert.equal((await asker.set('m', `${index}`, 'v')).outcome, APPLIED);
     assert.equal((await asker.get('m', `${index}`)).outcome, FOUND);
     assert.equal((await asker.offer(`q ${index}`, 'v')).outcome, APPLIED);
     assert.equal((await asker.poll(`q ${index}`)).outcome, FOUND);
   }
+  await engine.close();
 }

@@ -1,7 +1,7 @@
 /**
- * Two members behind a load balancer, stopped and started in turn while clients keep sending: no request
- * fails. haproxy asks each member's `health/ready`, and the shutdown delay gives it the time for that.
- * nginx has no such checks, and uses the other member where a connection is refused.
+ * Two members behind a load balancer are restarted one after the other while clients keep sending:
+ * no request fails. haproxy polls each member's `health/ready`, which the shutdown delay leaves it
+ * time for. nginx has no such checks, and uses the other member if a connection is refused.
  */
 
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../free-port.ts';
 import { RestartedMember, sending } from '../integration/rolling.ts';
 
@@ -21,12 +21,12 @@ const CLIENTS = 16;
 
 interface Balancer {
   readonly program: string;
-  /** The balancer's configuration, with its port and those of the members. */
+  /** Returns the balancer's configuration, with its port and the members' ports. */
   configuration(folder: string, port: number, members: readonly number[]): string;
   words(folder: string, file: string): readonly string[];
 }
 
-/** An example of packaging/ with this port and these members. */
+/** Returns an example of packaging/ with this port and these members. */
 function example(name: string, port: number, server: RegExp, members: readonly string[]): string {
   const text = readFileSync(join(import.meta.dirname, '../../packaging', name), 'utf8');
   assert.match(text, server);
@@ -69,7 +69,7 @@ ${example(
 };
 
 for (const balancer of [HAPROXY, NGINX]) {
-  test(`no request fails behind ${balancer.program} while members stop in turn, ${STOPS} times`, async (t) => {
+  test(`${balancer.program} loses no request while members are restarted ${STOPS} times`, async (t) => {
     requireProgram(balancer.program);
     const members = [0, 1].map(() => new RestartedMember('--shutdown-delay-seconds', '1'));
     await Promise.all(members.map((member) => member.start()));
@@ -89,13 +89,13 @@ for (const balancer of [HAPROXY, NGINX]) {
     await serving(port);
     const end = sending({ port, clients: CLIENTS, inFlight: 1 });
     for (let stop = 0; stop < STOPS; stop++) {
-      await passed(500);
+      await sleep(500);
       const member = members[stop % members.length] as RestartedMember;
       await member.stop();
       await member.start();
     }
-    // The balancer does not yet know of the member that was started last.
-    await passed(500);
+    // The balancer may not yet use the member that was started last.
+    await sleep(500);
     const { answered, lost, refused, others } = await end();
     t.diagnostic(`${answered} answered`);
     assert.deepEqual({ lost, refused, others }, { lost: 0, refused: 0, others: [] });
@@ -119,20 +119,20 @@ function requireProgram(program: string): void {
   try {
     execFileSync('which', [program]);
   } catch {
-    assert.fail(`there is no ${program}: apt-get install ${program}`);
+    assert.fail(`${program} is missing: apt-get install ${program}`);
   }
 }
 
 async function serving(port: number): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
     const socket = connect(port, '127.0.0.1');
-    const isThere = await once(socket, 'connect').then(
+    const isConnected = await once(socket, 'connect').then(
       () => true,
       () => false,
     );
     socket.destroy();
-    if (isThere) return;
-    await passed(50);
+    if (isConnected) return;
+    await sleep(50);
   }
   assert.fail(`nothing serves on port ${port}`);
 }

@@ -1,9 +1,9 @@
-/** One command to a server of the engine, beside the engines. */
+/** Sends commands to an engine's server on connections of the test. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { INTEGER, ReplyReader } from '../../src/engine/redis/reply.ts';
 
-/** Resolves with the text, or the number, that it replies with. */
+/** Sends a command; resolves with the text or number of the reply. */
 export async function serverCommand(port: number, ...words: readonly string[]): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
   await once(socket, 'connect');
@@ -20,7 +20,7 @@ export async function serverCommand(port: number, ...words: readonly string[]): 
   return text;
 }
 
-/** Commands that the server has done, those of scripts included. */
+/** The number of commands that the server has executed, including those in scripts. */
 export async function commandCount(port: number): Promise<number> {
   const text = await serverCommand(port, 'INFO', 'stats');
   return Number(/total_commands_processed:(\d+)/.exec(text)?.[1]);

@@ -1,4 +1,4 @@
-/** What a real server refuses or forgets, and what the engine makes of it. */
+/** Faults of a real server and the engine's results: no memory, too few replicas, a pause. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';
 import { quietened, type StoreEngineOptions, storeEngine } from './store-engines.ts';
 
-/** Runs a test on a server of its own. */
+/** Runs a test on a new server. */
 function onServer(
   test: (asker: Asker, server: EngineServer, engine: RedisEngine) => Promise<void>,
   options: Partial<StoreEngineOptions> = {},
@@ -34,9 +34,9 @@ function onServer(
   };
 }
 
-describe('queues on a server', () => {
+describe('a queue', () => {
   it(
-    'that has no memory left: no offer; what is there can be taken, and comes back',
+    'refuses offers while the server has no memory left, but items can be taken and returned',
     onServer(async (asker, { port }) => {
       for (const item of 'ab') await asker.offer('q', item);
       await serverCommand(port, 'CONFIG', 'SET', 'maxmemory', '1');
@@ -53,17 +53,17 @@ describe('queues on a server', () => {
   );
 
   it(
-    'that misses replicas: nothing is changed',
+    'does not change while the server has too few replicas',
     onServer(async (asker, { port }) => {
       await asker.offer('q', 'a');
       const { hold } = await asker.take('q');
       await asker.offer('q', 'b');
       await serverCommand(port, 'CONFIG', 'SET', 'min-replicas-to-write', '1');
-      for (const answer of [await asker.offer('q', 'c'), await asker.take('q')]) {
-        assert.deepEqual([answer.outcome, answer.reason], [UNREACHABLE, TOO_FEW_REPLICAS]);
+      for (const result of [await asker.offer('q', 'c'), await asker.take('q')]) {
+        assert.deepEqual([result.outcome, result.reason], [UNREACHABLE, TOO_FEW_REPLICAS]);
       }
       assert.equal((await asker.peek('q')).value, 'b');
-      // It comes back once that is possible.
+      // The item is returned once the server accepts writes again.
       assert.equal((await asker.acknowledge(hold, false)).outcome, UNKNOWN);
       await serverCommand(port, 'CONFIG', 'SET', 'min-replicas-to-write', '0');
       while ((await asker.queueSize('q')).count < 2) await sleep(20);
@@ -73,7 +73,7 @@ describe('queues on a server', () => {
   );
 
   it(
-    'that missed replicas: what comes back is there before what is taken next',
+    'returns an item before the next take once the server has enough replicas again',
     onServer(async (asker, { port }) => {
       await asker.offer('q', 'a');
       const { hold } = await asker.take('q');
@@ -86,7 +86,7 @@ describe('queues on a server', () => {
   );
 
   it(
-    'that is known to miss replicas: nothing is taken',
+    'refuses takes while the server is known to have too few replicas',
     onServer(
       async (asker, { port }) => {
         const other = await storeEngine({ port });
@@ -101,7 +101,7 @@ describe('queues on a server', () => {
   );
 
   it(
-    'that has forgotten the scripts: all is done in order',
+    'executes all calls in order after the server has lost the scripts',
     onServer(async (asker, { port }) => {
       await serverCommand(port, 'SCRIPT', 'FLUSH');
       const items = Array.from({ length: 100 }, (_, index) => `${index}`);
@@ -114,7 +114,7 @@ describe('queues on a server', () => {
   );
 
   it(
-    'that is stopped: takes that wait stay, others fail; then all goes on',
+    'keeps its waiting takes while the server is paused, fails other calls, and then recovers',
     onServer(
       async (asker, server, engine) => {
         const waiting = asker.wait('q', 60_000);

@@ -1,7 +1,7 @@
 /**
- * Groups of servers for the engine, on free ports of this machine: a cluster of three primaries with a
- * replica each, and a primary with a replica that Sentinels watch. The program is `redis-server`, or the
- * one that ENGINE_SERVER names.
+ * Groups of servers for the engine, on free ports of this machine: a Cluster of three primaries
+ * with a replica each, and a primary with a replica that Sentinels monitor. The program is
+ * `redis-server`, or the one that ENGINE_SERVER names.
  */
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,24 +13,25 @@ import { freePort, isFree } from '../free-port.ts';
 import { PROGRAM, ServerProcess, until } from './server-process.ts';
 import { done } from './tools.ts';
 
-/** The client beside the server, or Debian's. */
-const OWN_CLIENT = PROGRAM.replace(/server$/, 'cli');
-const CLIENT = isAbsolute(OWN_CLIENT) && !existsSync(OWN_CLIENT) ? 'redis-cli' : OWN_CLIENT;
-/** A cluster's server has its own connections on the port this much above. */
-const BUS = 10_000;
-/** Ports below this, so that the ports of the clusters' own connections are none of outgoing ones, too. */
+/** The client in the server's folder, or Debian's client if there is none. */
+const SIBLING_CLIENT = PROGRAM.replace(/server$/, 'cli');
+const CLIENT =
+  isAbsolute(SIBLING_CLIENT) && !existsSync(SIBLING_CLIENT) ? 'redis-cli' : SIBLING_CLIENT;
+/** Offset from a server's port to the port of its cluster bus. */
+const BUS_OFFSET = 10_000;
+/** Limit for servers' ports, which keeps the bus ports below the ports of outgoing connections. */
 const PORT_MAX = 22_000;
 /** Silence after which a server counts as failed, in ms. */
 export const NODE_TIMEOUT_MS = 2000;
 
-/** Where a process runs. */
+/** A host on which processes run. */
 export interface Place {
   readonly host: string;
-  /** The words of the command that runs another one there; none for this machine itself. */
+  /** The words that run a command on the host; empty for this machine. */
   readonly runner: readonly string[];
 }
 
-const HERE: Place = { host: '127.0.0.1', runner: [] };
+const LOCAL: Place = { host: '127.0.0.1', runner: [] };
 
 export class GroupServer {
   readonly port: number;
@@ -38,7 +39,7 @@ export class GroupServer {
   readonly #words: readonly string[];
   #process: ServerProcess | undefined;
 
-  constructor(port: number, words: readonly string[], place = HERE) {
+  constructor(port: number, words: readonly string[], place = LOCAL) {
     this.port = port;
     this.#words = words;
     this.place = place;
@@ -57,11 +58,11 @@ export class GroupServer {
     return askedAt(this.place.host, this.port, words);
   }
 
-  stopInPlace(): void {
+  pause(): void {
     this.#process?.signal('SIGSTOP');
   }
 
-  goOn(): void {
+  resume(): void {
     this.#process?.signal('SIGCONT');
   }
 
@@ -73,12 +74,12 @@ export class GroupServer {
 
 export interface ServerGroup {
   readonly servers: readonly GroupServer[];
-  /** Of any of them. */
+  /** The engine's URL for the group. */
   readonly url: string;
   end(): Promise<void>;
 }
 
-/** Three primaries, each with a replica. `words`: settings of each server; `places`: where each runs. */
+/** Starts three primaries, each with a replica. `words` are settings of each server. */
 export async function startCluster(
   words: readonly string[] = [],
   places: readonly Place[] = [],
@@ -86,12 +87,12 @@ export async function startCluster(
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-cluster-'));
   const ports = await freePorts(6);
   const servers = ports.map((port, index) => {
-    const place = places[index] ?? HERE;
+    const place = places[index] ?? LOCAL;
     const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', `${NODE_TIMEOUT_MS}`];
-    const all = [...ownWords(folder, port, place.host), ...cluster, ...words];
+    const all = [...serverWords(folder, port, place.host), ...cluster, ...words];
     return new GroupServer(port, all, place);
   });
-  const end = () => endAll(servers, folder);
+  const end = () => stopAll(servers, folder);
   try {
     await Promise.all(servers.map((server) => server.start()));
     const nodes = servers.map(({ address }) => address);
@@ -110,7 +111,7 @@ export async function startCluster(
     await end();
     throw error;
   }
-  // A replica and a primary: any node tells.
+  // A replica and a primary: any node reports the topology.
   const url = `redis://${servers[5]!.address},${servers[0]!.address}`;
   return { servers, url, end };
 }
@@ -120,8 +121,8 @@ export interface WatchedPair extends ServerGroup {
 }
 
 /**
- * A primary, its replica, and three Sentinels that watch it by the name `grid`. `places`: where the servers
- * run, then the Sentinels; `words`: settings of each server.
+ * Starts a primary, its replica, and three Sentinels that monitor it by the name `grid`. `places`
+ * are those of the servers, then of the Sentinels; `words` are settings of each server.
  */
 export async function startWatched(
   places: readonly Place[] = [],
@@ -129,14 +130,14 @@ export async function startWatched(
 ): Promise<WatchedPair> {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-sentinel-'));
   const [first = 0, second = 0, ...others] = await freePorts(5);
-  const placeAt = (index: number) => places[index] ?? HERE;
+  const placeAt = (index: number) => places[index] ?? LOCAL;
   const { host } = placeAt(0);
   const replica = ['--replicaof', host, `${first}`];
   const servers = [
-    new GroupServer(first, [...ownWords(folder, first, host), ...words], placeAt(0)),
+    new GroupServer(first, [...serverWords(folder, first, host), ...words], placeAt(0)),
     new GroupServer(
       second,
-      [...ownWords(folder, second, placeAt(1).host), ...words, ...replica],
+      [...serverWords(folder, second, placeAt(1).host), ...words, ...replica],
       placeAt(1),
     ),
   ];
@@ -155,15 +156,15 @@ export async function startWatched(
     writeFileSync(file, `${watch.join('\n')}\n`);
     return new GroupServer(port, [file, '--sentinel'], place);
   });
-  const end = () => endAll([...servers, ...sentinels], folder);
+  const end = () => stopAll([...servers, ...sentinels], folder);
   try {
     for (const server of [...servers, ...sentinels]) await server.start();
     await until(async () => replicasIn(await servers[0]!.ask('ROLE')) === 1);
     for (const sentinel of sentinels) {
       await until(async () => (await sentinel.ask('SENTINEL', 'CKQUORUM', 'grid')) !== undefined);
       await until(async () => {
-        const known = await sentinel.ask('SENTINEL', 'REPLICAS', 'grid');
-        return Array.isArray(known) && known.length === 1;
+        const replicas = await sentinel.ask('SENTINEL', 'REPLICAS', 'grid');
+        return Array.isArray(replicas) && replicas.length === 1;
       });
     }
   } catch (error) {
@@ -174,9 +175,9 @@ export async function startWatched(
   return { servers, sentinels, url, end };
 }
 
-/** The reply of the server on the port; rejects where there is none. */
+/** Sends a command to the server on the port; resolves with the reply, rejects if there is none. */
 export function asked(port: number, ...words: readonly string[]): Promise<ReplyValue> {
-  return askedAt(HERE.host, port, words);
+  return askedAt(LOCAL.host, port, words);
 }
 
 async function askedAt(host: string, port: number, words: readonly string[]): Promise<ReplyValue> {
@@ -192,7 +193,7 @@ async function askedAt(host: string, port: number, words: readonly string[]): Pr
     },
   );
   try {
-    // As replies have it: a character a byte.
+    // A character for each byte, as in replies.
     return await control.ask(...words.map((word) => Buffer.from(word, 'latin1')));
   } finally {
     control.end();
@@ -204,25 +205,25 @@ function replicasIn(role: ReplyValue): number {
   return Array.isArray(replicas) ? replicas.length : 0;
 }
 
-function ownWords(folder: string, port: number, host = HERE.host): string[] {
-  const own = join(folder, `${port}`);
-  mkdirSync(own);
-  // Where its clients come from elsewhere, a server without a password refuses them by default.
-  const all = host === HERE.host ? [] : ['--protected-mode', 'no'];
-  return ['--port', `${port}`, '--bind', host, '--save', '', '--dir', own, ...all];
+function serverWords(folder: string, port: number, host = LOCAL.host): string[] {
+  const data = join(folder, `${port}`);
+  mkdirSync(data);
+  // By default, a server without a password refuses clients of other hosts.
+  const open = host === LOCAL.host ? [] : ['--protected-mode', 'no'];
+  return ['--port', `${port}`, '--bind', host, '--save', '', '--dir', data, ...open];
 }
 
-async function endAll(servers: readonly GroupServer[], folder: string): Promise<void> {
+async function stopAll(servers: readonly GroupServer[], folder: string): Promise<void> {
   await Promise.all(servers.map((server) => server.kill()));
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Ports that are free and that no outgoing connection takes, as are those of a cluster's own connections. */
+/** Finds free ports whose cluster bus ports are also free, below those of outgoing connections. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
     const port = await freePort(PORT_MAX);
-    if (await isFree(port + BUS)) ports.add(port);
+    if (await isFree(port + BUS_OFFSET)) ports.add(port);
   }
   return [...ports];
 }

@@ -1,6 +1,6 @@
 /**
- * The process of a Redis or Valkey server: `redis-server`, or the program that ENGINE_SERVER names. One that
- * ends while it starts fails the start at once, with its output.
+ * The process of a Redis or Valkey server: `redis-server`, or the program that ENGINE_SERVER names.
+ * If the process ends while it starts, the start fails immediately with its output.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,7 +28,7 @@ export class ServerProcess {
     }
   }
 
-  /** `runner`: the words of a command that runs the program elsewhere. Resolves once `isUp` returns true. */
+  /** Resolves once `isUp` does with true. `runner` are the words that run it on another host. */
   static async start(
     words: readonly string[],
     isUp: () => Promise<boolean>,
@@ -59,14 +59,14 @@ export class ServerProcess {
     this.#child.kill(name);
   }
 
-  /** Resolves when the process has ended, also where it had before. */
+  /** Resolves when the process has ended, even if it ended before the call. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;
   }
 }
 
-/** Resolves when the check does with true; a check that rejects is repeated. */
+/** Repeats the check until it resolves with true; rejects after WAIT_MS_MAX with the last error. */
 export async function until(check: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + WAIT_MS_MAX;
   for (;;) {
@@ -76,7 +76,7 @@ export async function until(check: () => Promise<boolean>): Promise<void> {
     } catch (error) {
       fault = error;
     }
-    if (Date.now() > end) throw new Error('it has not come about', { cause: fault });
+    if (Date.now() > end) throw new Error('the condition was not met in time', { cause: fault });
     await sleep(50);
   }
 }

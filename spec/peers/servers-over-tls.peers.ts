@@ -1,4 +1,4 @@
-/** A server over TLS that asks for a certificate and a password: a member on it, and what it refuses. */
+/** Members on a server over TLS that requires a certificate and a password. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ before(async () => {
 
 after(() => server.stop());
 
-/** Why the server is lost to an engine with that TLS. */
+/** The reason that an engine with these TLS options reports for the loss of the server. */
 async function lossOf(options: SecureContextOptions): Promise<string> {
   const end = new AbortController();
   const { promise, resolve } = withResolve();
@@ -69,7 +69,7 @@ function withResolve(): { promise: Promise<string>; resolve: (text: string) => v
 }
 
 describe('a server over TLS', () => {
-  it('serves a member that has its authority, a certificate and the password', async () => {
+  it('serves a member with its authority, a certificate and the password', async () => {
     const settings: Partial<Record<SettingKey, string>> = {
       ...{ port: '0', engineUrl: url, enginePassword: PASSWORD },
       engineTlsCa: tlsFile('authority.pem'),
@@ -90,12 +90,12 @@ describe('a server over TLS', () => {
     await member.drain();
   });
 
-  it('of another authority is not used', async () => {
+  it('is refused by a member if its certificate is from another authority', async () => {
     const ca = readFileSync(tlsFile('stranger.pem'));
     assert.match(await lossOf({ ca, ...CLIENT }), /certificate/);
   });
 
-  it('that asks for a certificate is lost to a member without one', async () => {
+  it('refuses a member without a certificate', async () => {
     const ca = readFileSync(tlsFile('authority.pem'));
     assert.match(await lossOf({ ca }), /certificate|closed|ECONNRESET/i);
   });

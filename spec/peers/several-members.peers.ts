@@ -1,6 +1,6 @@
 /**
- * Several members on one server, each a process: what one writes the others read, what they share is alike
- * everywhere, and what becomes of them where the server or one of them is away.
+ * Several members on one server, each a process: data and state that they share, and their
+ * behaviour when the server or one of them fails.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { EngineServer } from './engine-server.ts';
 
 const SECRET = 'pa55word';
 const EXIT_USAGE = 2;
-/** A test that waits for what does not come about ends here. */
+/** Limit for the wait for a condition, in ms. */
 const WAIT_MS_MAX = 60_000;
 const GROUPS = ['--enable-group', 'all'];
 
@@ -40,7 +40,7 @@ function wordsOf(clusterName: string, port = server.port): string[] {
 
 async function members(count: number, clusterName = `c${clusterCount++}`): Promise<Served[]> {
   const made: Served[] = [];
-  // One after the other, so that the order in which they joined is known.
+  // One after the other, so that their order is determined.
   for (let number = 0; number < count; number++) {
     made.push(await serve(...wordsOf(clusterName)));
     running.push(made.at(-1)!);
@@ -62,39 +62,39 @@ async function ask(
   }
 }
 
-async function told(member: Served, path: string): Promise<string> {
+async function contentOf(member: Served, path: string): Promise<string> {
   return (await ask(member, 'GET', path)).body.toString();
 }
 
-/** Waits until it is so. */
-async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
+async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
   const end = performance.now() + WAIT_MS_MAX;
-  while (!(await isSo())) {
-    assert.ok(performance.now() < end, 'it does not come about');
+  while (!(await condition())) {
+    assert.ok(performance.now() < end, 'the condition was not met in time');
     await sleep(20);
   }
 }
 
-interface ClusterAnswer {
+interface ClusterView {
   readonly members: readonly { readonly uuid: string; readonly localMember: boolean }[];
   readonly connectionCount: number;
   readonly allConnectionCount: number;
 }
 
-async function clusterOf(member: Served): Promise<ClusterAnswer> {
-  return JSON.parse(await told(member, 'cluster')) as ClusterAnswer;
+async function clusterOf(member: Served): Promise<ClusterView> {
+  return JSON.parse(await contentOf(member, 'cluster')) as ClusterView;
 }
 
 async function uuidsOf(member: Served): Promise<string[]> {
   return (await clusterOf(member)).members.map(({ uuid }) => uuid);
 }
 
-describe('Several members on one server', () => {
+describe('several members on one server', () => {
   it('have the same maps, queues and members', async () => {
     const three = await members(3);
     for (const [index, writer] of three.entries()) {
       assert.equal((await ask(writer, 'POST', `maps/m/k${index}`, `v${index}`)).status, 200);
-      for (const reader of three) assert.equal(await told(reader, `maps/m/k${index}`), `v${index}`);
+      for (const reader of three)
+        assert.equal(await contentOf(reader, `maps/m/k${index}`), `v${index}`);
     }
     const waiting = ask(three[0]!, 'DELETE', 'queues/q/30');
     await sleep(100);
@@ -103,7 +103,7 @@ describe('Several members on one server', () => {
     for (const member of three) await until(async () => (await uuidsOf(member)).length === 3);
     const [first, ...others] = await Promise.all(three.map(clusterOf));
     const uuids = first!.members.map(({ uuid }) => uuid);
-    assert.ok(first!.members[0]!.localMember, 'the oldest comes first');
+    assert.ok(first!.members[0]!.localMember, 'the oldest member is first');
     for (const { members: seen } of others) {
       assert.deepEqual(
         seen.map(({ uuid }) => uuid),
@@ -113,7 +113,7 @@ describe('Several members on one server', () => {
     assert.ok(first!.allConnectionCount > first!.connectionCount);
   });
 
-  it('change their state together, and it outlives them', async () => {
+  it('change the cluster state together, and it outlives them', async () => {
     const clusterName = `state${clusterCount++}`;
     const [one, two] = await members(2, clusterName);
     const poll = ask(one!, 'DELETE', 'queues/q/60');
@@ -132,15 +132,15 @@ describe('Several members on one server', () => {
       assert.equal((await exited)[0], 0);
     }
     const [three] = await members(1, clusterName);
-    assert.equal(await told(three!, '../health/cluster-state').catch(() => ''), '');
+    assert.equal(await contentOf(three!, '../health/cluster-state').catch(() => ''), '');
     assert.match(
       (await ask(three!, 'POST', 'management/cluster/state', `${clusterName}&`)).body.toString(),
       /"state":"frozen"/,
     );
-    assert.equal(await told(three!, 'maps/m/k'), 'v');
+    assert.equal(await contentOf(three!, 'maps/m/k'), 'v');
   });
 
-  it('leave at once where they are stopped, and after their time where they are killed', async () => {
+  it('leave immediately if they are stopped, and after their lease if they are killed', async () => {
     const [one, two, three] = await members(3);
     await until(async () => (await uuidsOf(one!)).length === 3);
     three!.child.kill('SIGTERM');
@@ -151,19 +151,19 @@ describe('Several members on one server', () => {
     assert.equal((await ask(one!, 'POST', 'maps/m/k', 'v')).status, 200);
   });
 
-  it('keep no data of their own', async () => {
+  it('refuse a backup, as they store no data', async () => {
     const [one] = await members(1, 'own');
-    const answer = await ask(one!, 'POST', 'management/cluster/backup', 'own&');
-    assert.equal(answer.status, 409);
+    const response = await ask(one!, 'POST', 'management/cluster/backup', 'own&');
+    assert.equal(response.status, 409);
     assert.match(
-      answer.body.toString(),
+      response.body.toString(),
       /the data is stored on servers \(engine\.url\), not by this member/,
     );
   });
 });
 
-describe('A server of several members', () => {
-  it('may come later, stop and come back', async () => {
+describe('a member on a server', () => {
+  it('joins once the server responds, and serves again after the server was paused', async () => {
     const late = await EngineServer.start();
     process.kill(late.pid, 'SIGSTOP');
     const started = start(...wordsOf('late', late.port), '--health-port', '0');
@@ -192,18 +192,18 @@ describe('A server of several members', () => {
     }
   });
 
-  for (const [what, words, message] of [
-    ['a wrong password', ['--engine', 'URL', 'password'], /Cannot log in to the server/],
-    ['another count of partitions', ['--partition-count', '7'], /it has 271 partitions/],
-    ['no Sentinel', ['--engine', 'URL?sentinel=main'], /is not a Sentinel/],
+  for (const [fault, words, message] of [
+    ['its password is wrong', ['--engine', 'URL', 'password'], /Cannot log in to the server/],
+    ['its partition count differs', ['--partition-count', '7'], /it has 271 partitions/],
+    ['the server is not a Sentinel', ['--engine', 'URL?sentinel=main'], /is not a Sentinel/],
   ] as const) {
-    it(`that has ${what} ends the start with exit code 2`, async () => {
+    it(`exits with code 2 at its start if ${fault}`, async () => {
       const url = `redis://127.0.0.1:${server.port}`;
       const clusterName = `wrong${clusterCount++}`;
       const [one] = await members(1, clusterName);
-      const given = words.map((word) => word.replace('URL', url));
-      const isPassword = given.includes('password');
-      const flags = given.filter((word) => word !== 'password');
+      const replaced = words.map((word) => word.replace('URL', url));
+      const isPassword = replaced.includes('password');
+      const flags = replaced.filter((word) => word !== 'password');
       const variables = isPassword ? { GRID_ENGINE_PASSWORD: SECRET } : {};
       Object.assign(process.env, variables);
       const started = start(...wordsOf(clusterName), ...flags);

@@ -1,4 +1,4 @@
-/** A short attack of each kind: the client beside it loses nothing. The long ones are in spec/soak. */
+/** Short attacks by slow clients, during which another client loses no request. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -23,7 +23,7 @@ before(async () => {
 after(() => member.stop());
 
 for (const attack of ATTACKS) {
-  test(`a client loses no request beside ${CONNECTIONS} ${attack.name}`, async () => {
+  test(`a client loses no request during an attack by ${CONNECTIONS} ${attack.name}`, async () => {
     const { requests } = await underAttack(member.port, attack, CONNECTIONS, SECONDS);
     assert.ok(requests > 100, `${requests} requests`);
   });

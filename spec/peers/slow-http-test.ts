@@ -1,6 +1,6 @@
 /**
- * slowhttptest against a server, and a client beside it that keeps sending: its requests, the ones that it
- * loses, and how long it waits.
+ * slowhttptest against a server while another client keeps sending: its number of requests, its
+ * lost requests and its response times.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -9,12 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../../bench/harness.ts';
 import { RawClient } from '../integration/client.ts';
 
-/** Pause between two requests of the client beside, in ms. */
+/** Pause between two requests of the other client, in ms. */
 const PAUSE_MS = 1;
 const MAP = 'maps/attacked';
 const LARGE_BYTES = 1_048_576;
 
-/** The attacks, by their flags: for each connection, how often and how slowly it sends or reads. */
+/** The attacks. Their flags set how often and how slowly each connection sends or reads. */
 export const ATTACKS = [
   { name: 'slow heads', flags: ['-H', '-i', '5', '-x', '24'], path: `${MAP}/large` },
   {
@@ -33,7 +33,7 @@ export const ATTACKS = [
 export type Attack = (typeof ATTACKS)[number];
 
 export interface Outcome {
-  /** Requests of the client beside; all were answered. */
+  /** Number of requests of the other client, all with a response. */
   readonly requests: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -54,8 +54,8 @@ export async function prepare(port: number): Promise<void> {
 }
 
 /**
- * Attacks for that long with that many connections, again where an attack ends early because all of them
- * were answered. Throws when the client beside loses a request.
+ * Attacks with this many connections for this time; an attack that ends early, as all its requests
+ * have responses, is repeated. Rejects if the other client loses a request.
  */
 export async function underAttack(
   port: number,

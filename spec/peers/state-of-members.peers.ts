@@ -1,6 +1,6 @@
 /**
- * The state of three members, each a process: five changes of it at once; a member that is stopped while the
- * others turn PASSIVE.
+ * The cluster state of three members, each a process: five concurrent changes, and a member that is
+ * paused while the others change to PASSIVE.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
@@ -9,7 +9,7 @@ import { RawClient, type ReceivedResponse } from '../integration/client.ts';
 import { serve } from '../integration/member-process.ts';
 import { EngineServer } from './engine-server.ts';
 
-/** A member that was silent for so long is out. */
+/** Silence after which a member is removed, in ms. */
 const SILENT_MS_MAX = 10_000;
 const WAIT_MS_MAX = 60_000;
 const STATE = 'management/cluster/changeState';
@@ -60,24 +60,24 @@ async function membersOf(member: Served): Promise<string[]> {
   return members.map(({ uuid }) => uuid);
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
+async function until(condition: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + WAIT_MS_MAX;
-  while (!(await isSo())) {
-    assert.ok(performance.now() < end, 'it does not come about');
+  while (!(await condition())) {
+    assert.ok(performance.now() < end, 'the condition was not met in time');
     await sleep(20);
   }
 }
 
-describe('The state of three members', () => {
-  it('is changed by one of five that ask for it at once', async () => {
+describe('the cluster state', () => {
+  it('is changed by one of five concurrent requests; the others get 409', async () => {
     const members = await three('five');
     for (const state of ['frozen', 'active', 'passive', 'active']) {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 5 }, (_, index) =>
           ask(members[index % 3]!, 'POST', STATE, `five&&${state}`),
         ),
       );
-      const statuses = answers.map(({ status }) => status).sort();
+      const statuses = responses.map(({ status }) => status).sort();
       assert.deepEqual(statuses, [200, 409, 409, 409, 409]);
       for (const member of members) {
         const { body } = await ask(member, 'POST', 'management/cluster/state', 'five&');
@@ -86,11 +86,11 @@ describe('The state of three members', () => {
     }
   });
 
-  it('PASSIVE is kept by a member that was stopped meanwhile: it changes nothing any more', async () => {
+  it('PASSIVE is obeyed by a member that was paused during the change: it applies no change', async () => {
     const [one, two, stopped] = await three('stopped');
     const client = new RawClient(stopped.port);
     assert.equal((await client.request('POST', 'maps/m/k', Buffer.from('v'))).status, 200);
-    // What is sent meanwhile waits in the sockets of the member.
+    // These requests wait in the paused member's sockets.
     process.kill(stopped.child.pid!, 'SIGSTOP');
     const sent = Array.from({ length: 8 }, (_, index) =>
       ask(stopped, 'POST', index % 2 === 0 ? `maps/m/late${index}` : 'queues/late', 'w'),
@@ -101,8 +101,8 @@ describe('The state of three members', () => {
     for (const { status } of await Promise.all(sent)) assert.equal(status, 503);
     const end = performance.now() + 5000;
     while (performance.now() < end) {
-      const answer = await client.request('POST', 'maps/m/k', Buffer.from('w'));
-      assert.equal(answer.status, 503);
+      const response = await client.request('POST', 'maps/m/k', Buffer.from('w'));
+      assert.equal(response.status, 503);
       await sleep(5);
     }
     client.destroy();

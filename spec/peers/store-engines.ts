@@ -1,4 +1,4 @@
-/** Engines on a server, each as a member has it. */
+/** Engines on a Redis or Valkey server, set up as in a member. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
 import { parseEngineUrl } from '../../src/base/engine-url.ts';
@@ -14,7 +14,7 @@ export interface StoreEngineOptions extends Partial<RedisEngineOptions> {
   readonly port: number;
 }
 
-/** An open engine; of the cluster `grid` by default. */
+/** Opens an engine, by default of the cluster `grid`. */
 export async function storeEngine({ port, ...others }: StoreEngineOptions): Promise<RedisEngine> {
   const engine = new RedisEngine({
     clock: new SystemClock(),
@@ -44,12 +44,12 @@ export async function storeEngine({ port, ...others }: StoreEngineOptions): Prom
 
 let clusterCount = 0;
 
-/** A subject whose data nobody else has: it is a cluster of its own. */
+/** Creates a subject whose data no other one shares, as it is the only member of its cluster. */
 export async function storeSubject(port: number): Promise<Subject> {
   return subjectOf(await storeEngine({ port, clusterName: `grid ${clusterCount++}` }));
 }
 
-/** A subject with the engine. */
+/** Creates a subject of the contract suites with the engine. */
 export function subjectOf(engine: RedisEngine): Subject {
   const quiet = () => quietened(engine);
   return {
@@ -64,7 +64,7 @@ export function subjectOf(engine: RedisEngine): Subject {
   };
 }
 
-/** Resolves when no engine has anything under way, twice in a row. */
+/** Resolves when no engine has an operation under way in two consecutive turns. */
 export async function quietened(...engines: readonly RedisEngine[]): Promise<void> {
   for (let idle = 0; idle < 2; ) {
     await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-/** Engines of several members on a real server of Redis or Valkey, and what they share. */
+/** Engines of several members that share maps and queues on a real Redis or Valkey server. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,10 +15,11 @@ import { quietened, storeEngine } from './store-engines.ts';
 import { storeRound } from './store-round.ts';
 
 const SEED = Number(process.env.ENGINE_SEED ?? 1);
-const LOOK_MS = 1000;
+/** Interval of the engine's queue checks, in ms. */
+const CHECK_MS = 1000;
 const POLL_COUNT = 2000;
 const LIFETIME_MS = 4000;
-/** Where an item is lost, a test waits for it in vain. */
+/** Limit for a test, in ms: a test waits for a lost item forever. */
 const TEST_MS_MAX = 180_000;
 
 let server: EngineServer;
@@ -29,14 +30,14 @@ before(async () => {
 
 after(() => server.stop());
 
-/** A clock without the looks of each second, so that wake-ups alone remain. */
-class Lookless extends SystemClock {
+/** A clock without the queue checks of every second, so that polls depend on wake-ups. */
+class ClockWithoutChecks extends SystemClock {
   override after(delayMs: number, run: () => void): Timer {
-    return delayMs === LOOK_MS ? { cancel: () => {} } : super.after(delayMs, run);
+    return delayMs === CHECK_MS ? { cancel: () => {} } : super.after(delayMs, run);
   }
 }
 
-/** A clock that is wrong by so many ms. */
+/** A clock that is wrong by the specified time, in ms. */
 class WrongClock extends SystemClock {
   readonly #ms: number;
 
@@ -50,7 +51,7 @@ class WrongClock extends SystemClock {
   }
 }
 
-/** Runs a test on engines of a cluster of its own. */
+/** Runs a test on the engines of a new cluster. */
 function members(
   count: number,
   test: (engines: readonly RedisEngine[], clusterName: string) => Promise<void>,
@@ -77,7 +78,7 @@ function valuesOf(waiting: readonly Waiting[]): string[] {
 
 describe('members on one server', { timeout: TEST_MS_MAX }, () => {
   it(
-    'what one has written the others read, in maps and queues',
+    'read the entries and items that another member has written',
     members(3, async (engines) => {
       const [first, second, third] = engines.map((engine) => new Asker(engine));
       await first!.set('m', 'k', 'v', 'a/type');
@@ -97,7 +98,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
 
   for (const queueCount of [1, 200]) {
     it(
-      `offers of one wake 2,000 polls of two others on ${queueCount} queues, without a look`,
+      `wake 2,000 polls of two members on ${queueCount} queues by offers of a third, without checks`,
       members(
         3,
         async ([first, second, third]) => {
@@ -105,7 +106,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
           const waiting = Array.from({ length: POLL_COUNT }, (_, index) =>
             pollers[index % 2]!.wait(`q${Math.floor(index / 2) % queueCount}`, 60_000),
           );
-          // Until the channels are listened to.
+          // Wait until the members have subscribed to the channels.
           await quietened(first!, second!);
           await sleep(200);
           await quietened(first!, second!);
@@ -119,13 +120,13 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
             assert.equal((await producer.queueSize(`q${index}`)).count, 0);
           }
         },
-        { clock: new Lookless() },
+        { clock: new ClockWithoutChecks() },
       ),
     );
   }
 
   it(
-    'an item that comes back wakes the poll of another',
+    'wake the poll of another member by returning an item',
     members(
       2,
       async ([first, second]) => {
@@ -138,32 +139,32 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
         await giver.acknowledge(hold, false);
         assert.equal((await keeper.answered).value, 'a');
       },
-      { clock: new Lookless() },
+      { clock: new ClockWithoutChecks() },
     ),
   );
 
   it(
-    'a member that is told of an item and has no poll any more passes it on',
+    'pass on the wake-up for an item if their poll was cancelled',
     members(
       3,
       async ([first, second, third]) => {
-        const gone = new Asker(first!).wait('q', 60_000);
+        const cancelled = new Asker(first!).wait('q', 60_000);
         await quietened(first!);
         const { keeper } = new Asker(second!).wait('q', 60_000);
         await quietened(second!);
         await sleep(50);
         const offered = new Asker(third!).offer('q', 'a');
-        first!.cancel(gone.ticket);
+        first!.cancel(cancelled.ticket);
         await offered;
         assert.equal((await keeper.answered).value, 'a');
-        assert.equal(gone.keeper.isAnswered, false);
+        assert.equal(cancelled.keeper.isAnswered, false);
       },
-      { clock: new Lookless() },
+      { clock: new ClockWithoutChecks() },
     ),
   );
 
   it(
-    'where no wake-up comes, a look finds the item',
+    'find an item by a check if its wake-up is lost',
     members(2, async ([first, second]) => {
       const { keeper } = new Asker(first!).wait('q', 60_000);
       await quietened(first!);
@@ -175,7 +176,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
 
   for (const queueCount of [1, 200, 2000]) {
     it(
-      `2,000 idle polls on two members and ${queueCount} queues cost under 1,000 commands a second`,
+      `need under 1,000 commands per second for 2,000 idle polls of two members on ${queueCount} queues`,
       members(2, async (engines) => {
         const askers = engines.map((engine) => new Asker(engine));
         for (let index = 0; index < POLL_COUNT; index++) {
@@ -184,15 +185,15 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
         await quietened(...engines);
         await sleep(1500);
         const [from, start] = [await commandCount(server.port), performance.now()];
-        await sleep(3 * LOOK_MS);
+        await sleep(3 * CHECK_MS);
         const count = (await commandCount(server.port)) - from;
-        const seconds = Math.floor((performance.now() - start) / LOOK_MS);
+        const seconds = Math.floor((performance.now() - start) / CHECK_MS);
         assert.ok(count > 0 && count < 1000 * seconds, `${count} commands in ${seconds} s`);
       }),
     );
   }
 
-  it('lifetimes end at the same time by members whose clocks are 10 s apart', async () => {
+  it('let entries expire at the same time although their clocks differ by 10 s', async () => {
     const clusterName = `clocks ${Math.random()}`;
     const made = [-5000, 0, 5000].map((ms) =>
       storeEngine({ port: server.port, clusterName, clock: new WrongClock(ms) }),
@@ -203,23 +204,23 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
       const lifetime = { timeToLiveMs: LIFETIME_MS, maxIdleSeconds: 0 };
       assert.equal((await asker.set('m', `${index}`, 'v', '', lifetime)).outcome, APPLIED);
     }
-    const isThere = async (): Promise<boolean[]> => {
+    const found = async (): Promise<boolean[]> => {
       const keys = [...askers.keys()].map(String);
       const seen = askers.flatMap((asker) => keys.map((key) => asker.get('m', key)));
       return (await Promise.all(seen)).map(({ outcome }) => outcome === FOUND);
     };
     while (performance.now() - start < LIFETIME_MS - 1000) {
-      assert.ok((await isThere()).every((each) => each));
+      assert.ok((await found()).every((each) => each));
       await sleep(50);
     }
     await sleep(start + LIFETIME_MS + 1000 - performance.now());
-    assert.ok((await isThere()).every((each) => !each));
+    assert.ok((await found()).every((each) => !each));
     for (const asker of askers) assert.equal((await asker.size('m')).count, 0);
     await Promise.all(askers.map(({ engine }) => engine.close()));
   });
 
   it(
-    'what a member held that is out is back at its old place, and it holds nothing any more',
+    'return the items that a removed member held to their places, and reject its further takes',
     members(1, async ([engine], clusterName) => {
       const asker = new Asker(engine!);
       for (const item of 'abcd') await asker.offer('q', item);
@@ -228,13 +229,13 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
       const incarnation = 'killed';
       const killed = await storeEngine({ port: proxy.port, clusterName, incarnation });
       const victim = new Asker(killed);
-      const kept = await victim.take('q');
-      assert.equal(kept.value, 'a');
+      const taken = await victim.take('q');
+      assert.equal(taken.value, 'a');
       proxy.silence(true);
       for (const queue of ['q', 'q', 'small']) victim.wait(queue, 0);
       while ((await asker.queueSize('q')).count > 1) await sleep(1);
       while ((await asker.queueSize('small')).count === SMALL_CAPACITY) await sleep(1);
-      // What is held counts for the capacity.
+      // Held items count towards the capacity.
       assert.equal((await asker.offer('small', 'more')).outcome, QUEUE_FULL);
       assert.equal((await asker.peek('q')).value, 'd');
       assert.equal(await engine!.returnHeld(incarnation), 3);
@@ -254,7 +255,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
   );
 
   it(
-    'an item that was removed for a member which is out comes back where it was not delivered',
+    'return an item that a removed member had received but could not deliver',
     members(1, async ([engine], clusterName) => {
       const asker = new Asker(engine!);
       for (const item of 'ab') await asker.offer('q', item);
@@ -271,7 +272,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
   );
 
   it(
-    'an item that is held for this member, and that it knows nothing of, comes back after a loss',
+    'return an item that the server holds for a member whose reply was lost, once it reconnects',
     members(1, async ([engine], clusterName) => {
       const asker = new Asker(engine!);
       for (const item of 'abc') await asker.offer('q', item);
@@ -280,15 +281,15 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
       const proxy = await CuttingProxy.start(server.port);
       const stale = await storeEngine({ ...options, deadlineMs: 10_000, port: proxy.port });
       const member = await storeEngine({ ...options, port: server.port });
-      const known = await new Asker(member).take('q');
+      const taken = await new Asker(member).take('q');
       proxy.silence(true);
-      // Holds of one incarnation begin with the ms; here two engines share it.
+      // Hold numbers begin with the time in ms; these two engines share an incarnation.
       await sleep(5);
       new Asker(stale).wait('q', 0);
       while ((await asker.queueSize('q')).count > 1) await sleep(1);
       await serverCommand(server.port, 'CLIENT', 'KILL', 'TYPE', 'normal');
       while ((await asker.queueSize('q')).count !== 2) await sleep(10);
-      assert.equal((await new Asker(member).acknowledge(known.hold, true)).outcome, APPLIED);
+      assert.equal((await new Asker(member).acknowledge(taken.hold, true)).outcome, APPLIED);
       for (const item of 'bc') assert.equal((await asker.poll('q')).value, item);
       assert.equal((await asker.poll('q')).outcome, ABSENT);
       proxy.stop();
@@ -298,7 +299,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
   );
 
   it(
-    `each item comes once, and a producer's come in order (ENGINE_SEED=${SEED})`,
+    `deliver each item once, those of a producer in order (ENGINE_SEED=${SEED})`,
     members(3, async (engines) => {
       const random = new Random(SEED);
       const { offered, found } = await storeRound({
@@ -318,7 +319,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
   );
 
   it(
-    `no item is lost where takes are cancelled and items come back (ENGINE_SEED=${SEED})`,
+    `lose no item if takes are cancelled and items are returned (ENGINE_SEED=${SEED})`,
     members(3, async (engines, clusterName) => {
       const random = new Random(SEED);
       const { offered, found } = await storeRound({
@@ -327,16 +328,16 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
       });
       assert.deepEqual([...found.values()].flat().sort(), [...offered].sort());
       await quietened(...engines);
-      // Two looks later nothing of it is left in the store, but who has waited.
-      await sleep(2.5 * LOOK_MS);
-      const keys = await serverCommand(server.port, 'EVAL', KEYS_LEFT, '0', `${clusterName}/`);
+      // After two checks, only the marks of members that have waited remain in the store.
+      await sleep(2.5 * CHECK_MS);
+      const keys = await serverCommand(server.port, 'EVAL', DATA_KEYS, '0', `${clusterName}/`);
       assert.equal(keys, '');
     }),
   );
 });
 
-/** The keys of a cluster that are no record of waiting, nor the cluster's own. */
-const KEYS_LEFT = `
+/** Lists the keys of a cluster, except marks of waiting members and the cluster's record. */
+const DATA_KEYS = `
 local keys = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local isOther = string.find(key, '/w:', 1, true) or string.find(key, '/c:', 1, true)

@@ -1,6 +1,7 @@
 /**
- * A random round of several engines on one server: producers offer, consumers poll on all of them, with and
- * without waiting; what is found is kept. Numbers are seeded; which engine is faster is not.
+ * A random round of several engines on one server: producers offer and consumers poll, with and
+ * without waiting, and the items found are collected. Numbers are seeded; the timing of the engines
+ * is not.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../bench/harness.ts';
@@ -15,18 +16,18 @@ export interface StoreRoundOptions {
   readonly producerCount: number;
   readonly itemsEach: number;
   readonly consumersEach: number;
-  /** Whether takes are cancelled, and items given back; then no order is kept. */
+  /** Whether takes are cancelled and items returned; items are then found in any order. */
   readonly isDisturbed: boolean;
 }
 
 export interface StoreRoundResult {
-  /** What was offered. */
+  /** All items that were offered. */
   readonly offered: readonly string[];
-  /** What was found, and kept, by queue, in the order of the answers. */
+  /** The items that were found and not returned, by queue, in the order of the results. */
   readonly found: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Names with limits, so that offers have to wait for takes. */
+/** Names of queues of different capacity; offers to small ones wait for takes. */
 function queueName(index: number): string {
   return index % 2 === 0 ? `small ${index}` : `large ${index}`;
 }
@@ -39,14 +40,14 @@ export async function storeRound(options: StoreRoundOptions): Promise<StoreRound
   const consumers: Promise<void>[] = [];
   for (let index = 0; index < queueCount; index++) {
     const queue = queueName(index);
-    const kept: string[] = [];
-    found.set(queue, kept);
+    const items: string[] = [];
+    found.set(queue, items);
     const isOver = () => !isOffering;
-    // Answers to different engines have no order between them.
-    const own = isDisturbed ? engines : [engines[index % engines.length]!];
-    for (const engine of own) {
+    // Results of different engines are not ordered.
+    const pollers = isDisturbed ? engines : [engines[index % engines.length]!];
+    for (const engine of pollers) {
       for (let count = 0; count < consumersEach; count++) {
-        consumers.push(consume(options, engine, queue, kept, isOver));
+        consumers.push(consume(options, engine, queue, items, isOver));
       }
     }
   }
@@ -71,19 +72,19 @@ async function produce(
     for (;;) {
       const { outcome } = await asker.offer(queue, item);
       if (outcome === APPLIED) break;
-      if (outcome !== QUEUE_FULL) throw new Error(`an offer is answered ${outcome}`);
+      if (outcome !== QUEUE_FULL) throw new Error(`an offer has the outcome ${outcome}`);
       await sleep(1);
     }
     offered.push(item);
   }
 }
 
-/** Polls until all is offered and the queue is empty. */
+/** Polls until all items have been offered and the queue is empty. */
 async function consume(
   { random, isDisturbed }: StoreRoundOptions,
   engine: RedisEngine,
   queue: string,
-  kept: string[],
+  items: string[],
   isOver: () => boolean,
 ): Promise<void> {
   const asker = new Asker(engine);
@@ -96,15 +97,16 @@ async function consume(
       if (wasOver && (await asker.queueSize(queue)).count === 0) return;
       continue;
     }
-    if (seen.outcome !== FOUND) throw new Error(`a take is answered ${seen.outcome}`);
-    const isKept = !isDisturbed || wasOver || random.below(3) > 0;
-    if (isKept) kept.push(seen.value);
-    const ended = await asker.acknowledge(seen.hold, isKept);
-    if (ended.outcome !== APPLIED) throw new Error(`a hold ends with ${ended.outcome}`);
+    if (seen.outcome !== FOUND) throw new Error(`a take has the outcome ${seen.outcome}`);
+    const isDelivered = !isDisturbed || wasOver || random.below(3) > 0;
+    if (isDelivered) items.push(seen.value);
+    const ended = await asker.acknowledge(seen.hold, isDelivered);
+    if (ended.outcome !== APPLIED)
+      throw new Error(`an acknowledgement has the outcome ${ended.outcome}`);
   }
 }
 
-/** The answer to a take; undefined where it was cancelled, after so many ms, without one. */
+/** Takes an item; resolves with undefined if the take is cancelled before it has a result. */
 async function poll(
   asker: Asker,
   queue: string,

@@ -1,6 +1,6 @@
 /**
- * The tools that `make test-peers` installs in the folder `tools` beside this file: programs that check the
- * package, and other versions of Node.
+ * The tools that `make test-peers` installs in the folder `tools`: programs that check the package,
+ * other versions of Node, and a Valkey server.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -11,19 +11,19 @@ const MODULES = join(import.meta.dirname, 'tools/node_modules');
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** The promised versions beside the one that the tests run on, and their programs. */
+/** The supported versions of Node other than 20, and their programs. */
 export const NODES = [22, 24, 26].map((version) => {
   return { version, program: join(MODULES, `node-${version}/bin/node`) };
 });
 
-/** The folder of an installed package. */
+/** Returns the folder of an installed package. */
 export function toolFolder(name: string): string {
   const folder = join(MODULES, name);
   assert.ok(existsSync(folder), `${name} is missing: make test-peers installs it`);
   return folder;
 }
 
-/** The installed server of Valkey. */
+/** Returns the path of the installed Valkey server. */
 export function valkeyServer(): string {
   const program = join(MODULES, '.valkey/valkey-server');
   assert.ok(existsSync(program), 'valkey-server is missing: make test-peers installs it');
@@ -36,14 +36,14 @@ export interface Ended {
   readonly output: string;
 }
 
-/** Runs a program to its end. A given Node comes first on the path. */
+/** Runs a program until it ends. The folder of `node` is first in its PATH. */
 export function ended(
   program: string,
   words: readonly string[],
   { cwd = ROOT, node = process.execPath, env = process.env } = {},
 ): Promise<Ended> {
   const PATH = `${dirname(node)}${delimiter}${env.PATH}`;
-  // With this variable, a test runner takes itself for the child of another.
+  // With this variable, a test runner would run as the child of another one.
   const { NODE_TEST_CONTEXT: _, ...others } = env;
   const options = { cwd, env: { ...others, PATH }, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {
@@ -54,7 +54,7 @@ export function ended(
   });
 }
 
-/** The same; rejects unless it ends with 0. Resolves with its output. */
+/** Runs a program until it ends; resolves with its output, rejects unless the exit code is 0. */
 export async function done(...call: Parameters<typeof ended>): Promise<string> {
   const { code, output } = await ended(...call);
   assert.equal(code, 0, `${call[0]} ${call[1].join(' ')}\n${output}`);

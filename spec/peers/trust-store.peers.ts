@@ -1,6 +1,6 @@
 /**
- * A trust store that keytool made is refused with a command that makes a PEM file of it. That command is
- * run as printed, and its PEM file admits the client that the store trusts.
+ * A member refuses a trust store made by keytool and prints a command that converts it to PEM. The
+ * command runs as printed, and a member with its PEM file admits the client that the store trusts.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -17,7 +17,7 @@ before(() => {
   try {
     execFileSync('openssl', ['version']);
   } catch (cause) {
-    const message = 'Cannot convert a trust store: no openssl; install it: apt-get install openssl';
+    const message = 'Cannot convert a trust store without openssl: apt-get install openssl';
     throw new Error(message, { cause });
   }
 });

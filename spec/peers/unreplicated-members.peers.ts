@@ -1,6 +1,7 @@
 /**
- * Members on a Cluster of which a part is impaired: the replica of the primary that has the cluster's own
- * record is away, or hangs, or the slot of that record is being moved. Only what needs that part waits.
+ * Members on an impaired Cluster: the replica of the primary that stores the cluster's record is
+ * down or hangs, or the slot of that record is being moved. Only calls that need the impaired part
+ * wait.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
@@ -17,20 +18,21 @@ import { type GroupServer, type ServerGroup, startCluster } from './server-group
 import { until } from './server-process.ts';
 
 const LEASE_MS = 3 * GAP_MS;
-/** Longer than any lease. */
+/** Duration of the impairment, in ms: longer than a lease. */
 const IMPAIRED_MS = LEASE_MS + 2000;
 const DEADLINE_MS = 3000;
-/** A queue of 200 MB. */
+/** Items of the moved queue, which has 200 MB. */
 const MOVED_ITEMS = 200;
 const MOVED_ITEM = Buffer.alloc(1e6, '.');
 const LAYOUT = new Layout('any', 271);
-/** Maps by their count of replicas. */
-const COUNTS = new Map([
+/** Replica counts of maps and queues, by name. */
+const REPLICA_COUNTS = new Map([
   ['alone', 0],
   ['copied', 1],
 ]);
 
-interface Part {
+/** A primary, its replica, and its range of slots. */
+interface Shard {
   readonly first: number;
   readonly last: number;
   readonly primary: GroupServer;
@@ -51,49 +53,51 @@ for (const least of [0, 1]) {
         ...['--repl-diskless-sync-delay', '0', '--cluster-node-timeout', '10000'],
       ]);
     });
-    beforeEach(joinTwo);
-    afterEach(endAll);
+    beforeEach(joinTwoMembers);
+    afterEach(endMembers);
     after(() => group.end());
 
-    it('all goes on but what needs the replica that is away', async () => {
-      const [own, ...others] = await parts();
+    it('members fail only changes that need the replica that is down', async () => {
+      const [own, ...others] = await shards();
       await own!.replica.kill();
-      const outcomes = await written(IMPAIRED_MS, others, ['alone', 'copied']);
+      const outcomes = await outcomesOfSets(IMPAIRED_MS, others, ['alone', 'copied']);
       assert.deepEqual(outcomes, [APPLIED]);
-      if (least === 0) assert.deepEqual(await written(500, [own!], ['alone']), [APPLIED]);
+      if (least === 0) assert.deepEqual(await outcomesOfSets(500, [own!], ['alone']), [APPLIED]);
       for (const { cluster, told } of members) {
         assert.ok(cluster.isReady && cluster.acceptsWrites, told.join());
       }
       await own!.replica.start();
-      await until(async () => (await written(0, [own!], ['copied'])).join() === `${APPLIED}`);
+      await until(
+        async () => (await outcomesOfSets(0, [own!], ['copied'])).join() === `${APPLIED}`,
+      );
     });
 
     if (least === 0) {
-      it('all goes on while the slot of the record is open, on either side', async () => {
-        const [own, target] = await parts();
+      it('members serve all calls while the slot of the record is migrating, on either side', async () => {
+        const [own, target] = await shards();
         const slot = `${LAYOUT.slotOf(0)}`;
         await target!.primary.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', own!.id);
         await own!.primary.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target!.id);
-        const all = await parts();
-        assert.deepEqual(await written(IMPAIRED_MS, all, ['alone', 'copied']), [APPLIED]);
+        const all = await shards();
+        assert.deepEqual(await outcomesOfSets(IMPAIRED_MS, all, ['alone', 'copied']), [APPLIED]);
         for (;;) {
           const keys = await own!.primary.ask('CLUSTER', 'GETKEYSINSLOT', slot, '100');
           if (!Array.isArray(keys) || keys.length === 0) break;
           const to = ['127.0.0.1', `${target!.primary.port}`, '', '0', '5000'];
           await own!.primary.ask('MIGRATE', ...to, 'KEYS', ...keys);
         }
-        assert.deepEqual(await written(IMPAIRED_MS, all, ['alone', 'copied']), [APPLIED]);
+        assert.deepEqual(await outcomesOfSets(IMPAIRED_MS, all, ['alone', 'copied']), [APPLIED]);
         await members[0]!.cluster.changeState('FROZEN');
         await members[1]!.cluster.changeState('ACTIVE');
         for (const { told } of members) assert.equal(told.length, 1, told.join());
         for (const { primary } of [target!, own!]) {
           await primary.ask('CLUSTER', 'SETSLOT', slot, 'NODE', target!.id);
         }
-        assert.deepEqual(await written(2000, all, ['alone', 'copied']), [APPLIED]);
+        assert.deepEqual(await outcomesOfSets(2000, all, ['alone', 'copied']), [APPLIED]);
       });
 
-      it('all goes on at the third primary while a key of 200 MB is moved', async () => {
-        const [own, target, third] = await parts();
+      it('members serve all calls of the third primary while a key of 200 MB is moved', async () => {
+        const [own, target, third] = await shards();
         const queue = keyIn(own!, 0);
         const { asker } = members[0]!;
         for (let count = 0; count < MOVED_ITEMS; count += 10) {
@@ -119,7 +123,7 @@ for (const least of [0, 1]) {
         });
         let writeCount = 0;
         while (!isMoved) {
-          assert.deepEqual(await written(0, [third!], ['alone', 'copied']), [APPLIED]);
+          assert.deepEqual(await outcomesOfSets(0, [third!], ['alone', 'copied']), [APPLIED]);
           writeCount++;
         }
         assert.equal(await done, 'OK');
@@ -134,9 +138,9 @@ for (const least of [0, 1]) {
         assert.equal((await asker.poll(queue)).value?.length, MOVED_ITEM.length);
       });
 
-      it('a replica that hangs delays only what needs it', async () => {
-        const [own] = await parts();
-        own!.replica.stopInPlace();
+      it('a replica that hangs delays only changes that need it', async () => {
+        const [own] = await shards();
+        own!.replica.pause();
         const { asker } = members[0]!;
         const key = keyIn(own!, 0);
         let isAnswered = false;
@@ -150,16 +154,16 @@ for (const least of [0, 1]) {
           assert.equal((await asker.poll('alone')).outcome, FOUND);
         }
         assert.ok(!isAnswered);
-        own!.replica.goOn();
+        own!.replica.resume();
         assert.equal(await copied, APPLIED);
       });
     }
   });
 }
 
-async function joinTwo(): Promise<void> {
+async function joinTwoMembers(): Promise<void> {
   const clusterName = `impaired ${clusterCount++}`;
-  const countOf = (name: string) => COUNTS.get(name);
+  const countOf = (name: string) => REPLICA_COUNTS.get(name);
   const options = {
     ...{ port: 0, clusterName, deadlineMs: DEADLINE_MS, clusterReplicaCount: 1 },
     connect: (own: ConstructorParameters<typeof StoreServers>[1], observer: Observer) =>
@@ -174,23 +178,23 @@ async function joinTwo(): Promise<void> {
 
 type Observer = ConstructorParameters<typeof StoreServers>[2];
 
-async function endAll(): Promise<void> {
+async function endMembers(): Promise<void> {
   await Promise.all(members.map((member) => member.end()));
   members = [];
 }
 
-/** Sets entries in the parts by each member until the time is over: the outcomes that there were. */
-async function written(
+/** Sets entries in the shards by each member for this time, at least once; returns the outcomes. */
+async function outcomesOfSets(
   ms: number,
-  among: readonly Part[],
+  among: readonly Shard[],
   maps: readonly string[],
 ): Promise<readonly Outcome[]> {
   const outcomes = new Set<Outcome>();
   const end = performance.now() + ms;
   for (let number = 0; number === 0 || performance.now() < end; number++) {
     for (const { asker } of members) {
-      const asked = among.flatMap((part) =>
-        maps.map((map) => asker.set(map, keyIn(part, number), 'v')),
+      const asked = among.flatMap((shard) =>
+        maps.map((map) => asker.set(map, keyIn(shard, number), 'v')),
       );
       for (const { outcome } of await Promise.all(asked)) outcomes.add(outcome);
     }
@@ -203,29 +207,29 @@ async function written(
 type SlotRow = readonly [number, number, SlotNode, SlotNode];
 type SlotNode = readonly [string, number, string];
 
-/** The parts of the Cluster; that of the record first. */
-async function parts(): Promise<Part[]> {
+/** The shards of the Cluster; the first one stores the cluster's record. */
+async function shards(): Promise<Shard[]> {
   let rows: readonly SlotRow[] = [];
   await until(async () => {
-    const told = await group.servers[0]!.ask('CLUSTER', 'SLOTS');
-    rows = told as unknown as readonly SlotRow[];
+    const reply = await group.servers[0]!.ask('CLUSTER', 'SLOTS');
+    rows = reply as unknown as readonly SlotRow[];
     return rows.every((row) => row.length > 3);
   });
   const at = (port: number) => group.servers.find((server) => server.port === port)!;
-  const byServer = new Map<string, Part>();
+  const byPrimary = new Map<string, Shard>();
   for (const [first, last, [, port, id], [, replica]] of rows) {
-    if (byServer.has(id) && last - first < SLOT_COUNT / 10) continue;
-    byServer.set(id, { first, last, primary: at(port), replica: at(replica), id });
+    if (byPrimary.has(id) && last - first < SLOT_COUNT / 10) continue;
+    byPrimary.set(id, { first, last, primary: at(port), replica: at(replica), id });
   }
   const slot = LAYOUT.slotOf(0);
   const [, , [, , home]] = rows.find(([first, last]) => first <= slot && slot <= last)!;
-  return [...byServer.values()].sort((one, other) => {
+  return [...byPrimary.values()].sort((one, other) => {
     return Number(other.id === home) - Number(one.id === home);
   });
 }
 
-/** A key whose slot is in the part; another one for each number. */
-function keyIn({ first, last }: Part, number: number): string {
+/** Returns a key whose slot is in the shard, a different one for each number. */
+function keyIn({ first, last }: Shard, number: number): string {
   for (let at = number * 1000; ; at++) {
     const key = `key ${at}`;
     const slot = slotOf(key);

@@ -1,6 +1,6 @@
 /**
- * The suites of the engine on Valkey: the contract, REST, failover and rights; and slots that move as a
- * whole, which only Valkey does.
+ * The suites of the engine on Valkey: the contract, REST, failover and rights. Also CLUSTER
+ * MIGRATESLOTS, which only Valkey has.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -16,7 +16,7 @@ import type { ServerGroup } from './server-group.ts';
 import { PARTITION_COUNT } from './store-engines.ts';
 import { valkeyServer } from './tools.ts';
 
-// Before the files are loaded that start servers.
+// Set before the modules that start servers are loaded.
 process.env.ENGINE_SERVER = valkeyServer();
 await import('./redis-engine.peers.ts');
 await import('./rest-on-servers.peers.ts');
@@ -55,7 +55,7 @@ describe('CLUSTER MIGRATESLOTS', () => {
     await group.end();
   });
 
-  it('moves the slots of the record, of maps and of queues, and refuses nothing', async () => {
+  it('moves the slots of the record, maps and queues without a failed call', async () => {
     const slots = (await group.servers[0]!.ask('CLUSTER', 'SLOTS')) as unknown as SlotRow[];
     const home = slots.find(([first]) => first === 0)!;
     const target = slots.find(([first]) => first !== 0)!;
@@ -85,8 +85,8 @@ describe('CLUSTER MIGRATESLOTS', () => {
     const migrate = ['CLUSTER', 'MIGRATESLOTS', 'SLOTSRANGE', '0', `${last}`, 'NODE', target[2][2]];
     assert.equal(await at(home[2]).ask(...migrate), 'OK');
     await until(async () => {
-      const told = await at(target[2]).ask('CLUSTER', 'SLOTS');
-      return (told as unknown as SlotRow[]).some(
+      const reply = await at(target[2]).ask('CLUSTER', 'SLOTS');
+      return (reply as unknown as SlotRow[]).some(
         ([first, , [, port]]) => first === 0 && port === target[2][1],
       );
     });
@@ -104,7 +104,7 @@ describe('CLUSTER MIGRATESLOTS', () => {
 type SlotRow = readonly [number, number, SlotNode];
 type SlotNode = readonly [string, number, string];
 
-/** Names whose partitions are in the slots up to that one. */
+/** Returns names whose partitions are in the slots up to `last`. */
 function names(prefix: string, last: number): string[] {
   return Array.from({ length: 2000 }, (_, index) => `${prefix} ${index}`).filter(
     (name) => LAYOUT.slotOf(LAYOUT.partitionOf(span(name))) <= last,

@@ -1,4 +1,4 @@
-/** Keys whose type is not what the engine has made them: what was not written is told so. */
+/** Keys of an unexpected type: calls report whether they may have been applied. */
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { type Outcome, UNKNOWN, UNREACHABLE } from '../../src/engine/engine.ts';
@@ -19,14 +19,14 @@ before(async () => {
 
 after(() => server.stop());
 
-/** Makes the key of that kind, of the partition of `text`, a string. */
+/** Stores a string at the key of this kind in the partition of `text`. */
 async function spoil(kind: Parameters<Layout['key']>[0], name: string, text = name): Promise<void> {
   const partition = LAYOUT.partitionOf(span(text));
   const key = LAYOUT.key(kind, partition, Buffer.from(name)).toString();
   await serverCommand(server.port, 'SET', key, 'a string');
 }
 
-it('Operations on a key of a wrong type are not applied, unless something was written before', async () => {
+it('a call on a key of a wrong type is not applied, or UNKNOWN if it has written another key', async () => {
   const faults: string[] = [];
   const engine = await storeEngine({ port: server.port, onFault: (text) => faults.push(text) });
   const asker = new Asker(engine);
