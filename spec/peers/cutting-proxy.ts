@@ -15,7 +15,7 @@ export class CuttingProxy {
   readonly #serverPort: number;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Bytes of replies that pass before the next cut; Infinity if there is none. */
+  /** Bytes of replies that pass before the next cut; Infinity for no cut. */
   #passing = Number.POSITIVE_INFINITY;
   #isSilent = false;
   /** Functions that send the delayed commands; undefined while commands pass at once. */

@@ -36,7 +36,7 @@ const UNKNOWN = { status: 503, outcome: 'unknown', hasRetryAfter: false };
 const DEADLINE_MS = 1000;
 
 class ErrorProxy {
-  /** The error for the next matching commands, without `-`; undefined if there is none. */
+  /** The error for the next matching commands, without `-`; undefined for no error. */
   error: string | undefined;
   /** Number of commands that still get the error. */
   count = 0;

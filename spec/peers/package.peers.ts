@@ -87,7 +87,7 @@ test('the package contains the licences of all bundled packages', () => {
   for (const part of parts) assert.match(part, /permission|redistribution/i);
 });
 
-test('package.json has keywords, and no addresses', () => {
+test('package.json has keywords, and no address of a repository or home page', () => {
   assert.ok(MANIFEST.keywords.length > 0);
   for (const name of ['repository', 'homepage', 'bugs']) assert.ok(!(name in MANIFEST), name);
 });
@@ -146,7 +146,7 @@ const RESOLUTIONS = {
 };
 
 for (const [name, options] of Object.entries(RESOLUTIONS)) {
-  test(`the types resolve with ${name}, and need no other types`, async () => {
+  test(`the types resolve with ${name}, without the types of other packages`, async () => {
     const text =
       "import { type EmbeddedMember, startMember } from 'gridnode';\n" +
       'export const ports = async (...given: Parameters<typeof startMember>): Promise<number> => {\n' +

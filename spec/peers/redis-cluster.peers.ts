@@ -68,15 +68,15 @@ let clusterCount = 0;
 const createSubject = async (url: string) =>
   subjectOf(await openEngine(url, { clusterName: `cluster ${clusterCount++}` }));
 
-describe('on a cluster', () => {
+describe('on a Cluster', () => {
   let group: ServerGroup;
   before(async () => {
     group = await startCluster();
   });
   after(() => group.end());
 
-  engineSuite('an engine on a cluster', () => createSubject(group.url));
-  holdSuite('an engine on a cluster', () => createSubject(group.url));
+  engineSuite('an engine on a Cluster', () => createSubject(group.url));
+  holdSuite('an engine on a Cluster', () => createSubject(group.url));
 
   test('100,000 keys are spread over three primaries, about a third on each', async () => {
     await withEngine(group.url, async (engine) => {

@@ -26,7 +26,7 @@ interface Servers {
 
 const SERVERS: readonly (readonly [string, () => Promise<Servers>])[] = [
   ['on one server', onOneServer],
-  ['on a cluster', () => startCluster()],
+  ['on a Cluster', () => startCluster()],
 ];
 
 async function onOneServer(): Promise<Servers> {

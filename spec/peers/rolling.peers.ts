@@ -1,7 +1,7 @@
 /**
  * Two members behind a load balancer are restarted one after the other while clients keep sending:
- * no request fails. haproxy polls each member's `health/ready`, which the shutdown delay leaves it
- * time for. nginx has no such checks, and uses the other member if a connection is refused.
+ * no request fails. haproxy polls each member's `health/ready`; the shutdown delay gives it the
+ * time for this. nginx has no such checks, and uses the other member if a connection is refused.
  */
 
 import assert from 'node:assert/strict';

@@ -13,7 +13,7 @@ import { freePort, isFree } from '../free-port.ts';
 import { PROGRAM, ServerProcess, until } from './server-process.ts';
 import { done } from './tools.ts';
 
-/** The client in the server's folder, or Debian's client if there is none. */
+/** The client in the server's folder, otherwise Debian's client. */
 const SIBLING_CLIENT = PROGRAM.replace(/server$/, 'cli');
 const CLIENT =
   isAbsolute(SIBLING_CLIENT) && !existsSync(SIBLING_CLIENT) ? 'redis-cli' : SIBLING_CLIENT;
@@ -175,7 +175,7 @@ export async function startWatched(
   return { servers, sentinels, url, end };
 }
 
-/** Sends a command to the server on the port; resolves with the reply, rejects if there is none. */
+/** Sends a command to the server on the port; resolves with the reply, and rejects without one. */
 export function asked(port: number, ...words: readonly string[]): Promise<ReplyValue> {
   return askedAt(LOCAL.host, port, words);
 }

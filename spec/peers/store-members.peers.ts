@@ -19,7 +19,7 @@ const SEED = Number(process.env.ENGINE_SEED ?? 1);
 const CHECK_MS = 1000;
 const POLL_COUNT = 2000;
 const LIFETIME_MS = 4000;
-/** Limit for a test, in ms: a test waits for a lost item forever. */
+/** Limit for a test, in ms; otherwise a test would wait forever for a lost item. */
 const TEST_MS_MAX = 180_000;
 
 let server: EngineServer;
