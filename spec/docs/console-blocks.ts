@@ -35,7 +35,7 @@ export function sessions(isInProcess: boolean): readonly Session[] {
       const name = /^file: (\S+)$/.exec(mark)?.[1];
       return name === undefined ? [] : [{ name, text }];
     });
-    const needsNoShell = steps.every(({ command }) => IN_PROCESS.test(unquoted(command)));
+    const needsNoShell = steps.every(({ command }) => IN_PROCESS.test(withoutQuoted(command)));
     return steps.length > 0 && needsNoShell === isInProcess ? [{ page: path, steps, files }] : [];
   });
 }
@@ -44,11 +44,11 @@ export function sessions(isInProcess: boolean): readonly Session[] {
 const READS = / (map get|wan publishers)/;
 
 export function mayRepeat({ steps }: Session, { command }: Step): boolean {
-  return startsOf(steps).length > 1 && READS.test(command);
+  return serveStepsOf(steps).length > 1 && READS.test(command);
 }
 
 /** The commands that start members. */
-export function startsOf(steps: readonly Step[]): readonly Step[] {
+export function serveStepsOf(steps: readonly Step[]): readonly Step[] {
   return steps.filter(({ command }) => /^([A-Z_]+=\S* )*gridnode serve .*&$/.test(command));
 }
 
@@ -57,7 +57,7 @@ export function shownPort(command: string): string {
   return / --port (\d+)/.exec(command)?.[1] ?? '5701';
 }
 
-function unquoted(command: string): string {
+function withoutQuoted(command: string): string {
   return command.replace(/'[^']*'|"[^"$`]*"/g, '');
 }
 
@@ -80,22 +80,22 @@ export function stepsOf(text: string, where: string): readonly Step[] {
 
 /** Fails unless the output equals that in the page, apart from line ends. */
 export function assertPrinted(seen: string, { printed, name }: Step): void {
-  const pattern = lined(printed)
+  const pattern = linesOf(printed)
     .map((line, index) => {
       const end = index === 0 ? '' : '\n';
       if (line === '…') return `(?:${end}[^]*?)?`;
-      return end + line.split('…').map(escaped).join('.*?');
+      return end + line.split('…').map(escapeRegExp).join('.*?');
     })
     .join('');
-  const text = lined(seen).join('\n');
-  if (!new RegExp(`^${pattern}$`).test(text)) assert.equal(text, lined(printed).join('\n'), name);
+  const text = linesOf(seen).join('\n');
+  if (!new RegExp(`^${pattern}$`).test(text)) assert.equal(text, linesOf(printed).join('\n'), name);
 }
 
-function lined(text: string): string[] {
+function linesOf(text: string): string[] {
   return text.replaceAll('\r', '').replace(/\n+$/, '').split('\n');
 }
 
-function escaped(text: string): string {
+function escapeRegExp(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 

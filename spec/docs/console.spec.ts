@@ -24,9 +24,9 @@ import {
   mayRepeat,
   type Session,
   type Step,
+  serveStepsOf,
   sessions,
   shownPort,
-  startsOf,
   stepsOf,
   wordsOf,
 } from './console-blocks.ts';
@@ -53,13 +53,13 @@ async function run(session: Session): Promise<void> {
   try {
     for (const step of steps) {
       const [name, ...words] = wordsOf(step.command.replace(/ &$/, ''));
-      if (name === 'kill') await end(members, Number(words[0]?.slice(1)) - 1);
+      if (name === 'kill') await stopJob(members, Number(words[0]?.slice(1)) - 1);
       else if (name === 'echo') assertPrinted(String(code), step);
       else if (words[0] === 'serve') {
-        const member = await started(words.slice(1), ports.get(shownPort(step.command)) ?? '0');
+        const member = await startJob(words.slice(1), ports.get(shownPort(step.command)) ?? '0');
         if (members.length === 0) address = `127.0.0.1:${member.port}`;
         members.push(member);
-      } else code = await typedUntil(session, step, ports, address);
+      } else code = await runStep(session, step, ports, address);
     }
   } finally {
     for (const member of members) member?.abort();
@@ -70,7 +70,7 @@ async function run(session: Session): Promise<void> {
 }
 
 /** Stops a job. Job numbers restart once all jobs have ended, as in a shell. */
-async function end(members: (Member | undefined)[], index: number): Promise<void> {
+async function stopJob(members: (Member | undefined)[], index: number): Promise<void> {
   await members[index]?.drain();
   members[index] = undefined;
   if (members.every((member) => member === undefined)) members.length = 0;
@@ -78,7 +78,7 @@ async function end(members: (Member | undefined)[], index: number): Promise<void
 
 /** A free port for each port of a member in the page. */
 async function freePorts({ steps }: Session): Promise<ReadonlyMap<string, string>> {
-  const shown = new Set(startsOf(steps).map(({ command }) => shownPort(command)));
+  const shown = new Set(serveStepsOf(steps).map(({ command }) => shownPort(command)));
   const ports = new Map<string, string>();
   for (const port of shown) ports.set(port, String(await freePort()));
   return ports;
@@ -92,7 +92,7 @@ function withShown(text: string, ports: ReadonlyMap<string, string>): string {
   return [...ports].reduce((all, [shown, port]) => all.replaceAll(port, shown), text);
 }
 
-async function typedUntil(
+async function runStep(
   session: Session,
   step: Step,
   ports: ReadonlyMap<string, string>,
@@ -101,7 +101,7 @@ async function typedUntil(
   const endMs = performance.now() + REPEAT_MS;
   for (;;) {
     try {
-      return await typed(step, ports, address);
+      return await runCommand(step, ports, address);
     } catch (error) {
       if (!mayRepeat(session, step) || performance.now() > endMs) throw error;
     }
@@ -109,7 +109,7 @@ async function typedUntil(
   }
 }
 
-async function started(words: readonly string[], port: string): Promise<Member> {
+async function startJob(words: readonly string[], port: string): Promise<Member> {
   const flags = [];
   let file: string | undefined;
   for (let at = 0; at < words.length; at += 2) {
@@ -125,7 +125,7 @@ async function started(words: readonly string[], port: string): Promise<Member> 
 }
 
 /** Runs `NAME=value… gridnode …` with free ports instead of those shown; returns the exit code. */
-async function typed(
+async function runCommand(
   step: Step,
   ports: ReadonlyMap<string, string>,
   address: string,

@@ -8,17 +8,17 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { ROOT } from './pages.ts';
-import { SHOWN_PROGRAMS } from './shown-programs.ts';
+import { EXAMPLE_PROGRAMS } from './shown-programs.ts';
 
 const LIBRARY = join(ROOT, 'src/index.ts');
 const TSX = fileURLToPath(import.meta.resolve('tsx'));
 
 test('pages show programs as CommonJS, as an ES module and in TypeScript', () => {
-  const files = new Set(SHOWN_PROGRAMS.map(({ file }) => file));
+  const files = new Set(EXAMPLE_PROGRAMS.map(({ file }) => file));
   assert.deepEqual([...files].sort(), ['program.cjs', 'program.mjs', 'program.mts']);
 });
 
-for (const { text, where, file } of SHOWN_PROGRAMS) {
+for (const { text, where, file } of EXAMPLE_PROGRAMS) {
   test(`the program at ${where} ends without an error`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'docs-'));
     try {

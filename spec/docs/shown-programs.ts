@@ -1,7 +1,7 @@
 /** The programs in the pages that use the library: CommonJS, ES modules and TypeScript. */
 import { PAGES } from './pages.ts';
 
-export interface ShownProgram {
+export interface ExampleProgram {
   readonly text: string;
   /** Page and line, such as `docs/embedding.md:12`. */
   readonly where: string;
@@ -9,7 +9,7 @@ export interface ShownProgram {
   readonly file: 'program.mjs' | 'program.cjs' | 'program.mts';
 }
 
-export const SHOWN_PROGRAMS: readonly ShownProgram[] = PAGES.flatMap(({ path, blocks }) =>
+export const EXAMPLE_PROGRAMS: readonly ExampleProgram[] = PAGES.flatMap(({ path, blocks }) =>
   blocks
     .filter(({ text }) => /(from |require\()'gridnode'/.test(text))
     .map(({ text, language, number }) => ({
@@ -19,7 +19,7 @@ export const SHOWN_PROGRAMS: readonly ShownProgram[] = PAGES.flatMap(({ path, bl
     })),
 );
 
-function fileOf(language: string, text: string): ShownProgram['file'] {
+function fileOf(language: string, text: string): ExampleProgram['file'] {
   if (language === 'ts') return 'program.mts';
   return text.includes('require(') ? 'program.cjs' : 'program.mjs';
 }

@@ -92,10 +92,10 @@ function stored(segment: string): string {
  */
 const ATTACKS = `async (url) => {
   const seen = {};
-  const tell = (response) =>
+  const contentOf = (response) =>
     response.type === 'opaque' ? 'opaque' : response.text().then((text) => 'read ' + text);
   const ask = async (name, path, init = {}) => {
-    seen[name] = await fetch(url + '/' + path, init).then(tell, () => 'refused');
+    seen[name] = await fetch(url + '/' + path, init).then(contentOf, () => 'refused');
   };
   const post = (name, path, body) => ask(name, path, { method: 'POST', mode: 'no-cors', body });
   const loaded = (element) =>

@@ -12,7 +12,7 @@ import { Asker, type Keeper, type Seen } from '../engine/results.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';
-import { quietened, storeEngine } from './store-engines.ts';
+import { storeEngine, untilIdle } from './store-engines.ts';
 
 let server: EngineServer;
 let replica: EngineServer;
@@ -52,7 +52,7 @@ async function cutAtEachByte(
       const before = proxy.cutCount;
       proxy.cutAfter(byte);
       await round({ asker, direct, queue: `q${byte}` });
-      await quietened(engine);
+      await untilIdle(engine);
       if (proxy.cutCount === before) break;
       assert.ok(byte < 1000);
     }
@@ -124,7 +124,7 @@ for (const replicaCount of [0, 1]) {
         const offered = await Promise.all(
           ['a', 'b', 'c', 'd'].map((item) => asker.offer(queue, item)),
         );
-        await quietened(asker.engine as RedisEngine);
+        await untilIdle(asker.engine as RedisEngine);
         const seen = waiting.flatMap(({ keeper }) => keeper.seen ?? []);
         for (const { hold } of seen)
           assert.equal((await asker.acknowledge(hold, true)).outcome, APPLIED);
@@ -149,7 +149,7 @@ for (const replicaCount of [0, 1]) {
         const waiting = asker.wait(queue, 60_000);
         await sleep(0);
         asker.engine.cancel(waiting.ticket);
-        await quietened(asker.engine as RedisEngine);
+        await untilIdle(asker.engine as RedisEngine);
         const taken = waiting.keeper.seen;
         if (taken?.outcome === FOUND) await asker.acknowledge(taken.hold, false);
         assert.equal((await direct.poll(queue)).value, 'item');
@@ -173,7 +173,7 @@ describe('with a replica that does not confirm', () => {
     assert.equal((await asker.offer('q', 'a')).outcome, UNKNOWN);
     await other.offer('q', 'b');
     assert.equal((await asker.take('q')).outcome, UNKNOWN);
-    await quietened(engine, direct);
+    await untilIdle(engine, direct);
     assert.equal((await other.queueSize('q')).count, 2);
     assert.equal((await other.poll('q')).value, 'a');
     assert.equal((await other.poll('q')).value, 'b');
@@ -187,6 +187,6 @@ describe('with a replica that does not confirm', () => {
 
 /** Whether an offer was not executed: neither the take nor the queue has its item in the end. */
 async function isNotOffered({ asker, direct, queue }: Round, keeper: Keeper): Promise<boolean> {
-  await quietened(asker.engine as RedisEngine);
+  await untilIdle(asker.engine as RedisEngine);
   return !keeper.isAnswered && (await direct.queueSize(queue)).count === 0;
 }

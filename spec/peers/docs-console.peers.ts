@@ -38,7 +38,7 @@ async function run({ steps, files }: Session): Promise<void> {
       const serving = /^gridnode (serve .*?)( &)?$/.exec(step.command)?.[1];
       if (serving !== undefined) {
         shown = shownPort(step.command);
-        member = await started(wordsOf(serving), folder);
+        member = await startMember(wordsOf(serving), folder);
       } else if (step.command === 'kill %1') {
         await member?.stop();
       } else {
@@ -63,7 +63,7 @@ interface Member {
   stop(): Promise<void>;
 }
 
-async function started(words: readonly string[], folder: string): Promise<Member> {
+async function startMember(words: readonly string[], folder: string): Promise<Member> {
   const child = spawn(process.execPath, [PROGRAM, ...words, '--port', '0'], {
     ...{ cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] },
   });

@@ -10,7 +10,7 @@ export interface JoinedMember {
   readonly asker: Asker;
   readonly cluster: SharedCluster;
   /** Events that the membership has reported. */
-  readonly told: string[];
+  readonly reports: string[];
   end(): Promise<void>;
 }
 
@@ -25,19 +25,19 @@ export async function joiningMember(
   { uuid, leaseMs }: MemberSettings,
 ): Promise<{ member: JoinedMember; joined: Promise<void> }> {
   const engine = await storeEngine(options);
-  const told: string[] = [];
+  const reports: string[] = [];
   const cluster = new SharedCluster({
     ...{ store: engine.memberStore, work: engine, clock: new SystemClock(), uuid },
     ...{ memberVersion: '1.2.3', isLite: false, leaseMs },
     events: {
-      onJoined: (joinNumber) => told.push(`joined ${joinNumber}`),
-      onWaiting: (reason) => told.push(reason),
-      onOut: () => told.push('out'),
-      onUnreachable: () => told.push('away'),
-      onReachable: () => told.push('back'),
+      onJoined: (joinNumber) => reports.push(`joined ${joinNumber}`),
+      onWaiting: (reason) => reports.push(reason),
+      onOut: () => reports.push('out'),
+      onUnreachable: () => reports.push('away'),
+      onReachable: () => reports.push('back'),
     },
     isKeptSafe: () => engine.isKeptSafe,
-    onStop: (because) => told.push(because),
+    onStop: (because) => reports.push(because),
   });
   engine.attach(cluster);
   const joined = cluster.start(`host-${uuid}:5701`, async () => {});
@@ -45,7 +45,7 @@ export async function joiningMember(
     await cluster.leave();
     await engine.close();
   };
-  return { member: { engine, asker: new Asker(engine), cluster, told, end }, joined };
+  return { member: { engine, asker: new Asker(engine), cluster, reports, end }, joined };
 }
 
 export async function joinedMember(

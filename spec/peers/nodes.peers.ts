@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ended, NODES, ROOT } from './tools.ts';
+import { NODES, ROOT, runProgram } from './tools.ts';
 
 /** Long specs that hardly depend on Node; `wan-process.spec.ts` covers WAN over sockets. */
 const EXCLUDED = ['wan.spec.ts', 'wan-killed.spec.ts', 'wan-sync.spec.ts'];
@@ -23,7 +23,7 @@ const SPECS = [
 for (const { version, program } of NODES) {
   test(`Node ${version} passes the specs`, async (t) => {
     const flags = ['--import', 'tsx', '--test', '--test-concurrency=2', '--test-reporter=tap'];
-    const { code, output } = await ended(program, [...flags, ...SPECS], { node: program });
+    const { code, output } = await runProgram(program, [...flags, ...SPECS], { node: program });
     const [passed = ''] = /^# pass \d+$/m.exec(output) ?? [];
     t.diagnostic(passed);
     assert.equal(code, 0, failuresIn(output));

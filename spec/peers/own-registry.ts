@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { done, ROOT } from './tools.ts';
+import { ROOT, runChecked } from './tools.ts';
 
 export interface Registry {
   readonly url: string;
@@ -16,7 +16,7 @@ export interface Registry {
 }
 
 /** Starts a registry of the packages; their tarballs are stored in `folder`. */
-export async function registryOf(names: readonly string[], folder: string): Promise<Registry> {
+export async function startRegistry(names: readonly string[], folder: string): Promise<Registry> {
   const tarballs = new Map<string, Buffer>();
   const documents = new Map<string, object>();
   const requested = new Set<string>();
@@ -36,7 +36,7 @@ export async function registryOf(names: readonly string[], folder: string): Prom
     const manifest = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
     const { version } = manifest;
     const words = ['pack', from, '--ignore-scripts', '--pack-destination', folder];
-    await done('npm', words);
+    await runChecked('npm', words);
     const path = `/${name}/-/${name}-${version}.tgz`;
     tarballs.set(path, readFileSync(join(folder, `${name}-${version}.tgz`)));
     const dist = { tarball: url + path };

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { SHOWN_PROGRAMS } from '../docs/shown-programs.ts';
-import { type Registry, registryOf } from './own-registry.ts';
-import { done, ended, NODES, ROOT, toolFolder } from './tools.ts';
+import { EXAMPLE_PROGRAMS } from '../docs/shown-programs.ts';
+import { type Registry, startRegistry } from './own-registry.ts';
+import { NODES, ROOT, runChecked, runProgram, toolFolder } from './tools.ts';
 
 const TARBALL_BYTES_MAX = 1_100_000;
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -29,11 +29,11 @@ let files: readonly string[] = [];
 
 before(async () => {
   const words = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
-  const printed = await done('npm', words);
+  const printed = await runChecked('npm', words);
   const [packed] = JSON.parse(printed.slice(printed.indexOf('[\n'), printed.lastIndexOf(']') + 1));
   tarball = join(folder, packed.filename);
   files = packed.files.map(({ path }: { path: string }) => path);
-  registry = await registryOf(['undici'], folder);
+  registry = await startRegistry(['undici'], folder);
   const from = [
     '--registry',
     registry.url,
@@ -42,10 +42,10 @@ before(async () => {
     '--no-audit',
     '--no-fund',
   ];
-  await done('npm', ['install', '--global', '--prefix', globals, ...from, tarball]);
+  await runChecked('npm', ['install', '--global', '--prefix', globals, ...from, tarball]);
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{"private": true}');
-  await done('npm', ['install', ...from, tarball], { cwd: project });
+  await runChecked('npm', ['install', ...from, tarball], { cwd: project });
 });
 
 after(() => {
@@ -98,12 +98,12 @@ test('the installed program reads YAML and XML files', async () => {
   const xml = join(folder, 'grid.xml');
   writeFileSync(xml, '<grid><cluster-name>of-xml</cluster-name></grid>');
   const program = join(globals, 'bin/gridnode');
-  assert.equal((await done(program, ['--version'])).trim(), MANIFEST.version);
+  assert.equal((await runChecked(program, ['--version'])).trim(), MANIFEST.version);
   for (const [file, name] of [
     [yaml, 'of-yaml'],
     [xml, 'of-xml'],
   ] as const) {
-    assert.match(await done(program, ['config', '--config', file]), new RegExp(name));
+    assert.match(await runChecked(program, ['config', '--config', file]), new RegExp(name));
   }
 });
 
@@ -123,7 +123,7 @@ for (const { version, program } of [{ version: 20, program: process.execPath }, 
   for (const [name, text] of Object.entries(PROGRAMS)) {
     test(`Node ${version} runs ${name}, which starts a member, adds a configuration and stops`, async () => {
       writeFileSync(join(project, name), text);
-      const printed = await done(program, [name], { cwd: project, node: program });
+      const printed = await runChecked(program, [name], { cwd: project, node: program });
       assert.match(printed, /"addedConfigs":\[\{"sectionName":"queue","configName":"q"\}\]/);
     });
   }
@@ -135,7 +135,7 @@ test('import and require return the same library', async () => {
     "const other = createRequire(import.meta.url)('gridnode');\n" +
     'console.log(Object.keys(other).every((name) => other[name] === one[name]));';
   writeFileSync(join(project, 'both.mjs'), text);
-  assert.equal(await done(process.execPath, ['both.mjs'], { cwd: project }), 'true\n');
+  assert.equal(await runChecked(process.execPath, ['both.mjs'], { cwd: project }), 'true\n');
 });
 
 const RESOLUTIONS = {
@@ -162,27 +162,29 @@ for (const [name, options] of Object.entries(RESOLUTIONS)) {
     };
     const config = { compilerOptions, include: ['*.mts', '*.cts'] };
     writeFileSync(join(from, 'tsconfig.json'), JSON.stringify(config));
-    await done(join(toolFolder('typescript'), 'bin/tsc'), ['-p', from]);
+    await runChecked(join(toolFolder('typescript'), 'bin/tsc'), ['-p', from]);
   });
 }
 
-for (const { text, where, file } of SHOWN_PROGRAMS) {
+for (const { text, where, file } of EXAMPLE_PROGRAMS) {
   test(`the program at ${where} compiles, if it is TypeScript, and ends without an error`, async () => {
     writeFileSync(join(project, file), text);
     if (file.endsWith('.mts')) {
       const words = ['--module', 'nodenext', '--strict', '--types', 'node', '--outDir', '.', file];
       const types = ['--typeRoots', join(ROOT, 'node_modules/@types')];
-      await done(join(toolFolder('typescript'), 'bin/tsc'), [...types, ...words], { cwd: project });
+      await runChecked(join(toolFolder('typescript'), 'bin/tsc'), [...types, ...words], {
+        cwd: project,
+      });
     }
-    await done(process.execPath, [file.replace('.mts', '.mjs')], { cwd: project });
+    await runChecked(process.execPath, [file.replace('.mts', '.mjs')], { cwd: project });
   });
 }
 
 test('are-the-types-wrong and publint report no problem', async () => {
   const attw = toolFolder('@arethetypeswrong/cli');
-  await done(process.execPath, [join(attw, 'dist/index.js'), tarball]);
+  await runChecked(process.execPath, [join(attw, 'dist/index.js'), tarball]);
   const publint = toolFolder('publint');
-  await done(process.execPath, [join(publint, 'src/cli.js'), 'run', tarball, '--strict']);
+  await runChecked(process.execPath, [join(publint, 'src/cli.js'), 'run', tarball, '--strict']);
 });
 
 test('TypeDoc documents the public types without a warning', async () => {
@@ -202,7 +204,7 @@ test('TypeDoc documents the public types without a warning', async () => {
     // A checkout may have no remote.
     '--disableSources',
   ];
-  const { code, output } = await ended(process.execPath, [typedoc, ...words, entry]);
+  const { code, output } = await runProgram(process.execPath, [typedoc, ...words, entry]);
   assert.equal(code, 0, output);
 });
 

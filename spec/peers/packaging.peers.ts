@@ -16,7 +16,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import { serve, start } from '../integration/member-process.ts';
-import { done, ROOT, toolFolder } from './tools.ts';
+import { ROOT, runChecked, toolFolder } from './tools.ts';
 
 /** Limit for the stop of a member after its shutdown delay, in s (src/cli/serve.ts). */
 const STOP_SECONDS_MAX = 11;
@@ -170,7 +170,7 @@ test('the manifest has only fields of Kubernetes, with their types', async () =>
   const options = { ...compilerOptions, moduleResolution: 'bundler', skipLibCheck: true };
   const config = { compilerOptions: options, files: ['manifest.ts'] };
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config));
-  await done(join(toolFolder('typescript'), 'bin/tsc'), ['-p', project]);
+  await runChecked(join(toolFolder('typescript'), 'bin/tsc'), ['-p', project]);
 });
 
 function manifests<Type>(): Type[] {

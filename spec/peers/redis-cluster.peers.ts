@@ -25,12 +25,12 @@ import { engineSuite } from '../engine/engine.case.ts';
 import { holdSuite } from '../engine/holds.case.ts';
 import { Asker } from '../engine/results.ts';
 import {
-  asked,
   type GroupServer,
+  type SentinelGroup,
   type ServerGroup,
+  sendCommand,
   startCluster,
-  startWatched,
-  type WatchedPair,
+  startSentinelGroup,
 } from './server-group.ts';
 import { until } from './server-process.ts';
 import { type StoreEngineOptions, storeEngine, subjectOf } from './store-engines.ts';
@@ -148,9 +148,9 @@ describe('on a Cluster', () => {
 });
 
 describe('with Sentinels', () => {
-  let pair: WatchedPair;
+  let pair: SentinelGroup;
   before(async () => {
-    pair = await startWatched();
+    pair = await startSentinelGroup();
   });
   after(() => pair.end());
 
@@ -329,7 +329,7 @@ async function primariesAmong(servers: readonly GroupServer[]): Promise<GroupSer
 /** Waits until there are `count` primaries, each with a replica. */
 async function untilReplicated(servers: readonly GroupServer[], count: number): Promise<void> {
   await until(async () => {
-    const roles = await Promise.all(servers.map(({ port }) => asked(port, 'ROLE')));
+    const roles = await Promise.all(servers.map(({ port }) => sendCommand(port, 'ROLE')));
     const primaries = roles.filter((role) => Array.isArray(role) && role[0] === 'master');
     return (
       primaries.length === count &&
@@ -339,10 +339,10 @@ async function untilReplicated(servers: readonly GroupServer[], count: number): 
 }
 
 /** Makes a Sentinel fail over, as an administrator does, and waits for the new primary. */
-async function failOver({ servers, sentinels }: WatchedPair): Promise<void> {
+async function failOver({ servers, sentinels }: SentinelGroup): Promise<void> {
   const before = await primaryAmong(servers);
   await until(async () => {
-    await asked(sentinels[1]!.port, 'SENTINEL', 'FAILOVER', 'grid');
+    await sendCommand(sentinels[1]!.port, 'SENTINEL', 'FAILOVER', 'grid');
     return true;
   });
   await until(async () => (await primaryAmong(servers)) !== before);
@@ -365,7 +365,7 @@ class SlotMigration {
 
   static async plan(servers: readonly GroupServer[], count: number): Promise<SlotMigration> {
     const source = await primaryAmong(servers);
-    const rows = await asked(source.port, 'CLUSTER', 'SLOTS');
+    const rows = await sendCommand(source.port, 'CLUSTER', 'SLOTS');
     assert.ok(Array.isArray(rows));
     const nodes: Node[] = rows.map(([first, last, [, port, id]]) => ({ first, last, port, id }));
     const from = nodes.find(({ port }) => port === source.port);
@@ -386,19 +386,19 @@ class SlotMigration {
 
   async #moveSlot(slot: string): Promise<void> {
     const [from, to] = [this.#from, this.#to];
-    await asked(to.port, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
-    await asked(from.port, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+    await sendCommand(to.port, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+    await sendCommand(from.port, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
     for (;;) {
       // Until all keys have moved, commands on keys of both servers fail with TRYAGAIN.
-      const keys = await asked(from.port, 'CLUSTER', 'GETKEYSINSLOT', slot, '1');
+      const keys = await sendCommand(from.port, 'CLUSTER', 'GETKEYSINSLOT', slot, '1');
       if (!Array.isArray(keys) || keys.length === 0) break;
       const target = ['127.0.0.1', `${to.port}`, '', '0', '5000'];
-      await asked(from.port, 'MIGRATE', ...target, 'KEYS', ...keys);
+      await sendCommand(from.port, 'MIGRATE', ...target, 'KEYS', ...keys);
       this.keyCount += keys.length;
       await sleep(30);
     }
-    await asked(to.port, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
-    await asked(from.port, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+    await sendCommand(to.port, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+    await sendCommand(from.port, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
   }
 }
 

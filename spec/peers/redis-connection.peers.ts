@@ -21,13 +21,13 @@ interface Client {
 type ClientClass = new (options: object) => Client;
 
 let server: EngineServer;
-let own: ControlConnection;
-let other: Client;
+let control: ControlConnection;
+let ioredis: Client;
 
 before(async () => {
   const folder = toolFolder('ioredis');
   server = await EngineServer.start();
-  own = new ControlConnection(
+  control = new ControlConnection(
     { host: '127.0.0.1', port: server.port },
     {
       clock: new SystemClock(),
@@ -39,11 +39,11 @@ before(async () => {
     },
   );
   const Redis = createRequire(join(folder, 'package.json'))(folder) as ClientClass;
-  other = new Redis({ port: server.port, host: '127.0.0.1', db: 1, protocol: 2 });
+  ioredis = new Redis({ port: server.port, host: '127.0.0.1', db: 1, protocol: 2 });
 });
 after(async () => {
-  own.end();
-  other.disconnect();
+  control.end();
+  ioredis.disconnect();
   await server.stop();
 });
 
@@ -93,16 +93,16 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 );
 
 test('ControlConnection gets the same replies to random commands as ioredis', async () => {
-  await own.ask('SELECT', '2');
+  await control.ask('SELECT', '2');
   await fc.assert(
     fc.asyncProperty(
       fc.array(command, { minLength: 1, maxLength: COMMANDS_MAX }),
       async (commands) => {
-        await Promise.all([own.ask('FLUSHDB'), other.callBuffer('FLUSHDB')]);
+        await Promise.all([control.ask('FLUSHDB'), ioredis.callBuffer('FLUSHDB')]);
         // All commands in one turn, so that they are pipelined.
         const [ours, theirs] = await Promise.all([
-          Promise.all(commands.map((words) => settled(own.ask(...words)))),
-          Promise.all(commands.map((words) => settled(other.callBuffer(...words)))),
+          Promise.all(commands.map((words) => settled(control.ask(...words)))),
+          Promise.all(commands.map((words) => settled(ioredis.callBuffer(...words)))),
         ]);
         assert.deepEqual(ours, theirs);
       },

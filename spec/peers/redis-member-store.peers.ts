@@ -209,7 +209,7 @@ describe('members on one server', () => {
     proxy.silence(false);
     await until(() => second.cluster.acceptsWrites);
     assert.deepEqual(uuidsOf(second), ['a', 'b']);
-    assert.deepEqual(second.told, ['joined 2', 'away', 'out', 'joined 3']);
+    assert.deepEqual(second.reports, ['joined 2', 'away', 'out', 'joined 3']);
     await first.asker.offer('q', 'b');
     assert.equal((await second.asker.poll('q')).value, 'b');
     const record = keyOf(clusterName, 'record');

@@ -16,7 +16,7 @@ import { Layout } from '../../src/engine/redis/layout.ts';
 import { EngineServer } from './engine-server.ts';
 import { type JoinedMember, joinedMember, joiningMember } from './joined-member.ts';
 import { serverCommand } from './server-command.ts';
-import { asked } from './server-group.ts';
+import { sendCommand } from './server-group.ts';
 import { until } from './server-process.ts';
 import { PARTITION_COUNT } from './store-engines.ts';
 
@@ -96,7 +96,7 @@ describe('a member', () => {
     await until(async () => (await member.asker.get('m', 'k')).reason === DATA_LAYOUT);
     assert.equal((await member.asker.set('m', 'k', 'v')).outcome, UNREACHABLE);
     assert.equal((await member.asker.offer('q', 'v')).outcome, UNREACHABLE);
-    await until(async () => member.told.some((text) => /it has 300 partitions/.test(text)));
+    await until(async () => member.reports.some((text) => /it has 300 partitions/.test(text)));
     await ask('FLUSHALL');
     await until(async () => (await member.asker.set('m', 'k', 'v')).outcome === APPLIED);
     assert.match(warnings.join('\n'), /have lost the record of the members/);
@@ -112,7 +112,7 @@ describe('a member', () => {
       ],
       MISCONF: [
         async () => {
-          const reply = await asked(server.port, 'CONFIG', 'GET', 'dir');
+          const reply = await sendCommand(server.port, 'CONFIG', 'GET', 'dir');
           assert.ok(Array.isArray(reply));
           rmSync(`${reply[1]}`, { recursive: true });
           await ask('SET', 'changed', '1');
@@ -130,8 +130,8 @@ describe('a member', () => {
       await begin();
       const { member, joined } = await joiningMember({ port }, MEMBER);
       members.push(member);
-      await until(async () => member.told.length > 0);
-      assert.match(member.told[0]!, new RegExp(`the server 127\\.0\\.0\\.1:${port} .*${error}`));
+      await until(async () => member.reports.length > 0);
+      assert.match(member.reports[0]!, new RegExp(`the server 127\\.0\\.0\\.1:${port} .*${error}`));
       assert.equal(member.cluster.nodeState, 'STARTING');
       await end();
       await joined;
@@ -140,11 +140,11 @@ describe('a member', () => {
       await begin();
       for (let ms = 0; ms < 2 * LEASE_MS; ms += 500) {
         await sleep(500);
-        assert.ok(member.cluster.acceptsWrites && member.cluster.isReady, member.told.join());
+        assert.ok(member.cluster.acceptsWrites && member.cluster.isReady, member.reports.join());
       }
       await end();
       await until(async () => (await member.asker.set('m', 'k', 'v')).outcome === APPLIED);
-      assert.equal(member.told.filter((line) => line === 'away').length, 0);
+      assert.equal(member.reports.filter((line) => line === 'away').length, 0);
     });
   }
 });

@@ -20,7 +20,7 @@ import { holdSuite } from '../engine/holds.case.ts';
 import { Asker } from '../engine/results.ts';
 import { dataCases } from '../integration/data.case.ts';
 import { EngineServer } from './engine-server.ts';
-import { asked, type ServerGroup, startCluster, startWatched } from './server-group.ts';
+import { type ServerGroup, sendCommand, startCluster, startSentinelGroup } from './server-group.ts';
 import { until } from './server-process.ts';
 import { storeEngine, subjectOf } from './store-engines.ts';
 
@@ -52,7 +52,7 @@ async function makeUser(
     const words = line
       .filter((word) => !missing.includes(word))
       .map((word) => word.replace('3:dev', owner).replace('PASSWORD', PASSWORD));
-    assert.equal(await asked(port, ...words), 'OK');
+    assert.equal(await sendCommand(port, ...words), 'OK');
   }
 }
 
@@ -128,17 +128,17 @@ describe('the rights on one server', () => {
 
   it('are checked without a change of data', async () => {
     await makeUser(server.port, SERVER_RIGHTS);
-    await asked(server.port, 'FLUSHALL');
+    await sendCommand(server.port, 'FLUSHALL');
     const changes = async () =>
       /rdb_changes_since_last_save:(\d+)/.exec(
-        `${await asked(server.port, 'INFO', 'persistence')}`,
+        `${await sendCommand(server.port, 'INFO', 'persistence')}`,
       )?.[1];
     const changesBefore = await changes();
     const warnings: string[] = [];
     const engine = await engineOn(server.port, { onWarning: (text) => warnings.push(text) });
     await engine.close();
     assert.equal(await changes(), changesBefore);
-    assert.equal(await asked(server.port, 'DBSIZE'), 0);
+    assert.equal(await sendCommand(server.port, 'DBSIZE'), 0);
     assert.doesNotMatch(warnings.join('\n'), /could not be read/);
   });
 
@@ -162,11 +162,11 @@ describe('the rights on one server', () => {
       '+wait',
       '+client|kill',
     ]);
-    await asked(server.port, 'CONFIG', 'SET', 'maxmemory', '1');
+    await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory', '1');
     try {
       await assert.rejects(engineOn(server.port), /the commands HGET, RPUSH, WAIT, CLIENT KILL$/);
     } finally {
-      await asked(server.port, 'CONFIG', 'SET', 'maxmemory', '0');
+      await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory', '0');
     }
   });
 
@@ -177,7 +177,7 @@ describe('the rights on one server', () => {
       refused.push(`${command()}: ${text}`);
     const engine = await engineOn(server.port, { onRefused });
     const asker = new Asker(engine);
-    await asked(server.port, 'ACL', 'SETUSER', USER, '-hincrby', '-hset');
+    await sendCommand(server.port, 'ACL', 'SETUSER', USER, '-hincrby', '-hset');
     for (const result of [await asker.offer('q', 'v'), await asker.set('m', 'k', 'v')]) {
       assert.equal(result.outcome, UNREACHABLE);
       assert.equal(result.reason, NOT_PERMITTED);
@@ -198,7 +198,7 @@ describe('the rights on one server', () => {
       const [one, other] = engines.map((engine) => new Asker(engine)) as [Asker, Asker];
       const { keeper } = one.wait('awaited', 10_000);
       await sleep(300);
-      await asked(server.port, 'ACL', 'SETUSER', USER, right);
+      await sendCommand(server.port, 'ACL', 'SETUSER', USER, right);
       assert.equal((await other.offer('awaited', 'item')).outcome, APPLIED);
       const { outcome, value } = await keeper.answered;
       assert.deepEqual([outcome, value], [FOUND, 'item']);
@@ -233,9 +233,9 @@ describe('the rights on a Cluster', () => {
 });
 
 describe('the rights with Sentinels', () => {
-  let group: Awaited<ReturnType<typeof startWatched>>;
+  let group: Awaited<ReturnType<typeof startSentinelGroup>>;
   before(async () => {
-    group = await startWatched();
+    group = await startSentinelGroup();
     for (const { port } of group.servers) await makeUser(port, SERVER_RIGHTS);
   });
   after(() => group.end());

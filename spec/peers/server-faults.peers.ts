@@ -15,7 +15,7 @@ import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { Asker } from '../engine/results.ts';
 import { EngineServer } from './engine-server.ts';
 import { serverCommand } from './server-command.ts';
-import { quietened, type StoreEngineOptions, storeEngine } from './store-engines.ts';
+import { type StoreEngineOptions, storeEngine, untilIdle } from './store-engines.ts';
 
 /** Runs a test on a new server. */
 function onServer(
@@ -119,7 +119,7 @@ describe('a queue', () => {
       async (asker, server, engine) => {
         const waiting = asker.wait('q', 60_000);
         const short = asker.wait('q', 3000);
-        await quietened(engine);
+        await untilIdle(engine);
         process.kill(server.pid, 'SIGSTOP');
         while (engine.isReachable) await asker.offer('other', 'a');
         for (;;) {

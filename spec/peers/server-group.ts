@@ -11,7 +11,7 @@ import { SystemClock } from '../../src/base/clock.ts';
 import { ControlConnection, type ReplyValue } from '../../src/engine/redis/control-connection.ts';
 import { freePort, isFree } from '../free-port.ts';
 import { PROGRAM, ServerProcess, until } from './server-process.ts';
-import { done } from './tools.ts';
+import { runChecked } from './tools.ts';
 
 /** The client in the server's folder, otherwise Debian's client. */
 const SIBLING_CLIENT = PROGRAM.replace(/server$/, 'cli');
@@ -55,7 +55,7 @@ export class GroupServer {
   }
 
   ask(...words: readonly string[]): Promise<ReplyValue> {
-    return askedAt(this.place.host, this.port, words);
+    return sendCommandTo(this.place.host, this.port, words);
   }
 
   pause(): void {
@@ -97,7 +97,7 @@ export async function startCluster(
     await Promise.all(servers.map((server) => server.start()));
     const nodes = servers.map(({ address }) => address);
     const create = ['--cluster', 'create', ...nodes, '--cluster-replicas', '1', '--cluster-yes'];
-    await done(CLIENT, create);
+    await runChecked(CLIENT, create);
     await until(async () => {
       const states = await Promise.all(servers.map((server) => server.ask('CLUSTER', 'INFO')));
       return states.every((state) => `${state}`.includes('cluster_state:ok'));
@@ -116,7 +116,7 @@ export async function startCluster(
   return { servers, url, end };
 }
 
-export interface WatchedPair extends ServerGroup {
+export interface SentinelGroup extends ServerGroup {
   readonly sentinels: readonly GroupServer[];
 }
 
@@ -124,10 +124,10 @@ export interface WatchedPair extends ServerGroup {
  * Starts a primary, its replica, and three Sentinels that monitor it by the name `grid`. `places`
  * are those of the servers, then of the Sentinels; `words` are settings of each server.
  */
-export async function startWatched(
+export async function startSentinelGroup(
   places: readonly Place[] = [],
   words: readonly string[] = [],
-): Promise<WatchedPair> {
+): Promise<SentinelGroup> {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-sentinel-'));
   const [first = 0, second = 0, ...others] = await freePorts(5);
   const placeAt = (index: number) => places[index] ?? LOCAL;
@@ -176,11 +176,15 @@ export async function startWatched(
 }
 
 /** Sends a command to the server on the port; resolves with the reply, and rejects without one. */
-export function asked(port: number, ...words: readonly string[]): Promise<ReplyValue> {
-  return askedAt(LOCAL.host, port, words);
+export function sendCommand(port: number, ...words: readonly string[]): Promise<ReplyValue> {
+  return sendCommandTo(LOCAL.host, port, words);
 }
 
-async function askedAt(host: string, port: number, words: readonly string[]): Promise<ReplyValue> {
+async function sendCommandTo(
+  host: string,
+  port: number,
+  words: readonly string[],
+): Promise<ReplyValue> {
   const control = new ControlConnection(
     { host, port },
     {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ServerProcess } from '../../bench/load/server-process.ts';
-import { ATTACKS, prepare, requireSlowHttpTest, underAttack } from './slow-http-test.ts';
+import { ATTACKS, prepare, requireSlowHttpTest, runAttack } from './slow-http-test.ts';
 
 const CONNECTIONS = 200;
 const SECONDS = 3;
@@ -24,7 +24,7 @@ after(() => member.stop());
 
 for (const attack of ATTACKS) {
   test(`a client loses no request during an attack by ${CONNECTIONS} ${attack.name}`, async () => {
-    const { requests } = await underAttack(member.port, attack, CONNECTIONS, SECONDS);
+    const { requests } = await runAttack(member.port, attack, CONNECTIONS, SECONDS);
     assert.ok(requests > 100, `${requests} requests`);
   });
 }

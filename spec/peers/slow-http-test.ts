@@ -57,7 +57,7 @@ export async function prepare(port: number): Promise<void> {
  * Attacks with this many connections for this time; an attack that ends early, as all its requests
  * have responses, is repeated. Rejects if the other client loses a request.
  */
-export async function underAttack(
+export async function runAttack(
   port: number,
   attack: Attack,
   connections: number,

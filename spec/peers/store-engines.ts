@@ -51,7 +51,7 @@ export async function storeSubject(port: number): Promise<Subject> {
 
 /** Creates a subject of the contract suites with the engine. */
 export function subjectOf(engine: RedisEngine): Subject {
-  const quiet = () => quietened(engine);
+  const quiet = () => untilIdle(engine);
   return {
     engine,
     many: MANY,
@@ -65,7 +65,7 @@ export function subjectOf(engine: RedisEngine): Subject {
 }
 
 /** Resolves when no engine has an operation under way in two consecutive turns. */
-export async function quietened(...engines: readonly RedisEngine[]): Promise<void> {
+export async function untilIdle(...engines: readonly RedisEngine[]): Promise<void> {
   for (let idle = 0; idle < 2; ) {
     await new Promise((resolve) => setImmediate(resolve));
     idle = engines.some(({ isBusy }) => isBusy) ? 0 : idle + 1;

@@ -11,7 +11,7 @@ import { SMALL_CAPACITY } from '../engine/subject.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { EngineServer } from './engine-server.ts';
 import { commandCount, serverCommand } from './server-command.ts';
-import { quietened, storeEngine } from './store-engines.ts';
+import { storeEngine, untilIdle } from './store-engines.ts';
 import { storeRound } from './store-round.ts';
 
 const SEED = Number(process.env.ENGINE_SEED ?? 1);
@@ -107,9 +107,9 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
             pollers[index % 2]!.wait(`q${Math.floor(index / 2) % queueCount}`, 60_000),
           );
           // Wait until the members have subscribed to the channels.
-          await quietened(first!, second!);
+          await untilIdle(first!, second!);
           await sleep(200);
-          await quietened(first!, second!);
+          await untilIdle(first!, second!);
           const producer = new Asker(third!);
           const items = Array.from({ length: POLL_COUNT }, (_, index) => `${index}`);
           const offers = items.map((item, index) => producer.offer(`q${index % queueCount}`, item));
@@ -134,7 +134,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
         await giver.offer('q', 'a');
         const { hold } = await giver.take('q');
         const { keeper } = poller.wait('q', 60_000);
-        await quietened(second!);
+        await untilIdle(second!);
         await sleep(50);
         await giver.acknowledge(hold, false);
         assert.equal((await keeper.answered).value, 'a');
@@ -149,9 +149,9 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
       3,
       async ([first, second, third]) => {
         const cancelled = new Asker(first!).wait('q', 60_000);
-        await quietened(first!);
+        await untilIdle(first!);
         const { keeper } = new Asker(second!).wait('q', 60_000);
-        await quietened(second!);
+        await untilIdle(second!);
         await sleep(50);
         const offered = new Asker(third!).offer('q', 'a');
         first!.cancel(cancelled.ticket);
@@ -167,7 +167,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
     'find an item by a check if its wake-up is lost',
     members(2, async ([first, second]) => {
       const { keeper } = new Asker(first!).wait('q', 60_000);
-      await quietened(first!);
+      await untilIdle(first!);
       await serverCommand(server.port, 'CLIENT', 'KILL', 'TYPE', 'pubsub');
       await new Asker(second!).offer('q', 'a');
       assert.equal((await keeper.answered).value, 'a');
@@ -182,7 +182,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
         for (let index = 0; index < POLL_COUNT; index++) {
           askers[index % 2]!.wait(`q${Math.floor(index / 2) % queueCount}`, 60_000);
         }
-        await quietened(...engines);
+        await untilIdle(...engines);
         await sleep(1500);
         const [from, start] = [await commandCount(server.port), performance.now()];
         await sleep(3 * CHECK_MS);
@@ -327,7 +327,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
         ...{ consumersEach: 2, isDisturbed: true },
       });
       assert.deepEqual([...found.values()].flat().sort(), [...offered].sort());
-      await quietened(...engines);
+      await untilIdle(...engines);
       // After two checks, only the marks of members that have waited remain in the store.
       await sleep(2.5 * CHECK_MS);
       const keys = await serverCommand(server.port, 'EVAL', DATA_KEYS, '0', `${clusterName}/`);

@@ -30,18 +30,18 @@ export function valkeyServer(): string {
   return program;
 }
 
-export interface Ended {
+export interface ProgramResult {
   readonly code: number;
   /** Standard output, then standard error. */
   readonly output: string;
 }
 
 /** Runs a program until it ends. The folder of `node` is first in its PATH. */
-export function ended(
+export function runProgram(
   program: string,
   words: readonly string[],
   { cwd = ROOT, node = process.execPath, env = process.env } = {},
-): Promise<Ended> {
+): Promise<ProgramResult> {
   const PATH = `${dirname(node)}${delimiter}${env.PATH}`;
   // With this variable, a test runner would run as the child of another one.
   const { NODE_TEST_CONTEXT: _, ...others } = env;
@@ -55,8 +55,8 @@ export function ended(
 }
 
 /** Runs a program until it ends; resolves with its output, rejects unless the exit code is 0. */
-export async function done(...call: Parameters<typeof ended>): Promise<string> {
-  const { code, output } = await ended(...call);
+export async function runChecked(...call: Parameters<typeof runProgram>): Promise<string> {
+  const { code, output } = await runProgram(...call);
   assert.equal(code, 0, `${call[0]} ${call[1].join(' ')}\n${output}`);
   return output;
 }

@@ -44,12 +44,12 @@ let group: ServerGroup;
 let members: JoinedMember[] = [];
 let clusterCount = 0;
 
-for (const least of [0, 1]) {
-  describe(`with min-replicas-to-write ${least}`, () => {
+for (const minReplicas of [0, 1]) {
+  describe(`with min-replicas-to-write ${minReplicas}`, () => {
     before(async () => {
       group = await startCluster([
-        ...['--min-replicas-to-write', `${least}`, '--min-replicas-max-lag', '2'],
-        // No failover while a key is moved, which stops two servers for seconds.
+        ...['--min-replicas-to-write', `${minReplicas}`, '--min-replicas-max-lag', '2'],
+        // Prevents a failover while a key is moved, which blocks two servers for seconds.
         ...['--repl-diskless-sync-delay', '0', '--cluster-node-timeout', '10000'],
       ]);
     });
@@ -62,9 +62,10 @@ for (const least of [0, 1]) {
       await own!.replica.kill();
       const outcomes = await outcomesOfSets(IMPAIRED_MS, others, ['alone', 'copied']);
       assert.deepEqual(outcomes, [APPLIED]);
-      if (least === 0) assert.deepEqual(await outcomesOfSets(500, [own!], ['alone']), [APPLIED]);
-      for (const { cluster, told } of members) {
-        assert.ok(cluster.isReady && cluster.acceptsWrites, told.join());
+      if (minReplicas === 0)
+        assert.deepEqual(await outcomesOfSets(500, [own!], ['alone']), [APPLIED]);
+      for (const { cluster, reports } of members) {
+        assert.ok(cluster.isReady && cluster.acceptsWrites, reports.join());
       }
       await own!.replica.start();
       await until(
@@ -72,7 +73,7 @@ for (const least of [0, 1]) {
       );
     });
 
-    if (least === 0) {
+    if (minReplicas === 0) {
       it('members serve all calls while the slot of the record is migrating, on either side', async () => {
         const [own, target] = await shards();
         const slot = `${LAYOUT.slotOf(0)}`;
@@ -89,7 +90,7 @@ for (const least of [0, 1]) {
         assert.deepEqual(await outcomesOfSets(IMPAIRED_MS, all, ['alone', 'copied']), [APPLIED]);
         await members[0]!.cluster.changeState('FROZEN');
         await members[1]!.cluster.changeState('ACTIVE');
-        for (const { told } of members) assert.equal(told.length, 1, told.join());
+        for (const { reports } of members) assert.equal(reports.length, 1, reports.join());
         for (const { primary } of [target!, own!]) {
           await primary.ask('CLUSTER', 'SETSLOT', slot, 'NODE', target!.id);
         }
@@ -131,8 +132,8 @@ for (const least of [0, 1]) {
         for (const { primary } of [target!, own!]) {
           await primary.ask('CLUSTER', 'SETSLOT', slot, 'NODE', target!.id);
         }
-        for (const { cluster, told } of members) {
-          assert.ok(cluster.isReady && cluster.acceptsWrites, told.join());
+        for (const { cluster, reports } of members) {
+          assert.ok(cluster.isReady && cluster.acceptsWrites, reports.join());
         }
         assert.equal((await asker.queueSize(queue)).count, MOVED_ITEMS);
         assert.equal((await asker.poll(queue)).value?.length, MOVED_ITEM.length);

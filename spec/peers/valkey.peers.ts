@@ -94,8 +94,8 @@ describe('CLUSTER MIGRATESLOTS', () => {
     isOver = true;
     await Promise.all(working);
     assert.deepEqual([...outcomes], [APPLIED]);
-    for (const { cluster, told } of members) {
-      assert.ok(cluster.isReady && cluster.acceptsWrites, told.join());
+    for (const { cluster, reports } of members) {
+      assert.ok(cluster.isReady && cluster.acceptsWrites, reports.join());
     }
   });
 });

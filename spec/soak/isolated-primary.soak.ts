@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePorts, startWatched, type WatchedPair } from '../peers/server-group.ts';
+import { freePorts, type SentinelGroup, startSentinelGroup } from '../peers/server-group.ts';
 import { until } from '../peers/server-process.ts';
 import { FaultClient } from './servers/fault-client.ts';
 import { FaultMember } from './servers/fault-member.ts';
@@ -34,7 +34,7 @@ const RESPONSE_MS = 8000;
 
 describe(`An old primary that is isolated with a member: ${ROUNDS} rounds`, () => {
   let network: Network;
-  let pair: WatchedPair;
+  let pair: SentinelGroup;
   let members: FaultMember[] = [];
   let folder: string;
   let file: string;
@@ -46,7 +46,7 @@ describe(`An old primary that is isolated with a member: ${ROUNDS} rounds`, () =
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'gridnode-cut-off-'));
-    pair = await startWatched(network.places.slice(0, SERVERS));
+    pair = await startSentinelGroup(network.places.slice(0, SERVERS));
     file = join(folder, 'grid.yaml');
     writeFileSync(file, configuration(pair.url));
     const ports = await freePorts(MEMBERS);

@@ -10,7 +10,7 @@ import {
   type Attack,
   prepare,
   requireSlowHttpTest,
-  underAttack,
+  runAttack,
 } from '../peers/slow-http-test.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 5);
@@ -39,7 +39,7 @@ async function attacked(
   try {
     await server.serving();
     await prepare(server.port);
-    const outcome = await underAttack(server.port, attack, CONNECTIONS, SECONDS);
+    const outcome = await runAttack(server.port, attack, CONNECTIONS, SECONDS);
     const { requests, p50Ms, p99Ms, longestMs } = outcome;
     context.diagnostic(
       `${name.padEnd(8)} ${requests} requests, p50 ${p50Ms.toFixed(2)} ms, ` +
