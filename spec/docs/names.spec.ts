@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { slippedNames } from '../../src/config/nearest-name.ts';
+import { PAGES, ROOT, spansOf } from './pages.ts';
 import {
   commandFlags,
   isSettingPath,
@@ -12,8 +13,7 @@ import {
   SECTION_NAMES,
   SETTING_STEPS,
   SETTING_WORDS,
-} from './known-names.ts';
-import { PAGES, ROOT, spansOf } from './pages.ts';
+} from './program-names.ts';
 
 const FILE_NAME = /\.(c?js|ts|md|ya?ml|xml|json|tmp|tgz|wasm|pem|p12|service|lua|sh)$/;
 /** Flags of Node that prose names without Node's command. */

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { EXAMPLE_PROGRAMS } from './example-programs.ts';
 import { ROOT } from './pages.ts';
-import { EXAMPLE_PROGRAMS } from './shown-programs.ts';
 
 const LIBRARY = join(ROOT, 'src/index.ts');
 const TSX = fileURLToPath(import.meta.resolve('tsx'));

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { EXAMPLE_PROGRAMS } from '../docs/shown-programs.ts';
-import { type Registry, startRegistry } from './own-registry.ts';
+import { EXAMPLE_PROGRAMS } from '../docs/example-programs.ts';
+import { type Registry, startRegistry } from './local-registry.ts';
 import { NODES, ROOT, runChecked, runProgram, toolFolder } from './tools.ts';
 
 const TARBALL_BYTES_MAX = 1_100_000;

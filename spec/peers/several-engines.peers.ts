@@ -10,9 +10,9 @@ import { Asker, type Waiting } from '../engine/results.ts';
 import { SMALL_CAPACITY } from '../engine/subject.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { EngineServer } from './engine-server.ts';
+import { storeRound } from './queue-round.ts';
 import { commandCount, serverCommand } from './server-command.ts';
 import { storeEngine, untilIdle } from './store-engines.ts';
-import { storeRound } from './store-round.ts';
 
 const SEED = Number(process.env.ENGINE_SEED ?? 1);
 /** Interval of the engine's queue checks, in ms. */
