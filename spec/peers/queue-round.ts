@@ -9,7 +9,7 @@ import { ABSENT, APPLIED, FOUND, QUEUE_FULL } from '../../src/engine/engine.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { Asker, type Seen } from '../engine/results.ts';
 
-export interface StoreRoundOptions {
+export interface QueueRoundOptions {
   readonly engines: readonly RedisEngine[];
   readonly random: Random;
   readonly queueCount: number;
@@ -20,7 +20,7 @@ export interface StoreRoundOptions {
   readonly isDisturbed: boolean;
 }
 
-export interface StoreRoundResult {
+export interface QueueRoundResult {
   /** All items that were offered. */
   readonly offered: readonly string[];
   /** The items that were found and not returned, by queue, in the order of the results. */
@@ -32,7 +32,7 @@ function queueName(index: number): string {
   return index % 2 === 0 ? `small ${index}` : `large ${index}`;
 }
 
-export async function storeRound(options: StoreRoundOptions): Promise<StoreRoundResult> {
+export async function queueRound(options: QueueRoundOptions): Promise<QueueRoundResult> {
   const { engines, queueCount, producerCount, consumersEach, isDisturbed } = options;
   const offered: string[] = [];
   const found = new Map<string, string[]>();
@@ -61,7 +61,7 @@ export async function storeRound(options: StoreRoundOptions): Promise<StoreRound
 }
 
 async function produce(
-  { engines, random, queueCount, itemsEach }: StoreRoundOptions,
+  { engines, random, queueCount, itemsEach }: QueueRoundOptions,
   producer: number,
   offered: string[],
 ): Promise<void> {
@@ -81,7 +81,7 @@ async function produce(
 
 /** Polls until all items have been offered and the queue is empty. */
 async function consume(
-  { random, isDisturbed }: StoreRoundOptions,
+  { random, isDisturbed }: QueueRoundOptions,
   engine: RedisEngine,
   queue: string,
   items: string[],

@@ -10,7 +10,7 @@ import { Asker, type Waiting } from '../engine/results.ts';
 import { SMALL_CAPACITY } from '../engine/subject.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { EngineServer } from './engine-server.ts';
-import { storeRound } from './queue-round.ts';
+import { queueRound } from './queue-round.ts';
 import { commandCount, serverCommand } from './server-command.ts';
 import { storeEngine, untilIdle } from './store-engines.ts';
 
@@ -302,7 +302,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
     `deliver each item once, those of a producer in order (ENGINE_SEED=${SEED})`,
     members(3, async (engines) => {
       const random = new Random(SEED);
-      const { offered, found } = await storeRound({
+      const { offered, found } = await queueRound({
         ...{ engines, random, queueCount: 6, producerCount: 6, itemsEach: 200 },
         ...{ consumersEach: 4, isDisturbed: false },
       });
@@ -322,7 +322,7 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
     `lose no item if takes are cancelled and items are returned (ENGINE_SEED=${SEED})`,
     members(3, async (engines, clusterName) => {
       const random = new Random(SEED);
-      const { offered, found } = await storeRound({
+      const { offered, found } = await queueRound({
         ...{ engines, random, queueCount: 4, producerCount: 6, itemsEach: 200 },
         ...{ consumersEach: 2, isDisturbed: true },
       });
