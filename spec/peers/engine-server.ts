@@ -24,8 +24,8 @@ export class EngineServer {
   static async start(...words: readonly string[]): Promise<EngineServer> {
     const port = await freePort();
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-engine-'));
-    const own = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--dir', folder];
-    const process = await ServerProcess.start([...own, ...words], () => isListening(port));
+    const defaults = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--dir', folder];
+    const process = await ServerProcess.start([...defaults, ...words], () => isListening(port));
     return new EngineServer(port, process, folder);
   }
 

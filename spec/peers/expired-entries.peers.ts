@@ -56,8 +56,8 @@ async function withMember(
     ...{ port: server.port, clusterName, partitionCount: PARTITION_COUNT },
   });
   const store = engine.memberStore;
-  const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
-  const joined = await store.join({ ...own, version: '1.2', leaseMs: LEASE_MS });
+  const identity = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
+  const joined = await store.join({ ...identity, version: '1.2', leaseMs: LEASE_MS });
   assert.ok('view' in joined);
   const { joinNumber } = joined;
   const beat = { uuid: 'u', joinNumber, stopsUpTo: 0, leaseMs: LEASE_MS, known: 0, confirmed: 0 };

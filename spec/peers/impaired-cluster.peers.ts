@@ -58,40 +58,40 @@ for (const minReplicas of [0, 1]) {
     after(() => group.end());
 
     it('members fail only changes that need the replica that is down', async () => {
-      const [own, ...others] = await shards();
-      await own!.replica.kill();
+      const [home, ...others] = await shards();
+      await home!.replica.kill();
       const outcomes = await outcomesOfSets(IMPAIRED_MS, others, ['alone', 'copied']);
       assert.deepEqual(outcomes, [APPLIED]);
       if (minReplicas === 0)
-        assert.deepEqual(await outcomesOfSets(500, [own!], ['alone']), [APPLIED]);
+        assert.deepEqual(await outcomesOfSets(500, [home!], ['alone']), [APPLIED]);
       for (const { cluster, reports } of members) {
         assert.ok(cluster.isReady && cluster.acceptsWrites, reports.join());
       }
-      await own!.replica.start();
+      await home!.replica.start();
       await until(
-        async () => (await outcomesOfSets(0, [own!], ['copied'])).join() === `${APPLIED}`,
+        async () => (await outcomesOfSets(0, [home!], ['copied'])).join() === `${APPLIED}`,
       );
     });
 
     if (minReplicas === 0) {
       it('members serve all calls while the slot of the record is migrating, on either side', async () => {
-        const [own, target] = await shards();
+        const [home, target] = await shards();
         const slot = `${LAYOUT.slotOf(0)}`;
-        await target!.primary.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', own!.id);
-        await own!.primary.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target!.id);
+        await target!.primary.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', home!.id);
+        await home!.primary.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target!.id);
         const all = await shards();
         assert.deepEqual(await outcomesOfSets(IMPAIRED_MS, all, ['alone', 'copied']), [APPLIED]);
         for (;;) {
-          const keys = await own!.primary.ask('CLUSTER', 'GETKEYSINSLOT', slot, '100');
+          const keys = await home!.primary.ask('CLUSTER', 'GETKEYSINSLOT', slot, '100');
           if (!Array.isArray(keys) || keys.length === 0) break;
           const to = ['127.0.0.1', `${target!.primary.port}`, '', '0', '5000'];
-          await own!.primary.ask('MIGRATE', ...to, 'KEYS', ...keys);
+          await home!.primary.ask('MIGRATE', ...to, 'KEYS', ...keys);
         }
         assert.deepEqual(await outcomesOfSets(IMPAIRED_MS, all, ['alone', 'copied']), [APPLIED]);
         await members[0]!.cluster.changeState('FROZEN');
         await members[1]!.cluster.changeState('ACTIVE');
         for (const { reports } of members) assert.equal(reports.length, 1, reports.join());
-        for (const { primary } of [target!, own!]) {
+        for (const { primary } of [target!, home!]) {
           await primary.ask('CLUSTER', 'SETSLOT', slot, 'NODE', target!.id);
         }
         assert.deepEqual(await outcomesOfSets(2000, all, ['alone', 'copied']), [APPLIED]);
@@ -140,10 +140,10 @@ for (const minReplicas of [0, 1]) {
       });
 
       it('a replica that hangs delays only changes that need it', async () => {
-        const [own] = await shards();
-        own!.replica.pause();
+        const [home] = await shards();
+        home!.replica.pause();
         const { asker } = members[0]!;
-        const key = keyIn(own!, 0);
+        const key = keyIn(home!, 0);
         let isAnswered = false;
         const copied = asker.set('copied', key, 'v').then(({ outcome }) => {
           isAnswered = true;
@@ -155,7 +155,7 @@ for (const minReplicas of [0, 1]) {
           assert.equal((await asker.poll('alone')).outcome, FOUND);
         }
         assert.ok(!isAnswered);
-        own!.replica.resume();
+        home!.replica.resume();
         assert.equal(await copied, APPLIED);
       });
     }
@@ -167,8 +167,8 @@ async function joinTwoMembers(): Promise<void> {
   const countOf = (name: string) => REPLICA_COUNTS.get(name);
   const options = {
     ...{ port: 0, clusterName, deadlineMs: DEADLINE_MS, clusterReplicaCount: 1 },
-    connect: (own: ConstructorParameters<typeof StoreServers>[1], observer: Observer) =>
-      new StoreServers(parseEngineUrl(group.url), own, observer),
+    connect: (options: ConstructorParameters<typeof StoreServers>[1], observer: Observer) =>
+      new StoreServers(parseEngineUrl(group.url), options, observer),
     mapReplicaCount: (map: Span) => countOf(map.toBuffer().toString()),
     queueReplicaCount: (queue: Buffer) => countOf(queue.toString()),
   };
@@ -194,10 +194,10 @@ async function outcomesOfSets(
   const end = performance.now() + ms;
   for (let number = 0; number === 0 || performance.now() < end; number++) {
     for (const { asker } of members) {
-      const asked = among.flatMap((shard) =>
+      const calls = among.flatMap((shard) =>
         maps.map((map) => asker.set(map, keyIn(shard, number), 'v')),
       );
-      for (const { outcome } of await Promise.all(asked)) outcomes.add(outcome);
+      for (const { outcome } of await Promise.all(calls)) outcomes.add(outcome);
     }
     await sleep(20);
   }
@@ -223,9 +223,9 @@ async function shards(): Promise<Shard[]> {
     byPrimary.set(id, { first, last, primary: at(port), replica: at(replica), id });
   }
   const slot = LAYOUT.slotOf(0);
-  const [, , [, , home]] = rows.find(([first, last]) => first <= slot && slot <= last)!;
+  const [, , [, , homeId]] = rows.find(([first, last]) => first <= slot && slot <= last)!;
   return [...byPrimary.values()].sort((one, other) => {
-    return Number(other.id === home) - Number(one.id === home);
+    return Number(other.id === homeId) - Number(one.id === homeId);
   });
 }
 

@@ -46,7 +46,7 @@ function openEngine(url: string, options: Partial<StoreEngineOptions> = {}): Pro
   return storeEngine({
     port: 0,
     deadlineMs: DEADLINE_MS,
-    connect: (own, observer) => new StoreServers(parseEngineUrl(url), own, observer),
+    connect: (options, observer) => new StoreServers(parseEngineUrl(url), options, observer),
     mapReplicaCount: () => undefined,
     queueReplicaCount: () => undefined,
     ...options,

@@ -39,9 +39,9 @@ it('the store shifts a limit when the clock is set back', async () => {
   const clusterName = `back ${clusterCount++}`;
   const engine = await storeEngine({ port, clusterName });
   const store = engine.memberStore;
-  const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
+  const identity = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
   const fromMs = performance.now();
-  const joined = await store.join({ ...own, version: '1.2', leaseMs: LEASE_MS });
+  const joined = await store.join({ ...identity, version: '1.2', leaseMs: LEASE_MS });
   assert.ok('view' in joined);
   const life = { uuid: 'u', joinNumber: joined.joinNumber };
   const { revision } = joined.view;
@@ -67,8 +67,8 @@ it('the store shifts a limit when the clock is set back', async () => {
 it('a join writes the layout, and compares a stored layout with that of the member', async () => {
   const { port } = server;
   const clusterName = `layout ${clusterCount++}`;
-  const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
-  const join = { ...own, version: '1.2', leaseMs: LEASE_MS };
+  const identity = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
+  const join = { ...identity, version: '1.2', leaseMs: LEASE_MS };
   const record = keyOf(clusterName, 'record');
   const engine = await storeEngine({ port, clusterName });
   await engine.memberStore.join(join);
@@ -224,9 +224,13 @@ describe('members on one server', () => {
       await control.ask('CLIENT', 'SETNAME', name);
       return control;
     };
-    const [own, others] = [namePrefix(clusterName), namePrefix('another cluster')];
-    const former = await named(`${own}former`);
-    const open = [await named(`${own}a`), await named(`${others}former`), await named('other')];
+    const [prefix, otherPrefix] = [namePrefix(clusterName), namePrefix('another cluster')];
+    const former = await named(`${prefix}former`);
+    const open = [
+      await named(`${prefix}a`),
+      await named(`${otherPrefix}former`),
+      await named('other'),
+    ];
     await first.cluster.changeState('PASSIVE');
     await assert.rejects(former.ask('PING'));
     for (const control of open) {
@@ -312,8 +316,8 @@ describe('an engine', () => {
   });
 
   it('reports whether a failed membership step may have been made', async () => {
-    const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
-    const join = { ...own, version: '1.2', leaseMs: LEASE_MS };
+    const identity = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
+    const join = { ...identity, version: '1.2', leaseMs: LEASE_MS };
     const isUnknown = (error: unknown) => error instanceof OutcomeUnknown;
     proxy.silence(true);
     await assert.rejects(engine.memberStore.join(join), isUnknown);

@@ -90,7 +90,7 @@ async function assertRefused(right: string, open: () => Promise<RedisEngine>): P
 /** Opens an engine on a Cluster or on servers with Sentinels. */
 function engineOnGroup({ url }: ServerGroup): Promise<RedisEngine> {
   return engineOn(0, {
-    connect: (own, observer) => new StoreServers(parseEngineUrl(url), own, observer),
+    connect: (options, observer) => new StoreServers(parseEngineUrl(url), options, observer),
     mapReplicaCount: () => 1,
     queueReplicaCount: () => 1,
   });

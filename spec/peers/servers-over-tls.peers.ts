@@ -47,8 +47,8 @@ async function lossOf(options: SecureContextOptions): Promise<string> {
     port: 0,
     login: { user: undefined, password: PASSWORD },
     tls: { secureContext: createSecureContext(options) },
-    connect: (own, observer) => {
-      const servers = new StoreServers(parseEngineUrl(url), own, observer);
+    connect: (options, observer) => {
+      const servers = new StoreServers(parseEngineUrl(url), options, observer);
       end.signal.addEventListener('abort', () => servers.close());
       return servers;
     },

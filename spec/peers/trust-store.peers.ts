@@ -23,9 +23,9 @@ before(() => {
 });
 
 test('the command that gridnode serve prints makes a trust store readable', async () => {
-  const own = { keyStore: tlsFile('key-store.p12'), keyStorePassword: 'test-only' };
+  const keys = { keyStore: tlsFile('key-store.p12'), keyStorePassword: 'test-only' };
   const text = (more: Record<string, string>): string => {
-    const properties = JSON.stringify({ ...own, ...more, mutualAuthentication: 'REQUIRED' });
+    const properties = JSON.stringify({ ...keys, ...more, mutualAuthentication: 'REQUIRED' });
     const ssl = `ssl: {enabled: true, properties: ${properties}}`;
     return `grid: {network: {port: 0, rest-api: {enabled: true}, ${ssl}}}`;
   };
@@ -42,7 +42,7 @@ test('the command that gridnode serve prints makes a trust store readable', asyn
   const open = (pfx?: Buffer): TLSSocket =>
     connect({ port, rejectUnauthorized: false, ...(pfx && { pfx, passphrase: 'test-only' }) });
   try {
-    const trusted = new RawClient(open(readFileSync(own.keyStore)));
+    const trusted = new RawClient(open(readFileSync(keys.keyStore)));
     assert.equal((await trusted.request('GET', 'instance')).status, 200);
     trusted.destroy();
     const stranger = new RawClient(open().on('error', () => {}));

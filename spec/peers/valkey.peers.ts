@@ -39,8 +39,10 @@ describe('CLUSTER MIGRATESLOTS', () => {
     group = await startCluster();
     const options = {
       ...{ port: 0, clusterName: 'moving', clusterReplicaCount: 1 },
-      connect: (own: ConstructorParameters<typeof StoreServers>[1], observer: ServersObserver) =>
-        new StoreServers(parseEngineUrl(group.url), own, observer),
+      connect: (
+        options: ConstructorParameters<typeof StoreServers>[1],
+        observer: ServersObserver,
+      ) => new StoreServers(parseEngineUrl(group.url), options, observer),
       mapReplicaCount: () => 1,
       queueReplicaCount: () => 1,
     };
@@ -69,12 +71,12 @@ describe('CLUSTER MIGRATESLOTS', () => {
     const work = async ({ asker }: JoinedMember): Promise<void> => {
       for (; !isOver && number < ENTRIES; number++) {
         const key = keys[number % keys.length]!;
-        for (const asked of [
+        for (const call of [
           asker.set('m', `${key}`, `${number}`),
           asker.set('lives', key, `${number}`, '', LONG),
           asker.offer(queue, `${number}`),
         ]) {
-          outcomes.add((await asked).outcome);
+          outcomes.add((await call).outcome);
         }
         const polled = (await asker.poll(queue)).outcome;
         if (polled !== FOUND) outcomes.add(polled);

@@ -46,8 +46,8 @@ it('a call on a key of a wrong type is not applied, or UNKNOWN if it has written
     [asker.poll('items'), UNREACHABLE],
     [asker.poll('returned'), UNREACHABLE],
   ];
-  for (const [index, [asked, outcome]] of cases.entries()) {
-    assert.equal((await asked).outcome, outcome, `${index}: ${faults.join('\n')}`);
+  for (const [index, [call, outcome]] of cases.entries()) {
+    assert.equal((await call).outcome, outcome, `${index}: ${faults.join('\n')}`);
   }
   assert.ok(faults.length > 0 && faults.every((text) => text.startsWith('WRONGTYPE')));
   assert.equal((await asker.get('lives', 'k')).value, 'v');
