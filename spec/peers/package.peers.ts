@@ -110,8 +110,8 @@ test('the installed program reads YAML and XML files', async () => {
 const START = `
   const member = await startMember({ port: 0, groups: ['CLUSTER_WRITE'] });
   const url = 'http://127.0.0.1:' + member.port + '/grid/rest/config/update';
-  const answer = await fetch(url, { method: 'POST', body: 'dev&&grid: {queue: {q: {max-size: 1}}}' });
-  console.log(await answer.text());
+  const response = await fetch(url, { method: 'POST', body: 'dev&&grid: {queue: {q: {max-size: 1}}}' });
+  console.log(await response.text());
   await member.drain();`;
 const NAMES = '{ startMember }';
 const PROGRAMS = {

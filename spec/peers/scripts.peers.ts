@@ -98,7 +98,7 @@ test('calls accept parameters that are encoded one by one', () => {
   assert.equal(post(['dev', ''], 'log-level/reset'), reset);
 });
 
-test('a queue accepts and returns an item by requests without content', () => {
+test('a queue accepts an item in the URL, and returns it to a GET', () => {
   assert.equal(run(`curl -sS -X POST "$base/rest/queues/q/first%20item"`), '');
   assert.equal(run(`curl -sS "$base/rest/queues/q/1"`), 'first item');
   const poll = `curl -sS -o /dev/null -w '%{http_code}' "$base/rest/queues/q/0"`;
