@@ -21,7 +21,7 @@ const LEASE_MS = 3 * GAP_MS;
 /** Duration of the impairment, in ms: longer than a lease. */
 const IMPAIRED_MS = LEASE_MS + 2000;
 const DEADLINE_MS = 3000;
-/** Items of the moved queue, which has 200 MB. */
+/** Number and content of the items in the moved queue, 200 MB in total. */
 const MOVED_ITEMS = 200;
 const MOVED_ITEM = Buffer.alloc(1e6, '.');
 const LAYOUT = new Layout('any', 271);
@@ -98,22 +98,22 @@ for (const minReplicas of [0, 1]) {
       });
 
       it('members serve all calls of the third primary while a key of 200 MB is moved', async () => {
-        const [own, target, third] = await shards();
-        const queue = keyIn(own!, 0);
+        const [home, target, third] = await shards();
+        const queue = keyIn(home!, 0);
         const { asker } = members[0]!;
         for (let count = 0; count < MOVED_ITEMS; count += 10) {
           const offers = Array.from({ length: 10 }, () => asker.offer(queue, MOVED_ITEM));
           for (const { outcome } of await Promise.all(offers)) assert.equal(outcome, APPLIED);
         }
         const slot = `${slotOf(queue)}`;
-        await target!.primary.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', own!.id);
-        await own!.primary.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target!.id);
-        const keys = await own!.primary.ask('CLUSTER', 'GETKEYSINSLOT', slot, '100');
+        await target!.primary.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', home!.id);
+        await home!.primary.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target!.id);
+        const keys = await home!.primary.ask('CLUSTER', 'GETKEYSINSLOT', slot, '100');
         assert.ok(Array.isArray(keys));
         let isMoved = false;
         const to = ['127.0.0.1', `${target!.primary.port}`, '', '0', '60000'];
         const moved = serverCommand(
-          own!.primary.port,
+          home!.primary.port,
           'MIGRATE',
           ...to,
           'KEYS',
@@ -129,7 +129,7 @@ for (const minReplicas of [0, 1]) {
         }
         assert.equal(await done, 'OK');
         assert.ok(writeCount > 1);
-        for (const { primary } of [target!, own!]) {
+        for (const { primary } of [target!, home!]) {
           await primary.ask('CLUSTER', 'SETSLOT', slot, 'NODE', target!.id);
         }
         for (const { cluster, reports } of members) {
