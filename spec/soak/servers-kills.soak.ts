@@ -58,9 +58,9 @@ faultRounds({
 
 async function killAheadOfReplica(cluster: FaultCluster, range: number): Promise<Broken> {
   const { primary, replica } = await cluster.pairOf(range);
-  replica.stopInPlace();
+  replica.pause();
   await sleep(LAG_MS);
   await primary.kill();
-  replica.goOn();
+  replica.resume();
   return { range, repair: () => primary.start() };
 }

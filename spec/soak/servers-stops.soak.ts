@@ -11,8 +11,8 @@ faultRounds({
   brokenMs: NODE_TIMEOUT_MS + 4000,
   async break(cluster, range) {
     const { primary } = await cluster.pairOf(range);
-    primary.stopInPlace();
-    return { range, repair: () => primary.goOn() };
+    primary.pause();
+    return { range, repair: () => primary.resume() };
   },
 });
 
@@ -20,7 +20,7 @@ faultRounds({
   name: 'a member is stopped',
   brokenMs: HEARTBEAT_SECONDS * 1000 + 3000,
   async break({ members }, member) {
-    members[member]!.suspend();
+    members[member]!.pause();
     return { member, repair: () => members[member]!.resume() };
   },
 });

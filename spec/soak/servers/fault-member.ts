@@ -68,7 +68,7 @@ export class FaultMember {
     return members.map(({ uuid }) => uuid).join(' ');
   }
 
-  suspend(): void {
+  pause(): void {
     this.#child?.kill('SIGSTOP');
   }
 
