@@ -3,7 +3,8 @@
  * whose targets are down. Clients write values of 30 kB and of 100 bytes for SOAK_SECONDS, with a
  * kill -9 in between. The system kills no member, every refusal is a 503, and once the target of
  * the first publisher is up, it receives all events in its queue. The third of 8 publishers has a
- * live target, which receives every change. Needs root and control groups.
+ * live target, which receives every change: it refuses changes while its queue is full. Needs root
+ * and control groups.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -28,6 +29,7 @@ const KEYS = 5000;
 const WRITERS = 4;
 /** Index of the publisher whose target is live, if there are that many. */
 const LIVE = 2;
+const COUNT_DIGITS = 12;
 const MIB = 1_048_576;
 const DELIVERY_MS = 120_000;
 
@@ -37,15 +39,16 @@ interface Status {
   readonly eventsDropped: number;
 }
 
-/** Returns the status of a GET of each key. */
-async function statusesOf(port: number): Promise<readonly number[]> {
+/** Returns status, length and beginning of the value of each key. */
+async function entriesOf(port: number): Promise<readonly string[]> {
   const client = new RawClient(port);
-  const statuses: number[] = [];
+  const entries: string[] = [];
   for (let key = 0; key < KEYS; key++) {
-    statuses.push((await client.request('GET', `maps/m/k${key}`)).status);
+    const { status, body } = await client.request('GET', `maps/m/k${key}`);
+    entries.push(`${status} ${body.length} ${body.toString('latin1', 0, COUNT_DIGITS)}`);
   }
   client.destroy();
-  return statuses;
+  return entries;
 }
 
 async function publishersOf(port: number): Promise<readonly Status[]> {
@@ -55,21 +58,26 @@ async function publishersOf(port: number): Promise<readonly Status[]> {
   return (JSON.parse(body.toString()) as { publishers: readonly Status[] }).publishers;
 }
 
-/** Writes until `endMs`. Returns the number of refused writes. */
-async function write(port: number, length: number, endMs: number): Promise<number> {
-  let refused = 0;
+interface Writes {
+  accepted: number;
+  refused: number;
+}
+
+/** Writes until `endMs`, each value with another number, and counts in `writes`. */
+async function write(port: number, length: number, endMs: number, writes: Writes): Promise<void> {
   const writers = Array.from({ length: WRITERS }, async (_, writer) => {
     const client = new RawClient(port);
     const value = Buffer.alloc(length, 'v');
     for (let count = writer; Date.now() < endMs; count += WRITERS) {
+      value.write(`${count}`.padStart(COUNT_DIGITS), 'latin1');
       const { status } = await client.request('POST', `maps/m/k${count % KEYS}`, value);
       assert.ok(status === 200 || status === 503, `${status}`);
-      if (status === 503) refused++;
+      if (status === 503) writes.refused++;
+      else writes.accepted++;
     }
     client.destroy();
   });
   await Promise.all(writers);
-  return refused;
 }
 
 for (const mib of SIZES_MIB) {
@@ -81,8 +89,10 @@ for (const mib of SIZES_MIB) {
         const target = await freePort();
         const liveTarget = count > LIVE && (await freePort());
         const publishers = Array.from({ length: count }, (_, index) => {
-          const port = index === 0 ? target : liveTarget && index === LIVE ? liveTarget : 1;
-          return `        p${index}: {cluster-name: dev, target-endpoints: "127.0.0.1:${port}", discovery-period-seconds: 1, queue-capacity: 1000000}\n`;
+          const isLive = liveTarget && index === LIVE;
+          const port = isLive ? liveTarget : index === 0 ? target : 1;
+          const whenFull = isLive ? 'THROW_EXCEPTION' : 'DISCARD_AFTER_MUTATION';
+          return `        p${index}: {cluster-name: dev, target-endpoints: "127.0.0.1:${port}", discovery-period-seconds: 1, queue-capacity: 1000000, queue-full-behavior: ${whenFull}}\n`;
         });
         const file = join(directory, 'source.yaml');
         writeFileSync(
@@ -104,17 +114,19 @@ for (const mib of SIZES_MIB) {
         const data = ['--config', file, '--port', '0', '--data-dir', join(directory, 'data')];
         const live = liveTarget && (await start([], ['--port', `${liveTarget}`]));
         let source = await start(group.words, data);
-        let refused = await write(source.port, length, Date.now() + SECONDS * 500);
+        const writes = { accepted: 0, refused: 0 };
+        await write(source.port, length, Date.now() + SECONDS * 500, writes);
         source.child.kill('SIGKILL');
         await once(source.child, 'exit');
         source = await start(group.words, data);
-        refused += await write(source.port, length, Date.now() + SECONDS * 500);
+        await write(source.port, length, Date.now() + SECONDS * 500, writes);
         const before = await publishersOf(source.port);
         assert.equal(group.killed, 0);
         if (live) {
           while ((await publishersOf(source.port))[LIVE]!.queueSize > 0) await sleep(100);
           assert.equal((await publishersOf(source.port))[LIVE]!.eventsDropped, 0);
-          assert.deepEqual(await statusesOf(live.port), await statusesOf(source.port));
+          assert.deepEqual(await entriesOf(live.port), await entriesOf(source.port));
+          assert.ok(writes.accepted > KEYS, `${writes.accepted}`);
         }
         const receiver = await start([], ['--port', `${target}`]);
         const endMs = Date.now() + DELIVERY_MS;
@@ -125,7 +137,7 @@ for (const mib of SIZES_MIB) {
         assert.equal(group.killed, 0);
         const bytes = before.reduce((sum, { queueBytes }) => sum + queueBytes, 0);
         console.info(
-          `${mib} MiB, ${count} publishers, ${length} bytes: ${refused} refused, ${Math.round(bytes / MIB)} MiB queued, ${Math.round(group.peakBytes / MIB)} MiB at most`,
+          `${mib} MiB, ${count} publishers, ${length} bytes: ${writes.accepted} accepted, ${writes.refused} refused, ${Math.round(bytes / MIB)} MiB queued, ${Math.round(group.peakBytes / MIB)} MiB at most`,
         );
         for (const { child } of [source, receiver, ...(live ? [live] : [])]) {
           child.kill('SIGKILL');
