@@ -1,9 +1,9 @@
-/** A client for tests over real sockets: sends bytes, and reads whole responses as they arrive. */
+/** HTTP client for tests over real sockets. It sends bytes and reads complete responses. */
 import { connect, type Socket } from 'node:net';
 
 export interface ReceivedResponse {
   readonly status: number;
-  /** Names in lower case. */
+  /** Field names, in lower case. */
   readonly fields: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
@@ -14,7 +14,7 @@ export class RawClient {
   #waiting: (() => void) | undefined;
   #hasEnded = false;
 
-  /** `to`: a port of this machine, or a socket that the caller has made. */
+  /** `to` is a port of this machine, or a socket that the caller has opened. */
   constructor(to: number | Socket) {
     this.socket =
       typeof to === 'number' ? connect({ host: '127.0.0.1', port: to, noDelay: true }) : to;
@@ -46,7 +46,7 @@ export class RawClient {
     return response;
   }
 
-  /** The next response; undefined when the connection ended before it began. */
+  /** Returns the next response; undefined if the connection ended before a response began. */
   async response(): Promise<ReceivedResponse | undefined> {
     for (;;) {
       const response = this.#take();
@@ -83,7 +83,7 @@ export class RawClient {
   }
 }
 
-/** A request of HTTP/1.1; the path is below `/grid/rest/`. */
+/** Returns an HTTP/1.1 request; the path is relative to `/grid/rest/`. */
 export function requestBytes(
   method: string,
   path: string,

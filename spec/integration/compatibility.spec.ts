@@ -1,4 +1,7 @@
-/** A whole member with `--compatibility hazelcast`: its configuration, and gridnode's own client on it. */
+/**
+ * A complete member with `--compatibility hazelcast`: its configuration, and gridnode's client
+ * against it.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,18 +35,18 @@ async function start(settings: Partial<Record<SettingKey, string>>): Promise<Mem
 
 after(() => Promise.all(members.map((member) => member.drain())));
 
-test('a member with the flag tells the version 5.7.0, below /hazelcast', async () => {
+test('a member with the flag reports version 5.7.0 below /hazelcast', async () => {
   const { port } = await start({});
   const response = await fetch(`http://127.0.0.1:${port}/hazelcast/rest/cluster`);
-  const { members: known } = (await response.json()) as { members: Record<string, unknown>[] };
-  assert.equal(known[0]?.address, `[127.0.0.1]:${port}`);
-  assert.equal(known[0]?.memberVersion, '5.7.0');
+  const { members: listed } = (await response.json()) as { members: Record<string, unknown>[] };
+  assert.equal(listed[0]?.address, `[127.0.0.1]:${port}`);
+  assert.equal(listed[0]?.memberVersion, '5.7.0');
   const version = await fetch(`http://127.0.0.1:${port}/hazelcast/rest/management/cluster/version`);
   assert.deepEqual(await version.json(), { status: 'success', version: '5.7' });
   assert.equal((await fetch(`http://127.0.0.1:${port}/grid/health`)).status, 404);
 });
 
-test('a given path segment outweighs the one of the flag', async () => {
+test('a path segment that is set takes precedence over that of the flag', async () => {
   const { port } = await start({ pathSegment: 'own' });
   const base = `http://127.0.0.1:${port}/own`;
   assert.equal((await fetch(`${base}/health`)).status, 200);
@@ -54,7 +57,7 @@ test('a given path segment outweighs the one of the flag', async () => {
   assert.match(backup.headers.get('warning') ?? '', / \/own\/rest\/management\/cluster\/backup /);
 });
 
-test('the client ends with 4 where a member tells a failure with 200', async () => {
+test('the client exits with 4 if the member reports a failure with status 200', async () => {
   const { port } = await start({});
   const words = ['cluster', 'change-state', 'active', '--path-segment', 'hazelcast'];
   const child = spawn(

@@ -1,4 +1,7 @@
-/** Cases of maps and queues of a whole member in this process, over real sockets, whatever its engine. */
+/**
+ * Cases of maps and queues for a complete member in this process, over real sockets, with any
+ * engine.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -6,10 +9,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RawClient, requestBytes } from './client.ts';
 
 const MEBIBYTE = 1048576;
-/** Enough turns for a loop that handles a thousand sockets a turn. */
+/** Number of turns that is enough for a loop that handles a thousand sockets a turn. */
 const TURNS = 10;
 
-/** Of a member's class, what the cases need. */
+/** The part of a member's class that the cases use. */
 export interface ServedMember {
   readonly port: number;
   drain(): Promise<unknown>;
@@ -17,7 +20,7 @@ export interface ServedMember {
 
 let member: ServedMember;
 
-/** `open` starts a member of its own, with the group DATA. */
+/** Declares the cases. `open` starts a separate member with group DATA. */
 export function dataCases(name: string, open: () => Promise<ServedMember>): void {
   describe(`${name}: maps and queues over HTTP`, () => {
     before(async () => {
@@ -56,7 +59,7 @@ function mapCases(): void {
     client.destroy();
   });
 
-  it('a map takes a value in many chunks', async () => {
+  it('a map stores a value that arrives in many chunks', async () => {
     const client = new RawClient(member.port);
     const value = randomBytes(MEBIBYTE);
     client.send(
@@ -76,15 +79,15 @@ function mapCases(): void {
 }
 
 function queueCases(): void {
-  it('queues deliver each of 2,000 items once, in order per queue, to 2,000 polls that wait', async () => {
+  it('queues deliver each of 2,000 items once, in order per queue, to 2,000 waiting polls', async () => {
     const queues = 200;
     const each = 10;
     const pollers = await Promise.all(Array.from({ length: queues * each }, connected));
     const offerer = new RawClient(member.port);
     const delivered: Promise<string>[][] = Array.from({ length: queues }, () => []);
     for (const [index, poller] of pollers.entries()) {
-      const answer = poller.request('DELETE', `queues/many-${index % queues}/60`);
-      delivered[index % queues]?.push(answer.then(({ body }) => body.toString()));
+      const response = poller.request('DELETE', `queues/many-${index % queues}/60`);
+      delivered[index % queues]?.push(response.then(({ body }) => body.toString()));
     }
     await arrived();
     for (let item = 0; item < each; item++) {
@@ -92,19 +95,21 @@ function queueCases(): void {
         offerer.send(requestBytes('POST', `queues/many-${queue}`, Buffer.from(`${queue}:${item}`)));
       }
     }
-    for (const [queue, answers] of delivered.entries()) {
-      const items = await Promise.all(answers);
+    for (const [queue, responses] of delivered.entries()) {
+      const items = await Promise.all(responses);
       const wanted = Array.from({ length: each }, (_, item) => `${queue}:${item}`);
-      assert.deepEqual(items.toSorted(), wanted, `queue ${queue}: each item once`);
+      assert.deepEqual(items.toSorted(), wanted, `queue ${queue}: each item exactly once`);
     }
     for (const client of [...pollers, offerer]) client.destroy();
   });
 
-  it('queues serve the polls of a queue in the order in which they came', async () => {
+  it('queues serve the polls of a queue in the order of arrival', async () => {
     const pollers = await Promise.all(Array.from({ length: 50 }, connected));
-    const answers: Promise<string>[] = [];
+    const responses: Promise<string>[] = [];
     for (const poller of pollers) {
-      answers.push(poller.request('DELETE', 'queues/fair/60').then(({ body }) => body.toString()));
+      responses.push(
+        poller.request('DELETE', 'queues/fair/60').then(({ body }) => body.toString()),
+      );
       await arrived();
     }
     const offerer = new RawClient(member.port);
@@ -112,13 +117,13 @@ function queueCases(): void {
       await offerer.request('POST', 'queues/fair', Buffer.from(String(item)));
     }
     assert.deepEqual(
-      await Promise.all(answers),
+      await Promise.all(responses),
       Array.from({ length: 50 }, (_, item) => `${item}`),
     );
     for (const client of [...pollers, offerer]) client.destroy();
   });
 
-  it('queues keep an item from a poll whose client has gone', async () => {
+  it('queues keep the item if the client of a waiting poll has disconnected', async () => {
     const [gone, offerer] = [await connected(), await connected()];
     gone.send(requestBytes('DELETE', 'queues/gone/60'));
     await arrived();
@@ -129,7 +134,7 @@ function queueCases(): void {
     offerer.destroy();
   });
 
-  it('queues take 1,000 pipelined offers in the order sent', async () => {
+  it('queues add 1,000 pipelined offers in the order sent', async () => {
     const client = new RawClient(member.port);
     const offers = Array.from({ length: 1000 }, (_, item) =>
       requestBytes('POST', 'queues/pipelined', Buffer.from(String(item))),
@@ -143,7 +148,7 @@ function queueCases(): void {
     client.destroy();
   });
 
-  it('queues hold back requests that are pipelined behind a poll, and no other client', async () => {
+  it('queues delay the requests pipelined after a poll, but no other client', async () => {
     const [client, other] = [await connected(), await connected()];
     client.send(requestBytes('DELETE', 'queues/behind/60'));
     for (let get = 0; get < 3; get++) client.send(requestBytes('GET', `maps/behind/${get}`));
@@ -153,7 +158,7 @@ function queueCases(): void {
     }
     await other.request('POST', 'queues/behind', Buffer.from('item'));
     const bodies: string[] = [];
-    for (let answer = 0; answer < 4; answer++) {
+    for (let count = 0; count < 4; count++) {
       bodies.push((await client.response())?.body.toString() ?? '');
     }
     assert.deepEqual(bodies, ['item', 'value 0', 'value 1', 'value 2']);
@@ -161,7 +166,7 @@ function queueCases(): void {
   });
 }
 
-/** A client whose connection the member has accepted. */
+/** Returns a client whose connection the member has accepted. */
 async function connected(): Promise<RawClient> {
   const client = new RawClient(member.port);
   await client.request('GET', 'instance');
@@ -169,8 +174,8 @@ async function connected(): Promise<RawClient> {
 }
 
 /**
- * Written bytes are in the member's sockets at once, since both ends are on this machine and in this
- * process; so after some turns of the loop the member has read them.
+ * Waits until the member has read all bytes written so far. Both ends are in this process, so
+ * written bytes are in the member's sockets at once, and the member reads them within TURNS turns.
  */
 async function arrived(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn++) await nextTurn();

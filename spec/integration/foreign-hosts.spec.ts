@@ -1,4 +1,7 @@
-/** Which listeners check Host, and what adds names to those that they serve: over real sockets. */
+/**
+ * The listeners that check Host, and the settings that add names to those they serve, over real
+ * sockets.
+ */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -9,7 +12,7 @@ import { TEST_MEMORY } from './member-process.ts';
 const EVIL = 'evil.example';
 const NAMES = ['localhost', '127.0.0.1', EVIL, 'grid.example.org', 'a.example.net'];
 
-/** The names that a member with these options serves on its data port. */
+/** Returns the names that a member with these options serves on its data port. */
 async function servedNames(options: MemberOptions): Promise<string[]> {
   const limits = { port: 0, healthPort: 0, groups: ['DATA'], maxMemory: TEST_MEMORY } as const;
   const member = await startMember({ ...limits, ...options });
@@ -52,7 +55,7 @@ const rows: readonly (readonly [string, MemberOptions, readonly string[]])[] = [
     { environment: { GRID_NETWORK_RESTAPI_ALLOWEDHOSTS: '*.example.net, x' } },
     [...OWN, 'a.example.net'],
   ],
-  ['serves every name where * is listed', { allowedHosts: ['*'] }, NAMES],
+  ['serves every name if * is listed', { allowedHosts: ['*'] }, NAMES],
   ['on all interfaces serves every name', { host: '0.0.0.0' }, NAMES],
   [
     'on all interfaces serves the names that are listed',
@@ -61,8 +64,8 @@ const rows: readonly (readonly [string, MemberOptions, readonly string[]])[] = [
   ],
 ];
 
-for (const [what, options, names] of rows) {
-  test(`a member ${what}`, async () => assert.deepEqual(await servedNames(options), names));
+for (const [title, options, names] of rows) {
+  test(`a member ${title}`, async () => assert.deepEqual(await servedNames(options), names));
 }
 
 function publicly(address: string): object {

@@ -1,4 +1,7 @@
-/** Limits over real sockets: a member with short ones, and clients that are slow, rude or disconnected. */
+/**
+ * Limits over real sockets: a member with short limits, and clients that are slow, flood it or
+ * disconnect.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -40,28 +43,28 @@ before(async () => {
 
 after(() => member.drain());
 
-describe('a client that is slow', { concurrency: true }, () => {
-  it('with a head is answered 408', async () => {
+describe('slow clients', { concurrency: true }, () => {
+  it('get 408 for a head that does not arrive in time', async () => {
     const client = new RawClient(member.port);
     client.send('GET /grid/health/live HTTP/1.1\r\n');
     assert.equal((await client.response())?.status, 408);
     assert.equal(await client.response(), undefined);
   });
 
-  it('with content is answered 408', async () => {
+  it('get 408 for content that does not arrive in time', async () => {
     const client = new RawClient(member.port);
     client.send(requestBytes('POST', 'maps/m/k', Buffer.from('value')).subarray(0, -1));
     assert.equal((await client.response())?.status, 408);
     assert.equal(await client.response(), undefined);
   });
 
-  it('with its next request is disconnected', async () => {
+  it('are disconnected if the next request does not arrive in time', async () => {
     const client = new RawClient(member.port);
     assert.equal((await client.request('GET', 'maps/m/none')).status, 204);
     assert.equal(await client.response(), undefined);
   });
 
-  it('to read is cut off when it takes no bytes', async () => {
+  it('are disconnected if they read no bytes', async () => {
     const client = new RawClient(member.port);
     client.socket.pause();
     client.send(requestBytes('GET', 'maps/m/large'));
@@ -74,11 +77,11 @@ describe('a client that is slow', { concurrency: true }, () => {
 });
 
 describe('a client', () => {
-  it('that reads slowly, but reads, gets all of a large value', async () => {
+  it('that reads slowly but steadily receives a large value completely', async () => {
     const socket = connect({ host: '127.0.0.1', port: member.port });
     socket.write(requestBytes('GET', 'maps/m/large'));
     let received = 0;
-    // Listens throughout: data that arrives without a listener is lost.
+    // The listener is never removed: data that arrives without a listener is lost.
     socket.on('data', (chunk: Buffer) => {
       received += chunk.length;
       socket.pause();
@@ -90,7 +93,7 @@ describe('a client', () => {
     socket.destroy();
   });
 
-  it('that resets in the middle of content, or of an answer, leaves nothing behind', async () => {
+  it('that resets the connection during content or a response leaves no memory allocated', async () => {
     const watcher = new RawClient(member.port);
     const upload = requestBytes('POST', 'maps/m/broken', LARGE);
     for (let round = 0; round < 10; round++) {
@@ -102,14 +105,14 @@ describe('a client', () => {
     }
     while ((await connectionsOf(watcher)) > 1) await nextTurn();
     assert.equal((await watcher.request('GET', 'maps/m/broken')).status, 204);
-    // The whole budget is free again: this takes most of it.
+    // The whole budget is free again: this value needs most of it.
     watcher.send(upload.subarray(0, 1_000_000));
     watcher.send(upload.subarray(1_000_000));
     assert.equal((await watcher.response())?.status, 200);
     watcher.destroy();
   });
 
-  it('that floods with requests and reads nothing delays no other', async () => {
+  it('that floods with requests and reads nothing delays no other client', async () => {
     const flooders = Array.from({ length: 50 }, () => new RawClient(member.port));
     const flood = Buffer.concat(Array(2000).fill(requestBytes('GET', 'cluster')));
     for (const flooder of flooders) {
@@ -125,14 +128,14 @@ describe('a client', () => {
     for (const each of [...flooders, client]) each.destroy();
   });
 
-  it('that sends more than pipeline-max behind its poll is cut off', async () => {
+  it('that sends more than pipeline-max requests after its poll is disconnected', async () => {
     const client = new RawClient(member.port);
     const get = requestBytes('GET', 'maps/m/none');
     client.send(Buffer.concat([requestBytes('DELETE', 'queues/q/60'), ...Array(11).fill(get)]));
     assert.equal(await client.response(), undefined);
   });
 
-  it('that half-closes gets its answers first', async () => {
+  it('that half-closes its connection still gets its responses', async () => {
     const client = new RawClient(member.port);
     const get = requestBytes('GET', 'maps/m/none');
     client.socket.end(Buffer.concat([get, get, requestBytes('DELETE', 'queues/q/60')]));
@@ -144,8 +147,8 @@ describe('a client', () => {
 });
 
 /**
- * A client that does not end its side when the member does: from Node 22 on, a process with a socket
- * that was reset while its end waited to be sent never ends.
+ * Returns a client that does not end its side when the member does. From Node 22 on, a process does
+ * not exit if a socket was reset while its end was waiting to be sent.
  */
 function halfOpen(): RawClient {
   return new RawClient(connect({ port: member.port, host: '127.0.0.1', allowHalfOpen: true }));

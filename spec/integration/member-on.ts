@@ -1,4 +1,4 @@
-/** A member on a data directory, in this process, and its log lines. */
+/** Runs a member on a data directory in this process and collects its log lines. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { serve } from '../../src/cli/serve.ts';
@@ -19,7 +19,7 @@ export interface Line {
   readonly [field: string]: unknown;
 }
 
-/** Runs a member with all groups, further flags, and settings by their keys. */
+/** Runs a member with all groups, additional flags, and settings by key. */
 export function memberOn(
   directory: string,
   flags: readonly (readonly [string, string])[] = [],
@@ -50,7 +50,7 @@ export function memberOn(
     logged.emit('line', line);
   };
   const config = resolveConfig(assignments);
-  const load = async () => assert.fail('nothing is read again');
+  const load = async () => assert.fail('the configuration must not be read again');
   const exit = serve(
     config,
     createLog('INFO', { write }),
@@ -58,13 +58,13 @@ export function memberOn(
     new StopEvents(source),
     load,
   );
-  /** The first line that `wanted` accepts, once it is there. */
+  /** Resolves with the first line that `wanted` accepts, once it is logged. */
   const line = async (wanted: (line: Line) => boolean): Promise<Line> => {
     for (;;) {
       const found = lines.find(wanted);
       if (found !== undefined) return found;
       const ended = exit.then((code) =>
-        assert.fail(`ended with ${code}: ${JSON.stringify(lines)}`),
+        assert.fail(`exited with ${code}: ${JSON.stringify(lines)}`),
       );
       await Promise.race([once(logged, 'line'), ended]);
     }
@@ -79,7 +79,7 @@ export function memberOn(
       clients.push(client);
       return client;
     },
-    /** Ends the clients' sides first, so that the member does not wait for further requests. */
+    /** Ends the clients' sides first, so that the member does not wait for more requests. */
     stop(): Promise<number> {
       for (const { socket } of clients) socket.end();
       source.emit('SIGTERM');

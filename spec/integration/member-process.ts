@@ -1,4 +1,4 @@
-/** A member as a process of its own, and its log lines. */
+/** Runs a member as a separate process and collects its log lines. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -6,10 +6,12 @@ import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { programWords } from '../../bench/load/program.ts';
 
-/** Little memory: to ask for it ahead takes time, and tests need little. */
+/** Small memory limit: allocating memory at start takes time, and tests need little. */
 export const TEST_MEMORY = '64m';
 
-/** A member on loopback whose groups need no credentials warns so; up to the groups. */
+/**
+ * Start of the warning, up to the groups, of a member on loopback whose groups need no credentials.
+ */
 export const OPEN_TO_PROGRAMS = 'Can be used by any program on this machine without credentials';
 
 export interface LogLine {
@@ -21,7 +23,7 @@ export interface LogLine {
   readonly signal?: string;
 }
 
-/** Starts a member on a free port with further flags; nothing is awaited. */
+/** Starts a member on a free port with additional flags, without waiting for it. */
 export function start(...flags: string[]) {
   const serve = ['serve', '--port', '0', '--max-memory', TEST_MEMORY];
   const words = [...programWords('bin/gridnode'), ...serve, ...flags];
@@ -33,7 +35,7 @@ export function start(...flags: string[]) {
     lines.push(JSON.parse(text) as LogLine);
     onLine();
   });
-  /** The line with that index, once it is there. */
+  /** Resolves with the line at this index, once it is logged. */
   const line = async (index: number): Promise<LogLine> => {
     for (;;) {
       const found = lines[index];
@@ -42,7 +44,7 @@ export function start(...flags: string[]) {
         onLine = resolve;
       });
       const ended = exited.then(([code]) => {
-        if (lines[index] === undefined) throw new Error(`ended with ${code}`);
+        if (lines[index] === undefined) throw new Error(`exited with ${code}`);
       });
       await Promise.race([next, ended]);
     }

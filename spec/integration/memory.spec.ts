@@ -1,4 +1,4 @@
-/** A whole member whose memory for data is used up. */
+/** A complete member whose data memory is used up. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { resolveConfig } from '../../src/config/config.ts';
@@ -23,7 +23,7 @@ before(async () => {
 
 after(() => member.drain());
 
-test('beyond max-memory writes get 503 and say so; reads, deletes and writes that fit go on', async () => {
+test('beyond max-memory, writes get 503 with a reason; reads, deletes and writes that need no more memory succeed', async () => {
   const client = new RawClient(member.port);
   const set = (key: string): Promise<ReceivedResponse> =>
     client.request('POST', `maps/m/${key}`, VALUE, 'text/plain');

@@ -1,4 +1,4 @@
-/** Members whose process may have few files open. */
+/** Members whose process may open only a few files. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,18 +11,18 @@ import { programWords } from '../../bench/load/program.ts';
 import { RawClient } from './client.ts';
 import { TEST_MEMORY } from './member-process.ts';
 
-/** To its one endpoint. */
+/** Number of connections to the publisher's only endpoint. */
 const CONNECTIONS_OF_PUBLISHER = 4;
 
 interface Line {
-  /** Undefined in a line of the audit. */
+  /** Undefined in an audit line. */
   readonly msg?: string;
   readonly port?: number;
   readonly healthPort?: number;
   readonly count?: number;
 }
 
-/** Starts a member under a limit of open files; resolves once it serves. */
+/** Starts a member with a limit of open files. Resolves once it serves. */
 async function serveWith(context: TestContext, limit: number, ...flags: string[]) {
   const words = [process.execPath, ...programWords('bin/gridnode'), 'serve', '--port', '0'];
   const child = spawn('sh', ['-c', `ulimit -n ${limit}; exec "$@"`, 'sh', ...words, ...flags], {
@@ -36,7 +36,7 @@ async function serveWith(context: TestContext, limit: number, ...flags: string[]
       lines.push(line);
       if (line.msg === 'listening') resolve();
     });
-    child.on('exit', (code) => reject(new Error(`ended with ${code}`)));
+    child.on('exit', (code) => reject(new Error(`exited with ${code}`)));
   });
   const { port = 0, healthPort = 0 } = lines.find(({ msg }) => msg === 'listening') ?? {};
   const lowered = lines.find(({ msg = '' }) => msg.includes('connections-max is'))?.msg ?? '';
@@ -44,7 +44,7 @@ async function serveWith(context: TestContext, limit: number, ...flags: string[]
   return { child, lines, port, healthPort, connectionsMax: Number(connectionsMax) };
 }
 
-test('every connection gets a response where few files may be open, and the log counts them', async (context) => {
+test('every connection gets a response if few files may be open, and the log counts those refused', async (context) => {
   const flags = ['--health-port', '0', '--max-memory', TEST_MEMORY];
   const { child, lines, port, healthPort, connectionsMax } = await serveWith(context, 64, ...flags);
   assert.ok(connectionsMax > 0 && connectionsMax < 40, JSON.stringify(lines));
@@ -78,7 +78,7 @@ test('every connection gets a response where few files may be open, and the log 
   );
 });
 
-test('idle connections do not take the files of the log', async (context) => {
+test('idle connections leave enough files for the log', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
   context.after(() => rmSync(folder, { recursive: true }));
   const flags = ['--data-dir', folder, '--enable-group', 'DATA', '--max-memory', '128m'];
@@ -88,7 +88,7 @@ test('idle connections do not take the files of the log', async (context) => {
   assert.equal((await client.request('POST', 'maps/m/k', value)).status, 200);
   const idle = Array.from({ length: 65 }, () => new RawClient(port));
   await Promise.all(idle.map(({ socket }) => once(socket, 'connect')));
-  // A segment of the log has 32 MiB at most.
+  // A log segment has at most 32 MiB.
   for (let count = 0; count < 80; count++) {
     assert.equal((await client.request('POST', 'maps/m/k', value)).status, 200, `${count}`);
   }
@@ -97,7 +97,7 @@ test('idle connections do not take the files of the log', async (context) => {
   assert.deepEqual(await once(child, 'close'), [0, null]);
 });
 
-test('publishers that are added take the files of connections, until they are removed', async (context) => {
+test('added publishers use the files of connections until they are removed', async (context) => {
   const flags = ['--enable-group', 'WAN', '--enable-group', 'CLUSTER_WRITE'];
   const { lines, port, connectionsMax } = await serveWith(context, 80, ...flags);
   const publisher = { publisherId: 'p', clusterName: 'dev', targetEndpoints: '127.0.0.1:1' };

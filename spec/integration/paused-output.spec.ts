@@ -1,4 +1,7 @@
-/** A member whose standard output is not read serves and stops: the log waits, then loses lines. */
+/**
+ * A member whose standard output is not read still serves and stops: log lines are queued, then
+ * dropped.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +15,9 @@ import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from './client.ts';
 import { TEST_MEMORY } from './member-process.ts';
 
-/** Of each kind: their lines have more than twice as many bytes as may wait. */
+/**
+ * Number of requests of each kind. Their lines have more than twice the bytes that may be queued.
+ */
 const REQUESTS = 4000;
 const AT_ONCE = 500;
 
@@ -24,7 +29,7 @@ interface Line {
 }
 
 const READERS = {
-  /** A pipe, which the member opens once more. */
+  /** A pipe, which the member reopens. */
   pipe(context: TestContext) {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
     context.after(() => rmSync(folder, { recursive: true }));
@@ -37,7 +42,7 @@ const READERS = {
     return {
       stdout: writer,
       begun: () => closeSync(writer),
-      /** What the pipe has now; undefined at its end. */
+      /** Returns the bytes that the pipe contains now; undefined at its end. */
       read(): string | undefined {
         try {
           const count = readSync(reader, bytes);
@@ -48,7 +53,7 @@ const READERS = {
       },
     };
   },
-  /** A socket, which cannot be opened. */
+  /** A socket, which the member cannot reopen. */
   socket() {
     return { stdout: 'pipe' as const, begun() {}, read: undefined };
   },
@@ -67,7 +72,7 @@ for (const kind of ['pipe', 'socket'] as const) {
     });
     context.after(() => child.kill('SIGKILL'));
     reader.begun();
-    // With a listener, Node leaves what is not read when the process ends.
+    // With this listener, Node keeps unread data when the process ends.
     child.stdout?.on('readable', () => {});
     let text = '';
     const read = async (): Promise<boolean> => {
@@ -103,7 +108,7 @@ for (const kind of ['pipe', 'socket'] as const) {
     client.destroy();
     child.kill('SIGTERM');
     assert.deepEqual(await once(child, 'exit'), [0, null]);
-    // The last line may be cut off: the process has waited a second for its reader.
+    // The last line may be incomplete: the process waits one second for its reader.
     while (await read());
     const lines = text.split('\n').slice(0, -1);
     for (const line of lines)
@@ -112,7 +117,7 @@ for (const kind of ['pipe', 'socket'] as const) {
   });
 }
 
-test('a reader that continues gets the lines that waited, in order, and the number of those lost', async (context) => {
+test('a reader that resumes gets the queued lines in order, and the number of lines lost', async (context) => {
   const reader = READERS.pipe(context);
   const port = await freePort();
   const words = ['serve', '--port', String(port), '--max-memory', TEST_MEMORY];

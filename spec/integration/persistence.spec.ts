@@ -1,4 +1,4 @@
-/** Data on a real disk: its recovery after a restart, and the members that a directory refuses. */
+/** Data on a real disk: recovery after a restart, and members that cannot use a directory. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A member on the directory, with all groups but PERSISTENCE and further flags. */
+/** Returns a member on the directory, with all groups except PERSISTENCE, and additional flags. */
 function member(...flags: readonly (readonly [string, string])[]) {
   return memberOn(directory, [['--disable-group', 'PERSISTENCE'], ...flags]);
 }
@@ -31,7 +31,7 @@ async function uuidOf(client: RawClient): Promise<string | undefined> {
   return /"uuid":"([^"]*)"/.exec(body.toString())?.[1];
 }
 
-/** Flips bits in the first record of the log. */
+/** Flips bits in the first record of the log. Returns the path of the file. */
 function damage(): string {
   const name = readdirSync(directory).find((each) => each.startsWith('log-')) ?? '';
   const path = join(directory, name);
@@ -42,7 +42,7 @@ function damage(): string {
 }
 
 describe('a member with a data directory', () => {
-  it('has its data, and its own state, again after a restart', async () => {
+  it('recovers its data and its own state after a restart', async () => {
     const first = member();
     const client = await first.listening();
     await ask(client, 'POST', 'maps/m/k', 'value');
@@ -78,7 +78,7 @@ describe('a member with a data directory', () => {
     assert.equal(await second.stop(), 0);
   });
 
-  it('is refused a directory that another process uses', async () => {
+  it('cannot use a directory that another process uses', async () => {
     const first = member();
     (await first.listening()).destroy();
     const { code, output } = await run(['serve', '--port', '0', '--data-dir', directory]);
@@ -87,7 +87,7 @@ describe('a member with a data directory', () => {
     assert.equal(await first.stop(), 0);
   });
 
-  it('is refused a path that is no directory, and another partition count', async () => {
+  it('cannot use a path that is not a directory, or data of another partition count', async () => {
     const first = member();
     (await first.listening()).destroy();
     assert.equal(await first.stop(), 0);
@@ -111,7 +111,7 @@ describe('a member with damaged data', () => {
     return damage();
   }
 
-  it('ends with 3, and names file, offset and remedy', async () => {
+  it('exits with 3 and names the file, the offset and the remedy', async () => {
     const file = await damaged();
     const { exit, lines } = member();
     assert.equal(await exit, 3);
@@ -121,7 +121,7 @@ describe('a member with damaged data', () => {
     assert.ok(msg.includes('`gridnode repair --data-dir DIR`'), msg);
   });
 
-  it('stays in recovery with group PERSISTENCE: health answers, all else is 503', async () => {
+  it('stays in recovery with group PERSISTENCE: only health calls succeed, others get 503', async () => {
     const file = await damaged();
     const { exit, line, stop, lines } = member(['--enable-group', 'PERSISTENCE']);
     const { msg, offset } = await line(({ code }) => code === 'DATA_DAMAGED');
@@ -152,7 +152,7 @@ describe('a member with damaged data', () => {
     }
     assert.equal((await client.request('GET', 'nothing')).status, 404);
     assert.equal((await client.request('PUT', 'cluster')).status, 405);
-    assert.ok(lines.every(({ msg: said }) => said !== 'listening'));
+    assert.ok(lines.every(({ msg: logged }) => logged !== 'listening'));
     client.destroy();
     assert.equal(await stop(), 0);
     assert.equal(await exit, 0);

@@ -5,31 +5,31 @@ import { RawClient, requestBytes } from './client.ts';
 import { OPEN_TO_PROGRAMS, refusal, serve } from './member-process.ts';
 
 describe('gridnode serve', () => {
-  it('cuts no response off when it is told to stop under load, and ends with 0', async () => {
+  it('completes every response when it is stopped under load, and exits with 0', async () => {
     const { child, exited, lines, port } = await serve('--enable-group', 'DATA');
     const value = Buffer.alloc(3_000_000, 'v');
     const setter = new RawClient(port);
     assert.equal((await setter.request('POST', 'maps/m/large', value)).status, 200);
-    let answers = 0;
+    let responses = 0;
     const clients = Array.from({ length: 32 }, async (_, index) => {
       const client = new RawClient(port);
       const path = index % 4 === 0 ? 'maps/m/large' : 'maps/m/absent';
       for (;;) {
         client.send(Buffer.concat(Array(4).fill(requestBytes('GET', path))));
-        for (let answer = 0; answer < 4; answer++) {
+        for (let count = 0; count < 4; count++) {
           const response = await client.response();
           if (response === undefined) return;
           assert.equal(response.body.length, index % 4 === 0 ? value.length : 0);
-          if (++answers === 500) child.kill('SIGTERM');
+          if (++responses === 500) child.kill('SIGTERM');
         }
       }
     });
     const waiting = new RawClient(port);
     const polled = waiting.request('DELETE', 'queues/q/60');
     await Promise.all(clients);
-    const answer = await polled;
-    assert.equal(answer.status, 204);
-    assert.equal(answer.fields.get('connection'), 'close');
+    const response = await polled;
+    assert.equal(response.status, 204);
+    assert.equal(response.fields.get('connection'), 'close');
     setter.destroy();
     const [code] = await exited;
     assert.equal(code, 0);
@@ -39,7 +39,7 @@ describe('gridnode serve', () => {
     );
   });
 
-  it('answers a request whose content was under way when the signal came', async () => {
+  it('answers a request whose content was still arriving at the signal', async () => {
     const { child, exited, port } = await serve('--enable-group', 'DATA');
     const client = new RawClient(port);
     const request = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
@@ -55,7 +55,7 @@ describe('gridnode serve', () => {
     assert.deepEqual(await exited, [0, null]);
   });
 
-  it('drains waiting polls, half-sent contents and silent clients, and ends with 0', async () => {
+  it('drains waiting polls, half-sent contents and silent clients, and exits with 0', async () => {
     const { child, exited, port, line } = await serve(
       ...['--enable-group', 'DATA', '--body-progress-timeout-seconds', '1'],
     );
@@ -78,7 +78,8 @@ describe('gridnode serve', () => {
     await watcher.request('GET', 'instance');
     child.kill('SIGTERM');
     assert.equal((await line(2)).msg, 'draining');
-    // A response that leaves while the last connections are accepted need not be a connection's last.
+    // While the last connections are being accepted, a response is not always the last of its
+    // connection.
     await refusal(port);
     for (const client of sending) client.send(request.subarray(60_000));
     const expected = [
@@ -97,7 +98,7 @@ describe('gridnode serve', () => {
     assert.deepEqual(await exited, [0, null]);
   });
 
-  it('turns away connections beyond connections-max with 503', async () => {
+  it('refuses connections beyond connections-max with 503', async () => {
     const { child, exited, port } = await serve('--connections-max', '2');
     const clients = [new RawClient(port), new RawClient(port)];
     for (const client of clients) await client.request('GET', 'instance');

@@ -1,4 +1,4 @@
-/** config/update with texts that are slow to read, while other clients are served. */
+/** config/update with texts that are slow to parse, while other clients are served. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ describe('config/update', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Adds the text. Resolves also with the number of another client's requests answered before. */
+  /** Adds the text. Also resolves with the number of another client's requests served meanwhile. */
   async function add(text: string): Promise<{ response: ReceivedResponse; served: number }> {
     let response: ReceivedResponse | undefined;
     const adding = client
@@ -64,7 +64,7 @@ describe('config/update', () => {
     ],
     ['300,000 nested lists', `grid: ${'['.repeat(300_000)}`, 400],
   ] as const) {
-    it(`answers ${name}, and other clients meanwhile`, async () => {
+    it(`responds to ${name}, and serves other clients meanwhile`, async () => {
       const { response, served } = await add(text);
       assert.equal(response.status, status, response.body.toString().slice(0, 500));
       assert.ok(served >= 3, `${served}`);
@@ -72,7 +72,7 @@ describe('config/update', () => {
     });
   }
 
-  it(`takes ${BYTES_MAX} bytes of text, and no more`, async () => {
+  it(`accepts ${BYTES_MAX} bytes of text and not one more`, async () => {
     const text = (bytes: number) => `grid: {queue: {last: {max-size: 1}}} #`.padEnd(bytes, '#');
     const beyond = await add(text(BYTES_MAX + 1));
     assert.equal(beyond.response.status, 400);
@@ -80,13 +80,13 @@ describe('config/update', () => {
     const whole = await add(text(BYTES_MAX));
     assert.equal(whole.response.status, 200);
     assert.match(whole.response.body.toString(), /"configName":"last"/);
-    // A byte that is written as three counts as one.
+    // A byte that is escaped as three characters counts as one.
     const escaped = `dev&&${'%23'.repeat(BYTES_MAX + 1)}`;
     const response = await client.request('POST', 'config/update', Buffer.from(escaped));
     assert.match(response.body.toString(), /longer than 1048576 bytes/);
   });
 
-  it('lists all added blocks, and existing ones', async () => {
+  it('lists all added blocks, and those that existed', async () => {
     const names = Array.from({ length: 3000 }, (_, at) => `m${at}`);
     const first = await add(`grid: {map: {${names.join(', ')}}}`);
     const second = await add(`grid: {map: {${names.join(', ')}}, license-key: x}`);

@@ -1,7 +1,8 @@
 /**
- * Members that stop and start again under clients that keep sending, and the outcome of the requests.
- * Each sent request is answered, or its connection has said that an earlier one was the last. A client
- * that connects for each request is answered, or refused before it has sent anything.
+ * Restarts members while clients keep sending, and reports the outcome of the requests. Every
+ * request sent is answered, unless an earlier response has announced the end of its connection. A
+ * client that opens a connection per request gets a response, or is refused before it has sent
+ * anything.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -13,24 +14,27 @@ import { start } from './member-process.ts';
 const RETRY_MS = 20;
 
 export interface Outcome {
-  /** Requests that were answered with 200 or 204. */
+  /** Number of requests that were answered with 200 or 204. */
   answered: number;
-  /** Requests that were sent and not answered, on connections that had not said so. */
+  /** Number of requests without a response on connections whose end was not announced. */
   lost: number;
-  /** Connections that were refused. */
+  /** Number of connections that were refused. */
   refused: number;
-  /** Other statuses, and other ends of connections, in words. */
+  /** Other statuses, and other ends of connections, as text. */
   readonly others: string[];
 }
 
 export interface Load {
   readonly port: number;
   readonly clients: number;
-  /** Requests of each client that wait for their answers; 0: a connection for each request. */
+  /** Number of requests of each client in flight; 0: one connection for each request. */
   readonly inFlight: number;
 }
 
-/** Sends until the returned function is called; that resolves when every client has ended. */
+/**
+ * Sends requests until the returned function is called, which resolves when every client has
+ * finished.
+ */
 export function sending({ port, clients, inFlight }: Load): () => Promise<Outcome> {
   const outcome: Outcome = { answered: 0, lost: 0, refused: 0, others: [] };
   const state = { isOver: false };
@@ -59,7 +63,7 @@ async function connected(port: number): Promise<RawClient | undefined> {
   );
 }
 
-/** Sends and reads on one connection up to its end. */
+/** Sends and reads on one connection until it ends. */
 async function converse(
   client: RawClient,
   index: number,
@@ -91,7 +95,7 @@ async function converse(
 
 const POST = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
 
-/** A member that can be stopped and started again on the port of its first start. */
+/** A member that can be stopped, and started again on the port of its first start. */
 export class RestartedMember {
   readonly #flags: readonly string[];
   #running: ReturnType<typeof start> | undefined;
@@ -109,11 +113,11 @@ export class RestartedMember {
     this.port = running.lines.find(({ msg }) => msg === 'listening')?.port ?? 0;
   }
 
-  /** Stops it; rejects where it does not end with 0. */
+  /** Stops the member; rejects if its exit code is not 0. */
   async stop(): Promise<void> {
     this.#running?.child.kill('SIGTERM');
     const [code, signal] = (await this.#running?.exited) ?? [0, null];
-    if (code !== 0) throw new Error(`The member ended with ${code} ${signal}`);
+    if (code !== 0) throw new Error(`The member exited with ${code} ${signal}`);
   }
 
   #isStarting(lines: readonly { readonly msg: string }[]): boolean {
@@ -121,7 +125,7 @@ export class RestartedMember {
   }
 }
 
-/** Stops and starts a member `stops` times under the load. Resolves with the outcome. */
+/** Stops and starts a member `stops` times under load. Resolves with the outcome. */
 export async function rollingRestarts(stops: number, inFlight: number): Promise<Outcome> {
   const member = new RestartedMember();
   await member.start();

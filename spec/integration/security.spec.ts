@@ -1,6 +1,6 @@
 /**
- * Wrong and right passwords on a member that is a process of its own. Each kind of client comes from an
- * address of its own, 127.0.0.x, since failures count by address.
+ * Wrong and right passwords at a member in a separate process. Each kind of client has its own
+ * address in 127.0.0.x, because failures are counted by address.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -56,29 +56,29 @@ function administration(password: string, path = STATE, argument = ''): Buffer {
   return requestBytes('POST', path, Buffer.from(words));
 }
 
-/** A request for an absent entry. */
+/** Returns a request for an absent entry. */
 function reading(password: string): Buffer {
   const login = Buffer.from(`ann:${password}`).toString('base64');
   const [line, rest] = requestBytes('GET', 'maps/m/k').toString().split('\r\n', 2);
   return Buffer.from(`${line}\r\n${rest}\r\nAuthorization: Basic ${login}\r\n\r\n`);
 }
 
-async function answerOf(client: RawClient): Promise<ReceivedResponse> {
+async function responseOf(client: RawClient): Promise<ReceivedResponse> {
   const response = await client.response();
   return response ?? assert.fail('the connection ended');
 }
 
-/** Counts the answers by status. A 429 must say how long to wait. */
-async function tally(answers: readonly Promise<ReceivedResponse>[]) {
+/** Counts the responses by status. A 429 must contain Retry-After. */
+async function tally(responses: readonly Promise<ReceivedResponse>[]) {
   const counts: Record<number, number> = {};
-  for (const { status, fields } of await Promise.all(answers)) {
+  for (const { status, fields } of await Promise.all(responses)) {
     counts[status] = (counts[status] ?? 0) + 1;
     if (status === 429) assert.match(fields.get('retry-after') ?? '', /^([1-9]|10)$/);
   }
   return counts;
 }
 
-/** Counts the attempts of clients at the address in the audit log, by status. */
+/** Counts the attempts from this address in the audit log, by status. */
 function audited(address: string): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const line of member.lines as unknown as (Parameters<Audit['write']>[0] & {
@@ -91,7 +91,7 @@ function audited(address: string): Record<number, number> {
   return counts;
 }
 
-/** Waits until there are `count` attempts of the address. */
+/** Waits until the audit log contains `count` attempts from this address. */
 async function auditedAll(address: string, count: number): Promise<Record<number, number>> {
   for (let index = member.lines.length; ; index++) {
     const counts = audited(address);
@@ -105,17 +105,17 @@ const KINDS = [
   { name: 'a header field', requestOf: reading, refused: 401, right: 204, host: 20 },
 ] as const;
 
-/** Throttled attempts, which share lines of the audit log. */
+/** Throttled attempts, which are merged into lines of the audit log. */
 const throttled: { address: string; refused: number; count: number }[] = [];
 
 for (const { name, requestOf, refused, right, host } of KINDS) {
   describe(`passwords in ${name}`, () => {
     const addressOf = (index: number) => `127.0.0.${host + index}`;
 
-    it('are right at once on 64 connections that ask for the first time', async () => {
+    it('are accepted at once in the first requests of 64 connections', async () => {
       const clients = Array.from({ length: 64 }, () => clientFrom(addressOf(1)));
       for (const client of clients) client.send(requestOf(PASSWORD));
-      assert.deepEqual(await tally(clients.map(answerOf)), { [right]: 64 });
+      assert.deepEqual(await tally(clients.map(responseOf)), { [right]: 64 });
       for (const client of clients) client.destroy();
       const logged = await auditedAll(addressOf(1), 64);
       assert.deepEqual(logged, { 200: 64 });
@@ -123,38 +123,39 @@ for (const { name, requestOf, refused, right, host } of KINDS) {
 
     it('that are wrong 1,000 times, one after the other, are checked five times', async () => {
       const client = clientFrom(addressOf(2));
-      const answers: Promise<ReceivedResponse>[] = [];
-      while (answers.length < 1000) {
-        client.send(requestOf(`secret ${answers.length}`));
-        answers.push(answerOf(client));
-        await answers.at(-1);
+      const responses: Promise<ReceivedResponse>[] = [];
+      while (responses.length < 1000) {
+        client.send(requestOf(`secret ${responses.length}`));
+        responses.push(responseOf(client));
+        await responses.at(-1);
       }
-      assert.deepEqual(await tally(answers), { [refused]: 5, 429: 995 });
+      assert.deepEqual(await tally(responses), { [refused]: 5, 429: 995 });
       client.send(requestOf(PASSWORD));
-      assert.equal((await answerOf(client)).status, 429);
+      assert.equal((await responseOf(client)).status, 429);
       client.destroy();
       throttled.push({ address: addressOf(2), refused, count: 996 });
     });
 
-    it('that are wrong 1,000 times at once are checked five times, and no other client waits for them', async () => {
+    it('that are wrong 1,000 times at once are checked five times, and delay no other client', async () => {
       const clients = Array.from({ length: 1000 }, () => clientFrom(addressOf(3)));
       const others = [1, 4].map((index) => clientFrom(addressOf(index)));
       await Promise.all([...clients, ...others].map(({ socket }) => connected(socket)));
       const order: string[] = [];
-      const noted = (client: RawClient, what: string) =>
-        answerOf(client).then((response) => {
-          order.push(response.status === 429 ? 'waits' : what);
+      const recorded = (client: RawClient, outcome: string) =>
+        responseOf(client).then((response) => {
+          order.push(response.status === 429 ? 'waits' : outcome);
           return response;
         });
       for (const [index, client] of clients.entries()) client.send(requestOf(`secret ${index}`));
-      const answers = clients.map((client) => noted(client, 'refused'));
+      const responses = clients.map((client) => recorded(client, 'refused'));
       const served = others.map((client) => {
         client.send(requestOf(PASSWORD));
-        return noted(client, 'served');
+        return recorded(client, 'served');
       });
       assert.deepEqual(await tally(served), { [right]: 2 });
-      assert.deepEqual(await tally(answers), { [refused]: 5, 429: 995 });
-      // Two hashes at a time are computed on other threads: a known user does not wait for the last of them.
+      assert.deepEqual(await tally(responses), { [refused]: 5, 429: 995 });
+      // Two hashes at a time are computed on other threads: a known user does not wait for all of
+      // them.
       assert.ok(order.indexOf('served') < order.lastIndexOf('refused'), order.join(' '));
       for (const client of [...clients, ...others]) client.destroy();
       throttled.push({ address: addressOf(3), refused, count: 995 });
@@ -162,11 +163,11 @@ for (const { name, requestOf, refused, right, host } of KINDS) {
   });
 }
 
-it('users that change, at SIGHUP or by a client, change on open connections, too', async () => {
+it('changed users, by SIGHUP or by a client, also apply to open connections', async () => {
   const client = clientFrom('127.0.0.30');
   const ask = (request: Buffer): Promise<ReceivedResponse> => {
     client.send(request);
-    return answerOf(client);
+    return responseOf(client);
   };
   assert.equal((await ask(reading(PASSWORD))).status, 204);
   configure({ username: 'ann', password: 'another secret' });
@@ -194,7 +195,7 @@ it('users that change, at SIGHUP or by a client, change on open connections, too
   client.destroy();
 });
 
-it('the audit log has the number of throttled attempts, which are written when it ends', async () => {
+it('the audit log contains the number of throttled attempts, written when the member ends', async () => {
   assert.equal(throttled.length, 4);
   for (const { address } of throttled) assert.ok((audited(address)[429] ?? 0) > 0, address);
   member.child.kill('SIGTERM');
@@ -204,7 +205,7 @@ it('the audit log has the number of throttled attempts, which are written when i
   }
 });
 
-it('the audit log has no password', () => {
+it('the audit log contains no password', () => {
   const text = JSON.stringify(member.lines);
   for (const password of ['secret', PASSWORD, encodeURIComponent(PASSWORD)]) {
     assert.ok(!text.includes(password), password);

@@ -31,7 +31,7 @@ async function statusOf(port: number, path: string): Promise<number | undefined>
 }
 
 describe('gridnode serve over TLS', () => {
-  it('replaces its certificate at SIGHUP while it serves, and keeps it where that fails', async () => {
+  it('replaces its certificate at SIGHUP while it serves, and keeps the old one if that fails', async () => {
     install('server');
     const { child, exited, lines, line, port } = await serve(...TLS, '--enable-group', 'DATA');
     const first = tlsClient(port);
@@ -71,7 +71,7 @@ describe('gridnode serve over TLS', () => {
     );
   });
 
-  it('ends with 2 where a file cannot be used, and names it', async () => {
+  it('exits with 2 and names the file if a file cannot be used', async () => {
     const { exited, line } = start('--tls-certificate', '/nowhere', '--tls-key', '/nowhere');
     const { code, msg } = await line(0);
     assert.equal(code, 'TLS_FILE_UNUSABLE');
@@ -79,7 +79,7 @@ describe('gridnode serve over TLS', () => {
     assert.deepEqual(await exited, [2, null]);
   });
 
-  it('refuses clients without a certificate of the authority given', async () => {
+  it('refuses clients without a certificate of the configured authority', async () => {
     install('server');
     const { child, exited, port } = await serve(
       ...TLS,
@@ -97,13 +97,13 @@ describe('gridnode serve over TLS', () => {
     assert.deepEqual(await exited, [0, null]);
   });
 
-  it('drops nothing under load when it is told to stop', async () => {
+  it('completes every response when it is stopped under load', async () => {
     install('server');
     const { child, exited, port } = await serve(...TLS, '--enable-group', 'DATA');
     const value = Buffer.alloc(3_000_000, 'v');
     const setter = new RawClient(tlsClient(port));
     assert.equal((await setter.request('POST', 'maps/m/large', value)).status, 200);
-    let answers = 0;
+    let responses = 0;
     const clients = Array.from({ length: 8 }, async () => {
       const client = new RawClient(tlsClient(port));
       for (;;) {
@@ -111,7 +111,7 @@ describe('gridnode serve over TLS', () => {
         const response = await client.response();
         if (response === undefined) return;
         assert.equal(response.body.length, value.length);
-        if (++answers === 30) child.kill('SIGTERM');
+        if (++responses === 30) child.kill('SIGTERM');
       }
     });
     await Promise.all(clients);
@@ -121,7 +121,7 @@ describe('gridnode serve over TLS', () => {
 });
 
 describe('the health listener', () => {
-  it('answers in plain HTTP while every connection of the TLS port is taken', async () => {
+  it('responds in plain HTTP while every connection of the TLS port is in use', async () => {
     install('server');
     const flags = ['--health-port', '0', '--connections-max', '3'];
     const { child, exited, port, healthPort } = await serve(...TLS, ...flags);
@@ -140,7 +140,7 @@ describe('the health listener', () => {
     assert.deepEqual(await exited, [0, null]);
   });
 
-  it('answers while the member drains, and ends with it', async () => {
+  it('responds while the member drains, and closes with it', async () => {
     const { child, exited, port, healthPort } = await serve(
       ...['--health-port', '0', '--enable-group', 'DATA'],
     );
@@ -160,7 +160,7 @@ describe('the health listener', () => {
     assert.deepEqual(await exited, [0, null]);
   });
 
-  it('needs a port of its own: where it is taken, the process ends with 3 and names it', async () => {
+  it('needs a separate port: if it is in use, the process exits with 3 and names it', async () => {
     const { child, exited, port } = await serve();
     const other = start('--health-port', String(port));
     const { code, msg } = await other.line(0);

@@ -1,4 +1,7 @@
-/** Backups, restore, repair and forced starts, as an operator uses them: REST, commands, real files. */
+/**
+ * Backups, restore, repair and forced starts as an operator uses them: REST calls, commands, real
+ * files.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,14 +41,14 @@ const SUCCESS = '200 {"status":"success"}';
 const BACKED_UP =
   /^200 \{"status":"success","path":"[^"]+\/backup-\d+","bytes":\d+,"seconds":\d+(\.\d+)?\}$/;
 
-/** The command's exit code and output. */
+/** Runs a command. Returns its exit code and output. */
 async function run(...words: string[]) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
   return { code, output: written(stdout), errors: written(stderr) };
 }
 
-/** The whole written text; from Node 26 on, a read returns one piece of it. */
+/** Returns all text written; from Node 26 on, a read returns only one piece of it. */
 function written(stream: PassThrough): string {
   const pieces: Buffer[] = [];
   for (let piece = stream.read(); piece !== null; piece = stream.read()) pieces.push(piece);
@@ -58,7 +61,7 @@ async function fill(client: RawClient): Promise<void> {
   assert.equal(await ask(client, 'DELETE', 'queues/q/0'), '200 a');
 }
 
-/** Makes a data directory with a wrong bit in a record of the log. Resolves with the name of that file. */
+/** Makes a data directory with a wrong bit in a log record. Resolves with the name of that file. */
 async function damagedData(): Promise<string> {
   const member = memberOn(data);
   await fill(await member.listening());
@@ -71,7 +74,7 @@ async function damagedData(): Promise<string> {
 }
 
 describe('a backup', () => {
-  it('is a data directory, from which restore makes another', async () => {
+  it('is a data directory that restore copies to another one', async () => {
     const member = memberOn(data, [['--backup-dir', backups]]);
     const client = await member.listening();
     await fill(client);
@@ -93,7 +96,7 @@ describe('a backup', () => {
     assert.equal(await second.stop(), 0);
   });
 
-  it('is one at a time, and leaves nothing when it is interrupted', async () => {
+  it('cannot run twice at a time, and leaves no files when it is interrupted', async () => {
     const member = memberOn(data, [['--backup-dir', backups]]);
     const client = await member.listening();
     for (let key = 0; key < 3; key++) {
@@ -113,7 +116,7 @@ describe('a backup', () => {
     assert.equal(await member.stop(), 0);
   });
 
-  it('removes the files of one whose process ended, and never uses a number twice', async () => {
+  it('removes the files of a backup whose process ended, and never uses a number twice', async () => {
     mkdirSync(join(backups, 'backup-7'), { recursive: true });
     mkdirSync(join(backups, 'backup-9.tmp'));
     writeFileSync(join(backups, 'backup-9.tmp', 'manifest'), '?');
@@ -124,7 +127,7 @@ describe('a backup', () => {
     assert.equal(await member.stop(), 0);
   });
 
-  it('is refused without a directory or with an unusable one, with a reason; the member continues', async () => {
+  it('is refused with a reason if its directory is not set or unusable; the member continues', async () => {
     const without = memberOn(data);
     const client = await without.listening();
     assert.match(await manage(client, 'backup'), /^409 .*persistence\.backup-dir/);
@@ -137,7 +140,7 @@ describe('a backup', () => {
     assert.equal(await member.stop(), 0);
   });
 
-  it('ends when the member does', async () => {
+  it('ends when the member stops', async () => {
     const member = memberOn(data, [['--backup-dir', backups]]);
     const client = await member.listening();
     await ask(client, 'POST', 'maps/m/k', 'v'.repeat(1_000_000));
@@ -150,7 +153,7 @@ describe('a backup', () => {
 });
 
 describe('gridnode restore', () => {
-  it('ends with 2, 3 or 1 where flags, the data directory or the backup are wrong', async () => {
+  it('exits with 2, 3 or 1 if flags, the data directory or the backup are invalid', async () => {
     const member = memberOn(data, [['--backup-dir', backups]]);
     const client = await member.listening();
     assert.match(await manage(client, 'backup'), BACKED_UP);
@@ -180,13 +183,13 @@ describe('gridnode repair', () => {
   it('reports the damage, saves the rest elsewhere, and does not change the files', async () => {
     const name = await damagedData();
     const before = readFileSync(join(data, name));
-    const told = await run('repair', '--data-dir', data);
-    assert.equal(told.code, 1);
+    const report = await run('repair', '--data-dir', data);
+    assert.equal(report.code, 1);
     assert.match(
-      told.output,
+      report.output,
       /^log-\d+: at byte \d+: \d+ bytes are damaged; there seems to have been /,
     );
-    assert.match(told.output, /\n1 damage; \d+ records of \d+ bytes are whole\n$/);
+    assert.match(report.output, /\n1 damage; \d+ records of \d+ bytes are whole\n$/);
     const to = join(directory, 'saved');
     const saved = await run('repair', '--data-dir', data, '--to', to);
     assert.equal(saved.code, 0, saved.errors);
@@ -201,7 +204,7 @@ describe('gridnode repair', () => {
     assert.match(whole.output, /^0 damages; /);
   });
 
-  it('ends with 2 or 3 where flags or a directory are wrong', async () => {
+  it('exits with 2 or 3 if flags or a directory are invalid', async () => {
     const member = memberOn(data);
     await member.listening();
     assert.equal((await run('repair')).code, 2);
@@ -221,7 +224,7 @@ describe('a member on damaged data', () => {
     return { ...member, client: new RawClient(port), port, fatal };
   }
 
-  it(`with ${FULL} waits for forceStart alone, and starts empty; the old files are aside`, async () => {
+  it(`with ${FULL} waits for forceStart only, starts empty and moves the old files aside`, async () => {
     const name = await damagedData();
     const before = readFileSync(join(data, name));
     const { client, fatal, stop, line } = await waiting(FULL);
@@ -252,7 +255,7 @@ describe('a member on damaged data', () => {
   });
 
   for (const policy of PARTIAL) {
-    it(`with ${policy} starts with the readable data, and names the rest`, async () => {
+    it(`with ${policy} starts with the readable data, and logs the damage`, async () => {
       const name = await damagedData();
       const before = readFileSync(join(data, name));
       const { client, fatal, lines, stop } = await waiting(policy);
@@ -279,7 +282,7 @@ describe('a member on damaged data', () => {
     });
   }
 
-  it('waits, too, where its own file, or the manifest, is damaged', async () => {
+  it('also waits if its member file or its manifest is damaged', async () => {
     await damagedData();
     for (const file of ['member', 'manifest']) {
       const bytes = readFileSync(join(data, file));
@@ -292,16 +295,19 @@ describe('a member on damaged data', () => {
     assert.equal(await stop(), 0);
   });
 
-  it('takes two requests for a start, and starts once', async () => {
+  it('accepts one of two simultaneous requests for a start', async () => {
     await damagedData();
     const { client, port, stop } = await waiting(PARTIAL[0]);
     const other = new RawClient(port);
-    const told = await Promise.all([manage(client, 'partialStart'), manage(other, 'forceStart')]);
-    assert.deepEqual(told.map((each) => each.slice(0, 3)).sort(), ['200', '409']);
+    const responses = await Promise.all([
+      manage(client, 'partialStart'),
+      manage(other, 'forceStart'),
+    ]);
+    assert.deepEqual(responses.map((each) => each.slice(0, 3)).sort(), ['200', '409']);
     assert.equal(await stop(), 0);
   });
 
-  it('ends with 0 when it is stopped while it waits, and changes nothing', async () => {
+  it('exits with 0 when it is stopped while it waits, and changes nothing', async () => {
     const name = await damagedData();
     const before = readFileSync(join(data, name));
     const { stop } = await waiting(FULL);

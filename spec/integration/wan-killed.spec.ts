@@ -1,4 +1,7 @@
-/** Sources with persistence, as processes that are killed: what waits in their queues is sent afterwards. */
+/**
+ * Sources with persistence, as processes that are killed: their queued changes are sent after a
+ * restart.
+ */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,10 +18,13 @@ after(() => rmSync(FOLDER, { recursive: true }));
 
 const GROUPS = ['--enable-group', 'DATA', '--enable-group', 'WAN'];
 const EVENTS = 10_000;
-/** Requests that are on their way at a time. */
+/** Number of requests in flight at a time. */
 const PIPELINED = 500;
 
-/** A member with a data directory of its own that sends the map `m` to the port; started again, the same. */
+/**
+ * Starts a member with its own data directory that sends the map `m` to the port. A second start
+ * uses the same directory.
+ */
 async function source(name: string, port: number, publisher: object = {}) {
   const file = join(FOLDER, `${name}.yaml`);
   const ref = { 'merge-policy-class-name': 'LatestUpdate' };
@@ -32,8 +38,8 @@ async function source(name: string, port: number, publisher: object = {}) {
     client,
     async publisher() {
       const { body } = await client.request('GET', 'wan/publishers');
-      const told = JSON.parse(body.toString()) as { publishers: { queueSize: number }[] };
-      return told.publishers[0];
+      const status = JSON.parse(body.toString()) as { publishers: { queueSize: number }[] };
+      return status.publishers[0];
     },
     async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
       client.destroy();
@@ -43,18 +49,18 @@ async function source(name: string, port: number, publisher: object = {}) {
   };
 }
 
-/** The statuses and bodies of the requests, which are sent some at a time. */
+/** Sends the requests, PIPELINED at a time. Returns the statuses and bodies. */
 async function askAll(client: RawClient, requests: readonly Buffer[]): Promise<readonly string[]> {
-  const answers: string[] = [];
+  const responses: string[] = [];
   for (let at = 0; at < requests.length; at += PIPELINED) {
     const some = requests.slice(at, at + PIPELINED);
     client.send(Buffer.concat(some));
     for (const _ of some) {
       const response = await client.response();
-      answers.push(`${response?.status} ${response?.body}`);
+      responses.push(`${response?.status} ${response?.body}`);
     }
   }
-  return answers;
+  return responses;
 }
 
 const keys = (count: number) => Array.from({ length: count }, (_, index) => `maps/m/key${index}`);
@@ -63,31 +69,31 @@ const sets = (value: string, paths: readonly string[]) =>
 const gets = (paths: readonly string[]) => paths.map((path) => requestBytes('GET', path));
 
 describe('a source that is killed', () => {
-  it(`sends the ${EVENTS} changes that waited, and those that were never answered`, async () => {
+  it(`sends the ${EVENTS} changes that were queued, and those whose responses were never read`, async () => {
     const port = await freePort();
     const first = await source('waiting', port, { 'queue-capacity': 2 * EVENTS });
     const all = keys(EVENTS);
-    const answers = await askAll(first.client, sets('first', all));
-    assert.deepEqual([...new Set(answers)], ['200 ']);
+    const responses = await askAll(first.client, sets('first', all));
+    assert.deepEqual([...new Set(responses)], ['200 ']);
     assert.equal((await first.publisher())?.queueSize, EVENTS);
-    // Some of these are applied, and none of their answers is read.
+    // Some of these are applied, and none of their responses is read.
     const more = sets('second', all.slice(0, 4000));
     first.client.send(Buffer.concat(more));
     first.client.send(requestBytes('DELETE', 'maps/m/key9999'));
     await soon(async () => {
       const { body } = await new RawClient(first.port).request('GET', 'wan/publishers');
-      const told = JSON.parse(body.toString()) as { publishers: { queueSize: number }[] };
-      return (told.publishers[0]?.queueSize ?? 0) > EVENTS;
+      const status = JSON.parse(body.toString()) as { publishers: { queueSize: number }[] };
+      return (status.publishers[0]?.queueSize ?? 0) > EVENTS;
     }, true);
     await first.end('SIGKILL');
     const again = await source('waiting', port, { 'queue-capacity': 2 * EVENTS });
-    // Of each key the latest.
+    // The queue contains the latest change of each key.
     assert.ok(((await again.publisher())?.queueSize ?? 0) >= EVENTS);
     const target = await serve('--port', String(port), ...GROUPS);
     await soon(async () => (await again.publisher())?.queueSize, 0);
     const reader = new RawClient(port);
     const own = await askAll(again.client, gets(all));
-    assert.ok(own.some((answer) => answer.startsWith('200 second')));
+    assert.ok(own.some((response) => response.startsWith('200 second')));
     assert.deepEqual(await askAll(reader, gets(all)), own);
     reader.destroy();
     await again.end('SIGTERM');
@@ -95,7 +101,7 @@ describe('a source that is killed', () => {
     await target.exited;
   });
 
-  it('keeps a queue that was cleared empty, and one that was stopped before all was sent', async () => {
+  it('keeps a cleared queue empty, and the events of one that was stopped before all were sent', async () => {
     const port = await freePort();
     const first = await source('cleared', port);
     await askAll(first.client, sets('cleared', keys(20)));
@@ -110,9 +116,9 @@ describe('a source that is killed', () => {
     assert.equal((await second.publisher())?.queueSize, 0);
     await askAll(second.client, sets('kept', keys(3)));
     await second.end('SIGTERM');
-    const told = second.lines.filter(({ msg }) => msg.includes('3 events were not sent'));
+    const warnings = second.lines.filter(({ msg }) => msg.includes('3 events were not sent'));
     assert.deepEqual(
-      told.map(({ msg }) => msg),
+      warnings.map(({ msg }) => msg),
       ['WAN publisher: 3 events were not sent: they stay queued'],
     );
     const third = await source('cleared', port);
@@ -122,7 +128,7 @@ describe('a source that is killed', () => {
     const reader = new RawClient(port);
     const there = await askAll(reader, gets(keys(4)));
     assert.deepEqual(
-      there.map((answer) => answer.slice(0, 8)),
+      there.map((response) => response.slice(0, 8)),
       ['200 kept', '200 kept', '200 kept', '204 '],
     );
     reader.destroy();

@@ -1,4 +1,4 @@
-/** Members in this process, each of a cluster of its own, that replicate to one another. */
+/** Members in this process, each in its own cluster, that replicate to one another. */
 
 import assert from 'node:assert/strict';
 import { setTimeout as passed } from 'node:timers/promises';
@@ -12,11 +12,11 @@ import { RawClient, type ReceivedResponse } from './client.ts';
 import type { Line } from './member-on.ts';
 import { TEST_MEMORY } from './member-process.ts';
 
-/** How long a spec waits for what has to come. */
+/** How long `soon` waits for a result, in ms. */
 const PATIENCE_MS = 20_000;
 
 export interface WanMemberParts {
-  /** The rest of the configuration, below `grid`. */
+  /** Other configuration below `grid`. */
   readonly grid?: Readonly<Record<string, unknown>>;
   readonly port?: number;
   /** Address to listen on. */
@@ -25,7 +25,10 @@ export interface WanMemberParts {
   readonly compatibility?: 'hazelcast';
 }
 
-/** A configuration whose map `m` goes to the members at these ports, by publishers `p0`, `p1`, … */
+/**
+ * Returns a configuration whose publishers `p0`, `p1`, … send the map `m` to the members at these
+ * ports.
+ */
 export function sendingTo(
   ports: readonly number[],
   publisher: Readonly<Record<string, unknown>> = {},
@@ -44,7 +47,7 @@ export function sendingTo(
   };
 }
 
-/** Members that `stopAll` ends. */
+/** The members that `stopAll` stops. */
 const running: WanMember[] = [];
 
 export async function started(parts?: WanMemberParts): Promise<WanMember> {
@@ -60,12 +63,12 @@ export async function stopped(member: WanMember): Promise<void> {
 
 export async function stopAll(): Promise<void> {
   const members = running.splice(0);
-  // A stop does not wait for a target that is gone.
+  // A stop does not wait for a target that is down.
   for (const member of members) await member.ask('POST', 'wan/pausePublisher', 'dev&&w&');
   for (const member of members) await member.stop();
 }
 
-/** Starts a member with this file, which `stopAll` ends. */
+/** Starts a member with this configuration text. `stopAll` stops it. */
 export async function startedWith(text: string, port?: number): Promise<WanMember> {
   const flag = { kind: 'flag', name: '--test' } as const;
   const member = await memberWith({
@@ -81,7 +84,7 @@ export async function startedWith(text: string, port?: number): Promise<WanMembe
   return member;
 }
 
-/** Starts a member with all groups. */
+/** Starts a member with all groups. The caller stops it. */
 export async function wanMember(parts: WanMemberParts = {}) {
   const { grid = {}, port = await freePort(), host = '127.0.0.1' } = parts;
   const { dataDirectory, compatibility } = parts;
@@ -150,7 +153,7 @@ function callsOf(member: Member) {
       assert(found !== undefined);
       return found;
     },
-    /** Sends all requests, then reads the responses: the statuses. */
+    /** Sends all requests, then reads the responses. Returns the statuses. */
     async askAll(requests: readonly Buffer[]): Promise<readonly number[]> {
       client.send(Buffer.concat(requests));
       const statuses: number[] = [];
@@ -160,7 +163,7 @@ function callsOf(member: Member) {
     async set(key: string, value: string): Promise<void> {
       assert.equal((await ask('POST', `maps/m/${key}`, value)).status, 200);
     },
-    /** The values of `m`; '' for none. */
+    /** Returns the values of `m`; '' for absent entries. */
     async values(...keys: readonly string[]): Promise<readonly string[]> {
       const found: string[] = [];
       for (const key of keys) found.push((await ask('GET', `maps/m/${key}`)).body.toString());
@@ -173,7 +176,7 @@ function callsOf(member: Member) {
   };
 }
 
-/** Waits until `probe` has the wanted result. */
+/** Waits until `probe` returns the wanted result. */
 export async function soon<Value>(probe: () => Promise<Value>, wanted: Value): Promise<void> {
   const endMs = performance.now() + PATIENCE_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Members as processes that replicate, and are told to stop. */
+/** Members as processes that replicate and are stopped. */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ after(() => rmSync(FOLDER, { recursive: true }));
 
 const GROUPS = ['--enable-group', 'DATA', '--enable-group', 'WAN'];
 
-/** A member that sends to the port, in batches that wait for a minute. */
+/** Starts a member that sends to the port, in batches with a delay of one minute. */
 async function source(name: string, port: number) {
   const file = join(FOLDER, `${name}.yaml`);
   const grid = sendingTo([port], { 'batch-max-delay-millis': 60_000 });
@@ -28,8 +28,8 @@ async function set(client: RawClient, key: string): Promise<void> {
   assert.equal((await client.request('POST', `maps/m/${key}`, Buffer.from('v'))).status, 200);
 }
 
-describe('a member that is told to stop', () => {
-  it('sends what waits at once, and ends', async () => {
+describe('a member that is stopped', () => {
+  it('sends its queued changes at once, and exits', async () => {
     const target = await serve(...GROUPS);
     const { child, exited, lines, client } = await source('sent', target.port);
     for (const key of ['a', 'b', 'c']) await set(client, key);
@@ -45,21 +45,21 @@ describe('a member that is told to stop', () => {
     await target.exited;
   });
 
-  it('tells the number of changes that a target which is down did not get', async () => {
+  it('reports the number of changes that a target which is down did not receive', async () => {
     const { child, exited, lines, client } = await source('left', await freePort());
     for (const key of ['a', 'b', 'c']) await set(client, key);
     client.destroy();
     child.kill('SIGTERM');
     assert.deepEqual(await exited, [0, null]);
-    const told = lines.filter(({ level, msg }) => level === 'warn' && msg.includes('not sent'));
+    const warnings = lines.filter(({ level, msg }) => level === 'warn' && msg.includes('not sent'));
     assert.deepEqual(
-      told.map((line) => ({ ...line }) as Record<string, unknown>).map(({ events }) => events),
+      warnings.map((line) => ({ ...line }) as Record<string, unknown>).map(({ events }) => events),
       [3],
     );
   });
 });
 
-it('changes go on to a target that was killed, once it is back', async () => {
+it('replication to a killed target continues once the target runs again', async () => {
   const port = await freePort();
   const target = await serve('--port', String(port), ...GROUPS);
   const file = join(FOLDER, 'killed.yaml');

@@ -1,4 +1,7 @@
-/** Members whose data come from a backup, as targets, as sources, and beside the member of the backup. */
+/**
+ * Members whose data come from a backup, as targets, as sources, and beside the member of the
+ * backup.
+ */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,7 +18,10 @@ const FOLDER = mkdtempSync(join(tmpdir(), 'wan-restored-'));
 after(() => rmSync(FOLDER, { recursive: true }));
 afterEach(stopAll);
 
-/** A member with persistence that sends the map `m` to the port; its data and backups are below `name`. */
+/**
+ * Starts a member with persistence that sends the map `m` to the port; its data and backups are
+ * below `name`.
+ */
 async function source(name: string, port: number): Promise<WanMember> {
   const [directory, backups] = [join(FOLDER, name), join(FOLDER, `${name}-backups`)];
   const persistence = { enabled: true, 'base-dir': directory, 'backup-dir': backups };
@@ -30,7 +36,7 @@ async function backUp(member: WanMember): Promise<void> {
   assert.match(await member.textOf('POST', 'management/cluster/backup', 'dev&'), /^200 /);
 }
 
-/** Restores the first backup of the source of that name. Returns the directory. */
+/** Restores the first backup of the named source. Returns the new data directory. */
 async function restored(name: string, to: string, ...flags: string[]): Promise<string> {
   const dataDirectory = join(FOLDER, to);
   const from = ['--from', join(FOLDER, `${name}-backups`, 'backup-1'), '--data-dir', dataDirectory];
@@ -46,7 +52,7 @@ async function uuidOf(member: WanMember): Promise<string> {
 }
 
 describe('a restored backup', () => {
-  it('is the same data set, and with --new-member another', async () => {
+  it('is the same data set; with --new-member it is another', async () => {
     const port = await freePort();
     const first = await source('original', port);
     await call(first, 'pausePublisher');
@@ -65,7 +71,7 @@ describe('a restored backup', () => {
     await soon(() => another.values('a', 'b'), ['1', '2']);
   });
 
-  it('does not send what waited when it was made, which a sync brings', async () => {
+  it('does not send the changes that were queued at the backup; a sync sends them', async () => {
     const port = await freePort();
     const first = await source('waiting', port);
     await first.set('a', '1');
@@ -84,7 +90,7 @@ describe('a restored backup', () => {
     await soon(() => target.values('a', 'b'), ['1', '2']);
   });
 
-  it('is taken for its member where both send, unless it was restored with --new-member', async () => {
+  it('is treated as its original member if both send, unless it was restored with --new-member', async () => {
     const target = await started();
     const first = await source('beside', target.port);
     await first.set('a', '1');

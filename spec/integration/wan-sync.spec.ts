@@ -30,7 +30,7 @@ async function setAll(member: WanMember, count: number, bytes = 10): Promise<voi
   }
 }
 
-/** Begins a synchronisation or a check by its call, and returns the uuid. */
+/** Starts a synchronisation or a check by its call. Returns the uuid. */
 async function begin(member: WanMember, call: string, body: string): Promise<string> {
   const response = await member.ask('POST', `wan/${call}`, body);
   assert.equal(response.status, 200, response.body.toString());
@@ -42,7 +42,7 @@ async function statusOf(member: WanMember, uuid: string): Promise<TaskStatus> {
   return (JSON.parse(body.toString()) as { result: TaskStatus }).result;
 }
 
-/** Waits until so much is done, of a synchronisation that has not ended by then. */
+/** Waits until a synchronisation has reached this percentage; it must not have ended by then. */
 async function progressOf(member: WanMember, uuid: string, percent: number): Promise<void> {
   for (;;) {
     const { stage, progress } = await statusOf(member, uuid);
@@ -52,7 +52,7 @@ async function progressOf(member: WanMember, uuid: string, percent: number): Pro
   }
 }
 
-/** Waits for the end; the progress never falls. */
+/** Waits for the end and checks that the progress never decreases. */
 async function endOf(member: WanMember, uuid: string): Promise<TaskStatus> {
   const endMs = performance.now() + 30_000;
   let last = 0;
@@ -64,10 +64,10 @@ async function endOf(member: WanMember, uuid: string): Promise<TaskStatus> {
     if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
     await passed(5);
   }
-  throw new Error(`sync ${uuid} does not end`);
+  throw new Error(`sync ${uuid} has not ended in 30 s`);
 }
 
-/** Runs a command of the client; what it prints, and the exit code. */
+/** Runs a command of the client. Returns its exit code and output. */
 async function run(member: WanMember, ...words: string[]): Promise<string> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const streams = { stdin: Readable.from([]), stdout, stderr };
@@ -78,7 +78,7 @@ async function run(member: WanMember, ...words: string[]): Promise<string> {
 }
 
 describe('sync', () => {
-  it('brings what a target lacks that was restarted empty; queued changes come without', async () => {
+  it('sends the entries that an emptied target lacks; queued changes are sent without it', async () => {
     const port = await freePort();
     const first = await started({ port });
     const source = await started({ grid: sendingTo([port]) });
@@ -97,7 +97,7 @@ describe('sync', () => {
     assert.equal((await source.publisher()).state, 'REPLICATING');
   });
 
-  it('sends a map with persistence, and what waits for the disk as well', async () => {
+  it('sends a map with persistence, including changes not yet on disk', async () => {
     const target = await started({ dataDirectory: join(FOLDER, 'target') });
     const grid = sendingTo([target.port], { 'initial-publisher-state': 'STOPPED' });
     const source = await started({ grid, dataDirectory: join(FOLDER, 'source') });
@@ -108,7 +108,7 @@ describe('sync', () => {
     assert.deepEqual(await target.values('k1', 'k1999'), await source.values('k1', 'k1999'));
   });
 
-  it('never shows an older value after a newer one, in each state of the publisher', async () => {
+  it('never shows an older value after a newer one, in any state of the publisher', async () => {
     for (const state of ['resume', 'pause', 'stop']) {
       const target = await started();
       const source = await started({ grid: sendingTo([target.port], { 'queue-capacity': 1 }) });
@@ -131,15 +131,15 @@ describe('sync', () => {
       await passed(300);
       isWatching = false;
       await watching;
-      // While the publisher sends by itself, the delete may have gone before the synchronisation.
-      const told = seen.filter((value, at) => value !== seen[at - 1]).join();
-      assert.ok((state === 'resume' ? ['1,2', '1,,2', '2'] : ['1,2', '2']).includes(told), told);
+      // While the publisher sends by itself, it may send the delete before the synchronisation.
+      const shown = seen.filter((value, at) => value !== seen[at - 1]).join();
+      assert.ok((state === 'resume' ? ['1,2', '1,,2', '2'] : ['1,2', '2']).includes(shown), shown);
       assert.deepEqual(await target.values('a'), ['2']);
       for (const member of [source, target]) await stopped(member);
     }
   });
 
-  it('fails where the target is cut off under way, and goes on with the next one', async () => {
+  it('fails if the target is suspended during it; the next one succeeds', async () => {
     const port = await freePort();
     const flags = ['--enable-group', 'DATA', '--enable-group', 'WAN', '--port', String(port)];
     const target = await serve(...flags);
@@ -162,7 +162,7 @@ describe('sync', () => {
     await target.exited;
   });
 
-  it('fails where the target is killed under way; the next one sends the rest', async () => {
+  it('fails if the target is killed during it; the next one sends the rest', async () => {
     const port = await freePort();
     const flags = ['--enable-group', 'DATA', '--enable-group', 'WAN', '--port', String(port)];
     const target = await serve(...flags);
@@ -192,12 +192,12 @@ describe('sync', () => {
 
 describe('the progress of an unknown uuid', () => {
   for (const compatibility of [undefined, 'hazelcast'] as const) {
-    it(`is ${compatibility === undefined ? 404 : 200}, and says that it couldn't be found`, async () => {
+    it(`has status ${compatibility === undefined ? 404 : 200} and a message that it couldn't be found`, async () => {
       const grid = { network: { 'rest-api': { enabled: true, 'path-segment': 'grid' } } };
       const member = await started({ grid, ...(compatibility && { compatibility }) });
-      const told = await member.textOf('GET', 'wan/sync/progress/no');
+      const response = await member.textOf('GET', 'wan/sync/progress/no');
       const status = compatibility === undefined ? 404 : 200;
-      assert.match(told, new RegExp(`^${status} .*"fail".*no couldn't be found`));
+      assert.match(response, new RegExp(`^${status} .*"fail".*no couldn't be found`));
     });
   }
 });
@@ -223,8 +223,8 @@ describe('gridnode wan', () => {
     const [, uuid = ''] = /^0 Sync initiated (\S+)$/.exec(begun) ?? [];
     assert.match(await run(source, 'progress', uuid, '--wait'), /^0 FINISHED 100 %/);
     assert.match(await run(source, 'progress', uuid), /^0 FINISHED 100 %/);
-    const told = JSON.parse((await run(source, 'progress', uuid, '--json')).slice(2));
-    assert.equal(told.result.stage, 'FINISHED');
+    const status = JSON.parse((await run(source, 'progress', uuid, '--json')).slice(2));
+    assert.equal(status.result.stage, 'FINISHED');
     await stopped(target);
     assert.match(
       await run(source, 'sync', 'm', '--wait'),

@@ -35,7 +35,7 @@ const gets = (from: number, to: number): Buffer[] =>
   Array.from({ length: to - from }, (_, at) => requestBytes('GET', `maps/m/k${from + at}`));
 
 describe('replication to another member', () => {
-  it('brings sets, overwrites, deletes and clears, of maps with a reference alone', async () => {
+  it('sends sets, overwrites, deletes and clears, but only of maps with a reference', async () => {
     const target = await started();
     const source = await started({ grid: sendingTo([target.port]) });
     await source.set('a', '1');
@@ -51,12 +51,12 @@ describe('replication to another member', () => {
     await soon(async () => (await source.publisher()).queueSize, 0);
     const { eventsSent, eventsDropped, lastError, state } = await source.publisher();
     assert.deepEqual([eventsSent, eventsDropped, lastError, state], [5, 0, null, 'REPLICATING']);
-    const told = JSON.parse((await source.ask('GET', 'cluster')).body.toString());
-    assert.ok(told.allConnectionCount > told.connectionCount, JSON.stringify(told));
+    const cluster = JSON.parse((await source.ask('GET', 'cluster')).body.toString());
+    assert.ok(cluster.allConnectionCount > cluster.connectionCount, JSON.stringify(cluster));
     assert.equal(target.audited.filter(({ action }) => action.endsWith('receive')).length, 1);
   });
 
-  it('waits for a target that is down, and goes on when it is back', async () => {
+  it('waits for a target that is down, and continues when it is up again', async () => {
     const port = await freePort();
     const source = await started({ grid: sendingTo([port]) });
     assert.deepEqual(new Set(await source.askAll(sets(0, 100))), new Set([200]));
@@ -98,7 +98,7 @@ describe('replication to another member', () => {
     );
   });
 
-  it('gives the memory of a queue back that is cleared or removed', async () => {
+  it('frees the memory of a queue that is cleared', async () => {
     const source = await started({ grid: sendingTo([await freePort()]) });
     const value = Buffer.alloc(30_000, 'v');
     const fill = async () => {
@@ -112,7 +112,7 @@ describe('replication to another member', () => {
     await soon(isFree, true);
   });
 
-  it('drops what a full queue cannot take, and sends what it took', async () => {
+  it('drops changes beyond the capacity of the queue, and sends the queued ones', async () => {
     const port = await freePort();
     const source = await started({ grid: sendingTo([port], { 'queue-capacity': 1000 }) });
     assert.deepEqual(new Set(await source.askAll(sets(0, 5000))), new Set([200]));
@@ -130,7 +130,7 @@ describe('replication to another member', () => {
   });
 
   for (const compatibility of [undefined, 'hazelcast'] as const) {
-    it(`refuses writes that a full queue refuses, with ${compatibility ?? 'its own interface'}`, async () => {
+    it(`refuses writes if the queue is full, with ${compatibility ?? 'its own interface'}`, async () => {
       const port = await freePort();
       const full = { 'queue-capacity': 1000, 'queue-full-behavior': 'THROW_EXCEPTION' };
       const segment = { network: { 'rest-api': { enabled: true, 'path-segment': 'grid' } } };
@@ -155,7 +155,7 @@ describe('replication to another member', () => {
 });
 
 describe('replication in both directions', () => {
-  it('ends equal, and nothing circulates', async () => {
+  it('ends with equal data, and no change circulates', async () => {
     const ports = [await freePort(), await freePort()] as const;
     const [one, two] = [
       await started({ port: ports[0], grid: sendingTo([ports[1]], {}, LATEST) }),
@@ -176,7 +176,7 @@ describe('replication in both directions', () => {
     );
   });
 
-  it('goes around a ring of three, once', async () => {
+  it('sends each change around a ring of three once', async () => {
     const ports = [await freePort(), await freePort(), await freePort()];
     const ring: WanMember[] = [];
     for (const [at, port] of ports.entries()) {
@@ -192,7 +192,7 @@ describe('replication in both directions', () => {
     for (const member of ring) await soon(() => member.values('a'), ['']);
     for (const member of ring) await soon(async () => (await member.publisher()).queueSize, 0);
     const sent = await Promise.all(ring.map(async (each) => (await each.publisher()).eventsSent));
-    // Each change takes two of the three ways.
+    // Each change is sent on two of the three links.
     assert.equal(
       sent.reduce((sum, each) => sum + each, 0),
       8,
@@ -201,7 +201,7 @@ describe('replication in both directions', () => {
 });
 
 describe('a target that refuses', () => {
-  it('has another cluster name, or is PASSIVE', async () => {
+  it('may have another cluster name, or be PASSIVE', async () => {
     const target = await started({ grid: { 'cluster-name': 'berlin' } });
     const source = await started({ grid: sendingTo([target.port]) });
     await source.set('a', '1');
@@ -216,7 +216,7 @@ describe('a target that refuses', () => {
     await soon(() => passive.values('a'), ['1']);
   });
 
-  it('answers 400 to what is no message, and applies nothing', async () => {
+  it('responds with 400 to invalid messages, and applies nothing', async () => {
     const target = await started();
     for (const body of ['', 'x', 'x'.repeat(100_000)]) {
       assert.match(await target.textOf('POST', 'wan/receive', body), /^400 /);
@@ -225,7 +225,7 @@ describe('a target that refuses', () => {
   });
 
   for (const compression of ['none', 'deflate']) {
-    it(`is not sent a value that is too long for it again, with compression ${compression}`, async () => {
+    it(`gets an over-long value only once, with compression ${compression}`, async () => {
       const target = await started({ grid: { network: { http: { 'body-bytes-max': '1m' } } } });
       const source = await started({ grid: sendingTo([target.port], { compression }) });
       await source.set('a', '1');
@@ -238,7 +238,7 @@ describe('a target that refuses', () => {
     });
   }
 
-  it('asks for the login of a member where security is on', async () => {
+  it('requires the login of a member if security is on', async () => {
     const users = [{ username: 'ann', password: 'pw' }];
     const security = {
       enabled: true,
@@ -265,7 +265,10 @@ describe('replication over TLS', () => {
   const client = { keyCertChainFile: tlsFile('client.pem'), keyFile: tlsFile('client-key.pem') };
   const authorities = { trustCertCollectionFile: tlsFile('authority.pem') };
 
-  /** What becomes of a change that goes to a member with these properties of TLS. */
+  /**
+   * Returns the outcome of a change sent to a member with these TLS properties: 'sent', or the
+   * error.
+   */
   async function sentOver(server: object, publisher: object, host = 'localhost'): Promise<string> {
     const port = await freePort();
     const ssl = (properties: object) => ({ ssl: { enabled: true, properties } });
@@ -291,11 +294,11 @@ describe('replication over TLS', () => {
     return seen;
   }
 
-  it('sends to a target whose certificate is of a known authority', async () => {
+  it('sends to a target whose certificate is issued by a configured authority', async () => {
     assert.equal(await sentOver(own, authorities), 'sent');
   });
 
-  it('shows a certificate to a target that asks for one', async () => {
+  it('sends a certificate to a target that requests one', async () => {
     const asking = { ...own, ...authorities, mutualAuthentication: 'REQUIRED' };
     assert.equal(await sentOver(asking, { ...authorities, ...client }), 'sent');
     assert.match(
@@ -304,14 +307,14 @@ describe('replication over TLS', () => {
     );
   });
 
-  it('sends nothing to a target of another authority, or of another name', async () => {
+  it('sends nothing to a target with another authority or another name', async () => {
     const stranger = { trustCertCollectionFile: tlsFile('stranger.pem') };
     assert.match(await sentOver(own, stranger), /no response: .*certificate/);
-    // An address of this machine that the certificate does not have.
+    // An address of this machine that the certificate does not contain.
     assert.match(await sentOver(own, authorities, '127.0.0.2'), /no response: .*does not match/);
   });
 
-  it('uses the files that a reload has read, unless one of them cannot be used', async () => {
+  it('uses the files of the last reload, unless one of them cannot be used', async () => {
     const file = join(FOLDER, 'authorities.pem');
     const ssl = (properties: object) => ({ ssl: { enabled: true, properties } });
     const target = await wanMember({
@@ -348,7 +351,7 @@ describe('replication over TLS', () => {
     );
     await source.set('a', '2');
     await soon(sent, 2);
-    // The connection that is there is of the files before.
+    // The open connection was made with the earlier files.
     await reload(tlsFile('stranger.pem'));
     await source.set('a', '3');
     await soon(refused, 'refused');
@@ -357,7 +360,7 @@ describe('replication over TLS', () => {
   });
 });
 
-describe('a pair of files of the original', () => {
+describe('a pair of configuration files of the original', () => {
   const SOURCE = (port: number, more = '') => `hazelcast:
   cluster-name: london
   network: {rest-api: {enabled: true, endpoint-groups: {DATA: {enabled: true}, WAN: {enabled: true}}}}
@@ -377,16 +380,16 @@ ${more}`;
         authentication: {simple: {users: [{username: u, password: secret, roles: [all]}]}}
     member-authentication: {realm: r}
 `;
-  for (const [what, target, more, told] of [
+  for (const [what, target, more, reason] of [
     ['REST is off', TARGET('{enabled: false}'), '', /it responded with 403, .*: REST is disabled;/],
     ['group WAN is off', TARGET('{enabled: true}'), '', /403, .*: endpoint group WAN is disabled;/],
     [
-      'its name is another',
+      'it has another name',
       TARGET(ON).replace('berlin', 'paris'),
       '',
       /403, .*it is for cluster "berlin", and this member's cluster has another name/,
     ],
-    ['a user is needed', TARGET(ON, SECURITY), '', /401, .*: a user and a password are required/],
+    ['a user is required', TARGET(ON, SECURITY), '', /401, .*: a user and a password are required/],
     [
       'the user is wrong',
       TARGET(ON, SECURITY),
@@ -395,7 +398,7 @@ ${more}`;
     ],
     ['it has no TLS', TARGET(ON), 'https://', /no response: .*(SSL|EPROTO)/],
   ] as const) {
-    it(`logs why nothing is sent where ${what}`, async () => {
+    it(`logs why nothing is sent if ${what}`, async () => {
       const port = await freePort();
       await startedWith(target, port);
       const isTls = more === 'https://';
@@ -403,10 +406,10 @@ ${more}`;
       const source = await startedWith(isTls ? text.replace('"127', '"https://127') : text);
       await source.set('a', '1');
       const lines = () => source.lines.map(({ msg }) => `${msg}`.replaceAll('\\"', '"'));
-      const isTold = () => lines().some((line) => /^WAN publisher: .* does not take/.test(line));
-      await soon(async () => isTold(), true);
+      const isLogged = () => lines().some((line) => /^WAN publisher: .* does not take/.test(line));
+      await soon(async () => isLogged(), true);
       assert.ok(
-        lines().some((line) => told.test(line)),
+        lines().some((line) => reason.test(line)),
         lines().join('\n'),
       );
     });
@@ -429,17 +432,17 @@ describe('addWanConfig', () => {
       }),
     );
 
-  it('adds publishers that send the changes of added maps, also after a restart', async () => {
+  it('adds publishers, which send the changes of added maps, also after a restart', async () => {
     const target = await started();
     const directory = join(FOLDER, 'added');
     let source = await started({ dataDirectory: directory });
     const add = (text: string) => source.textOf('POST', 'wan/addWanConfig', `dev&&${text}`);
-    const told = (added: string[], ignored: string[]) => {
+    const result = (added: string[], ignored: string[]) => {
       const ids = { addedPublisherIds: added, ignoredPublisherIds: ignored };
       return `200 ${JSON.stringify({ status: 'success', message: 'WAN configuration added.', ...ids })}`;
     };
-    assert.equal(await add(json(target.port)), told(['added'], []));
-    assert.equal(await add(json(target.port)), told([], ['added']));
+    assert.equal(await add(json(target.port)), result(['added'], []));
+    assert.equal(await add(json(target.port)), result([], ['added']));
     const map = JSON.stringify({ grid: { map: { m: { 'wan-replication-ref': { n: {} } } } } });
     const update = await source.textOf('POST', 'config/update', `dev&&${encodeURIComponent(map)}`);
     assert.match(update, /^200 /);
@@ -453,7 +456,7 @@ describe('addWanConfig', () => {
     await soon(() => target.values('a'), ['2']);
   });
 
-  it('is undone by removeWanConfig, for good, and what waits is dropped', async () => {
+  it('is reverted permanently by removeWanConfig, and queued changes are dropped', async () => {
     const target = await started();
     const directory = join(FOLDER, 'removed');
     let source = await started({
@@ -491,7 +494,7 @@ describe('addWanConfig', () => {
     assert.equal((await target.ask('GET', 'maps/x/k')).status, 204);
   });
 
-  it('is refused whole where anything is wrong, and for more than 64', async () => {
+  it('is refused completely if any part is invalid, and for more than 64 publishers', async () => {
     const member = await started();
     const add = (text: string) => member.textOf('POST', 'wan/addWanConfig', `dev&&${text}`);
     for (const text of [
