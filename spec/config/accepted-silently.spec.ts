@@ -1,4 +1,4 @@
-/** Input that says something else than a reader may think is an error with its place. */
+/** Input that means something other than it appears to is an error with its place. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
@@ -6,7 +6,7 @@ import { load, writeConfig } from './documents.ts';
 
 const BOMS = '\ufeff\ufeff';
 
-/** The file's form, its text, and the place and begin of the problem. */
+/** Form of the file, its text, and the place and the start of the problem. */
 const WRONG: readonly (readonly ['yaml' | 'xml', string, string])[] = [
   ['yaml', 'grid: 5', '1:7: Cannot use grid: "5", not a section'],
   ['yaml', 'grid: [a]', '1:7: Cannot use grid: a list, not a section'],
@@ -55,7 +55,7 @@ const WRONG: readonly (readonly ['yaml' | 'xml', string, string])[] = [
   ],
 ];
 
-/** Texts that look like those above and are right. */
+/** Texts that resemble those above and are valid. */
 const RIGHT: readonly (readonly ['yaml' | 'xml', string])[] = [
   ['yaml', 'grid:'],
   ['yaml', 'grid: {}'],
@@ -94,7 +94,7 @@ describe('loadConfig', () => {
     });
   }
 
-  it('refuses variables that make a text of more than 16 MiB, with the place', async () => {
+  it('refuses variables that expand a text beyond 16 MiB, with the place', async () => {
     const environment = { BIG: 'x'.repeat(100_000) };
     for (const text of [
       `grid:\n  cluster-name: "${'$\u007bBIG}'.repeat(20_000)}"`,
@@ -108,7 +108,7 @@ describe('loadConfig', () => {
     }
   });
 
-  it('reads 40,000 names of maps in YAML and XML, and 40,000 of queues', async () => {
+  it('reads 40,000 map names in YAML and XML, and 40,000 queue names', async () => {
     const names = Array.from({ length: 40_000 }, (_, at) => `m${at}`);
     const texts = {
       'many.yaml': `grid:\n  map:\n${names.map((name) => `    ${name}:\n      backup-count: 2\n`).join('')}`,

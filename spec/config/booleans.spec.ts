@@ -1,6 +1,6 @@
 /**
- * Every boolean setting, from every source: true and false in any case, nothing else; but 1 and 0 in
- * files and flags.
+ * Every boolean setting from every source accepts true and false in any case; files and flags also
+ * accept 1 and 0.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ for (const form of ['yaml', 'xml'] as const) {
       .filter(({ types }) => types.some(({ expects }) => expects === 'true or false'));
     assert.ok(booleans.length > 100, `${booleans.length}`);
     for (const { steps } of booleans) {
-      // Refused settings are not checked: `security.enabled` and the like need further settings.
+      // Refused settings are not checked: settings like `security.enabled` need further settings.
       for (const text of ['1', '0', 'TRUE']) {
         await load(`boolean.${form}`, stated('grid', steps, text).text);
       }
@@ -36,7 +36,7 @@ for (const form of ['yaml', 'xml'] as const) {
   });
 }
 
-test('Every boolean of the table of settings is read alike from file, environment and flags', async () => {
+test('Every boolean of the settings table is read identically from file, environment and flags', async () => {
   const rows = (Object.keys(SETTINGS) as SettingKey[])
     .map((key) => ({ key, row: rowOf(key) }))
     .filter(({ row }) => row.expects === 'true or false');
@@ -67,7 +67,7 @@ test('Every boolean of the table of settings is read alike from file, environmen
   }
 });
 
-test('Deprecated switches are booleans, too', async () => {
+test('Deprecated switches are also booleans', async () => {
   const text = (value: string) => `grid: {properties: {grid.rest.enabled: ${value}}}`;
   for (const [value, isOn] of [
     ['1', true],

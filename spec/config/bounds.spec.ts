@@ -1,4 +1,4 @@
-/** The bounds of a configuration: problems, aliases, depth, patterns, permissions. */
+/** Limits of a configuration: problems, aliases, depth, patterns, permissions. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
@@ -6,10 +6,10 @@ import { loadConfig } from '../../src/config/load.ts';
 import { PATTERNS_MAX } from '../../src/config/name-lookup.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
-import { type Told, told } from './documents.ts';
+import { type LoadedWithFindings, withFindings } from './documents.ts';
 
-async function read(text: string): Promise<Told> {
-  return told(await loadConfig({ file: { text }, environment: {}, flags: [] }));
+async function read(text: string): Promise<LoadedWithFindings> {
+  return withFindings(await loadConfig({ file: { text }, environment: {}, flags: [] }));
 }
 
 async function problemsOf(text: string): Promise<readonly string[]> {
@@ -25,7 +25,7 @@ function many(count: number, piece: (index: number) => string): string {
   return Array.from({ length: count }, (_, index) => piece(index)).join('');
 }
 
-test('The first 100 problems are told, and the number of the others', async () => {
+test('The first 100 problems are listed, and the number of the others', async () => {
   const unknown = (count: number) => `grid:\n${many(count, (at) => `  nam${at}: 1\n`)}`;
   const hundred = await problemsOf(unknown(100));
   assert.equal(hundred.length, 100);
@@ -34,10 +34,10 @@ test('The first 100 problems are told, and the number of the others', async () =
     [101, 1],
     [3000, 2900],
   ] as const) {
-    const told = await problemsOf(unknown(count));
-    assert.equal(told.length, 101);
-    assert.deepEqual(told.slice(0, 100), hundred);
-    assert.equal(told[100], `${left} more problems are not shown`);
+    const problems = await problemsOf(unknown(count));
+    assert.equal(problems.length, 101);
+    assert.deepEqual(problems.slice(0, 100), hundred);
+    assert.equal(problems[100], `${left} more problems are not shown`);
   }
   const wrong = many(2000, (at) => `q${at}: {max-size: x}, `);
   const types = await problemsOf(`grid: {queue: {${wrong}}, nam: 1, cluster-name: ""}`);
@@ -46,7 +46,7 @@ test('The first 100 problems are told, and the number of the others', async () =
   assert.ok(long.length < 3000, `${long.length}`);
 });
 
-test('The first 100 reasons to refuse are told, and the first 100 names without meaning', async () => {
+test('The first 100 reasons to refuse are listed, and the first 100 names without meaning', async () => {
   const classes = `security-interceptors: [${'a, '.repeat(500)}]`;
   const { refused } = await read(`grid: {security: {enabled: true, ${classes}}}`);
   assert.equal(refused.length, 102);
@@ -56,8 +56,8 @@ test('The first 100 reasons to refuse are told, and the first 100 names without 
   assert.match(warnings.join('\n'), / some-99, 400 more names are not shown/);
 });
 
-test('Aliases repeat 10,000 nodes at most, and cost no more than they repeat', async () => {
-  // Each line repeats a mapping and the value in it.
+test('Aliases repeat at most 10,000 nodes, at a cost proportional to the nodes repeated', async () => {
+  // Each line repeats a mapping and its value.
   const lines = (count: number) =>
     `grid:\n  queue:\n    a: &a {max-size: 3}\n${many(count, (at) => `    k${at}: *a\n`)}`;
   const { config } = await read(lines(5000));
@@ -67,16 +67,16 @@ test('Aliases repeat 10,000 nodes at most, and cost no more than they repeat', a
     'configuration:3:11: Cannot read YAML: more than 10000 nodes repeated by aliases',
   ]);
   const bomb = many(9, (at) => `  x${at + 1}: &x${at + 1} [*x${at}, *x${at}, *x${at}]\n`);
-  const told = await problemsOf(`grid:\n  x0: &x0 [1, 1, 1, 1, 1, 1, 1]\n${bomb}`);
-  assert.match(told.join('\n'), /more than 10000 nodes/);
-  // An anchor that is defined again counts from there on.
+  const problems = await problemsOf(`grid:\n  x0: &x0 [1, 1, 1, 1, 1, 1, 1]\n${bomb}`);
+  assert.match(problems.join('\n'), /more than 10000 nodes/);
+  // If an anchor is redefined, later aliases refer to the new definition.
   const again = await read(
     'grid: {queue: {a: &a {max-size: 1}, b: *a, c: &a {max-size: 2}, d: *a}}',
   );
   assert.deepEqual([...again.config.queueMaxSizes.values()], [1, 1, 2, 2]);
 });
 
-test('Collections are 100 deep at most, through aliases, too', async () => {
+test('Collections are at most 100 levels deep, also through aliases', async () => {
   const lists = (depth: number) =>
     `grid: {properties: {a: ${'['.repeat(depth)}${']'.repeat(depth)}}}`;
   await read(lists(97));
@@ -84,11 +84,11 @@ test('Collections are 100 deep at most, through aliases, too', async () => {
     assert.match((await problemsOf(lists(depth)))[0] ?? '', /more than 100 collections deep/);
   }
   const chain = many(120, (at) => `, x${at + 1}: &x${at + 1} [*x${at}]`);
-  const told = await problemsOf(`grid: {properties: {x0: &x0 [a]${chain}}}`);
-  assert.match(told[0] ?? '', /more than 100 deep/);
+  const problems = await problemsOf(`grid: {properties: {x0: &x0 [a]${chain}}}`);
+  assert.match(problems[0] ?? '', /more than 100 deep/);
 });
 
-test('Names with "*" are 10,000 of a kind at most, permissions, too', async () => {
+test('There are at most 10,000 names with "*" of a kind, and at most 10,000 permissions', async () => {
   const queues = (count: number) => `grid: {queue: {${many(count, (at) => `"q${at}*", `)}}}`;
   assert.equal((await read(queues(PATTERNS_MAX))).config.queueMaxSizes.size, PATTERNS_MAX);
   assert.match((await problemsOf(queues(PATTERNS_MAX + 1)))[0] ?? '', /more than 10000 names with/);
@@ -98,23 +98,23 @@ test('Names with "*" are 10,000 of a kind at most, permissions, too', async () =
   assert.match((await problemsOf(permissions(10_001)))[0] ?? '', /more than 10000 permissions/);
 });
 
-test('A list may have any number of items, and the wrong one is told', async () => {
+test('A list may have any number of items, and an invalid item is reported', async () => {
   const list = (items: string) => `grid: {network: {interfaces: {interfaces: [${items}]}}}`;
   const { config } = await read(list('10.0.0.1, '.repeat(20_000)));
   assert.equal(config.interfaces.length, 20_000);
-  const [told = '', ...more] = await problemsOf(list('10.0.0.1, "/", 10.0.0.2'));
-  assert.match(told, /:1:54: Cannot use network\.interfaces\.interfaces\[1\] "\/"/);
+  const [problem = '', ...more] = await problemsOf(list('10.0.0.1, "/", 10.0.0.2'));
+  assert.match(problem, /:1:54: Cannot use network\.interfaces\.interfaces\[1\] "\/"/);
   assert.deepEqual(more, []);
 });
 
-test('A duplicate name is told, however many names there are', async () => {
+test('A duplicate name is reported among any number of names', async () => {
   const names = many(20_000, (at) => `q${at}, `);
-  const told = await problemsOf(`grid: {queue: {${names} q7}}`);
-  assert.equal(told.length, 1);
-  assert.match(told[0] ?? '', /"q7" occurs twice; names in a mapping must be unique/);
+  const problems = await problemsOf(`grid: {queue: {${names} q7}}`);
+  assert.equal(problems.length, 1);
+  assert.match(problems[0] ?? '', /"q7" occurs twice; names in a mapping must be unique/);
 });
 
-test('slippedNames finds two letters wrong in six, one in fewer', () => {
+test('slippedNames finds two wrong letters in six, one in fewer', () => {
   const names = ['map', 'enabled', 'properties'];
   assert.deepEqual(
     ['mpa', 'amps', 'enabeld', 'enabledxx', 'enabledxxx', 'propretis'].map((name) =>
@@ -124,7 +124,7 @@ test('slippedNames finds two letters wrong in six, one in fewer', () => {
   );
 });
 
-test('loadInThread gives what loadConfig gives, in as many pieces as it takes', async () => {
+test('loadInThread returns the result of loadConfig, in as many pieces as necessary', async () => {
   const queues = many(2500, (at) => `q${at}: {max-size: ${at}}, `);
   const users = many(1500, (at) => `{username: u${at}, password: p}, `);
   const text = `grid:
@@ -153,7 +153,7 @@ test('loadInThread gives what loadConfig gives, in as many pieces as it takes', 
   assert.deepEqual((await loadInThread(empty)).config.security.permissions, []);
 });
 
-test('loadInThread rejects as loadConfig does', async () => {
+test('loadInThread rejects like loadConfig', async () => {
   const request = { file: { text: 'grid: {mpa: {}}' }, environment: {}, flags: [] };
   const wanted = await problemsOf(request.file.text);
   await assert.rejects(loadInThread(request), (error) => {
@@ -163,7 +163,7 @@ test('loadInThread rejects as loadConfig does', async () => {
   });
 });
 
-test('loadInThread ends a reading that takes too long or too much memory', async () => {
+test('loadInThread stops reading after too much time or memory', async () => {
   const text = `grid: {queue: {${many(60_000, (at) => `q${at}: {max-size: ${at}}, `)}}}`;
   const request = { file: { text }, environment: {}, flags: [] };
   const wanted = (reason: string) => (error: unknown) => {

@@ -1,11 +1,14 @@
-/** Files that cannot be used: serve ends with 2 before anything starts, and tells file, line, column. */
+/**
+ * Files that cannot be used: serve exits with 2 before anything starts, and reports file, line and
+ * column.
+ */
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import { runCli } from '../../src/cli/main.ts';
 import { writeConfig } from './documents.ts';
 
-/** The exit code of `serve` with the file, and its standard error. */
+/** Runs `serve` with the file. Returns its exit code and standard error. */
 async function serveWith(path: string): Promise<{ code: number; errors: string }> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const streams = { stdin: Readable.from([]), stdout, stderr };
@@ -31,7 +34,7 @@ grid:
   cluster-name: $\{GRIDNODE_UNSET}
 `;
 
-/** Name, text, place of the fault, and its message. */
+/** File name, text, place of the fault, and its message. */
 const broken: readonly (readonly [string, string, string, RegExp])[] = [
   [
     'a wrong type.yaml',
@@ -44,40 +47,55 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
   ['a bad indent.yaml', 'grid:\n  network:\n      port: 1\n    x: {}\n', '4:1', /same column/],
   ['a tab.yaml', 'grid:\n\tnetwork: {}\n', '2:1', /Tabs/],
   [
-    'a name twice.yaml',
+    'a duplicate name.yaml',
     'grid:\n  cluster-name: a\n  cluster-name: b\n',
     '3:3',
     /"cluster-name" .*unique/,
   ],
-  ['a name twice.json', '{"grid": {"map": {"m": {}, "m": {}}}}', '1:28', /"m" occurs twice/],
+  ['a duplicate name.json', '{"grid": {"map": {"m": {}, "m": {}}}}', '1:28', /"m" occurs twice/],
   ['a merged text.yaml', 'grid: {map: {m: {<<: some}}}', '1:22', /not a mapping with names/],
-  ['no name of a queue.yaml', 'grid: {queue: {"": {max-size: 3}}}', '1:16', /"" as a name: it is/],
-  ['no name of a queue.xml', '<grid>\n<queue name=""/></grid>', '2:8', /"" as a name: it is/],
+  [
+    'a queue without a name.yaml',
+    'grid: {queue: {"": {max-size: 3}}}',
+    '1:16',
+    /"" as a name: it is/,
+  ],
+  ['a queue without a name.xml', '<grid>\n<queue name=""/></grid>', '2:8', /"" as a name: it is/],
   ['an open quote.yaml', 'grid:\n  cluster-name: "a\n', '3:1', /Missing closing "quote/],
   ['an open brace.yaml', 'grid:\n  network: {port: 1\n', '3:1', /end with a }/],
-  ['no such anchor.yaml', 'grid:\n  map: *nowhere\n', '2:8', /alias "nowhere"/],
+  ['an unknown anchor.yaml', 'grid:\n  map: *nowhere\n', '2:8', /alias "nowhere"/],
   ['an anchor in itself.yaml', 'grid: &a\n  map: *a\n', '2:8', /alias "a"/],
-  ['no section.yaml', 'grid:\n  network: here\n', '2:12', /network "here": not a section/],
+  ['not a section.yaml', 'grid:\n  network: here\n', '2:12', /network "here": not a section/],
   ['a list as section.yaml', 'grid:\n  network: [1]\n', '2:12', /a list, not a section/],
-  ['no list.yaml', 'grid:\n  listeners: one\n', '2:14', /listeners "one": not a list/],
-  ['no value.yaml', 'grid:\n  cluster-name:\n', '2:16', /no value/],
+  ['not a list.yaml', 'grid:\n  listeners: one\n', '2:14', /listeners "one": not a list/],
+  ['a missing value.yaml', 'grid:\n  cluster-name:\n', '2:16', /no value/],
   ['a section as text.yaml', 'grid:\n  cluster-name: {a: b}\n', '2:17', /a section, not a text/],
-  ['a user twice.yaml', USERS, '10:28', /user "ada": it occurs twice/],
+  ['a duplicate user.yaml', USERS, '10:28', /user "ada": it occurs twice/],
   [
-    'no such realm.yaml',
+    'an unknown realm.yaml',
     'grid:\n  security:\n    realms: [{name: r}]\n    member-authentication: {realm: s}\n',
     '4:36',
     /realm "s": no such realm \(known: r\)/,
   ],
-  ['a realm twice.yaml', 'grid:\n  security: {realms: [{name: r}, {name: r}]}\n', '2:41', /twice/],
   [
-    'no such group.yaml',
+    'a duplicate realm.yaml',
+    'grid:\n  security: {realms: [{name: r}, {name: r}]}\n',
+    '2:41',
+    /twice/,
+  ],
+  [
+    'an unknown group.yaml',
     'grid:\n  network:\n    rest-api:\n      endpoint-groups:\n        DATTA:\n          enabled: true\n',
     '5:9',
     /endpoint group "DATTA".*"DATA"\?/,
   ],
   ['a wrong word.yaml', 'grid: {map: {m: {in-memory-format: X}}}\n', '1:36', /one of BINARY, OBJ/],
-  ['no boolean.yaml', 'grid: {network: {rest-api: {enabled: maybe}}}\n', '1:38', /true or false/],
+  [
+    'not a boolean.yaml',
+    'grid: {network: {rest-api: {enabled: maybe}}}\n',
+    '1:38',
+    /true or false/,
+  ],
   ['a wrong root.yaml', 'gird: {}\n', '1:1', /root "gird".*; did you mean "grid"\?\n$/],
   ['a section as root.yaml', 'map: {}\n', '1:1', /root "map": not grid .*; put it below grid:\n$/],
   ['a section as root.xml', '<map name="m"/>', '1:1', /root "map": .*; put it below <grid>\n$/],
@@ -90,7 +108,12 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
     '2:16',
     /rest.enabled"\?/,
   ],
-  ['an import of nothing.yaml', 'grid:\n  import: [not-there.yaml]\n', '2:12', /no such file/],
+  [
+    'an import of a missing file.yaml',
+    'grid:\n  import: [not-there.yaml]\n',
+    '2:12',
+    /no such file/,
+  ],
   ['an import of itself.yaml', 'grid: {import: [an import of itself.yaml]}\n', '1:17', /itself/],
   [
     'an import with a NUL.yaml',
@@ -98,8 +121,8 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
     '1:17',
     /a file name cannot contain a NUL/,
   ],
-  ['an import from afar.yaml', 'grid: {import: ["http://x/y"]}\n', '1:17', /not a file/],
-  ['no placeholder.yaml', STRICT_PLACEHOLDER, '4:17', /variable GRIDNODE_UNSET/],
+  ['an import over HTTP.yaml', 'grid: {import: ["http://x/y"]}\n', '1:17', /not a file/],
+  ['an unset placeholder.yaml', STRICT_PLACEHOLDER, '4:17', /variable GRIDNODE_UNSET/],
   [
     'not closed.xml',
     '<grid>\n  <network>\n</grid >\n',
@@ -112,12 +135,7 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
     '2:3',
     /: the end of the file in place of <\/network>: <network> is not closed\n$/,
   ],
-  [
-    'closed without begin.xml',
-    '<grid>\n</netwrok></grid>',
-    '2:1',
-    /<\/netwrok> in place of <\/grid>/,
-  ],
+  ['an end tag only.xml', '<grid>\n</netwrok></grid>', '2:1', /<\/netwrok> in place of <\/grid>/],
   [
     'an encoding.xml',
     '<?xml version="1.0" encoding="UTF-7"?><grid/>',
@@ -140,7 +158,7 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
   ],
   ['out of range.xml', '<grid><network><port>\n 70000</port></network></grid>', '2:2', /65535/],
   [
-    'no name.xml',
+    'a missing name.xml',
     '<grid>\n<map><backup-count>1</backup-count></map></grid>',
     '2:1',
     /no attribute name/,
@@ -152,7 +170,7 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
     /undefined entity/,
   ],
   [
-    'an attribute twice.xml',
+    'a duplicate attribute.xml',
     '<grid>\n<network a="1" a="2"/></grid>',
     '2:22',
     /duplicate attribute/,
@@ -167,11 +185,11 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
   ['two roots.xml', '<grid/>\n<grid/>', '2:6', /only one root/],
   ['an ampersand.xml', '<grid>\n<cluster-name>a & b</cluster-name></grid>', '2:17', /write &amp;/],
   ['nothing.xml', '', '1:1', /root element/],
-  ['no quotes.xml', '<grid>\n<network enabled=true/></grid>', '2:18', /unquoted/],
+  ['missing quotes.xml', '<grid>\n<network enabled=true/></grid>', '2:18', /unquoted/],
 ];
 
 for (const [name, text, place, message] of broken) {
-  test(`gridnode serve ends with 2 for ${name.replace('.', ' in ')}`, async () => {
+  test(`gridnode serve exits with 2 for ${name.replace('.', ' in ')}`, async () => {
     const path = writeConfig(name, text);
     const { code, errors } = await serveWith(path);
     assert.equal(code, 2);
@@ -181,7 +199,7 @@ for (const [name, text, place, message] of broken) {
   });
 }
 
-test('gridnode serve tells all faults of a file at once, in the order of the file', async () => {
+test('gridnode serve reports all faults of a file at once, in the order of the file', async () => {
   const lines = ['grid:', '  netwrok: {}', '  cluster-name: ""', '  network:', '    port: x'];
   const path = writeConfig('many.yaml', `${lines.join('\n')}\n  map: {m: {ttl: 1}}\n`);
   const { code, errors } = await serveWith(path);
@@ -190,7 +208,7 @@ test('gridnode serve tells all faults of a file at once, in the order of the fil
   assert.deepEqual(places, ['2:3', '3:17', '5:11', '6:13']);
 });
 
-test('gridnode serve ends with 2 for a missing file', async () => {
+test('gridnode serve exits with 2 for a missing file', async () => {
   const { code, errors } = await serveWith('not-there.yaml');
   assert.deepEqual(
     [code, errors],

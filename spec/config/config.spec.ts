@@ -8,7 +8,7 @@ import { SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 /** A machine with more memory than the default of any setting needs. */
 const MACHINE = { bytes: 2 ** 34, isContainer: false };
 
-/** The configuration from `--flag text --flag text`. */
+/** Returns the configuration from flags and their values. */
 function configOf(...words: string[]): Config {
   const assignments = [];
   for (let at = 0; at < words.length; at += 2) {
@@ -23,7 +23,7 @@ function enabledGroups(config: Config): string[] {
   return [...config.endpointGroups].filter(([, enabled]) => enabled).map(([name]) => name);
 }
 
-test('resolveConfig of nothing has every default', () => {
+test('resolveConfig without assignments returns every default', () => {
   const config = configOf();
   assert.equal(config.host, '127.0.0.1');
   assert.equal(config.port, 5701);
@@ -59,7 +59,7 @@ test('resolveConfig keeps the source of each value', () => {
   assert.deepEqual(config.sources.get('--host'), flag('--host'));
 });
 
-test('resolveConfig takes the last value of a setting', () => {
+test('resolveConfig uses the last value of a setting', () => {
   assert.equal(configOf('--port', '1', '--port', '2').port, 2);
   const all = ['--enable-group', 'all'];
   const but = ['--disable-group', 'DATA'];
@@ -69,7 +69,7 @@ test('resolveConfig takes the last value of a setting', () => {
   assert.deepEqual(enabledGroups(configOf('--disable-group', 'ALL')), []);
 });
 
-test('resolveConfig turns REST on where a flag enables a group, above what a file says', () => {
+test('resolveConfig enables REST if a flag enables a group, even if the file disables REST', () => {
   const off = {
     key: 'restEnabled',
     text: 'false',
@@ -81,12 +81,12 @@ test('resolveConfig turns REST on where a flag enables a group, above what a fil
   assert.equal(resolveConfig([off, ...assignmentsOf(flag, 'DATA')]).restEnabled, true);
 });
 
-test('resolveConfig takes group names in any case, and HOT_RESTART for PERSISTENCE', () => {
+test('resolveConfig accepts group names in any case, and HOT_RESTART for PERSISTENCE', () => {
   assert.ok(enabledGroups(configOf('--enable-group', 'hot_restart')).includes('PERSISTENCE'));
   assert.ok(enabledGroups(configOf('--enable-group', 'Cp')).includes('CP'));
 });
 
-test('resolveConfig takes queues with wildcards and "=" in their names', () => {
+test('resolveConfig accepts queue names with wildcards and "="', () => {
   const config = configOf('--queue', 'orders-*=100', '--queue', 'a=b=0');
   assert.deepEqual(
     [...config.queueMaxSizes],
@@ -144,7 +144,7 @@ for (const [flag, text, kind, reason] of refused) {
   });
 }
 
-test('resolveConfig refuses bodies longer than all bodies under way may be', () => {
+test('resolveConfig refuses a limit of one body that exceeds the limit of all bodies in flight', () => {
   assert.equal(configOf('--body-bytes-max', '268435456').bodyBytesMax, 268_435_456);
   assert.equal(configOf('--in-flight-bytes-max', '16777216').inFlightBytesMax, 16_777_216);
   assert.throws(() => configOf('--in-flight-bytes-max', '16777215'), {
@@ -172,7 +172,7 @@ test('resolveConfig refuses bodies longer than all bodies under way may be', () 
   });
 });
 
-test('SETTINGS has no path, flag or about twice, and each fallback passes its own check', () => {
+test('SETTINGS has no duplicate path, flag or description, and each fallback passes its own check', () => {
   const rows: (Setting<unknown> | NamedSetting<string, unknown>)[] = Object.values(SETTINGS);
   const paths = rows.map((row) => row.path ?? row.flags[0]?.name);
   const flags = SETTING_FLAGS.map(({ flag }) => flag.name);
@@ -187,7 +187,7 @@ test('SETTINGS has no path, flag or about twice, and each fallback passes its ow
   }
 });
 
-test('SETTING_FLAGS tells range, unit and default in its help', () => {
+test('SETTING_FLAGS shows range, unit and default in its help', () => {
   const help = (name: string) => SETTING_FLAGS.find(({ flag }) => flag.name === name)?.help;
   assert.equal(
     help('--port'),
@@ -199,7 +199,7 @@ test('SETTING_FLAGS tells range, unit and default in its help', () => {
   assert.match(help('--instance-name') ?? '', /default gridnode-<port>\)$/);
 });
 
-test('resolveConfig wants certificate and key together, and client authorities with them', () => {
+test('resolveConfig requires certificate and key together, and both for client authorities', () => {
   const both = ['--tls-certificate', 'c.pem', '--tls-key', 'k.pem'];
   assert.equal(configOf(...both).tlsCertificate, 'c.pem');
   assert.equal(configOf(...both, '--tls-client-ca', 'a.pem').tlsClientCa, 'a.pem');
@@ -226,7 +226,7 @@ test('resolveConfig has no health port by default', () => {
   });
 });
 
-test('every setting in bytes takes k, m and g of 1,024, in either case', () => {
+test('every setting in bytes accepts k, m and g of 1,024, in either case', () => {
   for (const flag of ['--body-bytes-max', '--in-flight-bytes-max', '--max-memory']) {
     const key = { '--body-bytes-max': 'bodyBytesMax', '--in-flight-bytes-max': 'inFlightBytesMax' };
     const name = key[flag as keyof typeof key] ?? 'maxMemory';

@@ -5,7 +5,7 @@ import { ALL_ROWS } from '../../src/config/setting-rows.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { load } from './documents.ts';
 
-test('settingsTables has each setting once, below its section', () => {
+test('settingsTables lists each setting once, below its section', () => {
   const rows = settingsTables()
     .split('\n')
     .filter((line) => /^\| (`|no setting)/.test(line));
@@ -13,7 +13,7 @@ test('settingsTables has each setting once, below its section', () => {
   assert.match(settingsTables(), /## Limits\n[^#]*network\.http\.body-bytes-max/);
 });
 
-test('exampleFile sets nothing, as its lines are comments', async () => {
+test('exampleFile sets nothing, because its lines are comments', async () => {
   const { config, warnings } = await load('example.yaml', exampleFile());
   assert.deepEqual(
     [...config.sources].filter(([, { kind }]) => kind !== 'default'),
@@ -22,7 +22,7 @@ test('exampleFile sets nothing, as its lines are comments', async () => {
   assert.deepEqual(warnings, []);
 });
 
-test('exampleFile sets every setting of a file once its lines are no comments', async () => {
+test('exampleFile sets every setting of a file when its lines are uncommented', async () => {
   const text = exampleFile()
     .replace(/^##.*\n/gm, '')
     .replace(/^#/gm, '')

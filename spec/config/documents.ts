@@ -1,4 +1,4 @@
-/** Documents that state one setting, in either form, and the line where they state it. */
+/** Documents that set one setting, in either form, and the line where they set it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,20 +12,20 @@ process.once('exit', () => rmSync(folder, { recursive: true }));
 /** Writes a file into a folder that is removed after the tests. Returns its path. */
 export function writeConfig(name: string, text: string): string {
   const path = join(folder, name);
-  // A file that is overwritten waits for the disk on ext4, a new one does not.
+  // On ext4, overwriting a file waits for the disk; creating one does not.
   rmSync(path, { force: true });
   writeFileSync(path, text);
   return path;
 }
 
-/** A loaded configuration, its findings by their severity. */
-export interface Told extends LoadedConfig {
+/** A loaded configuration, with its findings by severity. */
+export interface LoadedWithFindings extends LoadedConfig {
   readonly warnings: readonly string[];
   readonly notes: readonly string[];
   readonly refused: readonly RefusedSetting[];
 }
 
-export function told(loaded: LoadedConfig): Told {
+export function withFindings(loaded: LoadedConfig): LoadedWithFindings {
   const { findings } = loaded;
   const refused = refusedAmong(findings);
   return {
@@ -38,17 +38,17 @@ export async function load(
   name: string,
   text: string,
   environment: NodeJS.ProcessEnv = {},
-): Promise<Told> {
-  return told(await loadConfig({ file: writeConfig(name, text), environment, flags: [] }));
+): Promise<LoadedWithFindings> {
+  return withFindings(await loadConfig({ file: writeConfig(name, text), environment, flags: [] }));
 }
 
-/** A document and the line, from 1, of the last step of its path. */
+/** A document, and the line, from 1, of the last step of its path. */
 export interface Stated {
   readonly text: string;
   readonly line: number;
 }
 
-/** `steps`: names, and `[]` for the one item of a list. */
+/** Returns a YAML document. `steps`: names, and `[]` for the only item of a list. */
 export function yamlOf(root: string, steps: readonly string[], value: string): Stated {
   const lines = [`${root}:`];
   let dashes = '';
@@ -71,7 +71,10 @@ export function yamlOf(root: string, steps: readonly string[], value: string): S
   return { text: `${lines.join('\n')}\n`, line };
 }
 
-/** `steps`: elements, the last perhaps an attribute (`@enabled`); `name{}` has an attribute name. */
+/**
+ * Returns an XML document. `steps`: elements, the last of which may be an attribute (`@enabled`);
+ * `name{}` has an attribute `name`.
+ */
 export function xmlOf(root: string, steps: readonly string[], value: string): Stated {
   const open: string[] = [];
   const close: string[] = [];

@@ -1,4 +1,4 @@
-/** The settings of servers that keep the data of several members. */
+/** Settings of the servers that store the data of several members. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainAsJson } from '../../src/config/explain.ts';
@@ -28,9 +28,9 @@ test('they are read from a file', async () => {
   assert.deepEqual([engineTlsCa, engineTlsCertificate, engineTlsKey], ['ca.pem', 'c.pem', 'k.pem']);
 });
 
-test('a password is never told: not where a URL has one, nor with the settings', async () => {
+test('no message and no output of the settings contains a password, even if a URL contains it', async () => {
   const url = `redis://:${SECRET}@a:1`;
-  const told = async (read: () => Promise<unknown>): Promise<string> => {
+  const messageOf = async (read: () => Promise<unknown>): Promise<string> => {
     const error = await read().then(
       () => assert.fail(),
       (fault: Error) => fault,
@@ -48,7 +48,7 @@ test('a password is never told: not where a URL has one, nor with the settings',
     () => load('none.yaml', 'grid: {}', { GRID_ENGINE_URL: url }),
     () => loadConfig({ file: undefined, environment: {}, flags }),
   ]) {
-    assert.ok(!(await told(read)).includes(SECRET));
+    assert.ok(!(await messageOf(read)).includes(SECRET));
   }
   const loaded = await load(
     'password.yaml',
@@ -57,7 +57,7 @@ test('a password is never told: not where a URL has one, nor with the settings',
   assert.ok(!explainAsJson(loaded).includes(SECRET));
 });
 
-test('a URL of another form is told', async () => {
+test('a URL of another form is refused', async () => {
   for (const url of ['http://a', 'redis://', 'redis://a:0', 'redis://a?x=1']) {
     await assert.rejects(
       load('wrong.yaml', `grid: {engine: {url: "${url}"}}`),
@@ -66,14 +66,14 @@ test('a URL of another form is told', async () => {
   }
 });
 
-test('data is kept by servers or by the member: both are named', async () => {
+test('data is stored by servers or by the member: the refusal names both settings', async () => {
   await assert.rejects(
     load('both.yaml', 'grid:\n  engine: {url: "redis://a"}\n  persistence: {enabled: true}\n'),
     /both\.yaml:2:\d+: Cannot use engine\.url "redis:\/\/a": it cannot be combined with persistence\.enabled at .*both\.yaml:3:\d+, which is true/,
   );
 });
 
-test('WAN publishers beside servers are refused, each once; without servers they are not', async () => {
+test('WAN publishers are refused with engine.url, each once, and accepted without', async () => {
   const publishers = `grid:
   wan-replication:
     one:
@@ -94,7 +94,7 @@ test('WAN publishers beside servers are refused, each once; without servers they
   );
 });
 
-test('what has no effect is told', async () => {
+test('settings without effect are reported', async () => {
   const without = await load('without.yaml', 'grid: {engine: {deadline-millis: 2000}}');
   assert.match(
     without.warnings.join('\n'),
@@ -114,7 +114,7 @@ test('what has no effect is told', async () => {
   );
 });
 
-test('counts of replicas, and the time of silence, have no effect without servers', async () => {
+test('replica counts and max-no-heartbeat-seconds have no effect without servers', async () => {
   const text = `grid:
   properties: {hazelcast.max.no.heartbeat.seconds: 60}
   map: {a: {backup-count: 1}, b: {backup-count: 2}}
@@ -136,7 +136,7 @@ test('counts of replicas, and the time of silence, have no effect without server
   assert.deepEqual([...loaded.config.queueBackupCounts], [['q', 0]]);
 });
 
-test('a count of replicas is 0 to 6', async () => {
+test('a replica count is 0 to 6', async () => {
   for (const kind of ['map', 'queue']) {
     await assert.rejects(
       load('wrong.yaml', `grid: {${kind}: {a: {backup-count: 7}}}`),

@@ -1,14 +1,14 @@
-/** The environment: settings, the file's name, and variables that only the original reads. */
+/** The environment: settings, the name of the file, and variables that only the original reads. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { Assignment } from '../../src/config/config.ts';
 import { lineOf } from '../../src/config/finding.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { load, told, writeConfig } from './documents.ts';
+import { load, withFindings, writeConfig } from './documents.ts';
 
 async function loadOf(environment: NodeJS.ProcessEnv, flags: readonly Assignment[] = []) {
-  return told(await loadConfig({ file: undefined, environment, flags }));
+  return withFindings(await loadConfig({ file: undefined, environment, flags }));
 }
 
 function flag(key: 'host' | 'compatibility', text: string): Assignment {
@@ -17,7 +17,7 @@ function flag(key: 'host' | 'compatibility', text: string): Assignment {
 
 const NAMES_FILE = 'use GRID_CONFIG or --config for the configuration file';
 
-/** Variables, and the beginning of the only warning; without it no warning is expected. */
+/** Variables, and the start of the only warning; without it, no warning is expected. */
 const rows: readonly (readonly [name: string, text: string, warning?: string])[] = [
   ['HZ_MAP_MY_ORDERS_TIMETOLIVESECONDS', '5', 'no setting in map, whose names are free'],
   ['GRID_MAP_MY_ORDERS_TIMETOLIVESECONDS', '5', 'no setting in map, whose names are free'],
@@ -57,7 +57,7 @@ const rows: readonly (readonly [name: string, text: string, warning?: string])[]
 
 describe('loadConfig of the environment', () => {
   for (const [name, text, warning] of rows) {
-    it(`${warning === undefined ? 'says nothing' : 'warns'} of ${name}="${text}"`, async () => {
+    it(`${warning === undefined ? 'does not warn' : 'warns'} of ${name}="${text}"`, async () => {
       const { warnings, config } = await loadOf({ [name]: text });
       assert.equal(warnings.length, warning === undefined ? 0 : 1, warnings.join('\n'));
       const verb = /^(HZ_(?!CONFIG)|GRID_)/.test(name) ? 'matches' : 'has no effect:';
@@ -77,7 +77,7 @@ describe('loadConfig of the environment', () => {
     assert.doesNotMatch(warnings.join('\n'), /secret/);
   });
 
-  it('takes the file that GRID_CONFIG names, unless one was typed', async () => {
+  it('reads the file that GRID_CONFIG names, unless the command line names one', async () => {
     const named = writeConfig('named.yaml', 'grid: {cluster-name: named}');
     const typed = writeConfig('typed.yaml', 'grid: {cluster-name: typed}');
     const environment = { GRID_CONFIG: named };
@@ -89,12 +89,13 @@ describe('loadConfig of the environment', () => {
       loadOf({ GRID_CONFIG: '/nowhere/at/all' }),
       /^Error: Cannot read configuration file "\/nowhere\/at\/all" of GRID_CONFIG: no such file$/,
     );
-    // A text that is added to a running member is no file, and does not depend on its environment.
+    // A text that is added to a running member is not a file, and does not depend on the
+    // environment.
     const added = await loadConfig({ file: { text: 'grid: {}' }, environment, flags: [] });
     assert.equal(added.config.clusterName, 'dev');
   });
 
-  it('takes the address of GRID_HOST, above the file and below --host', async () => {
+  it('uses the address of GRID_HOST, which overrides the file, unless --host is given', async () => {
     const interfaces = 'interfaces: {enabled: true, interfaces: [10.3.10.*]}';
     const file = writeConfig('host.yaml', `grid: {network: {${interfaces}}}`);
     const environment = { GRID_HOST: '127.0.0.2' };
@@ -105,7 +106,7 @@ describe('loadConfig of the environment', () => {
     assert.equal(typed.config.host, '127.0.0.3');
   });
 
-  it('takes the compatibility of GRID_COMPATIBILITY, below --compatibility', async () => {
+  it('uses GRID_COMPATIBILITY, unless --compatibility is given', async () => {
     const environment = { GRID_COMPATIBILITY: 'hazelcast' };
     const { config, notes } = await loadOf(environment);
     const source = { kind: 'environment', name: 'GRID_COMPATIBILITY' };
@@ -119,7 +120,7 @@ describe('loadConfig of the environment', () => {
     await assert.rejects(loadOf({ GRID_COMPATIBILITY: 'x' }), /GRID_COMPATIBILITY "x": not one of/);
   });
 
-  it('takes the cluster name of GRID_CLUSTER_NAME, but not beside GRID_CLUSTERNAME', async () => {
+  it('uses the cluster name of GRID_CLUSTER_NAME, but not together with GRID_CLUSTERNAME', async () => {
     const { config } = await loadOf({ GRID_CLUSTER_NAME: 'blue' });
     assert.equal(config.clusterName, 'blue');
     await assert.rejects(
@@ -128,7 +129,7 @@ describe('loadConfig of the environment', () => {
     );
   });
 
-  it('reads names without regard to case, "-" and blanks, with "_" or "." between steps', async () => {
+  it('ignores case, "-" and blanks in names, and accepts "_" or "." between steps', async () => {
     const names = [
       'HZ_NETWORK_PORT_PORT',
       'HZ_network.port.port',
@@ -149,7 +150,7 @@ describe('loadConfig of the environment', () => {
     }
   });
 
-  it('takes only true and false for a boolean', async () => {
+  it('accepts only true and false for a boolean', async () => {
     for (const text of ['1', '0', 'yes', 'off', '']) {
       for (const name of ['HZ_NETWORK_RESTAPI_ENABLED', 'GRID_LITEMEMBER_ENABLED']) {
         await assert.rejects(
@@ -160,13 +161,13 @@ describe('loadConfig of the environment', () => {
     }
   });
 
-  it('finds the names of a file: as the original with HZ_, all of them with GRID_', async () => {
+  it('resolves the names of a file: as the original with HZ_, all of them with GRID_', async () => {
     const names = '"my-orders": {}, My_Jobs: {}, "v1.x": {}, a-b: {}, a_b: {}';
     const file = writeConfig('names.yaml', `grid: {map: {${names}}}`);
     const secondsOf = async (variables: NodeJS.ProcessEnv) => {
       const loaded = await loadConfig({ file, environment: variables, flags: [] });
       const set = [...loaded.config.mapTimeToLiveSeconds].filter(([, seconds]) => seconds > 0);
-      return [Object.fromEntries(set), told(loaded).warnings] as const;
+      return [Object.fromEntries(set), withFindings(loaded).warnings] as const;
     };
     for (const [variable, name] of [
       ['GRID_MAP_MYORDERS_TIMETOLIVESECONDS', 'my-orders'],
@@ -188,7 +189,7 @@ describe('loadConfig of the environment', () => {
     );
   });
 
-  it('replaces a list of the file with GRID_, and adds to it with HZ_', async () => {
+  it('replaces a list of the file with GRID_, and appends to it with HZ_', async () => {
     const join = 'join: {tcp-ip: {enabled: true, member-list: [a, b]}}';
     const file = writeConfig('list.yaml', `grid: {network: {${join}}}`);
     const membersOf = async (environment: NodeJS.ProcessEnv) =>
@@ -203,7 +204,7 @@ describe('loadConfig of the environment', () => {
     assert.deepEqual(await membersOf({ HZ_NETWORK_JOIN_TCPIP_INTERFACE: 'c' }), ['a', 'b', 'c']);
   });
 
-  it('refuses a variable that is not understood and may switch off what is on', async () => {
+  it('refuses an unknown variable that could be meant to disable an enabled setting', async () => {
     const rest = 'network: {rest-api: {enabled: true, endpoint-groups: {DATA: {enabled: true}}}}';
     const file = writeConfig('on.yaml', `grid: {${rest}, security: {enabled: true}}`);
     const refusedBy = async (name: string, text = 'false') => {
@@ -233,7 +234,7 @@ describe('loadConfig of the environment', () => {
     }
   });
 
-  it('refuses a variable of REST that turns it off in the original', async () => {
+  it('refuses an HZ_ variable of REST that disables REST in the original', async () => {
     const name = 'NETWORK_RESTAPI_ENDPOINTGROUPS_CLUSTERWRITE_ENABLED';
     const refusedWith = async (environment: NodeJS.ProcessEnv, isOn = true) => {
       const file = `grid: {network: {rest-api: {enabled: ${isOn}}}}`;

@@ -1,4 +1,4 @@
-/** The files that are read: regular ones, and the first one from a pipe; each up to its limit. */
+/** Files that can be read: regular ones, and a pipe as the first one; each up to its limit. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { ConfigFault } from '../../src/config/config-fault.ts';
 import { readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
-import { told } from './documents.ts';
+import { withFindings } from './documents.ts';
 
 const FILE_BYTES_MAX = 16_777_216;
 
@@ -25,7 +25,7 @@ function pipe(name: string): string {
   return inFolder(name);
 }
 
-/** Starts a process that writes into the pipe. The process waits until the pipe is read. */
+/** Starts a process that writes to the pipe, which waits until the pipe is read. */
 function feed(path: string, text: string | Buffer): void {
   const from = `${path}.text`;
   writeFileSync(from, text);
@@ -36,14 +36,14 @@ const request = (file: string) => ({ file, environment: {}, flags: [] });
 
 async function problemsOf(loading: Promise<unknown>): Promise<readonly string[]> {
   const fault = await loading.then(
-    () => assert.fail('it was loaded'),
+    () => assert.fail('the configuration was loaded'),
     (error) => error,
   );
   assert.ok(fault instanceof ConfigFault, String(fault));
   return fault.problems;
 }
 
-test('An imported path that is no regular file is refused before it is opened', async () => {
+test('An imported path that is not a regular file is refused before it is opened', async () => {
   mkdirSync(inFolder('folder'));
   pipe('import.pipe');
   const server = createServer().listen(inFolder('socket'));
@@ -62,7 +62,7 @@ test('An imported path that is no regular file is refused before it is opened', 
   assert.equal(await refused('gone'), 'no such file');
 });
 
-test('An import by a URL that names no file here is a problem with its place', async () => {
+test('An import by a URL that does not name a local file is a problem with its place', async () => {
   const wrong = [
     ['file:///x/%zz', 'URI malformed'],
     ['file:///x%2fy', 'File URL path must not include encoded / characters'],
@@ -80,7 +80,7 @@ test('An import by a URL that names no file here is a problem with its place', a
   );
 });
 
-test('A file that imports itself by another name is told', async () => {
+test('A file that imports itself by another name is refused', async () => {
   const path = inFolder('twice.yaml');
   writeFileSync(path, 'grid: {import: [linked.yaml]}');
   linkSync(path, inFolder('linked.yaml'));
@@ -88,15 +88,15 @@ test('A file that imports itself by another name is told', async () => {
   assert.match(problem, /twice.yaml:1:17: Cannot import "linked.yaml": .*imports itself/);
 });
 
-test('The first file may be a pipe, which imports files beside it, at a start only', async () => {
+test('The first file may be a pipe, which imports files beside it, but only at a start', async () => {
   writeFileSync(inFolder('part.yaml'), 'grid: {instance-name: imported}');
   const path = pipe('first');
   feed(path, 'grid: {cluster-name: piped, import: [part.yaml]}');
-  const { config, piped, warnings } = told(await loadConfig(request(path)));
+  const { config, piped, warnings } = withFindings(await loadConfig(request(path)));
   assert.deepEqual([config.clusterName, config.instanceName, warnings], ['piped', 'imported', []]);
   assert.ok(piped);
   writeFileSync(inFolder('part.yaml'), 'grid: {instance-name: again}');
-  const again = told(await loadInThread({ ...request(path), file: piped }));
+  const again = withFindings(await loadInThread({ ...request(path), file: piped }));
   assert.deepEqual([again.config.clusterName, again.config.instanceName], ['piped', 'again']);
   assert.deepEqual(again.warnings, [
     `${path} is a pipe, which can be read only once: reloads use its content from the start`,
@@ -118,7 +118,7 @@ test('A path that is neither a file nor a pipe is refused as the first file', as
   }
 });
 
-test('readRegularFile and readPipe read FILE_BYTES_MAX bytes, and no more', () => {
+test('readRegularFile and readPipe read at most FILE_BYTES_MAX bytes', () => {
   const path = pipe('limit');
   const most = Buffer.alloc(FILE_BYTES_MAX, 'x');
   feed(path, most);
@@ -128,6 +128,6 @@ test('readRegularFile and readPipe read FILE_BYTES_MAX bytes, and no more', () =
   const message = `more than ${FILE_BYTES_MAX} bytes`;
   assert.throws(() => readPipe(path), { message });
   assert.throws(() => readRegularFile(`${path}.text`), { message });
-  // The system tells no size of this file.
+  // The system does not report the size of this file.
   assert.ok(readRegularFile('/proc/self/status').bytes.length > 0);
 });

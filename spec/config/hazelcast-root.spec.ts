@@ -1,10 +1,10 @@
-/** The compatibility that the original's root turns on, and the sources that override it. */
+/** The compatibility that the original's root element enables, and the sources that override it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Assignment } from '../../src/config/config.ts';
 import { explainAsJson } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { told, writeConfig } from './documents.ts';
+import { withFindings, writeConfig } from './documents.ts';
 
 const XML = '<?xml version="1.0"?>\n<hazelcast xmlns="http://www.hazelcast.com/schema/config"/>';
 const YAML = '# a member\nhazelcast:\n  cluster-name: a\n';
@@ -14,11 +14,11 @@ interface Row {
   readonly title: string;
   readonly text: string;
   readonly environment?: NodeJS.ProcessEnv;
-  /** Flags, by key. */
+  /** Flags by key. */
   readonly flags?: Readonly<Partial<Record<Assignment['key'], string>>>;
   /** The compatibility and its source. */
   readonly expected: readonly [value: 'none' | 'hazelcast', source: string];
-  /** The only log line; no line unless given. */
+  /** The only log line; undefined: no line. */
   readonly note?: RegExp;
 }
 
@@ -99,15 +99,15 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe("A file of the original's root", () => {
+describe('A file with the root of the original', () => {
   for (const { title, text, environment = {}, flags = {}, expected, note } of rows) {
-    it(`turns compatibility on, or not: ${title}`, async () => {
+    it(`sets compatibility as expected: ${title}`, async () => {
       const file = writeConfig('root', text);
-      const assignments = Object.entries(flags).map(([key, said]): Assignment => {
+      const assignments = Object.entries(flags).map(([key, flagText]): Assignment => {
         const source = { kind: 'flag', name: `--${key}` } as const;
-        return { key: key as Assignment['key'], text: said, source };
+        return { key: key as Assignment['key'], text: flagText, source };
       });
-      const loaded = told(await loadConfig({ file, environment, flags: assignments }));
+      const loaded = withFindings(await loadConfig({ file, environment, flags: assignments }));
       const [value, source] = expected;
       const { compatibility } = JSON.parse(explainAsJson(loaded)) as Record<string, unknown>;
       assert.deepEqual(compatibility, { value, source: source.replace('FILE', file) });
@@ -118,7 +118,7 @@ describe("A file of the original's root", () => {
     });
   }
 
-  it('counts in the first file, not in an imported one', async () => {
+  it('sets it only as the first file, not as an imported one', async () => {
     writeConfig('imported.yaml', 'hazelcast: {cluster-name: imported}');
     writeConfig('ours.yaml', 'grid: {cluster-name: imported}');
     const of = async (root: string, imported: string) => {
@@ -129,15 +129,15 @@ describe("A file of the original's root", () => {
     assert.equal(await of('hazelcast', 'ours.yaml'), 'hazelcast');
   });
 
-  it('turns it on for a file that GRID_CONFIG names', async () => {
+  it('sets it if GRID_CONFIG names the file', async () => {
     const environment = { GRID_CONFIG: writeConfig('named', YAML) };
     const { config } = await loadConfig({ file: undefined, environment, flags: [] });
     assert.equal(config.compatibility, 'hazelcast');
   });
 
-  it('does not turn it on in a text that is added', async () => {
+  it('does not set it as a text that is added', async () => {
     for (const text of [XML, YAML]) {
-      const loaded = told(await loadConfig({ file: { text }, environment: {}, flags: [] }));
+      const loaded = withFindings(await loadConfig({ file: { text }, environment: {}, flags: [] }));
       assert.equal(loaded.config.compatibility, 'none');
       assert.deepEqual(loaded.notes, []);
     }

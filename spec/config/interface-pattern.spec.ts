@@ -25,7 +25,7 @@ for (const [pattern, address, fits] of cases) {
   });
 }
 
-test('matchingAddress takes the first pattern that fits, and its first address', () => {
+test('matchingAddress returns the first address of the first pattern that fits', () => {
   const addresses = ['127.0.0.1', '10.0.0.2', '10.0.0.1'];
   assert.equal(matchingAddress(['192.0.2.*', '10.0.0.*', '*.*.*.*'], addresses), '10.0.0.2');
 });

@@ -1,4 +1,4 @@
-/** Every setting that a file may have, and documents that state it, right or misspelt. */
+/** Every setting that a file may contain, and documents that set it, spelt correctly or not. */
 import assert from 'node:assert/strict';
 import type { Form, KnownContent } from '../../src/config/known-settings.ts';
 import type { ValueType } from '../../src/config/value-type.ts';
@@ -10,7 +10,10 @@ export interface KnownPath {
   readonly types: readonly ValueType[];
 }
 
-/** The settings that a document may state alone: an import, or a realm, needs the thing that it names. */
+/**
+ * Returns the settings that can be the only one of a document. An import and a realm also need the
+ * thing that they name.
+ */
 export function knownPaths(content: KnownContent, form: Form): KnownPath[] {
   return pathsOf(content, form).filter(
     ({ steps }) => steps[0] !== 'import' && !/-authentication,@?realm$/.test(steps.join()),
@@ -18,19 +21,19 @@ export function knownPaths(content: KnownContent, form: Form): KnownPath[] {
 }
 
 /**
- * Whether a member can use a document that states this setting alone. A publisher needs endpoints, and a
- * reference a replication.
+ * Whether a member can use a document with only this setting. A publisher also needs endpoints, and
+ * a reference needs a replication.
  */
 export function isWhole({ steps }: KnownPath): boolean {
   return !/^wan-replication\W.*batch-publisher|^map\W.*wan-replication-ref/.test(steps.join('.'));
 }
 
-/** A document that states the setting, with a value of its type. */
+/** Returns a document that sets this path to a value of its type. */
 export function stated(form: Form, path: KnownPath): Stated {
   return { yaml: yamlOf, xml: xmlOf }[form]('grid', path.steps, fittingValue(path));
 }
 
-/** A document with the last name of the path misspelt, and that name. */
+/** Returns a document in which the last name of the path is misspelt, and that name. */
 export function misspelt(form: Form, { steps }: KnownPath): Stated & { readonly name: string } {
   const last = steps.findLastIndex((step) => !/^(\[\]|some|DATA|some-other-name)$/.test(step));
   const known = steps.slice(0, last + 1);
@@ -39,7 +42,7 @@ export function misspelt(form: Form, { steps }: KnownPath): Stated & { readonly 
   return { name, line: right.line, text: misspell(right, name, form) };
 }
 
-/** Every path of a value. */
+/** Returns every path of a value. */
 function pathsOf(content: KnownContent, form: Form, around: readonly string[] = []): KnownPath[] {
   const below: [string, KnownContent, readonly ValueType[]][] = [];
   for (const [name, node] of content.children) {
@@ -62,7 +65,7 @@ function freeName(around: readonly string[]): string {
   return around.at(-1) === 'endpoint-groups' ? 'DATA' : 'some';
 }
 
-/** A value of the type, which is valid, too, where gridnode uses the setting. */
+/** Returns a value of the type, which is also valid if gridnode uses the setting. */
 function fittingValue({ steps, types }: KnownPath): string {
   const [type] = types;
   if (steps.at(-1) === 'DATA') return 'true';
@@ -75,7 +78,7 @@ function fittingValue({ steps, types }: KnownPath): string {
   return word ?? /from (-?\d+)/.exec(type.expects)?.[1] ?? '5';
 }
 
-/** Doubles the last letter of the name in its line, and in a closing tag. */
+/** Doubles the last letter of the name in its line and in its closing tag. */
 function misspell({ text, line }: Stated, name: string, form: Form): string {
   const lines = text.split('\n');
   const wrong = `${name}${name.at(-1)}`;

@@ -1,8 +1,8 @@
 /**
- * Every setting that a file may have, in both forms. Each is stated once with a value of its type, and is
- * used, named in a warning, or refused. Each is misspelt once, and the line and the right name are told:
- * in an error, or in a warning where no setting around it has a meaning here. The cases are generated
- * from the known settings themselves.
+ * Every setting that a file may contain, in both forms. Each is set once to a value of its type,
+ * and is used, named in a warning, or refused. Each is misspelt once, and an error, or a warning if
+ * no setting around it has a meaning in gridnode, gives the line and the correct name. The cases
+ * are generated from the known settings.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -14,7 +14,7 @@ import { parseYaml } from '../../src/config/yaml-document.ts';
 import { load } from './documents.ts';
 import { isWhole, knownPaths, misspelt, stated } from './known-paths.ts';
 
-/** The sections in which every name counts, and some sections in which no name does. */
+/** Sections in which every name has a meaning, and some sections in which no name has one. */
 const COUNTS = new Set(['security']);
 const MEANS_NOTHING = new Set(['jet', 'cache', 'serialization', 'metrics', 'rest']);
 
@@ -23,7 +23,7 @@ for (const form of ['yaml', 'xml'] as const) {
   const all = knownPaths(known, form);
 
   describe(`Known settings in ${form}`, () => {
-    it('are as many as the original has', () => {
+    it('cover those of the original', () => {
       assert.ok(all.length > (form === 'yaml' ? 900 : 1000), `${all.length}`);
     });
 
@@ -37,11 +37,11 @@ for (const form of ['yaml', 'xml'] as const) {
         const last = path.steps.findLast((step) => /^@?[a-z]/i.test(step) && step !== 'DATA');
         const name = isChosen ? 'some' : (last ?? '');
         const isNamed = warnings.some((warning) => warning.includes(name.replace(/[@{}]/g, '')));
-        assert.ok(isUsed || isNamed || refused.length > 0, `nothing is said of\n${text}`);
+        assert.ok(isUsed || isNamed || refused.length > 0, `no finding about\n${text}`);
       }
     });
 
-    it('are each told where one letter is wrong, with line and right name', () => {
+    it('are each reported with line and correct name if one letter is wrong', () => {
       const sections = sectionsWithMeaning();
       for (const path of all) {
         const { name, text, line } = misspelt(form, path);

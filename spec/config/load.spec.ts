@@ -1,4 +1,4 @@
-/** The settings of whole files: used, outweighed, without meaning, or refused. */
+/** Settings of complete files: used, overridden, without meaning, or refused. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { explainAsJson, explainAsYaml } from '../../src/config/explain.ts';
@@ -121,7 +121,7 @@ const ADVANCED_XML = `<hazelcast>
 `;
 
 describe('loadConfig', () => {
-  it('makes the same of YAML and XML', async () => {
+  it('returns equal settings for YAML and XML', async () => {
     const yaml = await load('same.yaml', YAML);
     assert.deepEqual(valuesOf(await load('same.xml', XML)), valuesOf(yaml));
     assert.deepEqual(enabledGroups(yaml), ['CLUSTER_READ', 'DATA']);
@@ -132,7 +132,7 @@ describe('loadConfig', () => {
     assert.equal(config.mapMaxIdleSeconds.get('idle'), 7);
   });
 
-  it('takes an enabled advanced-network instead of network, in both forms', async () => {
+  it('uses an enabled advanced-network instead of network, in both forms', async () => {
     const yaml = await load('advanced.yaml', ADVANCED_YAML);
     assert.deepEqual(valuesOf(await load('advanced.xml', ADVANCED_XML)), valuesOf(yaml));
     assert.deepEqual(enabledGroups(yaml), ['CLUSTER_READ', 'HEALTH_CHECK', 'WAN']);
@@ -149,7 +149,7 @@ describe('loadConfig', () => {
     assert.equal((await load('bare.yaml', bare)).config.restEnabled, false);
   });
 
-  it('takes join.tcp-ip of an enabled advanced-network, in both forms and from the environment', async () => {
+  it('uses join.tcp-ip of an enabled advanced-network, in both forms and from the environment', async () => {
     const yaml = (isOn: boolean) => `grid:
   network: {join: {tcp-ip: {enabled: false, member-list: [n:1]}, multicast: {enabled: false}}}
   advanced-network:
@@ -177,25 +177,28 @@ describe('loadConfig', () => {
     const off = await load('join.yaml', yaml(false));
     assert.deepEqual(tcpIp(off), [false, ['n:1']]);
     assert.doesNotMatch(off.warnings.join('\n'), /joins nothing/);
-    const said = await load('bare.yaml', 'grid: {advanced-network: {enabled: true}}', {
+    const fromVariable = await load('bare.yaml', 'grid: {advanced-network: {enabled: true}}', {
       GRID_ADVANCEDNETWORK_JOIN_TCPIP_ENABLED: 'true',
       GRID_ADVANCEDNETWORK_JOIN_TCPIP_MEMBERLIST: 'c:3,d:4',
     });
-    assert.deepEqual(tcpIp(said), [true, ['c:3', 'd:4']]);
+    assert.deepEqual(tcpIp(fromVariable), [true, ['c:3', 'd:4']]);
   });
 
-  it('warns that an enabled join.tcp-ip joins nothing', async () => {
+  it('warns that an enabled join.tcp-ip has no effect', async () => {
     const text = (on: boolean) => `grid: {network: {join: {tcp-ip: {enabled: ${on}}}}}`;
     const { warnings } = await load('join.yaml', text(true));
     assert.deepEqual(warnings.length, 1);
     assert.match(warnings[0] ?? '', /join.yaml:1:43: join.tcp-ip joins nothing: its list/);
     assert.deepEqual((await load('join.yaml', text(false))).warnings, []);
     const variable = { HZ_NETWORK_JOIN_TCPIP_ENABLED: 'true' };
-    const said = await load('join.yaml', text(false), variable);
-    assert.match(said.warnings.join('\n'), /^HZ_NETWORK_JOIN_TCPIP_ENABLED: join.tcp-ip joins/);
+    const fromVariable = await load('join.yaml', text(false), variable);
+    assert.match(
+      fromVariable.warnings.join('\n'),
+      /^HZ_NETWORK_JOIN_TCPIP_ENABLED: join.tcp-ip joins/,
+    );
   });
 
-  it('reads back the configuration that it shows', async () => {
+  it('reads the configuration that it shows', async () => {
     const shown = explainAsYaml(await load('shown.yaml', YAML));
     assert.deepEqual(
       valuesOf(await load('again.yaml', shown)),
@@ -203,7 +206,7 @@ describe('loadConfig', () => {
     );
   });
 
-  it('has REST off and all interfaces with a file that says nothing', async () => {
+  it('disables REST and listens on all interfaces with a file that sets neither', async () => {
     const { config, warnings } = await load('little.yaml', 'grid: {cluster-name: a}');
     assert.deepEqual([config.restEnabled, config.host], [false, '0.0.0.0']);
     assert.deepEqual(warnings, []);
@@ -221,7 +224,7 @@ grid:
     assert.deepEqual(Object.fromEntries(config.queueMaxSizes), { a: 3, b: 3, c: 4 });
   });
 
-  it('refuses a file whose aliases stand for more than it can hold', async () => {
+  it('refuses a file whose aliases expand to too many nodes', async () => {
     const lines = ['grid:', '  x0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]'];
     for (let depth = 1; depth < 12; depth++) {
       lines.push(`  x${depth}: &x${depth} [${Array(10).fill(`*x${depth - 1}`)}]`);
@@ -229,7 +232,7 @@ grid:
     await assert.rejects(load('bomb.yaml', lines.join('\n')), /more than 10000 nodes repeated/);
   });
 
-  it('takes the deprecated properties, below other settings, with a warning', async () => {
+  it('uses the deprecated properties, which other settings override, with a warning', async () => {
     const property = 'properties: {hazelcast.rest.enabled: true, hazelcast.partition.count: 11}';
     const loaded = await load('property.yaml', `grid: {${property}}`);
     assert.equal(loaded.config.restEnabled, true);
@@ -241,7 +244,7 @@ grid:
     assert.ok(!enabledGroups(both).includes('DATA'));
   });
 
-  it('warns of groups that others can use without credentials, from outside or on this machine', async () => {
+  it('warns of groups that others can use without credentials, remotely or from this machine', async () => {
     const data = 'endpoint-groups: {DATA: {enabled: true}}';
     const text = (more: string) => `grid: {network: {rest-api: {enabled: true, ${data}}${more}}}`;
     const outside = await load('outside.yaml', text(''));
@@ -261,7 +264,7 @@ grid:
     assert.deepEqual((await load('read.yaml', read)).warnings, []);
   });
 
-  it('takes names that every JavaScript object has like other names', async () => {
+  it('handles names that every JavaScript object has like other names', async () => {
     const endpoint = 'rest-server-socket-endpoint-config: {constructor: x, toString: y}';
     const text = `
 grid:
@@ -280,7 +283,7 @@ grid:
     );
   });
 
-  it('gives one warning for each section without meaning here', async () => {
+  it('emits one warning for each section without meaning', async () => {
     const { warnings } = await load(
       'meaning.yaml',
       YAML.replace('dev\n', 'dev\n  license-key: x\n'),
@@ -292,7 +295,7 @@ grid:
     assert.match(of('license-key')[0] ?? '', /: license-key$/);
   });
 
-  it('refuses settings whose loss would weaken the protection, and masks secrets', async () => {
+  it('refuses settings whose loss would weaken security, and masks secrets', async () => {
     const text = `
 grid:
   persistence: {enabled: true, encryption-at-rest: {enabled: true}}
@@ -327,7 +330,7 @@ grid:
     );
   });
 
-  it('refuses a placeholder without a variable in a password that is needed', async () => {
+  it('refuses a placeholder without a variable in a required password', async () => {
     const ssl = 'properties: {keyStore: k.p12, keyStorePassword: "\u0024{GRIDNODE_UNSET}"}';
     const text = (on: boolean) => `grid: {network: {ssl: {enabled: ${on}, ${ssl}}}}`;
     const { refused } = await load('on.yaml', text(true));
@@ -343,7 +346,7 @@ describe('loadConfig of network.ssl', () => {
       `grid: {network: {ssl: {enabled: true, ${more} properties: ${JSON.stringify(properties)}}}}`,
     );
 
-  it('takes a PKCS12 key store, or PEM files and authorities', async () => {
+  it('accepts a PKCS12 key store, or PEM files and authorities', async () => {
     const keyStore = tlsFile('key-store.p12');
     const factory = 'factory-class-name: com.hazelcast.nio.ssl.BasicSSLContextFactory,';
     const store = await ssl(

@@ -27,7 +27,7 @@ test('memoryDefaults are shares of the memory, up to their maximum', () => {
   assert.deepEqual(defaultsOf(16_384), [Math.floor(16_384 * MIB * 0.7) / MIB, 16, 256]);
 });
 
-test('memoryDefaults leave room for the process, wherever there is enough memory', () => {
+test('memoryDefaults leave memory for the process if there is enough', () => {
   for (const mib of SIZES) {
     const [data = 0, , flight = 0] = defaultsOf(mib);
     assert.ok(data > 0 && data <= mib * 0.7, `${data} of ${mib}`);
@@ -36,7 +36,7 @@ test('memoryDefaults leave room for the process, wherever there is enough memory
   }
 });
 
-test('memoryDefaults of the other settings take a given value into account', () => {
+test('memoryDefaults of the other settings depend on a given value', () => {
   const bodyBytesMax = 40 * MIB;
   const ofBody = memoryDefaults({ bodyBytesMax }, container(256));
   assert.equal(ofBody.inFlightBytesMax.value, bodyBytesMax);
@@ -45,7 +45,7 @@ test('memoryDefaults of the other settings take a given value into account', () 
   assert.ok(none.maxMemory.value > ofBody.maxMemory.value);
 });
 
-test('a default that is a share tells of what, and one at its maximum does not', () => {
+test('a default that is a share shows the amount it is a share of, and one at its maximum does not', () => {
   const source = { kind: 'flag', name: '--max-memory' } as const;
   const machine = { bytes: 16_384 * MIB, isContainer: false };
   assert.deepEqual(explainMemory(resolveConfig([], machine)), {
@@ -63,7 +63,7 @@ test('a default that is a share tells of what, and one at its maximum does not',
   });
 });
 
-test('memoryWarning has the three numbers where they do not fit together', () => {
+test('memoryWarning shows the three numbers if their sum is too large', () => {
   const config = { ...NO_WAN, maxMemory: 100 * MIB, inFlightBytesMax: 16 * MIB };
   const warning = memoryWarning(config, container(128)) ?? '';
   assert.match(
@@ -74,7 +74,7 @@ test('memoryWarning has the three numbers where they do not fit together', () =>
   assert.equal(memoryWarning(config, container(256)), undefined);
 });
 
-test('memoryDefaults leave room for WAN replication where a member takes part, and the warning counts it', () => {
+test('memoryDefaults leave memory for WAN replication if a member takes part in it, and the warning includes it', () => {
   for (const mib of [256, 512, 1024, 4096]) {
     const memory = container(mib);
     const [without, { maxMemory, inFlightBytesMax, wanQueueBytesMax }] = [

@@ -1,13 +1,13 @@
 /**
- * Pieces of files from the original's examples and documentation: each loads. Also the warnings for unknown
- * names in a section without meaning here.
+ * Excerpts from the original's examples and documentation, all of which load. Also the warnings for
+ * unknown names in a section without meaning.
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
 import { load } from './documents.ts';
 
-/** The subject of the piece, and its text below the root. */
+/** Subject of the excerpt, and its text below the root. */
 type Piece = readonly [about: string, text: string];
 
 const XML_PIECES: readonly Piece[] = [
@@ -55,15 +55,15 @@ const XML_PIECES: readonly Piece[] = [
     `<user-code-namespaces enabled="false"><namespace name="ns"><jar id="j"><url>file:///a.jar</url></jar>
       <class id="c"><url>file:///A.class</url></class></namespace></user-code-namespaces>`,
   ],
-  ['a list that has no name', '<list><max-size>5</max-size></list>'],
-  ['a topic of no name and no content', '<topic/>'],
+  ['a list without a name', '<list><max-size>5</max-size></list>'],
+  ['a topic without a name or content', '<topic/>'],
   [
-    'what tells split brains',
+    'detection of split brains',
     `<split-brain-protection name="s" enabled="true"><minimum-cluster-size>3</minimum-cluster-size>
       <recently-active-split-brain-protection heartbeat-tolerance-millis="60000"/></split-brain-protection>`,
   ],
   [
-    'a key store for encryption that is off',
+    'a key store for disabled encryption',
     `<persistence enabled="false"><encryption-at-rest enabled="false"><secure-store><keystore>
       <path>k</path><password>p</password></keystore></secure-store></encryption-at-rest></persistence>`,
   ],
@@ -98,7 +98,7 @@ const YAML_PIECES: readonly Piece[] = [
     'durable-executor-service: {d: {pool-size: 26, durability: 1, capacity: 100}}\n' +
       '  scheduled-executor-service: {s: {capacity-policy: PER_NODE, merge-policy: {batch-size: 1}}}',
   ],
-  ['an index of no name', 'map: {m: {indexes: [{type: HASH, attributes: [age]}]}}'],
+  ['an index without a name', 'map: {m: {indexes: [{type: HASH, attributes: [age]}]}}'],
   [
     'permissions of other kinds',
     'security: {client-permissions: {sql: [{name: x, principal: p, actions: [create]}],\n' +
@@ -122,7 +122,7 @@ for (const [about, text] of YAML_PIECES) {
   });
 }
 
-/** Name, file, and a part of the warning. */
+/** File name, text, and a part of the warning. */
 const unknownNames: readonly (readonly [string, string, string])[] = [
   [
     'in.yaml',
@@ -166,12 +166,12 @@ describe('An unknown name in a section without meaning', () => {
   for (const [name, text, warning] of unknownNames) {
     it(`is a warning with the nearest one (${name})`, async () => {
       const { warnings } = await load(name, text);
-      const told = warnings.filter((each) => each.includes(`${name}:${warning}`));
-      assert.equal(told.length, 1, warnings.join('\n'));
+      const matching = warnings.filter((each) => each.includes(`${name}:${warning}`));
+      assert.equal(matching.length, 1, warnings.join('\n'));
     });
   }
 
-  it('is told a hundred times; then the number of the others is told', async () => {
+  it('is listed up to 100 times, followed by the number of the others', async () => {
     const names = Array.from({ length: 150 }, (_, index) => `unknown-${index}: 1`);
     const { warnings } = await load('many.yaml', `grid: {jet: {${names.join(', ')}}}\n`);
     assert.equal(warnings.filter((each) => each.includes('Ignored: "unknown-')).length, 100);
@@ -179,7 +179,7 @@ describe('An unknown name in a section without meaning', () => {
   });
 });
 
-/** Name, file, and a part of the error. */
+/** File name, text, and a part of the error. */
 const errors: readonly (readonly [string, string, RegExp])[] = [
   ['at the root.yaml', 'grid: {jett: {}}\n', /1:8: Cannot use "jett" at the root.*"jet"/],
   [
@@ -239,12 +239,12 @@ const errors: readonly (readonly [string, string, RegExp])[] = [
     /"mapp".*"map"/,
   ],
   [
-    'a map of no name.xml',
+    'a map without a name.xml',
     '<grid><map><time-to-live-seconds>1</time-to-live-seconds></map></grid>',
     /"map": no attribute name/,
   ],
   [
-    'a queue of no name.xml',
+    'a queue without a name.xml',
     '<grid><queue><max-size>1</max-size></queue></grid>',
     /"queue": no attribute name/,
   ],
@@ -258,7 +258,7 @@ const errors: readonly (readonly [string, string, RegExp])[] = [
   ['a client.yaml', 'hazelcast-client: {}\n', /root "hazelcast-client"/],
 ];
 
-describe('An unknown name stays an error in a section that counts:', () => {
+describe('An unknown name is an error in a section with a meaning:', () => {
   for (const [name, text, message] of errors) {
     it(name, async () => {
       await assert.rejects(load(name.replaceAll(' ', '-'), text), (error: ConfigFault) => {

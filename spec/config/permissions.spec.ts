@@ -1,4 +1,4 @@
-/** Permissions in files: each is understood as a whole or is an error; none grants too much. */
+/** Permissions in files: each is understood completely or is an error; none grants too much. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Span } from '../../src/base/span.ts';
@@ -23,7 +23,7 @@ function xml(permissions: string): string {
     <member-authentication realm="r"/>${permissions}</security></grid>`;
 }
 
-/** Whether ann may read map `m`, put into it, and read queue `q`: 1 or 0 for each. */
+/** Whether ann may read map `m`, put into it, and read queue `q`, as a text of 1 and 0. */
 function rightsOf({ config }: LoadedConfig, address = '127.0.0.1'): string {
   const { permissions, prefersGrant } = config.security;
   const all = permissions?.map(({ endpoints, ...permission }) => ({
@@ -49,15 +49,15 @@ const granted: readonly (readonly [string, string, string])[] = [
   ['an empty text', yaml(' ""'), '000'],
   ['an emptied list', yaml(' {map: [], queue: }'), '000'],
   ['empty items', yaml(' {map: [{}], all: {}}'), '000'],
-  ['a topic alone', yaml(' {topic: [{name: t, principal: "*", actions: [all]}]}'), '000'],
-  ['priority-grant alone', yaml(' {priority-grant: true}'), '000'],
-  ['on-join-operation alone', yaml(' {on-join-operation: NONE}'), '000'],
+  ['only a topic permission', yaml(' {topic: [{name: t, principal: "*", actions: [all]}]}'), '000'],
+  ['only priority-grant', yaml(' {priority-grant: true}'), '000'],
+  ['only on-join-operation', yaml(' {on-join-operation: NONE}'), '000'],
   ["the original's other actions", yaml(' {map: [{name: m, actions: [create, lock]}]}'), '000'],
   ['actions in capitals', yaml(' {map: [{name: m, actions: [READ]}]}'), '100'],
   ['one for all', yaml(' {all: {principal: ann}}'), '111'],
   ['one for all that names actions', yaml(' {all: {principal: ann, actions: [read]}}'), '101'],
-  ['one for all of another', yaml(' {all: {principal: bob}}'), '000'],
-  ['what deny takes away', yaml(`${EVERYTHING}all: {deny: TRUE}`), '000'],
+  ['one for all of another principal', yaml(' {all: {principal: bob}}'), '000'],
+  ['all actions, denied again', yaml(`${EVERYTHING}all: {deny: TRUE}`), '000'],
   ['deny: 1', yaml(' {map: [{actions: [all]}, {actions: [put], deny: 1}]}'), '100'],
   ['deny: 0', yaml(' {map: [{actions: [all]}, {actions: [put], deny: 0}]}'), '110'],
   [
@@ -72,11 +72,11 @@ const granted: readonly (readonly [string, string, string])[] = [
     '000',
   ],
   [
-    'a denial at what is no address',
+    'a denial at an invalid address',
     yaml(' {map: [{actions: [all]}, {actions: [put], deny: true, endpoints: [localhost]}]}'),
     '100',
   ],
-  ['a grant at what is no address', yaml(' {all: {endpoints: [localhost]}}'), '000'],
+  ['a grant at an invalid address', yaml(' {all: {endpoints: [localhost]}}'), '000'],
   ['a grant at any address', yaml(' {all: {endpoints: ["*.*.*.*"]}}'), '111'],
   ['an empty element', xml('<client-permissions/>'), '000'],
   ['no element', xml(''), '111'],
@@ -92,7 +92,7 @@ const granted: readonly (readonly [string, string, string])[] = [
     '101',
   ],
   [
-    'several elements for all, each for itself',
+    'several elements for all, each with its own addresses',
     xml(`<client-permissions><all-permissions principal="bob"/>
       <all-permissions principal="ann"><endpoints><endpoint>10.0.0.1</endpoint></endpoints>
       </all-permissions></client-permissions>`),
@@ -100,11 +100,11 @@ const granted: readonly (readonly [string, string, string])[] = [
   ],
 ];
 for (const [what, text, rights] of granted) {
-  test(`Of permissions, ${what} give ${rights}`, async () => {
+  test(`Rights from ${what} are ${rights}`, async () => {
     const loaded = await load(`granted.${text.startsWith('<') ? 'xml' : 'yaml'}`, text);
     assert.deepEqual(loaded.refused, []);
     assert.equal(rightsOf(loaded), rights);
-    // The shown text is read again with the same meaning; in YAML there is one permission for all.
+    // The shown text is read back with the same meaning; YAML has one permission for all.
     if (what.startsWith('several')) return;
     assert.equal(rightsOf(await load('again.yaml', explainAsYaml(loaded))), rights);
   });
@@ -145,12 +145,12 @@ const faults: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 for (const [what, text, message] of faults) {
-  test(`Of permissions, ${what} is an error`, async () => {
+  test(`Permissions with ${what} are an error`, async () => {
     await assert.rejects(load(`fault.${text.startsWith('<') ? 'xml' : 'yaml'}`, text), message);
   });
 }
 
-test('Permissions that no request is checked for are a warning', async () => {
+test('Permissions that no request is checked for cause a warning', async () => {
   const warnings = async (text: string) => (await load('asked.yaml', text)).warnings.join('\n');
   const basic = `${yaml('')}  network: {rest-api: {authentication: basic}}\n`;
   assert.match(await warnings(yaml('')), /has no effect: network\.rest-api\.authentication is/);
@@ -158,7 +158,7 @@ test('Permissions that no request is checked for are a warning', async () => {
   assert.equal(await warnings(basic), '');
 });
 
-test('A file that imports others has the permissions of all; a permission for all names comes from one only', async () => {
+test('A file that imports others has the permissions of all; a permission for all names is in only one file', async () => {
   writeConfig('granting.yaml', 'grid: {security: {client-permissions: {all: {principal: ann}}}}');
   const importing = (permissions: string) => `${yaml(permissions)}  import: [granting.yaml]\n`;
   assert.equal(rightsOf(await load('importing.yaml', importing(' {}'))), '111');
@@ -173,7 +173,7 @@ test('A file that imports others has the permissions of all; a permission for al
   );
 });
 
-test('A variable outweighs the file: its addresses replace those of the file', async () => {
+test('A variable overrides the file: its addresses replace those of the file', async () => {
   const text = yaml(' {all: {principal: ann, endpoints: [10.0.0.1]}}');
   const variable = { GRID_SECURITY_CLIENTPERMISSIONS_ALL_ENDPOINTS: '10.0.0.2, 10.0.0.3' };
   const loaded = await load('variable.yaml', text, variable);
@@ -187,7 +187,7 @@ test('A variable outweighs the file: its addresses replace those of the file', a
   assert.equal(rightsOf(await load('alone.yaml', without, alone)), '000');
 });
 
-test('serve refuses what would open security: a placeholder without a variable, skipped roles', async () => {
+test('serve refuses settings that would weaken security: a placeholder without a variable, skipped roles', async () => {
   const reasons = async (text: string) =>
     (await load('refused.yaml', text)).refused.map(lineOf).join('\n');
   const unset = yaml(

@@ -1,4 +1,4 @@
-/** The reader of usual YAML: it returns the document of the other parser, or nothing. */
+/** The reader of simple YAML: it returns the same document as the other parser, or undefined. */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import fc from 'fast-check';
@@ -14,7 +14,7 @@ const READ = [
   'grid:\n  a: $\u007bNAME:x}\n  b: 10.3.10.*\n  c: host:5701\n  d: ~\n  e:\n  "f g": \'h i\'\n  j: -1',
   'grid: {map: {default: {a: b}}}',
 ];
-/** Texts that it leaves to the other parser, by what is special in them. */
+/** Texts that it does not read, because of their syntax. */
 const LEFT = [
   'grid: &a {b: 1}',
   'grid:\n  a: *b',
@@ -47,12 +47,12 @@ describe('readPlainYaml', () => {
     });
   }
   for (const text of LEFT) {
-    it(`leaves ${JSON.stringify(text).slice(0, 80)}`, () => {
+    it(`does not read ${JSON.stringify(text).slice(0, 80)}`, () => {
       assert.equal(read(text), undefined);
     });
   }
 
-  it('reports how far it is', () => {
+  it('reports its progress', () => {
     const names = Array.from({ length: 40_000 }, (_, at) => `    m${at}:\n`);
     const offsets: number[] = [];
     readPlainYaml(`grid:\n  map:\n${names.join('')}`, 'f', (offset) => offsets.push(offset));
@@ -61,7 +61,7 @@ describe('readPlainYaml', () => {
   });
 });
 
-test('readPlainYaml reads a text as the other parser does, whatever the text', () => {
+test('readPlainYaml reads any text like the other parser', () => {
   const name = fc.constantFrom(
     'a',
     'm-1',

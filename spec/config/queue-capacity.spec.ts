@@ -23,26 +23,26 @@ test('queueCapacity prefers the exact name, then the most literal pattern, then 
   assert.equal(capacityOf({ '*b': 2, 'a*': 1 }, 'ab'), 1);
 });
 
-test('queueCapacity takes the value of "default" for names that nothing else fits', () => {
+test('queueCapacity uses the value of "default" for names that no other name or pattern fits', () => {
   assert.equal(capacityOf({ default: 3, 'a*': 5 }, 'x'), 3);
   assert.equal(capacityOf({ default: 3, 'a*': 5 }, 'ab'), 5);
   assert.equal(capacityOf({ default: 3, a: 0 }, 'a'), Number.POSITIVE_INFINITY);
 });
 
-test('queueCapacity matches each byte of a name to one part of a pattern only', () => {
+test('queueCapacity matches each byte of a name to only one part of a pattern', () => {
   assert.equal(capacityOf({ 'ab*ba': 1 }, 'aba'), Number.POSITIVE_INFINITY);
   assert.equal(capacityOf({ 'ab*ba': 1 }, 'abba'), 1);
   assert.equal(capacityOf({ 'a*b*b': 1 }, 'ab'), Number.POSITIVE_INFINITY);
   assert.equal(capacityOf({ 'a*b*b': 1 }, 'abb'), 1);
 });
 
-test('queueCapacity compares bytes: names that are not UTF-8, or longer in it, are told apart', () => {
+test('queueCapacity compares bytes: it distinguishes names that are not UTF-8, or longer in it', () => {
   assert.equal(capacityOf({ é: 1 }, Buffer.from([0xc3, 0xa9])), 1);
   assert.equal(capacityOf({ é: 1 }, Buffer.from([0xe9])), Number.POSITIVE_INFINITY);
   assert.equal(capacityOf({ 'a*': 1 }, Buffer.from([0x61, 0xff, 0])), 1);
 });
 
-test('queueCapacity matches a pattern exactly where the same regular expression does', () => {
+test('queueCapacity matches a name exactly when the equivalent regular expression does', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 8 });
   fc.assert(
     fc.property(text, text, (pattern, letters) => {

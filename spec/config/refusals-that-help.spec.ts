@@ -1,4 +1,4 @@
-/** Messages about files that are not what they seem: each names the cause, not its consequences. */
+/** Messages about files of another kind: each names the cause, not its consequences. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
@@ -31,7 +31,7 @@ async function problemsOf(name: string, text: string): Promise<readonly string[]
 }
 
 describe('loadConfig', () => {
-  it('reports a manifest of Kubernetes and values of Helm as such', async () => {
+  it('reports a Kubernetes manifest and Helm values as such', async () => {
     const inside = "the member's configuration is inside";
     for (const text of [
       MANIFEST,
@@ -51,7 +51,7 @@ describe('loadConfig', () => {
     }
   });
 
-  it('reports the names of 3.x files, with those that replace them', async () => {
+  it('reports 3.x names with those that replace them', async () => {
     const message =
       'Cannot use "group" at the root: a name of 3.x files; cluster-name replaces group';
     assert.deepEqual(await problemsOf('old.yaml', 'hazelcast:\n  group: {name: dev}\n'), [
@@ -61,7 +61,7 @@ describe('loadConfig', () => {
     assert.deepEqual(await problemsOf('old.xml', xml), [`1:12: ${message}`]);
   });
 
-  it('reports the missing variable with the fault that it causes', async () => {
+  it('reports the missing variable together with the fault it causes', async () => {
     assert.deepEqual(await problemsOf('port.yaml', 'grid: {network: {port: "$\u007bmy.port}"}}'), [
       '1:24: Cannot use network.port "$\u007bmy.port}": not an integer from 0 to 65535; ' +
         'no environment variable my.port, MY.PORT or MY_PORT',
@@ -73,7 +73,7 @@ describe('loadConfig', () => {
     );
   });
 
-  it('refuses a queue whose class orders its items', async () => {
+  it('refuses a queue with a class that orders its items', async () => {
     const text = 'grid: {queue: {q: {priority-comparator-class-name: com.example.Order}}}';
     const { refused } = await load('queue.yaml', text);
     assert.match(
@@ -84,7 +84,7 @@ describe('loadConfig', () => {
     assert.deepEqual(empty.refused, []);
   });
 
-  it('adds the interface of tcp-ip to the list of members', async () => {
+  it('adds the interface of tcp-ip to the member list', async () => {
     const tcpIp = 'tcp-ip: {enabled: true, interface: 10.0.0.1, member: b, member-list: [c]}';
     const { config } = await load('join.yaml', `grid: {network: {join: {${tcpIp}}}}`);
     assert.deepEqual(config.tcpIpMembers, ['10.0.0.1', 'b', 'c']);

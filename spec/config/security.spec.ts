@@ -1,4 +1,4 @@
-/** Security in files: realms, their users, permissions; and faults in them. */
+/** Security in files: realms, their users, permissions, and faults in them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
@@ -61,7 +61,7 @@ for (const [name, text] of [
   ['security.yaml', YAML],
   ['security.xml', XML],
 ] as const) {
-  test(`${name} gives each realm its users, and the permissions`, async () => {
+  test(`${name} defines the users of each realm, and the permissions`, async () => {
     const { config, warnings, refused } = await load(name, text);
     assert.deepEqual(config.security, {
       isEnabled: true,
@@ -96,7 +96,7 @@ for (const [name, text] of [
   });
 }
 
-test('security that is off is none: groups that can be reached from outside are told', async () => {
+test('disabled security protects nothing: groups that are reachable remotely cause a warning', async () => {
   const { config, warnings } = await load(
     'off.yaml',
     YAML.replace('true', 'false').replace(/^ +authentication: basic\n/m, ''),
@@ -118,7 +118,7 @@ const faults: readonly (readonly [string, string, string, RegExp])[] = [
     /password hash: its first number/,
   ],
   [
-    'nobody to log in',
+    'no user to log in',
     'grid:\n  network: {rest-api: {authentication: basic}}\n',
     '2:40',
     /network\.rest-api\.authentication "basic": security\.enabled is not true/,
@@ -136,12 +136,15 @@ for (const [name, text, place, message] of faults) {
   });
 }
 
-test('security without a realm to log in with is refused', async () => {
+test('security without a realm for the login is refused', async () => {
   const { refused } = await load('realm.yaml', SECURED);
   assert.match(refused.map(lineOf).join(), /security\.enabled: no user could log in/);
 });
 
-/** As the original's documentation protects a cluster: one identity for all members, and no users. */
+/**
+ * The original's documentation protects a cluster like this: one identity for all members, no
+ * users.
+ */
 const IDENTITY_YAML = `
 hazelcast:
   security:
@@ -189,7 +192,7 @@ test('a realm without users whose identity has no password is refused', async ()
   );
 });
 
-test('security with which nobody can log in is refused, and the reason names the realm', async () => {
+test('security is refused if no user can log in, and the reason names the realm', async () => {
   const users = `${USERS}[{username: u, password: p}]}}\n`;
   const client = (realm: string) => `    client-authentication: {realm: ${realm}}\n`;
   for (const [text, expected] of [
@@ -212,7 +215,7 @@ test('security with which nobody can log in is refused, and the reason names the
   }
 });
 
-test('gridnode config shows realms and permissions, without passwords, and reads them back', async () => {
+test('gridnode config shows realms and permissions, without passwords, and its output can be read back', async () => {
   const shown = explainAsYaml(await load('shown.yaml', YAML));
   assert.doesNotMatch(shown, /secret|p&w/);
   const { config } = await load('again.yaml', shown);

@@ -1,4 +1,4 @@
-/** The WAN replication that a request adds: the JSON of the original, right and wrong. */
+/** The WAN replication that a request adds: the JSON of the original, valid and invalid. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
@@ -14,7 +14,7 @@ function add(json: unknown, config: Config = CONFIG) {
   return addWanText(config, typeof json === 'string' ? json : JSON.stringify(json));
 }
 
-/** A call with one publisher of these fields. */
+/** Returns a call with one publisher of these fields. */
 function call(fields: object): object {
   return { name: 'r', batchPublishers: [{ clusterName: 'c', targetEndpoints: 'a', ...fields }] };
 }
@@ -71,7 +71,7 @@ describe('A WAN replication in JSON', () => {
     });
   });
 
-  it('has the same defaults as a file', async () => {
+  it('has the defaults of a file', async () => {
     const text = 'grid: {wan-replication: {r: {batch-publisher: {c: {target-endpoints: a}}}}}';
     const { config } = await load('wan.yaml', text);
     assert.deepEqual(publisherOf(call({})), config.wanReplications.get('r')?.publishers[0]);
@@ -81,7 +81,7 @@ describe('A WAN replication in JSON', () => {
     );
   });
 
-  it('takes enumerations as numbers or names', () => {
+  it('accepts enumerations as numbers or names', () => {
     for (const [field, key, words] of [
       ['acknowledgeType', 'acknowledgeType', ['ACK_ON_RECEIPT', 'ACK_ON_OPERATION_COMPLETE']],
       ['initialPublisherState', 'initialPublisherState', ['REPLICATING', 'PAUSED', 'STOPPED']],
@@ -105,13 +105,13 @@ describe('A WAN replication in JSON', () => {
     }
   });
 
-  it('takes our own settings', () => {
+  it("accepts gridnode's own settings", () => {
     const own = publisherOf(call({ queueBytesMax: 1_048_576, compression: 'deflate' }));
     assert.deepEqual([own?.queueBytesMax, own?.compression], [1_048_576, 'deflate']);
     assert.equal(publisherOf(call({ queueBytesMax: '2m' }))?.queueBytesMax, 2_097_152);
   });
 
-  it('has an id: publisherId, else clusterName', () => {
+  it('has an id: publisherId, otherwise clusterName', () => {
     assert.equal(publisherOf(call({}))?.publisherId, 'c');
     assert.equal(publisherOf(call({ publisherId: 'p' }))?.publisherId, 'p');
     assert.equal(publisherOf(call({ clusterName: null, publisherId: 'p' }))?.clusterName, 'dev');
@@ -130,8 +130,8 @@ describe('A WAN replication in JSON', () => {
     ]);
   });
 
-  it('has what is wrong told by its path', () => {
-    for (const [json, told] of [
+  it('is refused with the path of an invalid value', () => {
+    for (const [json, expected] of [
       ['', /^Cannot read the WAN replication: not JSON$/],
       ['{"name": "r"', /not JSON$/],
       ...['[]', 'null', '1', '"r"'].map((text) => [text, /not an object$/] as const),
@@ -209,12 +209,12 @@ describe('A WAN replication in JSON', () => {
     ] as const) {
       const [problem = '', ...more] = problemsOf(json);
       assert.deepEqual(more, [], JSON.stringify(json));
-      if (typeof told === 'string') assert.equal(problem, `Cannot use ${told}`);
-      else assert.match(problem, told);
+      if (typeof expected === 'string') assert.equal(problem, `Cannot use ${expected}`);
+      else assert.match(problem, expected);
     }
   });
 
-  it('has all that is wrong told at once, and never a password', () => {
+  it('is refused with all invalid values at once, and without a password', () => {
     const wrong = call({
       batchSize: 0,
       queueCapacity: 0,
@@ -235,13 +235,13 @@ describe('addWanText', () => {
   const isFull = (error: unknown) =>
     error instanceof GridError && error.code === 'WAN_PUBLISHERS_MAX' && error.status === 409;
 
-  it('makes a replication of an unknown name, also without publishers', () => {
+  it('creates a replication of an unknown name, also without publishers', () => {
     const { config, addedPublisherIds, ignoredPublisherIds } = add({ name: 'r' });
     assert.deepEqual([...config.wanReplications], [['r', { name: 'r', publishers: [] }]]);
     assert.deepEqual([addedPublisherIds, ignoredPublisherIds], [[], []]);
   });
 
-  it('adds publishers with new ids, and leaves known ones as they are', () => {
+  it('adds publishers with new ids, and does not change existing ones', () => {
     const first = add(many(0, 2)).config;
     const second = add(
       { name: 'r', batchPublishers: [{ ...publisher('p1'), batchSize: 3 }, publisher('q')] },
@@ -261,7 +261,7 @@ describe('addWanText', () => {
     assert.equal(first.wanReplications.get('r')?.publishers.length, 2);
   });
 
-  it('refuses an id that is twice in a call', () => {
+  it('refuses an id that occurs twice in a call', () => {
     const json = { name: 'r', batchPublishers: [publisher('p'), publisher('p')] };
     assert.deepEqual(problemsOf(json), [
       'Cannot use batchPublishers[1]: publisher id "p" already exists',

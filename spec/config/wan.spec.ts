@@ -1,4 +1,4 @@
-/** WAN replication in files: its settings, right and wrong, and what is refused. */
+/** WAN replication in files: its settings, valid and invalid, and refused ones. */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import type { Config } from '../../src/config/config.ts';
@@ -25,7 +25,10 @@ const NO_TLS = {
   ...{ keyPassword: undefined, keyStore: undefined, keyStorePassword: undefined },
 };
 
-/** A publisher `p` of `r` with these settings, the flow of a mapping in YAML. */
+/**
+ * Returns a file with a publisher `p` of `r` with these settings, the content of a YAML flow
+ * mapping.
+ */
 function yaml(settings: string, more = ''): string {
   return `grid:\n  wan-replication:\n    r:\n      batch-publisher:\n        p: {${settings}}\n${more}`;
 }
@@ -67,7 +70,7 @@ describe('A publisher', () => {
     });
   });
 
-  it('takes each of its settings, in both forms', async () => {
+  it('accepts each of its settings, in both forms', async () => {
     const values: Record<string, string> = {
       ...{ 'cluster-name': 'nyc', 'publisher-id': 'q', 'target-endpoints': 'b:1' },
       ...{ endpoint: 'e', 'batch-size': '7', 'batch-max-delay-millis': '0' },
@@ -107,7 +110,7 @@ describe('A publisher', () => {
     }
   });
 
-  it('has the nearest wrong value of each setting told, with file and line', async () => {
+  it('is refused for invalid values of each setting, with file and line', async () => {
     const wrong: Record<string, readonly string[]> = {
       'cluster-name': ['""', 'a'.repeat(256)],
       'publisher-id': ['a'.repeat(256)],
@@ -141,24 +144,24 @@ describe('A publisher', () => {
       const endpoints = name === 'target-endpoints' ? '' : 'target-endpoints: a, ';
       for (const value of values) {
         const [problem = '', ...more] = await problemsOf(yaml(`${endpoints}${name}: ${value}`));
-        const told = new RegExp(
+        const expected = new RegExp(
           `^wan\\.yaml:5:\\d+: Cannot use wan-replication\\.r\\.[^ ]*p\\.${name} `,
         );
-        assert.match(problem, told, value);
+        assert.match(problem, expected, value);
         assert.match(problem, /: not /);
         assert.deepEqual(more, []);
       }
     }
   });
 
-  it('has its password in no message', async () => {
+  it('is refused without its password in the message', async () => {
     const text = yaml('target-endpoints: a, properties: {username: u, password: "a\\u0007b"}');
     assert.deepEqual(await problemsOf(text), [
       `wan.yaml:5:70: Cannot use wan-replication.r.batch-publisher.p.properties.password ${MASK}: not a text without control characters`,
     ]);
   });
 
-  it('has no user in an endpoint, and shows none in a message', async () => {
+  it('is refused for a user in an endpoint, without that user in the message', async () => {
     const given = 'target-endpoints: "a,http://u:geheim@b"';
     const [problem = '', ...more] = await problemsOf(yaml(given));
     assert.match(
@@ -172,14 +175,14 @@ describe('A publisher', () => {
     assert.match(unnamed, /write batch-publisher: \{NAME: \{target-endpoints: \*{4}\}\}$/);
   });
 
-  it('has no user with a colon, which HTTP Basic cannot send', async () => {
+  it('is refused for a user with a colon, which HTTP Basic cannot send', async () => {
     const [problem = ''] = await problemsOf(
       yaml('target-endpoints: a, properties: {username: "u:v", password: x}'),
     );
     assert.match(problem, /p\.properties\.username "u:v": not a text of .* and without a colon$/);
   });
 
-  it('has a queue of at most the bytes of all publishers, by default of as many', async () => {
+  it('has a queue of at most the bytes of all publishers, which is also the default', async () => {
     const limit = '  wan: {queue-bytes-max: 8m}\n';
     const queueBytesMax = async (bytes: string) =>
       (await publisherOf(`target-endpoints: a${bytes}`, limit))?.queueBytesMax;
@@ -191,7 +194,7 @@ describe('A publisher', () => {
     ]);
   });
 
-  it('leaves less memory for data, by default', async () => {
+  it('reduces the default memory for data', async () => {
     const memoryOf = async (text: string) => (await load('wan.yaml', text)).config.maxMemory;
     const limit = '  wan: {queue-bytes-max: 1024g}\n';
     const alone = await memoryOf(`grid:\n${limit}`);
@@ -200,7 +203,7 @@ describe('A publisher', () => {
     assert.ok((await memoryOf(`grid:\n${limit}${group}`)) < alone);
   });
 
-  it('needs a user and a password, or neither', async () => {
+  it('needs both a user and a password, or neither', async () => {
     for (const [given, missing] of [
       ['username', 'password'],
       ['password', 'username'],
@@ -210,7 +213,7 @@ describe('A publisher', () => {
     }
   });
 
-  it('has its properties told where they are misspelt', async () => {
+  it('is refused for misspelt properties', async () => {
     const [problem] = await problemsOf(yaml('target-endpoints: a, properties: {pasword: x}'));
     assert.match(problem ?? '', /"pasword" in .*properties: unknown; did you mean "password"\?/);
   });
@@ -221,7 +224,7 @@ describe('A publisher', () => {
     ]);
   });
 
-  it('names its endpoints with scheme, port and segment, each once', async () => {
+  it('lists its endpoints with scheme, port and segment, each once', async () => {
     const text = '"a , b:1,[::1],[fe80::1]:2/x-1/, HTTPS://c/y,http://d:9,a:5701"';
     const { targetEndpoints } = (await publisherOf(`target-endpoints: ${text}`)) ?? {};
     assert.deepEqual(targetEndpoints, [
@@ -238,7 +241,7 @@ describe('The id of a publisher', () => {
     return publishersOf(config).map((each) => [each.publisherId, each.clusterName]);
   };
 
-  it('is in YAML the name of the block, which is the cluster name where none is given', async () => {
+  it('is the name of the block in YAML, which is also the default cluster name', async () => {
     const more = '        q: {cluster-name: nyc, target-endpoints: a}\n';
     assert.deepEqual(await ids(yaml('target-endpoints: a', more)), [
       ['p', 'p'],
@@ -246,7 +249,7 @@ describe('The id of a publisher', () => {
     ]);
   });
 
-  it('is publisher-id where that is given, unless it is blank', async () => {
+  it('is publisher-id if that is set and not blank', async () => {
     const more = '        q: {publisher-id: " ", target-endpoints: a}\n';
     assert.deepEqual(await ids(yaml('publisher-id: x, target-endpoints: a', more)), [
       ['x', 'p'],
@@ -254,7 +257,7 @@ describe('The id of a publisher', () => {
     ]);
   });
 
-  it('is in XML the cluster name', async () => {
+  it('is the cluster name in XML', async () => {
     const text = `<grid><wan-replication name="r">
       <batch-publisher><cluster-name>nyc</cluster-name><target-endpoints>a</target-endpoints></batch-publisher>
       <batch-publisher><publisher-id>x</publisher-id><target-endpoints>a</target-endpoints></batch-publisher>
@@ -265,7 +268,7 @@ describe('The id of a publisher', () => {
     ]);
   });
 
-  it('is an error where it is there twice, or not at all', async () => {
+  it('is an error if it occurs twice or is missing', async () => {
     const more = '        q: {publisher-id: p, target-endpoints: a}\n';
     assert.deepEqual(await problemsOf(yaml('target-endpoints: a', more)), [
       'wan.yaml:6:9: Cannot use wan-replication.r.batch-publisher.q: publisher id "p" already exists',
@@ -282,14 +285,14 @@ describe('The id of a publisher', () => {
     );
   });
 
-  it('may be the same in two replications', async () => {
+  it('may be equal in two replications', async () => {
     const more = '    s: {batch-publisher: {p: {target-endpoints: a}}}\n';
     const { config } = await load('wan.yaml', yaml('target-endpoints: a', more));
     assert.deepEqual([...config.wanReplications.keys()], ['r', 's']);
   });
 });
 
-test('Settings of a publisher without its name are an error that shows the right form', async () => {
+test('Settings of a publisher without a name are an error that shows the correct form', async () => {
   const text = `grid:
   wan-replication:
     r:
@@ -313,7 +316,7 @@ test('A replication may have no publishers, also as an empty block', async () =>
   assert.deepEqual([...config.wanReplications.keys()], ['r']);
 });
 
-test(`A member has ${PUBLISHERS_MAX} publishers at most`, async () => {
+test(`A member has at most ${PUBLISHERS_MAX} publishers`, async () => {
   const list = (count: number) =>
     Array.from({ length: count }, (_, at) => `        p${at}: {target-endpoints: a}\n`).join('');
   const text = (count: number) =>
@@ -343,7 +346,7 @@ describe('TLS to the endpoints', () => {
     assert.match(explainAsJson(loaded), /"network\.ssl\.properties\.trustCertCollectionFile"/);
   });
 
-  it('is that of an endpoint configuration without a name in XML, where that has any', async () => {
+  it('is that of an endpoint configuration without a name in XML, if it defines TLS', async () => {
     const xml = (content: string, endpoint = '') =>
       `<hazelcast><network><ssl enabled="true"><properties>
         <property name="keyStore">own.p12</property></properties></ssl></network>
@@ -369,7 +372,7 @@ describe('TLS to the endpoints', () => {
     assert.match(yamlProblems.join(), /Cannot use "" as a name/);
   });
 
-  it('is that of the flags, too', async () => {
+  it('is also that of the flags', async () => {
     const flag = (key: 'tlsEnabled' | 'tlsCertificate' | 'tlsKey', text: string) =>
       ({ key, text, source: { kind: 'flag', name: '--tls' } }) as const;
     const flags = [flag('tlsEnabled', 'true'), flag('tlsCertificate', 'c'), flag('tlsKey', 'k')];
@@ -380,7 +383,7 @@ describe('TLS to the endpoints', () => {
     assert.deepEqual(publisher?.tls, { ...NO_TLS, certificate: 'c', key: 'k' });
   });
 
-  it('is that of the endpoint configuration that is named, and off where that has none', async () => {
+  it('is that of the named endpoint configuration, and off if that has none', async () => {
     const own = ssl('keyCertChainFile: c.pem, keyFile: k.pem, trustCertCollectionFile: ca.pem');
     const endpoints = `  advanced-network: {wan-endpoint-config: {e: ${own}, f: {ssl: {enabled: false}}}}\n`;
     const named = await publisherOf('target-endpoints: a, endpoint: e', endpoints);
@@ -394,7 +397,7 @@ describe('TLS to the endpoints', () => {
     }
   });
 
-  it('needs an endpoint configuration that is there', async () => {
+  it('needs an endpoint configuration that exists', async () => {
     const endpoints = '  advanced-network: {wan-endpoint-config: {east: }}\n';
     const problems = await problemsOf(yaml('target-endpoints: a, endpoint: eats', endpoints));
     assert.deepEqual(problems, [
@@ -402,7 +405,7 @@ describe('TLS to the endpoints', () => {
     ]);
   });
 
-  it('is refused where it cannot be as written', async () => {
+  it('is refused if it cannot be used as written', async () => {
     const refused = async (content: string) =>
       await refusedOf(
         yaml(
@@ -424,7 +427,7 @@ describe('TLS to the endpoints', () => {
   });
 });
 
-describe('What cannot be done is refused', () => {
+describe('Unsupported settings are refused:', () => {
   it('custom publishers, and the class of a consumer', async () => {
     const text = `grid:
   wan-replication:
@@ -441,7 +444,7 @@ describe('What cannot be done is refused', () => {
     assert.deepEqual(await refusedOf(xml, 'wan.xml'), ['2 wan-replication.r.custom-publisher']);
   });
 
-  it('discovery that is on; in YAML it is off by default, in XML it is on', async () => {
+  it('enabled discovery; in YAML it is off by default, in XML on', async () => {
     for (const kind of ['aws', 'gcp', 'azure', 'kubernetes', 'eureka']) {
       const path = `wan-replication.r.batch-publisher.p.${kind}`;
       assert.deepEqual(await refusedOf(yaml(`${kind}: {enabled: true}`)), [`5 ${path}.enabled`]);
@@ -470,7 +473,7 @@ describe('What cannot be done is refused', () => {
     ]);
   });
 
-  it('publishers beside engine.url, and not a replication without', async () => {
+  it('publishers with engine.url, but not a replication without publishers', async () => {
     const engine = '  engine: {url: "redis://a"}\n';
     const loaded = await load('wan.yaml', yaml('target-endpoints: a', engine));
     assert.match(
@@ -482,7 +485,7 @@ describe('What cannot be done is refused', () => {
   });
 });
 
-test('What has no meaning is one warning', async () => {
+test('Settings without meaning cause one warning', async () => {
   const settings =
     'target-endpoints: a, idle-max-park-ns: 1, idle-min-park-ns: 1, use-endpoint-private-address: true, ' +
     'max-target-endpoints: 3, properties: {health-check-timeout-ms: 1}';
@@ -509,17 +512,17 @@ describe('A map', () => {
   const REF = { name: 'r', mergePolicy: 'PassThrough', republishingEnabled: true, filters: [] };
   const REST = { perEntryStatsEnabled: false, merkleTree: { enabled: undefined, depth: 10 } };
 
-  it('refers to a replication, by the defaults of the original where nothing else is given', async () => {
+  it('refers to a replication with the defaults of the original', async () => {
     for (const settings of ['', '{}']) {
       assert.deepEqual(await mapOf(ref(settings)), { ref: REF, ...REST });
     }
   });
 
-  it('has no such settings where it has none in the file', async () => {
+  it('has no WAN settings if the file sets none', async () => {
     assert.equal(await mapOf('{time-to-live-seconds: 3}'), undefined);
   });
 
-  it('takes its settings in both forms', async () => {
+  it('accepts its settings in both forms', async () => {
     const wanted = {
       ref: {
         ...{ name: 'r', mergePolicy: 'HigherHits', republishingEnabled: false },
@@ -544,7 +547,7 @@ describe('A map', () => {
     assert.deepEqual(warnings, []);
   });
 
-  it('takes merge policies by name, with a package and a suffix or without', async () => {
+  it('accepts merge policies by name, with or without a package and a suffix', async () => {
     for (const name of ['PassThrough', 'PutIfAbsent', 'LatestUpdate', 'ExpirationTime']) {
       for (const text of [
         name,
@@ -557,8 +560,8 @@ describe('A map', () => {
     }
   });
 
-  it('has wrong values told', async () => {
-    for (const [content, told] of [
+  it('is refused for invalid values', async () => {
+    for (const [content, expected] of [
       [
         '{wan-replication-ref: {q: }}',
         'wan-replication-ref.q: no such wan-replication; did you mean "r" or "s"?',
@@ -589,12 +592,12 @@ describe('A map', () => {
       const [problem = '', ...more] = await problemsOf(map(content));
       assert.deepEqual(more, [], content);
       assert.match(problem, /^wan\.yaml:8:\d+: Cannot use /);
-      if (typeof told === 'string') assert.ok(problem.endsWith(told), problem);
-      else assert.match(problem, told);
+      if (typeof expected === 'string') assert.ok(problem.endsWith(expected), problem);
+      else assert.match(problem, expected);
     }
   });
 
-  it('needs statistics of entries where the policy compares them', async () => {
+  it('needs entry statistics if the policy compares them', async () => {
     for (const policy of ['HigherHits', 'LatestAccess']) {
       const settings = `{merge-policy-class-name: ${policy}}`;
       const [problem] = await problemsOf(map(ref(settings)));
@@ -607,7 +610,7 @@ describe('A map', () => {
     }
   });
 
-  it('has as many filters as are tried quickly', async () => {
+  it('has at most 100 filters, which are checked quickly', async () => {
     const filters = (count: number) =>
       ref(`{filters: [${Array(count).fill('"key:a"').join(', ')}]}`);
     assert.equal((await mapOf(filters(100)))?.ref?.filters.length, 100);
@@ -615,7 +618,7 @@ describe('A map', () => {
     assert.match(problem ?? '', /filters\[100\]: more than 100 filters$/);
   });
 
-  it('has a warning where its tree is deeper than counts', async () => {
+  it('causes a warning if its tree is deeper than the deepest supported one', async () => {
     const text =
       'grid:\n  map:\n    m: {merkle-tree: {depth: 27}}\n    n: {merkle-tree: {depth: 17}}\n    o: {merkle-tree: {depth: 16}}\n';
     const { config, findings } = await load('wan.yaml', text);
@@ -640,7 +643,7 @@ describe('A map', () => {
     assert.equal(settings.treeOf(Buffer.from('other')).isOn, true);
   });
 
-  it('has its patterns and the default among the names', async () => {
+  it('includes patterns and the default in its names', async () => {
     const more =
       '  map: {"a*": {wan-replication-ref: {r: }}, default: {per-entry-stats-enabled: true}}\n';
     const { config } = await load('wan.yaml', yaml('target-endpoints: a', more));
@@ -648,7 +651,7 @@ describe('A map', () => {
   });
 });
 
-test('The member’s own settings have ranges', async () => {
+test('The settings of the member itself have ranges', async () => {
   const wan = (text: string) => `grid: {wan: {${text}}}`;
   const { config } = await load(
     'wan.yaml',
@@ -667,7 +670,7 @@ test('The member’s own settings have ranges', async () => {
   }
 });
 
-test('The effective values are shown with their sources, read back, and without secrets', async () => {
+test('The effective values are shown with their sources and without secrets, and can be read back', async () => {
   const text = yaml(
     'target-endpoints: "https://a", batch-size: 7, endpoint: e, properties: {username: u, password: geheim}',
     `        q: {target-endpoints: b}
@@ -678,18 +681,18 @@ test('The effective values are shown with their sources, read back, and without 
 `,
   );
   const loaded = await load('wan.yaml', text);
-  const told = JSON.parse(explainAsJson(loaded)) as Record<
+  const explained = JSON.parse(explainAsJson(loaded)) as Record<
     string,
     { value: unknown; source: string }
   >;
   const p = 'wan-replication.r.batch-publisher.p';
-  assert.equal(told[`${p}.batch-size`]?.value, 7);
-  assert.match(told[`${p}.batch-size`]?.source ?? '', /^file .*wan\.yaml:5:\d+$/);
-  assert.deepEqual(told[`${p}.queue-capacity`], { value: 10_000, source: 'default' });
-  assert.match(told[`${p}.cluster-name`]?.source ?? '', /^file .*wan\.yaml:5:9$/);
-  assert.equal(told[`${p}.properties.password`]?.value, MASK);
-  assert.equal(told['map.m.wan-replication-ref.r.filters[0]']?.value, 'key:x');
-  assert.deepEqual(told['map.m.wan-replication-ref.r.republishing-enabled'], {
+  assert.equal(explained[`${p}.batch-size`]?.value, 7);
+  assert.match(explained[`${p}.batch-size`]?.source ?? '', /^file .*wan\.yaml:5:\d+$/);
+  assert.deepEqual(explained[`${p}.queue-capacity`], { value: 10_000, source: 'default' });
+  assert.match(explained[`${p}.cluster-name`]?.source ?? '', /^file .*wan\.yaml:5:9$/);
+  assert.equal(explained[`${p}.properties.password`]?.value, MASK);
+  assert.equal(explained['map.m.wan-replication-ref.r.filters[0]']?.value, 'key:x');
+  assert.deepEqual(explained['map.m.wan-replication-ref.r.republishing-enabled'], {
     ...{ value: true, source: 'default' },
   });
   for (const explained of [explainAsJson(loaded), explainAsYaml(loaded)]) {
@@ -705,7 +708,7 @@ test('The effective values are shown with their sources, read back, and without 
   assert.equal(masked(again.config), masked(loaded.config));
 });
 
-test('Each row has a path, which no other has', () => {
+test('Each row has a unique path', () => {
   const rows = [...Object.values(PUBLISHER_SETTINGS), ...Object.values(MAP_WAN_SETTINGS)];
   const paths = rows.map(({ path }) => path);
   assert.equal(new Set(paths).size, rows.length);

@@ -9,14 +9,14 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { knownSettings } from '../../src/config/known-settings.ts';
 import { run } from '../cli/gridnode-process.ts';
-import { load, type Told, writeConfig } from '../config/documents.ts';
+import { type LoadedWithFindings, load, writeConfig } from '../config/documents.ts';
 import { isWhole, type KnownPath, knownPaths, misspelt, stated } from '../config/known-paths.ts';
 
 const COUNT = Math.max(10, Number(process.env.SOAK_SIZE ?? 10_000) / 1000);
 
 type Kind = 'used' | 'refused' | 'without meaning' | 'in a list';
 
-function kindOf({ refused, structured, config }: Told): Kind {
+function kindOf({ refused, structured, config }: LoadedWithFindings): Kind {
   if (refused.length > 0) return 'refused';
   const isUsed = [...config.sources.values()].some(({ kind }) => kind === 'file');
   if (isUsed) return 'used';

@@ -1,7 +1,7 @@
 /**
- * Corrections to the original's schemas, where they omit settings or have them wrong, after its own
- * readers of files; and the places in YAML of the settings in XML. The meaning of a setting here does not
- * matter.
+ * Corrections to the original's schemas where they omit settings or define them wrongly, according
+ * to its own readers of files, and the YAML paths of the settings in XML. Whether gridnode uses a
+ * setting does not matter.
  */
 import { emptyTree, type KnownTree, leafTree, merged } from './known-tree.ts';
 import type { SchemaTrees } from './schemas.ts';
@@ -14,22 +14,22 @@ const RECOVERY = 'FULL_RECOVERY_ONLY|PARTIAL_RECOVERY_MOST_RECENT|PARTIAL_RECOVE
 
 type Change = (tree: KnownTree) => KnownTree;
 
-/** A path of names, `{}` and `[]`, and the change of the setting there. */
+/** Path of names, `{}` and `[]`, and the change to the setting at this path. */
 const YAML_CHANGES: readonly (readonly [string, Change])[] = [
-  // A port alone may replace the section.
+  // A port number may replace the section.
   ['network.port', alsoOf('i0..65535')],
-  // The schema has one port more than there are.
+  // The schema allows one port too many.
   ['network.port.port', () => leafTree('i0..65535')],
   ['advanced-network.rest-server-socket-endpoint-config.port', alsoOf('i')],
   ...['memcache', 'wan', 'client', 'member'].map(
     (kind) => [`advanced-network.${kind}-server-socket-endpoint-config.port`, alsoOf('i')] as const,
   ),
-  // Endpoint groups count as free names, as they may be written in any case.
+  // Endpoint groups are treated as free names, because they may be written in any case.
   ['network.rest-api.endpoint-groups', withoutNames],
   ['network.rest-api.endpoint-groups.{}', alsoOf('a')],
   ['advanced-network.rest-server-socket-endpoint-config.endpoint-groups', withoutNames],
   ['advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{}', alsoOf('a')],
-  // The schema has their settings at a place where they have no meaning.
+  // The schema defines their settings at a place where they have no meaning.
   [
     'durable-executor-service',
     () => named(alsoOf('a')(executor({ durability: 'i1..', capacity: 'i0..' }))),
@@ -48,22 +48,23 @@ const YAML_CHANGES: readonly (readonly [string, Change])[] = [
         ),
       ),
   ],
-  // Resources are a list of a namespace, not a list of lists.
+  // The resources of a namespace are a list, not a list of lists.
   ['user-code-namespaces.name-spaces.{}', withoutInnerList],
   ['user-code-namespaces.{}', withoutInnerList],
-  // The schemas neither name nor refuse a text in place of the section.
+  // The schemas neither define nor forbid a text instead of the section.
   ['map.{}.query-caches.{}.predicate', alsoOf('a')],
   ['cardinality-estimator.{}.merge-policy', alsoOf('a')],
-  // The schema has `deny` within the endpoints. All names are known of the kinds that count here.
+  // The schema defines `deny` within the endpoints. All names are known for the kinds that gridnode
+  // uses.
   ['security.client-permissions', withDenials],
 ];
 
 const XML_CHANGES: typeof YAML_CHANGES = [
-  // The schema has the words in its description only.
+  // The schema lists the words only in its description.
   ...['persistence', 'hot-restart-persistence'].map(
     (section) => [`${section}.cluster-data-recovery-policy`, () => leafTree(RECOVERY)] as const,
   ),
-  // Names that the schema uses for others; a file has those in their place.
+  // The schema uses these names for other elements, which a file contains instead of them.
   ['split-brain-protection', alsoHolding('choice-of-split-brain-protection-function')],
   ...['persistence', 'hot-restart-persistence'].map(
     (section) =>
@@ -74,7 +75,7 @@ const XML_CHANGES: typeof YAML_CHANGES = [
   ),
 ];
 
-/** The place in YAML of an XML element, by its name and that of the element around it. */
+/** YAML path of an XML element, by its name and that of the enclosing element. */
 const STEPS: Readonly<Record<string, string>> = {
   property: '{}',
   'trusted-interfaces/interface': '[]',
@@ -95,17 +96,20 @@ const STEPS: Readonly<Record<string, string>> = {
   'user/role': 'roles[]',
 };
 
-/** Elements whose name is optional: there may be several without one. */
+/** Elements whose name is optional: there may be several without a name. */
 const UNNAMED =
   /-permission$|^(index|wan-replication-ref|near-cache)$|^(member|client|rest|memcache)-server-socket/;
-/** Elements of which there is one for each name, though the schema allows only one. */
+/** Elements that occur once for each name, although the schema allows only one. */
 const NAMED = new Set(['split-brain-protection']);
 
 function changedAll(tree: KnownTree, changes: typeof YAML_CHANGES): KnownTree {
   return changes.reduce((all, [path, change]) => changed(all, path.split('.'), change), tree);
 }
 
-/** The tree with the setting at the path changed. Other parts that were the same object stay unchanged. */
+/**
+ * Returns the tree with the setting at the path changed. Other parts that were the same object are
+ * unchanged.
+ */
 function changed(tree: KnownTree, [step, ...more]: readonly string[], change: Change): KnownTree {
   if (step === undefined) return change(tree);
   const below = step === '{}' ? tree.named : tree.children.get(step);
@@ -172,7 +176,7 @@ function withDenials(permissions: KnownTree): KnownTree {
   return { ...permissions, children, named: others };
 }
 
-/** The tree with the steps that lead from each element to the setting. */
+/** Returns the tree with the steps of the path from each element to the setting. */
 function withSteps(tree: KnownTree, around: string): KnownTree {
   const children = [...tree.children].map(([name, child]) => {
     const steps = STEPS[`${around}/${name}`] ?? STEPS[name] ?? stepsOfName(name, child);
@@ -182,14 +186,14 @@ function withSteps(tree: KnownTree, around: string): KnownTree {
     return [name, { ...below, steps }] as const;
   });
   const all = new Map(children);
-  // Where any element is allowed, one with the name of an attribute is no misspelling.
+  // If any element is allowed, one with the name of an attribute is not a misspelling.
   for (const [name, child] of tree.isOpen ? tree.children : []) {
     if (name.startsWith('@')) all.set(name.slice(1), child);
   }
   return { ...tree, children: all };
 }
 
-/** The steps of elements that differ by their names. */
+/** Returns the steps of elements that are distinguished by their names. */
 function stepsOfName(name: string, tree: KnownTree): string | undefined {
   const isNamed = tree.children.has('@name') && (tree.repeats || NAMED.has(name));
   return isNamed && !UNNAMED.test(name) ? `${name}{}` : undefined;

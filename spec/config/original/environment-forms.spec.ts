@@ -1,4 +1,7 @@
-/** Variables of the original: the values that it has from them, or a refusal that names the variable. */
+/**
+ * Variables of the original: each sets the value that it has in the original, or is refused by
+ * name.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ConfigFault } from '../../../src/config/config-fault.ts';
@@ -24,7 +27,7 @@ describe('loadConfig of variables of the original', () => {
     it(`${JSON.stringify(variables)} with ${file.slice(0, 120)}`, () => check(form));
   }
 
-  it('has forms of each kind', () => {
+  it('is tested with enough variables that the original accepts', () => {
     const refused = ENVIRONMENT_FORMS.filter(({ original }) => original === 'refuses');
     assert.ok(ENVIRONMENT_FORMS.length - refused.length >= 60);
   });
@@ -45,10 +48,10 @@ async function check({ variables, file: text = 'hazelcast: {}', original }: Envi
   assert.ok('config' in outcome, refusals.join('\n'));
   const [before, after] = [valuesOf(alone), valuesOf(outcome)];
   for (const path of new Set([...Object.keys(original), ...Object.keys(after)])) {
-    // Files of TLS have no meaning while it is off.
+    // TLS files have no meaning while TLS is off.
     if (path.startsWith('network.ssl.properties.') && !outcome.config.tlsEnabled) continue;
     const expected: unknown = original[path] ?? before[path];
-    // A name with defaults alone is the same as one without settings.
+    // A name with only defaults equals one without settings.
     assert.equal(textOf(after[path] ?? 0), textOf(expected ?? 0), path);
   }
 }
@@ -65,7 +68,7 @@ function valuesOf(loaded: LoadedConfig): Record<string, unknown> {
   );
 }
 
-/** A text to compare; the items of lists have no order in the original. */
+/** Returns a text to compare; the items of lists have no order in the original. */
 function textOf(value: unknown): string {
   return Array.isArray(value) ? value.toSorted().join() : String(value);
 }

@@ -1,14 +1,14 @@
 /**
- * Environment variables of the original, and what it makes of them: the settings that they change, beside
- * the file alone, or that it does not start. Recorded with `Config.loadFromString` of its jar, 5.7.0,
- * with these variables in the environment. Of the settings, those are listed that this member uses.
+ * Environment variables of the original and their effect: the settings that they change compared to
+ * the file, or a refusal to start. Recorded with `Config.loadFromString` of its 5.7.0 jar with
+ * these variables in the environment. Only settings that gridnode uses are listed.
  */
 
 export interface EnvironmentForm {
   readonly variables: Readonly<Record<string, string>>;
-  /** The file; without it, one of the root alone. */
+  /** The file; undefined: a file with only the root. */
   readonly file?: string;
-  /** Settings by their paths. */
+  /** Settings by path. */
   readonly original: Readonly<Record<string, unknown>> | 'refuses';
 }
 

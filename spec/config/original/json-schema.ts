@@ -1,8 +1,8 @@
 /**
- * Reads a JSON schema (draft 6) as a tree of known names. The tree takes all of several alternatives, and
- * leaves out rules that only forbid combinations.
+ * Reads a JSON schema (draft 6) as a tree of known names. The tree accepts every alternative, and
+ * omits rules that only forbid combinations.
  */
-import { emptyTree, type KnownTree, leafTree, merged, rangeType, UNSAID } from './known-tree.ts';
+import { emptyTree, type KnownTree, leafTree, merged, NAME_ONLY, rangeType } from './known-tree.ts';
 
 /** The keywords that define names and types. */
 export interface JsonSchema {
@@ -23,14 +23,14 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** The tree below the root of that name. */
+/** Returns the tree below the root of this name. */
 export function treeOfJsonSchema(document: JsonSchema, root: string): KnownTree {
   return new JsonSchemaReader(document).read({ $ref: `#/properties/${root}` });
 }
 
 class JsonSchemaReader {
   readonly #document: JsonSchema;
-  /** Trees by reference; undefined while they are being read. */
+  /** Trees by reference; undefined while a tree is being read. */
   readonly #referred = new Map<string, KnownTree | undefined>();
 
   constructor(document: JsonSchema) {
@@ -38,7 +38,7 @@ class JsonSchemaReader {
   }
 
   read(schema: JsonSchema | boolean): KnownTree {
-    if (typeof schema === 'boolean' || !saysType(schema)) return leafTree('a');
+    if (typeof schema === 'boolean' || !definesType(schema)) return leafTree('a');
     if (schema.$ref !== undefined) return this.#refer(schema.$ref);
     let tree = this.#readOwn(schema);
     for (const part of alternativesOf(schema)) tree = merged(tree, this.read(part));
@@ -48,13 +48,14 @@ class JsonSchemaReader {
   #refer(reference: string): KnownTree {
     const known = this.#referred.get(reference);
     if (known !== undefined) return known;
-    if (this.#referred.has(reference)) throw new Error(`Cannot read ${reference}: it holds itself`);
+    if (this.#referred.has(reference))
+      throw new Error(`Cannot read ${reference}: it contains itself`);
     this.#referred.set(reference, undefined);
     let target: unknown = this.#document;
     for (const step of reference.replace(/^#\//, '').split('/')) {
       target = (target as Readonly<Record<string, unknown>> | undefined)?.[step];
     }
-    if (target === undefined) throw new Error(`Cannot read ${reference}: there is no such thing`);
+    if (target === undefined) throw new Error(`Cannot read ${reference}: it does not exist`);
     const tree = this.read(target as JsonSchema);
     this.#referred.set(reference, tree);
     return tree;
@@ -74,8 +75,8 @@ class JsonSchemaReader {
     for (const [name, property] of Object.entries(properties ?? {})) {
       tree.children.set(name, this.read(property));
     }
-    const others = Object.values(patternProperties).filter(saysType);
-    if (typeof additionalProperties === 'object' && saysType(additionalProperties)) {
+    const others = Object.values(patternProperties).filter(definesType);
+    if (typeof additionalProperties === 'object' && definesType(additionalProperties)) {
       others.push(additionalProperties);
     }
     for (const other of others) {
@@ -86,23 +87,23 @@ class JsonSchemaReader {
       if (schema.type === 'object' && alternativesOf(schema).length === 0) tree.types.add('o');
       return;
     }
-    // Names that are allowed here, and of which this part says nothing else.
+    // Names that are allowed and about which this part specifies nothing else.
     for (const name of schema.propertyNames?.enum ?? []) {
-      if (!tree.children.has(name)) tree.children.set(name, tree.named ?? UNSAID);
+      if (!tree.children.has(name)) tree.children.set(name, tree.named ?? NAME_ONLY);
     }
     const isClosed = additionalProperties === false || tree.named !== undefined;
     if (properties !== undefined && !isClosed) tree.isOpen = true;
   }
 }
 
-/** The parts that define names or types. */
+/** Returns the parts that define names or types. */
 function alternativesOf({ allOf = [], anyOf = [], oneOf = [] }: JsonSchema): JsonSchema[] {
   return [...allOf, ...anyOf, ...oneOf].filter(
-    (part) => part.$ref !== undefined || saysType(part) || saysNames(part),
+    (part) => part.$ref !== undefined || definesType(part) || definesNames(part),
   );
 }
 
-function saysType(schema: JsonSchema | boolean): boolean {
+function definesType(schema: JsonSchema | boolean): boolean {
   if (typeof schema === 'boolean') return schema;
   const { type, items } = schema;
   if (schema.$ref !== undefined || schema.enum !== undefined || schema.const !== undefined)
@@ -110,14 +111,14 @@ function saysType(schema: JsonSchema | boolean): boolean {
   return (
     type !== undefined ||
     items !== undefined ||
-    saysNames(schema) ||
+    definesNames(schema) ||
     alternativesOf(schema).length > 0
   );
 }
 
-function saysNames({ properties, additionalProperties }: JsonSchema): boolean {
+function definesNames({ properties, additionalProperties }: JsonSchema): boolean {
   if (properties !== undefined) return true;
-  return typeof additionalProperties === 'object' && saysType(additionalProperties);
+  return typeof additionalProperties === 'object' && definesType(additionalProperties);
 }
 
 function valueType({ type, enum: words, const: only, minimum, maximum }: JsonSchema) {

@@ -1,4 +1,6 @@
-/** The way from a schema of the original to known settings: through the notation and back. */
+/**
+ * Conversion of a schema of the original to known settings, and reading of the resulting notation.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Form, type KnownContent, readNotation } from '../../../src/config/known-settings.ts';
@@ -8,13 +10,13 @@ import { type KnownTree, leafTree, merged, rangeType } from './known-tree.ts';
 import { notationOf } from './notation.ts';
 import { treeOfXmlSchema } from './xml-schema.ts';
 
-/** The notation of the settings of a member's file, by the definition of its root. */
+/** Returns the notation of a member's file, by the definition of its root. */
 function yamlNotation(root: JsonSchema, definitions: Record<string, JsonSchema> = {}): string {
   const tree = treeOfJsonSchema({ properties: { grid: root }, definitions }, 'grid');
   return written(tree, 'yaml');
 }
 
-/** `body`: the content of the schema, in which `root` is the type of the file's root. */
+/** Returns the notation of an XML schema. `body` defines `root`, the type of the file's root. */
 function xmlNotation(body: string): string {
   const text = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
     <xs:element name="grid" type="root"/>${body}</xs:schema>`;
@@ -26,7 +28,7 @@ function written(tree: KnownTree, form: Form): string {
   return [...(shapes === '' ? [] : [shapes]), settings].join('\n');
 }
 
-/** Whether a text is a value of the setting there. */
+/** Whether a text is a value of the setting at the path. */
 function accepts(content: KnownContent, path: readonly string[], text: string): boolean {
   const [step, ...more] = path;
   const { children, named, item } = content;
@@ -37,7 +39,7 @@ function accepts(content: KnownContent, path: readonly string[], text: string): 
 }
 
 describe('A JSON schema', () => {
-  it('gives names, types with their ranges, words, lists and free names', () => {
+  it('defines names, types with their ranges, words, lists and free names', () => {
     const root: JsonSchema = {
       type: 'object',
       additionalProperties: false,
@@ -61,7 +63,7 @@ describe('A JSON schema', () => {
     );
   });
 
-  it('leaves a section open where other names are allowed, and anything where none is told', () => {
+  it('makes a section open if other names are allowed, and accepts any value if it specifies none', () => {
     const open: JsonSchema = { type: 'object', properties: { enabled: { type: 'boolean' } } };
     const root: JsonSchema = {
       type: 'object',
@@ -71,7 +73,7 @@ describe('A JSON schema', () => {
     assert.equal(yamlNotation(root), '*: properties=o value=a\naws: enabled=b ...');
   });
 
-  it('takes every alternative, and names of which only the name is told', () => {
+  it('accepts every alternative, and names without a definition', () => {
     const root: JsonSchema = {
       type: 'object',
       additionalProperties: false,
@@ -96,15 +98,15 @@ describe('A JSON schema', () => {
     );
   });
 
-  it('that refers to nothing, or to itself, is not read', () => {
+  it('is refused if it refers to nothing or to itself', () => {
     const itself = { properties: { a: { $ref: '#/definitions/A' } } };
-    assert.throws(() => yamlNotation(itself), /no such thing/);
-    assert.throws(() => yamlNotation(itself, { A: itself }), /holds itself/);
+    assert.throws(() => yamlNotation(itself), /does not exist/);
+    assert.throws(() => yamlNotation(itself, { A: itself }), /contains itself/);
   });
 });
 
 describe('An XML schema', () => {
-  it('gives elements, attributes and texts', () => {
+  it('defines elements, attributes and texts', () => {
     const notation = xmlNotation(`
       <xs:complexType name="root"><xs:choice maxOccurs="unbounded">
         <xs:element name="name" type="xs:string"/><xs:element name="port" type="port"/>
@@ -115,7 +117,7 @@ describe('An XML schema', () => {
     assert.equal(notation, '*: name=s\nport=i0..65535: @auto=b @text=s');
   });
 
-  it('gives words and ranges of restricted types, and the content that a type inherits', () => {
+  it('defines words and ranges of restricted types, and inherited content', () => {
     const notation = xmlNotation(`
       <xs:complexType name="root"><xs:complexContent><xs:extension base="base"><xs:sequence>
         <xs:element name="size"><xs:simpleType><xs:restriction base="xs:int">
@@ -136,7 +138,7 @@ describe('An XML schema', () => {
     assert.equal(notation, '*: class-name=s factory-class-name=s');
   });
 
-  it('is open where any element is allowed', () => {
+  it('is open if any element is allowed', () => {
     const notation = xmlNotation(`
       <xs:complexType name="root"><xs:sequence><xs:element name="aws" type="aws"/></xs:sequence></xs:complexType>
       <xs:complexType name="aws"><xs:sequence><xs:any minOccurs="0"/></xs:sequence>
@@ -148,7 +150,7 @@ describe('An XML schema', () => {
 describe('Known names of several versions', () => {
   const types = (...texts: string[]) => [...texts.map(leafTree).reduce(merged).types].join(',');
 
-  it('have the wider range, all words, and any text where one version takes it', () => {
+  it('have the wider range, all words, and any text if one version accepts it', () => {
     assert.equal(types(rangeType('i', 1, 5), rangeType('i', 0)), 'i0..');
     assert.equal(types('i', 'i'), 'i');
     assert.equal(types('i0..0', 'i3..'), 'i0..0,i3..');
@@ -157,7 +159,7 @@ describe('Known names of several versions', () => {
     assert.equal(types('s', 'a'), 'a');
   });
 
-  it('are those of any version', () => {
+  it('are the names of all versions', () => {
     const [older, newer] = [{ a: { type: 'string' } }, { b: { type: 'boolean' } }].map(
       (properties) =>
         treeOfJsonSchema(
@@ -185,7 +187,7 @@ describe('The notation', () => {
     properties: { map: { additionalProperties: eviction }, cache: eviction },
   };
 
-  it('writes content once that occurs at several places', () => {
+  it('writes content that occurs at several places only once', () => {
     assert.equal(
       yamlNotation(root),
       '&map: eviction-policy=NONE|LEAST_RECENTLY_USED|LEAST_FREQUENTLY_USED size=i0.. nested[][]=s\n' +
@@ -193,7 +195,7 @@ describe('The notation', () => {
     );
   });
 
-  it('is read as it was written', () => {
+  it('is read back with the same meaning', () => {
     const content = readNotation(yamlNotation(root), 'yaml');
     for (const around of [['map', 'some'], ['cache']]) {
       assert.ok(accepts(content, [...around, 'eviction-policy'], 'least_recently_used'));
@@ -203,7 +205,7 @@ describe('The notation', () => {
     }
   });
 
-  it('breaks long lines and long words, and is read as before', () => {
+  it('breaks long lines and long words, and can still be read', () => {
     const words = Array.from({ length: 40 }, (_, index) => `WORD_NUMBER_${index}`);
     const names = Array.from({ length: 20 }, (_, index) => `a-long-name-${index}`);
     const properties = Object.fromEntries(names.map((name) => [name, { enum: words }]));
@@ -219,7 +221,7 @@ describe('The notation', () => {
 });
 
 describe('Adjustments', () => {
-  it('tell which name the schemas no longer have', () => {
+  it('report a name that the schemas no longer contain', () => {
     const empty = treeOfJsonSchema({ properties: { grid: { properties: {} } } }, 'grid');
     assert.throws(() => adjusted({ yaml: empty, xml: empty }), /have no such name/);
   });

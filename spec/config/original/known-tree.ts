@@ -1,18 +1,21 @@
-/** The settings of a member file of the original, after its schemas: a tree of names and types. */
+/**
+ * The settings of a member file of the original, according to its schemas: a tree of names and
+ * types.
+ */
 
 /** A setting or section. Trees may share parts. */
 export interface KnownTree {
-  /** Types of a value here, in the notation of value-type.ts; none: no value is allowed. */
+  /** Types of the setting's value, in the notation of value-type.ts; empty: no value is allowed. */
   readonly types: Set<string>;
   readonly children: Map<string, KnownTree>;
   /** The tree of any other name. */
   named?: KnownTree | undefined;
   item?: KnownTree | undefined;
-  /** Whether unknown names are allowed, too. */
+  /** Whether unknown names are also allowed. */
   isOpen: boolean;
   /** In XML: whether the element may occur more than once. */
   repeats: boolean;
-  /** In XML: the steps of the path in YAML, where they are not the element's name. */
+  /** In XML: the steps of the YAML path, if they are not the element's name. */
   steps?: string;
 }
 
@@ -20,17 +23,17 @@ export function emptyTree(): KnownTree {
   return { types: new Set(), children: new Map(), isOpen: false, repeats: false };
 }
 
-/** A setting of that type; with the types `a` and `o` it may have any content. */
+/** Returns a setting of this type; with the types `a` and `o`, it may have any content. */
 export function leafTree(type: string): KnownTree {
   return { ...emptyTree(), types: new Set([type]) };
 }
 
 /** A setting of which only the name is known. */
-export const UNSAID = leafTree('a');
+export const NAME_ONLY = leafTree('a');
 
-/** The tree that takes the content of either of two. */
+/** Returns the tree that accepts the content of either tree. */
 export function merged(one: KnownTree, other: KnownTree): KnownTree {
-  if (one === UNSAID || other === UNSAID) return one === UNSAID ? other : one;
+  if (one === NAME_ONLY || other === NAME_ONLY) return one === NAME_ONLY ? other : one;
   const tree: KnownTree = {
     types: mergedTypes([...one.types, ...other.types]),
     children: new Map(one.children),
@@ -53,7 +56,7 @@ function mergedIfBoth(
   return one === undefined || other === undefined ? (one ?? other) : merged(one, other);
 }
 
-/** Any text includes all other types; words are joined; a range that includes another one replaces it. */
+/** Any text includes all other types; words are joined; a range replaces those it includes. */
 function mergedTypes(types: readonly string[]): Set<string> {
   if (types.includes('a')) return new Set(['a']);
   if (types.includes('s')) return new Set(types.filter((type) => type === 's' || type === 'o'));
@@ -88,7 +91,7 @@ function rangeOf(type: string) {
   return { kind, minimum: Number(from), maximum: Number(to) };
 }
 
-/** `i`, `i1..`, `i0..6`; `n` for a number that need not be an integer. */
+/** Returns `i`, `i1..` or `i0..6`; `n` for a number that may be fractional. */
 export function rangeType(kind: 'i' | 'n', minimum?: number, maximum?: number): string {
   if (minimum === undefined && maximum === undefined) return kind;
   return `${kind}${minimum ?? ''}..${maximum ?? ''}`;

@@ -1,7 +1,8 @@
 /**
- * Writes the tables of known settings, src/config/known-*.ts, from the schemas in the original's jars:
- * `make known-tables JARS=DIR`, where DIR has its jars of all versions that count, 5.0 to 5.7. Faults of
- * the schemas are corrected in adjustments.ts. The next run with the same jars changes nothing.
+ * Writes the tables of known settings, src/config/known-*.ts, from the schemas in the original's
+ * jars with `make known-tables JARS=DIR`. DIR contains its jars of all supported versions, 5.0 to
+ * 5.7. Faults of the schemas are corrected in adjustments.ts. Another run with the same jars
+ * changes nothing.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +16,7 @@ const WRITTEN = 'Written by `make known-tables`: see spec/config/original.';
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined || folder === '') {
-  console.error('Cannot make tables: name the folder of the jars, as make known-tables JARS=DIR');
+  console.error('Cannot make tables: specify the folder of the jars: make known-tables JARS=DIR');
   process.exitCode = 2;
 } else {
   const trees = adjusted(treesOfJars(folder));
@@ -37,8 +38,8 @@ function write(form: Form, { shapes, settings }: Notation): void {
   writeFileSync(
     join(CONFIG, `known-${form}.ts`),
     sourceText(
-      `Every setting that a member file of the original takes in ${inForm}, in the notation that\n` +
-        ' * known-settings.ts reads. It has names and types only: settings.ts has the settings that are used,\n' +
+      `Every setting that a member file of the original accepts in ${inForm}, in the notation that\n` +
+        ' * known-settings.ts reads. It has only names and types: settings.ts lists the used settings,\n' +
         ' * refused-settings.ts those that are refused; all others have no effect.\n' +
         ` * ${WRITTEN}`,
       name,

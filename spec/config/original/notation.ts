@@ -1,13 +1,13 @@
 /**
- * Writes a tree of known names in the notation that src/config/known-settings.ts reads, as the text of a
- * source file. Content that occurs at several places is written once, as a shape; words that several
- * settings have in common are written once, too.
+ * Writes a tree of known names in the notation that src/config/known-settings.ts reads, as the text
+ * of a source file. Content that occurs at several places is written once, as a shape; words that
+ * several settings share are also written once.
  */
 import type { Form } from '../../../src/config/known-settings.ts';
 import type { KnownTree } from './known-tree.ts';
 
 const LINE_LENGTH_MAX = 100;
-/** The least letters of a text that a shape replaces, also within another shape. */
+/** Smallest length of a text that a shape replaces, also within another shape, in characters. */
 const SHAPE_LENGTH_MIN = 40;
 const WORDS_LENGTH_MIN = 30;
 
@@ -48,7 +48,7 @@ class NotationWriter {
       if (type.length >= WORDS_LENGTH_MIN) this.#note(this.#words, type, name, tree);
     }
     if (isLeaf(tree)) return;
-    // Free names and lists are written behind the name: they are no section of their own.
+    // Free names and lists are written after the name, because they are not a section.
     if (this.#form === 'yaml' && tree.types.size === 0 && isHolder(tree)) {
       return this.count(tree.named ?? tree.item ?? tree, name);
     }
@@ -66,7 +66,7 @@ class NotationWriter {
     return known === undefined;
   }
 
-  /** The sections, after the settings of the root itself. */
+  /** Returns the sections, after the settings of the root itself. */
   root(tree: KnownTree): string {
     const lines: string[] = [];
     const leaves: string[] = [];
@@ -79,7 +79,7 @@ class NotationWriter {
     return [...first, ...lines].join('\n');
   }
 
-  /** The shapes and words that are used more than once. */
+  /** Returns the shapes and words that are used more than once. */
   shared(): string {
     const words = [...this.#words]
       .filter(([, shape]) => isShared(shape))
@@ -90,12 +90,12 @@ class NotationWriter {
     return [...words.flat(), ...shapes.flat()].join('\n');
   }
 
-  /** A setting with all settings below it. */
+  /** Returns a setting with all settings below it. */
   #block(key: string, tree: KnownTree, indent: string): string[] {
     const isNamed = tree.steps === `${key}{}`;
     let head = tree.steps === undefined ? key : isNamed ? tree.steps : `${key}>${tree.steps}`;
     let inner = tree;
-    // A section of free names alone, or a list, is written behind the name.
+    // A section of only free names, or a list, is written after the name.
     while (this.#form === 'yaml' && inner.types.size === 0 && isHolder(inner)) {
       head += inner.named === undefined ? '[]' : '{}';
       inner = inner.named ?? inner.item ?? inner;
@@ -103,7 +103,10 @@ class NotationWriter {
     return this.#body(head + this.#typesOf(inner), inner, indent, tree);
   }
 
-  /** `around`: the setting of this head; undefined for a shape. */
+  /**
+   * Returns the lines of a setting or shape. `around` is the setting of this head; undefined for a
+   * shape.
+   */
   #body(head: string, tree: KnownTree, indent: string, around?: KnownTree): string[] {
     const isShape = around === undefined;
     if (isLeaf(tree)) return [indent + head + (tree.isOpen && !/=[ao]$/.test(head) ? ': ...' : '')];
@@ -127,20 +130,20 @@ class NotationWriter {
 
   #typesOf({ types, ...tree }: KnownTree): string {
     const isSection = !isLeaf({ types, ...tree });
-    const told = [...types]
+    const texts = [...types]
       .filter((type) => !isSection || type !== 'o')
       .map((type) => {
         const shape = this.#words.get(type);
         return shape !== undefined && isShared(shape) ? `%${this.#nameOf(shape)}` : type;
       });
-    return told.length === 0 ? '' : `=${told.join(',')}`;
+    return texts.length === 0 ? '' : `=${texts.join(',')}`;
   }
 
   #isLong(text: string): boolean {
     return text.length >= SHAPE_LENGTH_MIN;
   }
 
-  /** A number distinguishes shapes of one name. */
+  /** Returns the name of a shape. A number distinguishes shapes of equal names. */
   #nameOf(shape: Shape & { unique?: string }): string {
     if (shape.unique === undefined) {
       let name = shape.name;
@@ -151,7 +154,7 @@ class NotationWriter {
     return shape.unique;
   }
 
-  /** The text of a setting's content, without its own types. */
+  /** Returns the text of a setting's content, without the setting's own types. */
   #textOf(tree: KnownTree): string {
     let text = this.#texts.get(tree);
     if (text === undefined) {
@@ -181,12 +184,12 @@ function isLeaf({ children, named, item }: KnownTree): boolean {
   return children.size === 0 && named === undefined && item === undefined;
 }
 
-/** Whether it has only free names, or only items. */
+/** Whether the tree has only free names, or only items. */
 function isHolder({ children, named, item, isOpen }: KnownTree): boolean {
   return children.size === 0 && !isOpen && (named === undefined) !== (item === undefined);
 }
 
-/** A line broken between its words. */
+/** Breaks a line between its words. */
 function wrapped(line: string, indent: string): string[] {
   const lines: string[] = [];
   let rest = line;
@@ -205,7 +208,7 @@ function wordLines(name: string, words: string): string[] {
   return brokenWords(`${name}=${words}`, ' + ');
 }
 
-/** A line that is still too long, broken between words of a type. */
+/** Breaks a line that is still too long between the words of a type. */
 function brokenWords(line: string, more: string): string[] {
   const lines: string[] = [];
   let rest = line;

@@ -1,4 +1,4 @@
-/** The schemas in the original's jars, of all versions from 5.0 on. */
+/** Schemas in the original's jars, of all versions from 5.0 on. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ interface Schema {
   readonly text: string;
 }
 
-/** The settings of all versions, in the order of the newest. Needs the program unzip. */
+/** Returns the settings of all versions, in the order of the newest. Needs the program unzip. */
 export function treesOfJars(folder: string): SchemaTrees {
   const jars = readdirSync(folder).filter((name) => name.endsWith('.jar'));
   const schemas = jars.flatMap((jar) => [...schemasOf(join(folder, jar))]);
@@ -35,7 +35,7 @@ export function treesOfJars(folder: string): SchemaTrees {
   );
   const xml = textsOf('xsd').map((text) => treeOfXmlSchema(text, ROOT));
   if (yaml.length === 0 || xml.length === 0) {
-    throw new Error(`Cannot read ${folder}: no jar there has schemas of member files`);
+    throw new Error(`Cannot read ${folder}: no jar contains schemas of member files`);
   }
   return { yaml: yaml.reduce(merged), xml: xml.reduce(merged) };
 }

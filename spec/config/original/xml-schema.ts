@@ -1,19 +1,20 @@
 /**
- * Reads an XML schema as a tree of known names: children by their names, attributes with `@` before the name,
- * and the types of texts. Number and order of children are left out, except whether an element may repeat.
+ * Reads an XML schema as a tree of known names: children by name, attributes with `@` before the
+ * name, and the types of texts. Number and order of children are omitted, except whether an element
+ * may repeat.
  */
 import type { DocumentEntry, DocumentNode } from '../../../src/config/document.ts';
 import { parseXml } from '../../../src/config/xml-document.ts';
 import { emptyTree, type KnownTree, leafTree, merged, rangeType } from './known-tree.ts';
 
-/** The tree below the root of that name. */
+/** Returns the tree below the root of this name. */
 export function treeOfXmlSchema(text: string, root: string): KnownTree {
   const { root: schema, problems } = parseXml(text, 'schema');
   if (schema === undefined) throw new Error(`Cannot read schema: ${problems.listed[0]?.message}`);
   return new XmlSchemaReader(schema.node).element(root);
 }
 
-/** The built-in types of XML Schema, by their names. */
+/** The built-in types of XML Schema, by name. */
 const BUILT_IN: Readonly<Record<string, string>> = {
   string: 's',
   anyURI: 's',
@@ -37,25 +38,25 @@ const BUILT_IN: Readonly<Record<string, string>> = {
 
 class XmlSchemaReader {
   readonly #schema: DocumentNode;
-  /** Types by name; undefined while they are being read. */
+  /** Types by name; undefined while a type is being read. */
   readonly #types = new Map<string, KnownTree | undefined>();
 
   constructor(schema: DocumentNode) {
     this.#schema = schema;
   }
 
-  /** The tree of a global element. */
+  /** Returns the tree of a global element. */
   element(name: string): KnownTree {
     return this.#typeOf(this.#find('element', name));
   }
 
   #find(kind: string, name: string): DocumentNode {
     const found = childrenOf(this.#schema, kind).find((node) => attribute(node, 'name') === name);
-    if (found === undefined) throw new Error(`Cannot read ${kind} ${name}: there is no such thing`);
+    if (found === undefined) throw new Error(`Cannot read ${kind} ${name}: it does not exist`);
     return found;
   }
 
-  /** The substitutes of the element; the element alone where there are none. */
+  /** Returns the substitutes of the element; only the element itself if it has none. */
   #substitutes(name: string): string[] {
     const names = childrenOf(this.#schema, 'element')
       .filter((node) => withoutPrefix(attribute(node, 'substitutionGroup') ?? '') === name)
@@ -67,7 +68,7 @@ class XmlSchemaReader {
     return isAbstract || names.length > 0 ? names : [name];
   }
 
-  /** The type of an element or attribute, named or inline; any text where there is none. */
+  /** Returns the type of an element or attribute, named or inline; any text if it has no type. */
   #typeOf(node: DocumentNode): KnownTree {
     const name = attribute(node, 'type');
     if (name !== undefined) return this.#type(name);
@@ -80,19 +81,19 @@ class XmlSchemaReader {
     if (name.startsWith('xs:')) return leafTree(builtIn(name));
     const known = this.#types.get(name);
     if (known !== undefined) return known;
-    if (this.#types.has(name)) throw new Error(`Cannot read type ${name}: it holds itself`);
+    if (this.#types.has(name)) throw new Error(`Cannot read type ${name}: it contains itself`);
     this.#types.set(name, undefined);
     const kinds = ['complexType', 'simpleType'];
     const found = kinds
       .flatMap((kind) => childrenOf(this.#schema, kind))
       .find((node) => attribute(node, 'name') === name);
-    if (found === undefined) throw new Error(`Cannot read type ${name}: there is no such thing`);
+    if (found === undefined) throw new Error(`Cannot read type ${name}: it does not exist`);
     const tree = this.#content(found);
     this.#types.set(name, tree);
     return tree;
   }
 
-  /** The content of a type's definition, with nested definitions. */
+  /** Returns the content of a type's definition, with nested definitions. */
   #content(node: DocumentNode): KnownTree {
     let tree = emptyTree();
     for (const { name, node: child } of node.entries) {
@@ -137,7 +138,7 @@ class XmlSchemaReader {
     return tree;
   }
 
-  /** A type with fewer values, or with other content. */
+  /** Returns a type with fewer values, or with other content. */
   #restriction(node: DocumentNode): KnownTree {
     const words = childrenOf(node, 'enumeration').map((each) => attribute(each, 'value') ?? '');
     if (words.length > 0) return leafTree(words.join('|'));
@@ -159,7 +160,7 @@ class XmlSchemaReader {
 
 function builtIn(name: string): string {
   const type = BUILT_IN[withoutPrefix(name)];
-  if (type === undefined) throw new Error(`Cannot read type ${name}: not one that is known here`);
+  if (type === undefined) throw new Error(`Cannot read type ${name}: an unknown built-in type`);
   return type;
 }
 
