@@ -1,4 +1,7 @@
-/** `backup list`, `verify` and `prune` on directories of several members, beside files that must stay. */
+/**
+ * `backup list`, `verify` and `prune` on directories of several members, beside files that must
+ * remain.
+ */
 import assert from 'node:assert/strict';
 import {
   mkdirSync,
@@ -36,7 +39,10 @@ async function run(...words: string[]) {
   return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
 }
 
-/** Makes four backups of two members in turn, in the order of their times but not of their numbers. */
+/**
+ * Makes four backups of two members alternately, in the order of their times but not of their
+ * numbers.
+ */
 function makeFour(): number {
   make('backup-9', 'ann', '2026-01-01T00:00:00.000Z');
   make('backup-2', 'bob', '2026-01-02T00:00:00.000Z');
@@ -44,7 +50,7 @@ function makeFour(): number {
   return make('backup-4', 'bob', '2026-01-04T00:00:00.000Z');
 }
 
-test('list tells time, member and size, the oldest first, and directories that are no backups', async () => {
+test('list prints time, member and size, oldest first, and reports directories that are not backups', async () => {
   const bytes = makeFour();
   mkdirSync(join(backups, 'backup-5'));
   mkdirSync(join(backups, 'backup-6.tmp'));
@@ -60,8 +66,8 @@ test('list tells time, member and size, the oldest first, and directories that a
     ].join('\n'),
   );
   assert.match(errors, /^backup-5: .*is missing: not a backup, or an incomplete one\n$/);
-  const told = JSON.parse((await run('list', '--json')).output) as { whole: object[] };
-  const [first] = told.whole;
+  const list = JSON.parse((await run('list', '--json')).output) as { whole: object[] };
+  const [first] = list.whole;
   assert.deepEqual(first, {
     name: 'backup-9',
     of: '2026-01-01T00:00:00.000Z',
@@ -70,7 +76,7 @@ test('list tells time, member and size, the oldest first, and directories that a
   });
 });
 
-test('verify reads every checksum, of one or of all', async () => {
+test('verify reads every checksum, of one backup or of all', async () => {
   makeFour();
   assert.deepEqual(await run('verify', 'backup-9'), {
     code: 0,
@@ -93,7 +99,7 @@ test('verify reads every checksum, of one or of all', async () => {
   assert.match(none.errors, /^Cannot verify "backup-77": no backup of that name is in /);
 });
 
-test('prune keeps the newest of each member', async () => {
+test('prune keeps the newest backup of each member', async () => {
   makeFour();
   const pruned = await run('prune', '--keep', '1');
   assert.deepEqual(pruned, { code: 0, output: 'removed backup-9\nremoved backup-2\n', errors: '' });
@@ -101,14 +107,14 @@ test('prune keeps the newest of each member', async () => {
   assert.deepEqual(await run('prune', '--keep', '1'), { code: 0, output: '', errors: '' });
 });
 
-test('prune leaves directories that are under way, in use, damaged or foreign', async () => {
+test('prune does not remove directories that are incomplete, in use, damaged or foreign', async () => {
   makeFour();
   const others = ['backup-6.tmp', 'making-0123456789abcdef', 'backup-7', 'backup-old', 'photos'];
   for (const name of others) {
     mkdirSync(join(backups, name));
     writeFileSync(join(backups, name, 'file'), 'content');
   }
-  // A damaged backup counts neither as one of its member's newest, nor as one to remove.
+  // A damaged backup neither counts as one of its member's newest nor is removed.
   make('backup-11', 'ann', '2025-01-01T00:00:00.000Z');
   writeFileSync(join(backups, 'backup-11', 'member'), 'cut');
   make('backup-12', 'ann', '2025-01-01T00:00:00.000Z');
@@ -131,7 +137,7 @@ test('prune leaves directories that are under way, in use, damaged or foreign', 
   for (const name of others) assert.equal(statSync(join(backups, name, 'file')).size, 7, name);
 });
 
-test('prune tells which arguments it cannot use', async () => {
+test('prune reports invalid arguments', async () => {
   for (const keep of ['0', '-1', 'x', '1.5', '']) {
     const { code, errors } = await run('prune', `--keep=${keep}`);
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** The client commands against a running member: their output, and their exit codes. */
+/** The client commands against a running member: their output and their exit codes. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -45,7 +45,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs a command in this process, on the address of the member unless another is given. */
+/** Runs a command in this process, with the address of the member unless another one is given. */
 async function run(...words: string[]) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const address = words.includes('--address') ? [] : ['--address', `127.0.0.1:${member.port}`];
@@ -97,7 +97,7 @@ test('queue offer, size and poll', async () => {
   assert.deepEqual(await run(...poll), { ...done(), code: 1 });
 });
 
-test('a value comes from a file, or from standard input, byte for byte', async () => {
+test('a value is read from a file or from standard input byte for byte', async () => {
   const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index & 255));
   const file = join(folder, 'value');
   writeFileSync(file, bytes);
@@ -162,7 +162,7 @@ test('cluster calls that change', async () => {
   }
 });
 
-test('the cluster’s name authenticates, or the user with a password from the environment', async () => {
+test('the name of the cluster authenticates, or the user with a password from the environment', async () => {
   const named = await run('cluster', 'state', '--cluster-name', 'other');
   assert.deepEqual(
     [named.code, named.errors],
@@ -186,7 +186,7 @@ test('the cluster’s name authenticates, or the user with a password from the e
   }
 });
 
-test('a member that does not answer, or is none, is code 3', async () => {
+test('the exit code is 3 if no member responds, or another server does', async () => {
   const other = createServer((socket) => {
     socket.resume().end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi');
   }).listen(0, '127.0.0.1');
@@ -215,14 +215,14 @@ const misused: readonly (readonly [readonly string[], RegExp])[] = [
   [['cluster', 'change-state'], /missing required argument 'state'/],
 ];
 for (const [words, message] of misused) {
-  test(`gridnode ${words.join(' ')} is code 2`, async () => {
+  test(`gridnode ${words.join(' ')} exits with 2`, async () => {
     const { code, output, errors } = await run(...words);
     assert.deepEqual([code, output], [2, '']);
     assert.match(errors, message);
   });
 }
 
-/** Every command, each with its arguments. */
+/** Every command with its arguments. */
 const COMMANDS: readonly (readonly string[])[] = [
   ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),
   ['map', 'set', 'm', 'k', 'v'],
@@ -231,7 +231,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ...['poll', 'size'].map((word) => ['queue', word, 'q']),
   ['health'],
   ...CLUSTER_CALLS.map(({ words }) => {
-    // Without a file, which would have to exist.
+    // Standard input instead of a file, which would have to exist.
     const typed = words.replace(/<.*>/, 'x').replace(' [file]', '');
     return ['cluster', ...typed.split(' ')];
   }),
@@ -241,7 +241,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   }),
 ];
 
-test('every command is code 3 where no member answers, and code 2 with a word too many', async () => {
+test('every command exits with 3 if no member responds, and with 2 for an extra argument', async () => {
   const nobody = createServer().listen(0, '127.0.0.1');
   await once(nobody, 'listening');
   const { port } = nobody.address() as { port: number };
@@ -256,7 +256,7 @@ test('every command is code 3 where no member answers, and code 2 with a word to
   }
 });
 
-test('every command is code 4 where the member refuses it', async () => {
+test('every command exits with 4 if the member refuses it', async () => {
   const groups = ENDPOINT_GROUP_NAMES.map((name) => {
     return { key: 'endpointGroups', name, text: 'false', source: SOURCE } as const;
   });
@@ -288,8 +288,8 @@ test('cluster reload, member-list and change-member-list', async () => {
   const on = (...words: string[]) => run(...words, '--address', `127.0.0.1:${joining.port}`);
   const reloaded = await on('cluster', 'reload');
   assert.deepEqual(reloaded, done('Configuration Reload successfully finished.\n'));
-  const told = 'The member list of TCP-IP join config is updated at run time.\n';
-  assert.deepEqual(await on('cluster', 'change-member-list', 'a:1, b:2'), done(told));
+  const message = 'The member list of TCP-IP join config is updated at run time.\n';
+  assert.deepEqual(await on('cluster', 'change-member-list', 'a:1, b:2'), done(message));
   assert.deepEqual(await on('cluster', 'member-list'), done('a:1\nb:2\n'));
   assert.deepEqual(
     await on('cluster', 'member-list', '--json'),
@@ -298,7 +298,7 @@ test('cluster reload, member-list and change-member-list', async () => {
   await joining.drain();
 });
 
-test('cluster shutdown and shutdown-member ask the member to stop', async () => {
+test('cluster shutdown and shutdown-member stop the member', async () => {
   assert.deepEqual(await run('cluster', 'shutdown-member'), done('success\n'));
   assert.match(stopped ?? '', /^POST \/grid\/rest\/management\/cluster\/memberShutdown$/);
   assert.deepEqual(await run('cluster', 'shutdown'), done('success\n'));

@@ -1,4 +1,6 @@
-/** Flags of the client commands, the variables that they outweigh, and the prompts for passwords. */
+/**
+ * Flags of the client commands, the variables that they override, and the prompts for passwords.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,11 +16,11 @@ import { runCli } from '../../src/cli/main.ts';
 const TLS = join(import.meta.dirname, '..', 'tls');
 const pem = (name: string) => join(TLS, `${name}.pem`);
 
-/** The requests to the member: method, path and content, and the user. */
-const asked: string[] = [];
-let answer: readonly [status: number, body: string] = [200, 'value'];
-/** Whether a request without a login is answered 401. */
-let wantsLogin = false;
+/** Requests to the member: method, path, user and content. */
+const received: string[] = [];
+let nextResponse: readonly [status: number, body: string] = [200, 'value'];
+/** Whether a request without a login gets 401. */
+let requiresLogin = false;
 const member = createServer(onRequest);
 const secure = createTlsServer(
   {
@@ -39,9 +41,9 @@ function onRequest(request: IncomingMessage, response: import('node:http').Serve
   request.on('end', () => {
     const { authorization = '' } = headers;
     const login = Buffer.from(authorization.replace('Basic ', ''), 'base64').toString();
-    asked.push([method, url, login, Buffer.concat(chunks).toString()].join(' ').trim());
-    const isRefused = wantsLogin && authorization === '';
-    response.writeHead(isRefused ? 401 : answer[0]).end(isRefused ? '' : answer[1]);
+    received.push([method, url, login, Buffer.concat(chunks).toString()].join(' ').trim());
+    const isRefused = requiresLogin && authorization === '';
+    response.writeHead(isRefused ? 401 : nextResponse[0]).end(isRefused ? '' : nextResponse[1]);
   });
 }
 
@@ -63,13 +65,16 @@ function at(server: Server): string {
   return `127.0.0.1:${(server.address() as { port: number }).port}`;
 }
 
-/** Runs a command with these variables; with `typed` on a terminal where each prompt gets the next text. */
+/**
+ * Runs a command with these variables. With `typed`, on a terminal on which each prompt gets the
+ * next text.
+ */
 async function run(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   typed?: readonly string[],
 ) {
-  asked.length = 0;
+  received.length = 0;
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   let errors = '';
   const left = [...(typed ?? [])];
@@ -83,7 +88,7 @@ async function run(
   try {
     const streams = { stdin: Object.assign(stdin, { isTTY: typed !== undefined }), stdout, stderr };
     const code = await runCli(words, streams);
-    return { code, output: String(stdout.read() ?? ''), errors, asked: [...asked] };
+    return { code, output: String(stdout.read() ?? ''), errors, received: [...received] };
   } finally {
     for (const name of Object.keys(environment)) delete process.env[name];
     Object.assign(process.env, before);
@@ -92,7 +97,7 @@ async function run(
 
 const get = ['map', 'get', 'm'];
 
-test('a key of any bytes is given by a flag', async () => {
+test('a flag can specify a key of any bytes', async () => {
   const file = join(folder, 'key');
   writeFileSync(file, Buffer.from([0xff, 0x00, 0x2f, 0x61]));
   const address = ['--address', at(member)];
@@ -105,24 +110,24 @@ test('a key of any bytes is given by a flag', async () => {
       const done = await run(['map', word, 'm', ...flag, ...address]);
       assert.deepEqual([done.code, done.errors], [0, '']);
       const method = word === 'get' ? 'GET' : 'DELETE';
-      assert.deepEqual(done.asked, [`${method} /grid/rest/maps/m/%FF%00%2Fa`]);
+      assert.deepEqual(done.received, [`${method} /grid/rest/maps/m/%FF%00%2Fa`]);
     }
-    const { asked: set } = await run(['map', 'set', 'm', 'value', ...flag, ...address]);
+    const { received: set } = await run(['map', 'set', 'm', 'value', ...flag, ...address]);
     assert.deepEqual(set, ['POST /grid/rest/maps/m/%FF%00%2Fa  value']);
   }
 });
 
-test('flags outweigh variables', async () => {
+test('flags override variables', async () => {
   const variables = {
     GRID_ADDRESS: at(member),
     GRID_USER: 'ann',
     GRID_PASSWORD: 'secret',
     GRID_PATH_SEGMENT: 'other',
   };
-  const { asked: one } = await run([...get, 'k'], variables);
+  const { received: one } = await run([...get, 'k'], variables);
   assert.deepEqual(one, ['GET /other/rest/maps/m/k ann:secret']);
   const flags = ['--path-segment', 'mine', '--user', 'bob'];
-  const { asked: two } = await run([...get, 'k', ...flags], variables);
+  const { received: two } = await run([...get, 'k', ...flags], variables);
   assert.deepEqual(two, ['GET /mine/rest/maps/m/k bob:secret']);
   const { code, errors } = await run([...get, 'k'], { GRID_ADDRESS: 'a b' });
   assert.deepEqual([code, errors], [2, 'Cannot use GRID_ADDRESS "a b": not a host and port\n']);
@@ -130,7 +135,7 @@ test('flags outweigh variables', async () => {
   assert.match(ca.errors, /^Cannot use GRID_CA "\/nowhere\/ca": ENOENT/);
 });
 
-test('a certificate is shown to a member that asks for one', async () => {
+test('the client sends a certificate to a member that requests one', async () => {
   const address = [
     '--address',
     `https://localhost:${at(secure).split(':')[1]}`,
@@ -143,16 +148,16 @@ test('a certificate is shown to a member that asks for one', async () => {
   assert.equal((await run([...get, 'k', ...address])).code, 3);
 });
 
-test('a password is asked for once a member wants one, and at once where it is in the content', async () => {
+test('the client prompts for a password after a 401, or at once if the content contains it', async () => {
   const login = ['--user', 'ann', '--address', at(member)];
   const free = await run([...get, 'k', ...login], {}, []);
-  assert.deepEqual([free.code, free.asked], [0, ['GET /grid/rest/maps/m/k']]);
-  wantsLogin = true;
+  assert.deepEqual([free.code, free.received], [0, ['GET /grid/rest/maps/m/k']]);
+  requiresLogin = true;
   try {
     const asking = await run([...get, 'k', ...login], {}, ['secret']);
     assert.equal(asking.code, 0);
     assert.equal(asking.errors, 'Password of ann: \n');
-    assert.deepEqual(asking.asked, [
+    assert.deepEqual(asking.received, [
       'GET /grid/rest/maps/m/k',
       'GET /grid/rest/maps/m/k ann:secret',
     ]);
@@ -160,27 +165,27 @@ test('a password is asked for once a member wants one, and at once where it is i
     assert.deepEqual([nobody.code, nobody.output], [2, '']);
     assert.match(nobody.errors, /^Cannot ask for a password: no terminal/);
   } finally {
-    wantsLogin = false;
+    requiresLogin = false;
   }
-  answer = [200, '{"state":"active"}'];
+  nextResponse = [200, '{"state":"active"}'];
   const state = await run(['cluster', 'state', ...login], {}, ['secret']);
-  answer = [200, 'value'];
+  nextResponse = [200, 'value'];
   assert.equal(state.errors, 'Password of ann: \n');
-  assert.deepEqual(state.asked, ['POST /grid/rest/management/cluster/state  ann&secret']);
+  assert.deepEqual(state.received, ['POST /grid/rest/management/cluster/state  ann&secret']);
 });
 
-test('a value from a terminal is asked for', async () => {
+test('the client waits for a value from a terminal', async () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const streams = { stdin: Object.assign(stdin, { isTTY: true }), stdout, stderr };
   const setting = runCli(['map', 'set', 'm', 'k', '--address', at(member)], streams);
-  const [told] = (await once(stderr, 'data')) as [Buffer];
-  assert.match(String(told), /^Waiting for the value; Ctrl-D/);
+  const [prompt] = (await once(stderr, 'data')) as [Buffer];
+  assert.match(String(prompt), /^Waiting for the value; Ctrl-D/);
   stdin.end('typed');
   assert.equal(await setting, 0);
-  assert.equal(asked.at(-1), 'POST /grid/rest/maps/m/k  typed');
+  assert.equal(received.at(-1), 'POST /grid/rest/maps/m/k  typed');
 });
 
-test('hash-password asks twice on a terminal', async () => {
+test('hash-password prompts twice on a terminal', async () => {
   const same = await run(['hash-password'], {}, ['secret', 'secret']);
   assert.deepEqual([same.code, same.errors], [0, 'Password: \nAgain: \n']);
   assert.match(same.output, /^scrypt\$/);
@@ -215,16 +220,16 @@ const refused: readonly (readonly [status: number, words: readonly string[], Reg
   ],
 ];
 for (const [status, words, message] of refused) {
-  test(`a member that answers ${status} without a word to ${words.join(' ')}`, async () => {
-    answer = [status, ''];
+  test(`the message for a response ${status} without content to ${words.join(' ')} gives the cause`, async () => {
+    nextResponse = [status, ''];
     const { code, output, errors } = await run([...words, '--address', at(member)]);
-    answer = [200, 'value'];
+    nextResponse = [200, 'value'];
     assert.deepEqual([code, output], [4, '']);
     assert.match(errors, message);
   });
 }
 
-test('TLS on a plain port, plain text on a TLS port, and no member are told', async () => {
+test('the client reports TLS on a plain port, plain text on a TLS port, and a missing member', async () => {
   const plain = await run([...get, 'k', '--address', `https://${at(member)}`]);
   assert.equal(plain.code, 3);
   assert.match(
@@ -247,23 +252,23 @@ test('TLS on a plain port, plain text on a TLS port, and no member are told', as
   assert.match(nobody.errors, /ECONNREFUSED .*; is a member running there\?\n$/);
 });
 
-test('update-config sends a file or standard input, and tells the outcome for each block', async () => {
+test('update-config sends a file or standard input, and prints the outcome for each block', async () => {
   const file = join(folder, 'more.yaml');
   writeFileSync(file, 'grid: {queue: {a&b: {max-size: 1}}}');
   const addedConfigs = [{ sectionName: 'queue', configName: 'a&b' }];
   const ignoredConfigs = [{ sectionName: 'network' }];
-  const told = { status: 'success', message: 'Done.', result: { addedConfigs, ignoredConfigs } };
-  answer = [200, JSON.stringify(told)];
+  const outcome = { status: 'success', message: 'Done.', result: { addedConfigs, ignoredConfigs } };
+  nextResponse = [200, JSON.stringify(outcome)];
   const updated = await run(['cluster', 'update-config', file, '--address', at(member)]);
-  answer = [200, 'value'];
-  assert.deepEqual(updated.asked, [
+  nextResponse = [200, 'value'];
+  assert.deepEqual(updated.received, [
     'POST /grid/rest/config/update  dev&&grid%3A%20%7Bqueue%3A%20%7Ba%26b%3A%20%7Bmax-size%3A%201%7D%7D%7D',
   ]);
   assert.deepEqual([updated.code, updated.errors], [0, '']);
   assert.equal(updated.output, 'Done.\nadded    queue a&b\nignored  network\n');
 });
 
-test('typed letters do not show at a prompt, from before the prompt on', async () => {
+test('typed characters are not echoed at a prompt, from before the prompt is printed', async () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const seen: string[] = [];
   stderr.on('data', (chunk) => {

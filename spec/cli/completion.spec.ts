@@ -1,4 +1,7 @@
-/** The output of `gridnode completion` has every command and flag. spec/peers runs it in the shells. */
+/**
+ * The output of `gridnode completion` contains every command and flag. spec/peers runs it in the
+ * shells.
+ */
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -14,7 +17,7 @@ async function run(...words: string[]) {
 }
 
 for (const shell of ['bash', 'zsh', 'fish']) {
-  test(`gridnode completion ${shell} has every command and flag`, async () => {
+  test(`gridnode completion ${shell} contains every command and flag`, async () => {
     const { code, output, errors } = await run('completion', shell);
     assert.deepEqual([code, errors], [0, '']);
     const commands = ['serve', 'config', 'restore', 'repair', 'hash-password', 'completion'];
@@ -31,7 +34,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
   });
 }
 
-test('every command has help with an example, and those of a member have groups of flags', async () => {
+test('the help of every command has an example, and client commands and serve have groups of flags', async () => {
   const commands = [
     ...['serve', 'config', 'restore', 'repair', 'hash-password', 'completion', 'health'],
     ...['map get', 'map set', 'map delete', 'map clear', 'queue offer', 'queue poll', 'queue size'],

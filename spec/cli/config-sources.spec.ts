@@ -1,5 +1,6 @@
 /**
- * The configuration's sources as real processes: each outweighs the one before, and messages name the source.
+ * The sources of the configuration as real processes: each overrides the previous one, and messages
+ * name the source.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -35,7 +36,7 @@ hazelcast:
 `;
 
 describe('gridnode config', () => {
-  it('shows that each source outweighs the one before it', async () => {
+  it('shows that each source overrides the previous one', async () => {
     const file = writeConfig('sources.yaml', FILE);
     const environment = { GRID_CLUSTERNAME: 'of-environment', HZ_LOGLEVEL: 'FINE' };
     const flags = ['--config', file, '--log-level', 'FINER'];
@@ -48,7 +49,7 @@ describe('gridnode config', () => {
     assert.deepEqual(settings['log-level'], { value: 'FINER', source: 'flag --log-level' });
   });
 
-  it('replaces placeholders, and warns of one without a variable', async () => {
+  it('replaces placeholders, and warns if one has no variable', async () => {
     const file = writeConfig('placeholder.yaml', FILE);
     const set = await explained(['--config', file], { GRIDNODE_TEST_NAME: 'set' });
     assert.equal(set.settings['cluster-name']?.value, 'set');
@@ -58,20 +59,20 @@ describe('gridnode config', () => {
     assert.match(warnings, /map\.\{name\}\.backup-count has no effect: engine\.url is not set/);
   });
 
-  it('reads standard input, also where that is a socket', async () => {
+  it('reads standard input, also if it is a socket', async () => {
     const child = start(['config', '--config', '/dev/stdin']);
     child.stdin?.end('grid: {cluster-name: of-input}');
     const output = await text(child.stdout ?? process.stdin);
     assert.match(output, /^ {2}cluster-name: of-input {2}# file \/dev\/stdin:1:22$/m);
   });
 
-  it('warns of an unknown variable, with the nearest name', async () => {
+  it('warns of an unknown variable, and suggests the nearest name', async () => {
     const { warnings } = await explained([], { GRID_CLUSTERNAM: 'x', GRID_PASSWORD: 'y' });
     assert.match(warnings, /GRID_CLUSTERNAM matches no setting; did you mean "GRID_CLUSTERNAME"\?/);
     assert.doesNotMatch(warnings, /GRID_PASSWORD/);
   });
 
-  it('prints why serve refuses, and continues', async () => {
+  it('prints why serve refuses, but does not stop', async () => {
     const file = writeConfig('refused.yaml', 'grid:\n  security:\n    enabled: true\n');
     const { settings } = await explained(['--config', file]);
     assert.match(settings['security.enabled']?.refused ?? '', /member-authentication/);
@@ -82,7 +83,7 @@ describe('gridnode config', () => {
 });
 
 describe('gridnode serve with a file', () => {
-  it('ends with 2 where a file imports itself through another file', async () => {
+  it('exits with 2 if a file imports itself through another file', async () => {
     const first = writeConfig('first.yaml', 'grid:\n  import: [second.xml]\n');
     writeConfig('second.xml', '<grid>\n <import resource="first.yaml"/>\n</grid>');
     const { code, errors } = await run(['serve', '--config', first]);
@@ -90,7 +91,7 @@ describe('gridnode serve with a file', () => {
     assert.match(errors, /second.xml:2:10: Cannot import "first.yaml": .*imports itself/);
   });
 
-  it('lets the importing file outweigh the imported one', async () => {
+  it('lets the importing file override the imported one', async () => {
     writeConfig('part.yaml', 'grid: {cluster-name: imported, instance-name: imported}');
     const whole = 'grid: {cluster-name: own, import: [part.yaml]}';
     const { settings } = await explained(['--config', writeConfig('whole.yaml', whole)]);
@@ -98,7 +99,7 @@ describe('gridnode serve with a file', () => {
     assert.equal(settings['instance-name']?.value, 'imported');
   });
 
-  it("answers the original's clients where its file has their root, and says so once", async () => {
+  it("serves the original's clients if the file has the original's root, and logs this once", async () => {
     const network = '{port: {port: 0}, rest-api: {enabled: true}}';
     const file = writeConfig('original.yaml', `hazelcast: {network: ${network}}`);
     const variables = { GRID_CONFIG: file, GRID_HOST: '127.0.0.1', GRID_PATH_SEGMENT: 'other' };
@@ -124,7 +125,7 @@ describe('gridnode serve with a file', () => {
     }
   });
 
-  it('passes over a port that is taken, but not one that was typed', async () => {
+  it('skips a port of the file that is in use, but not one of the command line', async () => {
     const other = createServer().listen(0, '0.0.0.0');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
@@ -142,7 +143,7 @@ describe('gridnode serve with a file', () => {
     }
   });
 
-  it('serves TLS with a key store that keytool made', async () => {
+  it('serves TLS with a key store made by keytool', async () => {
     const properties = { keyStore: tlsFile('key-store.p12'), keyStorePassword: 'test-only' };
     const ssl = `ssl: {enabled: true, properties: ${JSON.stringify(properties)}}`;
     const network = `network: {port: {port: 0}, rest-api: {enabled: true}, ${ssl}}`;
@@ -165,7 +166,7 @@ describe('gridnode serve with a file', () => {
     }
   });
 
-  it('ends with 3 where no address of the host fits the interfaces', async () => {
+  it('exits with 3 if no address of the host matches the interfaces', async () => {
     const interfaces = 'interfaces: {enabled: true, interfaces: [203.0.113.4-18]}';
     const file = writeConfig('interfaces.yaml', `grid: {network: {${interfaces}}}`);
     const { code, output } = await run(['serve', '--config', file]);

@@ -1,4 +1,7 @@
-/** Data directories and backups of another format: each command says what to do, and changes nothing. */
+/**
+ * Data directories and backups of another format: each command reports what to do, and changes
+ * nothing.
+ */
 import assert from 'node:assert/strict';
 import {
   existsSync,
@@ -48,7 +51,7 @@ function readAll(directory: string): Files {
   return new Map(names.sort().map((name) => [name, readFileSync(join(directory, name))]));
 }
 
-/** A backup with these files. */
+/** Returns a backup with these files. */
 function backupOf(content: Files, format: number): Files {
   const kept = [...content].filter(([name]) => name !== 'log-end' && name !== 'reserve');
   const list = kept.map(([name, bytes]) => ({ name, bytes: bytes.length, crc32: crc32(bytes) }));
@@ -64,7 +67,7 @@ async function run(...words: string[]) {
 }
 
 describe('a data directory of another format', () => {
-  for (const [format, told] of [
+  for (const [format, message] of [
     [1, OLDER],
     [2, OLDER],
     [4, NEWER],
@@ -77,13 +80,13 @@ describe('a data directory of another format', () => {
       assert.equal(code, 3, output);
       const lines = output.trim().split('\n');
       const { msg, code: reason } = JSON.parse(lines.at(-1) ?? '') as { msg: string; code: string };
-      assert.match(msg, told);
+      assert.match(msg, message);
       assert.ok(msg.includes(directory));
       assert.match(reason, /^DATA_FORMAT_(OLDER|NEWER)$/);
       assert.deepEqual(readAll(directory), content);
     });
 
-    it(`is refused by repair with exit code 3, whichever file tells it: format ${format}`, async () => {
+    it(`is refused by repair with exit code 3, whichever file has the format: format ${format}`, async () => {
       const segments = [...files.keys()].filter((name) => /^(log|snapshot)-\d/.test(name));
       for (const name of ['manifest', 'member', segments[0] ?? '', segments.at(-1) ?? '']) {
         const bytes = fileInFormat(name, files.get(name) ?? Buffer.alloc(0), format);
@@ -91,7 +94,7 @@ describe('a data directory of another format', () => {
         const target = join(folder, `repaired-${name}`);
         const { code, errors } = await run('repair', '--data-dir', directory, '--to', target);
         assert.equal(code, 3, name);
-        assert.match(errors, told);
+        assert.match(errors, message);
         assert.ok(errors.includes(join(directory, name)), errors);
         assert.ok(!existsSync(target));
       }
@@ -100,7 +103,7 @@ describe('a data directory of another format', () => {
 });
 
 describe('a backup of another format', () => {
-  for (const [format, told] of [
+  for (const [format, message] of [
     [1, OLDER],
     [2, OLDER],
     [4, NEWER],
@@ -110,18 +113,18 @@ describe('a backup of another format', () => {
       const target = join(folder, 'restored');
       const { code, errors } = await run('restore', '--from', backup, '--data-dir', target);
       assert.equal(code, 3);
-      assert.match(errors, told);
+      assert.match(errors, message);
       assert.ok(!existsSync(target));
     });
 
-    it(`is told apart from a damaged one by verify: format ${format}`, async () => {
+    it(`is distinguished from a damaged one by verify: format ${format}`, async () => {
       written('backup-1', backupOf(inFormat(files, format), format));
       written('backup-2', backupOf(files, DATA_FORMAT));
       const { code, output } = await run('backup', 'verify', '--backup-dir', folder);
       assert.equal(code, 1);
       const [whole, other = ''] = output.split('\n');
       assert.equal(whole, 'backup-2  whole');
-      assert.match(other.replace('backup-1  of another version: ', ''), told);
+      assert.match(other.replace('backup-1  of another version: ', ''), message);
     });
   }
 });

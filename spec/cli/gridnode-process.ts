@@ -1,4 +1,4 @@
-/** The program as a process of its own, for behaviour that only a process shows. */
+/** The program as a separate process, for behaviour that requires one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -11,13 +11,13 @@ export interface Ended {
   readonly errors: string;
 }
 
-/** `environment`: variables beside this process's own. */
+/** Starts the program. `environment`: variables in addition to those of this process. */
 export function start(words: readonly string[], environment: NodeJS.ProcessEnv = {}): ChildProcess {
   const env = { ...process.env, ...environment };
   return spawn(process.execPath, [...programWords('bin/gridnode'), ...words], { env });
 }
 
-/** Runs the program to its end. */
+/** Runs the program until it exits. */
 export async function run(
   words: readonly string[],
   environment?: NodeJS.ProcessEnv,
@@ -45,7 +45,7 @@ export async function serve(words: readonly string[]) {
   const child = start(['serve', '--max-memory', TEST_MEMORY, ...words]);
   const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
   const all = lines[Symbol.asyncIterator]();
-  /** The next line with this message; lines before it are dropped. */
+  /** Returns the next line with this message; earlier lines are dropped. */
   const next = async (msg: string): Promise<LogLine> => {
     for (;;) {
       const { value, done } = await all.next();

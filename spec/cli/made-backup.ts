@@ -1,10 +1,10 @@
-/** Directories that pass for backups by their checksums. */
+/** Directories whose checksums are those of valid backups. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 
-/** Makes a backup of that member and time. Returns the bytes of its files. */
+/** Makes a backup of this member and time. Returns the size of its files in bytes. */
 export function makeBackup(directory: string, uuid: string, of: string): number {
   mkdirSync(directory);
   const contents = { member: { uuid }, manifest: { partitionCount: 271 } };

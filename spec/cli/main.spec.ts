@@ -1,4 +1,4 @@
-/** The command line as a process: its output, on which stream, and its exit codes. */
+/** The command line as a process: what it prints to which stream, and its exit codes. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -29,7 +29,7 @@ const wrong: readonly (readonly [readonly string[], RegExp])[] = [
 ];
 
 for (const [words, message] of wrong) {
-  test(`gridnode ${words.join(' ')} ends with 2 and says why on standard error`, async () => {
+  test(`gridnode ${words.join(' ')} exits with 2 and prints the reason to standard error`, async () => {
     const { code, output, errors } = await run(words);
     assert.equal(code, 2);
     assert.equal(output, '');
@@ -37,7 +37,7 @@ for (const [words, message] of wrong) {
   });
 }
 
-test('gridnode serve ends with 3 where the port is taken', async () => {
+test('gridnode serve exits with 3 if the port is in use', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as { port: number };
@@ -52,7 +52,7 @@ test('gridnode serve ends with 3 where the port is taken', async () => {
   }
 });
 
-test('gridnode serve --port 0 serves on a free port and ends with 0 at SIGTERM', async () => {
+test('gridnode serve --port 0 serves on a free port and exits with 0 at SIGTERM', async () => {
   const child = start(['serve', '--port', '0']);
   const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
   const [first] = (await once(lines, 'line')) as [string];

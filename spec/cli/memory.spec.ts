@@ -8,7 +8,7 @@ import { run, start } from './gridnode-process.ts';
 const WARNING =
   /^max-memory \(921600 MiB\), network\.http\.in-flight-bytes-max \([\d.]+ MiB\) and the process \([\d.]+ MiB\) are more than the (machine|container) has, [\d.]+ MiB$/m;
 
-test('gridnode config prints effective memory, of what it is a share, and settings that do not fit', async () => {
+test('gridnode config prints the effective memory, the share it is, and warns of limits that are too large', async () => {
   const { maxMemory, inFlightBytesMax } = memoryDefaults({}, machineMemory());
   const { output, errors } = await run(['config', '--json']);
   const settings = JSON.parse(output);
@@ -24,7 +24,7 @@ test('gridnode config prints effective memory, of what it is a share, and settin
   assert.match(tooMuch.errors, WARNING);
 });
 
-test('a member tells its memory when it listens, and warns where it does not fit', async () => {
+test('a member logs its memory when it listens, and warns if the limits are too large', async () => {
   const child = start(['serve', '--port', '0', '--max-memory', '900g']);
   let output = '';
   for await (const chunk of child.stdout ?? []) {

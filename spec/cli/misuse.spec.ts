@@ -1,5 +1,6 @@
 /**
- * Wrong invocations: each with its exit code and its message on standard error; standard output is empty.
+ * Invalid command lines: each with its exit code and its message on standard error; standard output
+ * is empty.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +18,7 @@ writeFileSync(file, 'a file');
 writeFileSync(empty, '');
 writeFileSync(broken, 'grid: {networks: {}}');
 
-/** Writes a wrong configuration. Returns its path. */
+/** Writes an invalid configuration. Returns its path. */
 function config(name: string, text: string | Buffer): string {
   writeFileSync(join(folder, name), text);
   return join(folder, name);
@@ -28,7 +29,7 @@ after(() => rmSync(folder, { recursive: true }));
 const get = 'map get m';
 const nowhere = '/nowhere/at/all';
 
-/** The words, split at blanks; `{}` stands for an empty word. */
+/** Arguments, split at blanks; `{}` is an empty argument. */
 const wrong: readonly (readonly [words: string, code: number, message: RegExp])[] = [
   ['', 2, /^Usage: gridnode/],
   ['sreve', 2, /^error: unknown command 'sreve'\n\(Did you mean serve\?\)/],
@@ -267,7 +268,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
 ];
 
 for (const [words, exit, message] of wrong) {
-  test(`gridnode ${words.replaceAll(folder, '')} ends with ${exit}`, async () => {
+  test(`gridnode ${words.replaceAll(folder, '')} exits with ${exit}`, async () => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const split = words.split(' ').filter((word) => word !== '');
     const typed = split.map((word) => (word === '{}' ? '' : word));

@@ -1,4 +1,4 @@
-/** Directories that are damaged or odd: each command says what is wrong, and leaves nothing behind. */
+/** Damaged or unusual directories: each command reports the fault, and leaves no files. */
 import assert from 'node:assert/strict';
 import {
   existsSync,
@@ -33,9 +33,9 @@ import { fileInFormat } from '../persistence/other-format.ts';
 import { PARTITION_COUNT } from '../persistence/subject.ts';
 import { run as runProcess, serve } from './gridnode-process.ts';
 
-/** More than a buffer can have. */
+/** More bytes than a buffer can contain. */
 const HUGE_BYTES = 5 * 2 ** 30;
-/** More than a member may use, and less than a segment can have. */
+/** More bytes than a member may use, and fewer than a segment can have. */
 const LONG_BYTES = 2 ** 30;
 
 const { files } = await wholeDirectory();
@@ -49,7 +49,7 @@ const backup = ((): Files => {
   return new Map([...kept, ['backup', checkedBytes({ of, files: list })]]);
 })();
 
-/** A segment in a later format. */
+/** A segment of a later format. */
 const newer = fileInFormat(log, files.get(log) ?? Buffer.alloc(0), DATA_FORMAT + 1);
 
 let folder = '';
@@ -73,7 +73,7 @@ async function run(...words: string[]) {
   return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
 }
 
-/** Runs a member that is refused. Resolves with its exit code and its last line. */
+/** Runs a member that must not start. Resolves with its exit code and its last line. */
 async function refused(directory: string, environment: NodeJS.ProcessEnv = {}) {
   const flags = ['--port', '0', '--max-memory', '64m', '--partition-count', `${PARTITION_COUNT}`];
   const words = ['serve', '--data-dir', directory, ...flags];
@@ -94,7 +94,7 @@ describe('a file that is too long', () => {
     });
   }
 
-  it('is damage for a member: a segment of the log that was made shorter', async () => {
+  it('is damage for a member: a log segment that is longer than its original size', async () => {
     const directory = written('data', files);
     truncateSync(join(directory, log), LONG_BYTES);
     const { exit, code, msg } = await refused(directory);
@@ -115,7 +115,7 @@ describe('a file that is too long', () => {
     assert.match(output, /; [1-9]\d* records of \d+ bytes are whole/);
   });
 
-  it('is damage of a backup, and is not read', async () => {
+  it('is damage in a backup, and is not read', async () => {
     const directory = written('backups/backup-1', backup);
     assert.equal((await run('backup', 'verify', '--backup-dir', join(folder, 'backups'))).code, 0);
     for (const name of ['backup', 'manifest', 'member', log]) {
@@ -123,8 +123,8 @@ describe('a file that is too long', () => {
       truncateSync(join(from, name), HUGE_BYTES);
       const verified = await run('backup', 'verify', '--backup-dir', join(folder, 'backups'));
       assert.equal(verified.code, 1);
-      const told = name === 'backup' ? '' : `: it has ${HUGE_BYTES} bytes, not \\d+`;
-      const fault = new RegExp(`/${name}" is damaged${told}$`, 'm');
+      const detail = name === 'backup' ? '' : `: it has ${HUGE_BYTES} bytes, not \\d+`;
+      const fault = new RegExp(`/${name}" is damaged${detail}$`, 'm');
       assert.match(verified.output, fault);
       const restored = await run('restore', '--from', from, '--data-dir', join(folder, 'new/data'));
       assert.equal(restored.code, 1);
@@ -135,7 +135,7 @@ describe('a file that is too long', () => {
   });
 });
 
-describe('damage that is found when a part of the data is in memory', () => {
+describe('damage that is found after a part of the data was loaded', () => {
   it('ends the start with its reason, also with the expensive assertions', async () => {
     const full = segments.filter((name) => recordsOf(files, name).length > 0).sort();
     const [snapshot = '', last = ''] = [
@@ -152,8 +152,8 @@ describe('damage that is found when a part of the data is in memory', () => {
   });
 });
 
-describe('the directory that restore or repair fills', () => {
-  /** Both commands, with the flag that names the target last. */
+describe('the target directory of restore or repair', () => {
+  /** Returns both commands; the last flag of each is that of the target. */
   function commands(): readonly (readonly string[])[] {
     return [
       ['restore', '--from', written('source', backup), '--data-dir'],
@@ -161,7 +161,7 @@ describe('the directory that restore or repair fills', () => {
     ];
   }
 
-  it('has neither a lock nor a marker when it is filled, and nor has the source', async () => {
+  it('contains neither a lock nor a marker afterwards, and nor does the source', async () => {
     for (const command of commands()) {
       const target = join(folder, command[0] ?? '', 'deep');
       const { code, errors } = await run(...command, target);
@@ -176,7 +176,7 @@ describe('the directory that restore or repair fills', () => {
     }
   });
 
-  it('must be empty: a directory or a link in it counts, also after an interruption', async () => {
+  it('must be empty: a directory or a link in it also counts, even after an interruption', async () => {
     for (const [index, command] of commands().entries()) {
       for (const name of ['directory', 'link', 'log-0000000009/', 'file']) {
         for (const isResumed of [false, true]) {
@@ -217,7 +217,7 @@ describe('the directory that restore or repair fills', () => {
     }
   });
 
-  it('is neither the source nor in it, whatever its path', async () => {
+  it('must not be the source or a directory in it, by any path', async () => {
     for (const [name = '', ...rest] of commands()) {
       const source = join(folder, 'source');
       symlinkSync(source, join(folder, `link-${name}`));
@@ -238,7 +238,7 @@ describe('the directory that restore or repair fills', () => {
     }
   });
 
-  it('is not there after a refusal, if it was not there before', async () => {
+  it('does not exist after a refusal if it did not exist before', async () => {
     const [restore = [], repair = []] = commands();
     const target = join(folder, 'not', 'there');
     rmSync(join(folder, 'source', 'backup'));
@@ -253,27 +253,27 @@ describe('the directory that restore or repair fills', () => {
     assert.deepEqual(readdirSync(isThere), []);
   });
 
-  it('is refused as a link that leads nowhere', async () => {
+  it('must not be a link to a path that does not exist', async () => {
     symlinkSync('/nowhere/at/all', join(folder, 'link'));
-    const told = `"${join(folder, 'link')}" is a link to "/nowhere/at/all", which does not exist`;
+    const message = `"${join(folder, 'link')}" is a link to "/nowhere/at/all", which does not exist`;
     for (const command of commands()) {
       for (const target of ['link', 'link/below']) {
         const { code, errors } = await run(...command, join(folder, target));
         assert.equal(code, 3);
-        assert.ok(errors.includes(told), errors);
+        assert.ok(errors.includes(message), errors);
       }
     }
     const { exit, code, msg } = await refused(join(folder, 'link'));
     assert.deepEqual([exit, code], [3, 'DATA_DIRECTORY_UNUSABLE']);
-    assert.ok(msg.includes(told), msg);
+    assert.ok(msg.includes(message), msg);
     const read = await run('repair', '--data-dir', join(folder, 'link'));
     assert.equal(read.code, 2);
-    assert.ok(read.errors.includes(told), read.errors);
+    assert.ok(read.errors.includes(message), read.errors);
   });
 });
 
 describe('a data directory with symbolic links', () => {
-  /** A copy as of `cp -rs`. */
+  /** Returns a copy like that of `cp -rs`. */
   function linked(name: string, content: Files): string {
     const from = written('original', content);
     const directory = join(folder, name);
@@ -282,7 +282,7 @@ describe('a data directory with symbolic links', () => {
     return directory;
   }
 
-  it('is refused by a member with the names of the links, and stays as it is', async () => {
+  it('is refused by a member with the names of the links, and is not changed', async () => {
     const directory = linked('copy', files);
     const { exit, code, msg } = await refused(directory);
     assert.deepEqual([exit, code], [3, 'DATA_DIRECTORY_UNUSABLE'], msg);
@@ -296,7 +296,7 @@ describe('a data directory with symbolic links', () => {
     assert.deepEqual(readdirSync(directory).sort(), [...files.keys()].sort());
   });
 
-  it('is refused for one link, or one directory, with the name of a member’s file', async () => {
+  it("is refused for one link or directory with the name of a member's file", async () => {
     const names = ['manifest', 'member', 'wan-marks', 'wan-0000000003', 'log-0000009999'];
     for (const [index, name] of [...names, 'log-0000009999.tmp', 'restoring'].entries()) {
       const directory = written(`data-${index}`, files);
@@ -325,7 +325,7 @@ describe('a data directory with symbolic links', () => {
     }
   });
 
-  it('is used where the link is the directory itself, or leads to what is not a member’s', async () => {
+  it('is used if it is itself a link, or if a link in it does not have the name of a member’s file', async () => {
     const directory = written('data', files);
     symlinkSync(directory, join(folder, 'link'));
     symlinkSync('/nowhere', join(directory, 'notes'));

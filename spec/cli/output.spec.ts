@@ -1,4 +1,4 @@
-/** Every command where standard output does not take the output: closed, full, a closed pipe. */
+/** Every command if standard output cannot be written: closed, full, a closed pipe. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -63,7 +63,7 @@ const faults: readonly (readonly [code: string, exit: number, ofOwnFiles: number
   ['EIO', 5, 1, /^Cannot write to standard output: EIO\n$/],
 ];
 for (const [code, ofClient, ofOwnFiles, message] of faults) {
-  test(`every command ends with its code where a write fails with ${code}`, async () => {
+  test(`every command exits with its code if a write fails with ${code}`, async () => {
     const [data, backup] = [join(folder, 'data'), join(folder, 'backup-1')];
     const own = (words: readonly string[]) => [words, ofOwnFiles] as const;
     const commands = [
@@ -93,7 +93,7 @@ for (const [code, ofClient, ofOwnFiles, message] of faults) {
   });
 }
 
-/** The exit code and standard error of a process with this standard output. */
+/** Returns the exit code and standard error of a process with this standard output. */
 async function ended(words: readonly string[], stdout: number | 'pipe') {
   const stdio = ['ignore', stdout, 'pipe'] as const;
   const program = programWords('bin/gridnode');
@@ -127,18 +127,19 @@ test('processes with a full or closed standard output end without a stack trace'
   } finally {
     closeSync(full);
   }
-  // The shell's >&- : Node replaces a closed descriptor with the null device, which takes everything.
+  // The shell's >&-: Node replaces a closed descriptor with the null device, which accepts
+  // everything.
   const words = [process.execPath, ...programWords('bin/gridnode'), ...get];
   const closed = spawn('sh', ['-c', 'exec "$@" >&-', 'sh', ...words], { stdio: 'ignore' });
   assert.deepEqual(await once(closed, 'close'), [0, null]);
 });
 
-test('a member whose log no process reads says so once, continues and stops at a signal', async () => {
+test('a member whose log no process reads reports this once, continues, and stops at a signal', async () => {
   const child = start(['serve', '--port', '0', '--log-level', 'FINE']);
   child.stdout?.destroy();
-  const [told] = (await once(child.stderr as Readable, 'data')) as [Buffer];
+  const [message] = (await once(child.stderr as Readable, 'data')) as [Buffer];
   assert.equal(
-    String(told),
+    String(message),
     'Cannot write the log to standard output: EPIPE: broken pipe, write\n',
   );
   child.kill('SIGTERM');

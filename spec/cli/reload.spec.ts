@@ -1,4 +1,4 @@
-/** The settings that a member takes over at SIGHUP, each as a real process. */
+/** The settings that a member reloads at SIGHUP, each with a real process. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -10,7 +10,7 @@ import { serve } from './gridnode-process.ts';
 const GROUP = 'network.rest-api.endpoint-groups.{name}.enabled';
 
 describe('gridnode serve at SIGHUP', () => {
-  it('takes over groups, REST and log level, and names what it cannot', async () => {
+  it('applies groups, REST and log level, and names the settings that need a restart', async () => {
     const text = (groups: string, rest: string): string =>
       `grid:\n  ${rest}\n  network:\n    port: 0\n    rest-api:\n      ${groups}\n`;
     const on = 'enabled: true\n      endpoint-groups: {DATA: {enabled: true}}';
@@ -45,7 +45,7 @@ describe('gridnode serve at SIGHUP', () => {
     }
   });
 
-  it('takes over the authority of client certificates, for earlier TLS sessions, too', async () => {
+  it('applies the authority of client certificates, also to earlier TLS sessions', async () => {
     const text = (authority: string): string => {
       const properties = JSON.stringify({
         keyCertChainFile: tlsFile('server.pem'),
@@ -87,7 +87,7 @@ describe('gridnode serve at SIGHUP', () => {
     }
   });
 
-  it('takes over users, passwords and permissions; every user logs in again', async () => {
+  it('applies users, passwords and permissions; every user logs in again', async () => {
     const text = (users: string, actions: string): string => `
 grid:
   network: {port: 0, rest-api: {enabled: true, authentication: basic, endpoint-groups: {DATA: {enabled: true}}}}

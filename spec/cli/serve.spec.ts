@@ -37,7 +37,7 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-/** A run of serve with a simulated member, and its log. */
+/** Runs serve with a simulated member. Returns the run and its log. */
 function served(
   parts: Partial<ServedMember> = {},
   start?: () => Promise<ServedMember>,
@@ -69,15 +69,15 @@ function served(
         findings: [],
       }));
   const time = { nowMs: 0 };
-  const told: string[] = [];
-  const screen = { isLogForPeople, tellFatal: (message: string) => told.push(message) };
+  const fatal: string[] = [];
+  const screen = { isLogForPeople, tellFatal: (message: string) => fatal.push(message) };
   const events = new StopEvents(source, () => time.nowMs);
   const states: string[] = [];
-  const tellManager = async (state: string) => {
+  const notifyManager = async (state: string) => {
     states.push(state);
   };
-  const exit = serve(config, log, startMember, events, load, screen, tellManager);
-  return { exit, source, lines, firstLine, time, told, states };
+  const exit = serve(config, log, startMember, events, load, screen, notifyManager);
+  return { exit, source, lines, firstLine, time, fatal, states };
 }
 
 function systemError(code: string, syscall: string): Error {
@@ -85,7 +85,7 @@ function systemError(code: string, syscall: string): Error {
 }
 
 for (const signal of ['SIGTERM', 'SIGINT']) {
-  test(`serve says where it listens, drains at ${signal} and ends with 0`, async () => {
+  test(`serve logs where it listens, drains at ${signal} and exits with 0`, async () => {
     const { exit, source, lines } = served();
     source.emit(signal);
     assert.equal(await exit, 0);
@@ -104,7 +104,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
   });
 }
 
-test('serve tells the service manager when the member serves, and when it begins to end', async () => {
+test('serve notifies the service manager when the member serves and when it begins to stop', async () => {
   let started = (_: ServedMember): void => {};
   const starting = new Promise<ServedMember>((resolve) => {
     started = resolve;
@@ -121,7 +121,7 @@ test('serve tells the service manager when the member serves, and when it begins
   assert.deepEqual(states, ['READY=1', 'STOPPING=1']);
 });
 
-test('serve tells the service manager nothing of a member that does not start', async () => {
+test('serve does not notify the service manager of a member that does not start', async () => {
   const { exit, states } = served({}, () => Promise.reject(new Error('no')));
   assert.equal(await exit, 1);
   assert.deepEqual(states, []);
@@ -131,7 +131,7 @@ for (const [afterMs, isSecond] of [
   [249, false],
   [250, true],
 ] as const) {
-  test(`serve takes a signal ${afterMs} ms after the first as ${isSecond ? 'the second' : 'the same'}`, async () => {
+  test(`serve treats a signal ${afterMs} ms after the first as ${isSecond ? 'the second' : 'the same'}`, async () => {
     let drained = (): void => {};
     const draining = new Promise<void>((resolve) => {
       drained = resolve;
@@ -156,7 +156,7 @@ for (const [afterMs, isSecond] of [
   });
 }
 
-test('serve ends with 0 at a second signal where nothing had to be cut off', async () => {
+test('serve exits with 0 at a second signal if nothing had to be cut off', async () => {
   let drained = (): void => {};
   const draining = new Promise<void>((resolve) => {
     drained = resolve;
@@ -173,7 +173,7 @@ test('serve ends with 0 at a second signal where nothing had to be cut off', asy
   assert.equal(await exit, 0);
 });
 
-test('serve cuts off requests left after 10 seconds, and ends with 1 even if the drain does not end', async () => {
+test('serve cuts off remaining requests after 10 seconds, and exits with 1 even if the drain does not end', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     let draining = (): void => {};
@@ -201,61 +201,61 @@ test('serve cuts off requests left after 10 seconds, and ends with 1 even if the
   }
 });
 
-/** A member that notes the calls to it. */
-function noted() {
-  const told: string[] = [];
+/** Returns a member that records the calls to it. */
+function recordingMember() {
+  const calls: string[] = [];
   const member = {
-    withdraw: () => told.push('withdraw'),
+    withdraw: () => calls.push('withdraw'),
     drain: () => {
-      told.push('drain');
+      calls.push('drain');
       return Promise.resolve();
     },
     abort: () => {
-      told.push('abort');
+      calls.push('abort');
       return undefined;
     },
   };
-  return { told, member };
+  return { calls, member };
 }
 
-for (const [what, stopRequested] of [
+for (const [cause, stopRequested] of [
   ['signal', undefined],
   ['shutdown call', Promise.resolve('POST clusterShutdown')],
 ] as const) {
-  test(`serve withdraws at the ${what}, and drains when the delay has passed`, async () => {
+  test(`serve withdraws at the ${cause}, and drains after the delay`, async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
-      const { told, member } = noted();
+      const { calls, member } = recordingMember();
       const parts = { ...member, ...(stopRequested && { stopRequested }) };
       const { exit, source, lines, firstLine } = served(parts, undefined, undefined, 3);
       await firstLine;
       if (stopRequested === undefined) source.emit('SIGTERM');
       await endOfTurn();
       assert.deepEqual(
-        [told, lines[1]?.msg, lines[1]?.delaySeconds],
+        [calls, lines[1]?.msg, lines[1]?.delaySeconds],
         [['withdraw'], 'draining', 3],
       );
       mock.timers.tick(2_999);
       await endOfTurn();
-      assert.deepEqual(told, ['withdraw']);
+      assert.deepEqual(calls, ['withdraw']);
       mock.timers.tick(1);
       assert.equal(await exit, 0);
-      assert.deepEqual(told, ['withdraw', 'drain']);
+      assert.deepEqual(calls, ['withdraw', 'drain']);
     } finally {
       mock.timers.reset();
     }
   });
 }
 
-test('serve ends within the delay at a second signal', async () => {
-  const { told, member } = noted();
+test('serve exits before the end of the delay at a second signal', async () => {
+  const { calls, member } = recordingMember();
   const { exit, source, firstLine, time } = served(member, undefined, undefined, 3600);
   await firstLine;
   source.emit('SIGTERM');
   time.nowMs += 1000;
   source.emit('SIGTERM');
   assert.equal(await exit, 0);
-  assert.deepEqual(told, ['withdraw', 'drain', 'abort']);
+  assert.deepEqual(calls, ['withdraw', 'drain', 'abort']);
 });
 
 test('serve logs and ignores SIGUSR1 and SIGUSR2', async () => {
@@ -271,7 +271,7 @@ test('serve logs and ignores SIGUSR1 and SIGUSR2', async () => {
   );
 });
 
-test('serve drains at once where the signal came while the member started', async () => {
+test('serve drains at once if the signal arrived while the member started', async () => {
   let started = (_: ServedMember): void => {};
   const starting = new Promise<ServedMember>((resolve) => {
     started = resolve;
@@ -282,7 +282,7 @@ test('serve drains at once where the signal came while the member started', asyn
   assert.equal(await exit, 0);
 });
 
-test('serve ends with 1 at a second signal while the member starts', async () => {
+test('serve exits with 1 at a second signal while the member starts', async () => {
   const { exit, source, lines, time } = served({}, () => NEVER);
   source.emit('SIGINT');
   time.nowMs += 250;
@@ -300,7 +300,7 @@ const unusable: readonly (readonly [string, string, string])[] = [
 ];
 
 for (const [code, call, expected] of unusable) {
-  test(`serve ends with 3 and ${expected} at ${code} of ${call}`, async () => {
+  test(`serve exits with 3 and ${expected} at ${code} of ${call}`, async () => {
     const { exit, lines } = served({}, () => Promise.reject(systemError(code, call)));
     assert.equal(await exit, 3);
     assert.equal(lines[0]?.code, expected);
@@ -308,13 +308,13 @@ for (const [code, call, expected] of unusable) {
   });
 }
 
-test('serve ends with 1 when the member cannot start for another reason', async () => {
+test('serve exits with 1 if the member cannot start for another reason', async () => {
   const { exit, lines } = served({}, () => Promise.reject(systemError('EACCES', 'open')));
   assert.equal(await exit, 1);
   assert.equal(lines[0]?.level, 'fatal');
 });
 
-test('serve ends with 1 at an uncaught failure', async () => {
+test('serve exits with 1 at an uncaught failure', async () => {
   const { exit, source, lines, firstLine } = served();
   await firstLine;
   source.emit('uncaughtException', new Error('unforeseen'));
@@ -322,14 +322,14 @@ test('serve ends with 1 at an uncaught failure', async () => {
   assert.equal(lines.at(-1)?.err?.message, 'unforeseen');
 });
 
-test('serve ends with 1 when draining fails', async () => {
+test('serve exits with 1 if draining fails', async () => {
   const { exit, source, lines } = served({ drain: () => Promise.reject(new Error('no')) });
   source.emit('SIGTERM');
   assert.equal(await exit, 1);
   assert.equal(lines.at(-1)?.msg, 'cannot drain');
 });
 
-test('serve reads the configuration again at SIGHUP, also at one that came while the member started', async () => {
+test('serve reloads the configuration at SIGHUP, also if the signal arrived while the member started', async () => {
   let started = (_: ServedMember): void => {};
   const starting = new Promise<ServedMember>((resolve) => {
     started = resolve;
@@ -351,20 +351,20 @@ test('serve reads the configuration again at SIGHUP, also at one that came while
   assert.equal(await exit, 0);
 });
 
-test('a member that does not start says so beside the log, in one line', async () => {
+test('a member that does not start reports the reason beside the log, in one line', async () => {
   const data = new GridError('DATA_DIRECTORY_LOCKED', { directory: 'd' });
-  const { exit, lines, told } = served({}, () => Promise.reject(data));
+  const { exit, lines, fatal } = served({}, () => Promise.reject(data));
   assert.equal(await exit, 3);
-  assert.deepEqual(told, ['Cannot use data directory "d": another process uses it']);
-  assert.equal(lines.at(-1)?.msg, told[0]);
+  assert.deepEqual(fatal, ['Cannot use data directory "d": another process uses it']);
+  assert.equal(lines.at(-1)?.msg, fatal[0]);
   const version = new GridError('CLUSTER_VERSION', { version: '1.2', memberVersion: '1.3.0' });
   assert.equal(await served({}, () => Promise.reject(version)).exit, 2);
   const other = served({}, () => Promise.reject(new Error('no luck')));
   assert.equal(await other.exit, 1);
-  assert.deepEqual(other.told, ['Cannot start: no luck']);
+  assert.deepEqual(other.fatal, ['Cannot start: no luck']);
 });
 
-test('on a terminal one line tells address, groups, memory and whether data is kept', async () => {
+test('on a terminal, one line shows address, groups, memory and whether data is persistent', async () => {
   const { exit, source, lines, firstLine } = served({}, undefined, undefined, 0, true);
   await firstLine;
   const { msg, ...fields } = lines[0] as Line;
@@ -378,7 +378,7 @@ test('on a terminal one line tells address, groups, memory and whether data is k
   assert.equal(await exit, 0);
 });
 
-test('the line of a member on all interfaces, with TLS, health and data of its own', () => {
+test('the line of a member on all interfaces, with TLS, health port and persistence', () => {
   const flag = { kind: 'flag', name: '--test' } as const;
   const texts = { tlsEnabled: 'true', persistenceEnabled: 'true', compatibility: 'hazelcast' };
   const config = resolveConfig([

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { serviceManager } from '../../src/cli/service-manager.ts';
 
-/** A program that replaces systemd-notify, and the calls to it. */
+/** Returns a program that replaces systemd-notify, and the calls to it. */
 function notifier(context: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-notify-'));
   context.after(() => rmSync(folder, { recursive: true }));
@@ -16,11 +16,11 @@ function notifier(context: TestContext) {
   return { program, lines: () => readFileSync(calls, 'utf8').split('\n').slice(0, -1) };
 }
 
-test('serviceManager has systemd-notify tell each state, in order', async (context) => {
+test('serviceManager sends each state with systemd-notify, in order', async (context) => {
   const { program, lines } = notifier(context);
-  const tell = serviceManager({ NOTIFY_SOCKET: '/s' }, assert.ifError, program);
-  void tell('READY=1');
-  await tell('STOPPING=1');
+  const notify = serviceManager({ NOTIFY_SOCKET: '/s' }, assert.ifError, program);
+  void notify('READY=1');
+  await notify('STOPPING=1');
   assert.deepEqual(lines(), ['/s READY=1', '/s STOPPING=1']);
 });
 
@@ -28,7 +28,7 @@ test('serviceManager starts nothing without a service manager', async () => {
   await serviceManager({}, assert.fail, '/nowhere/notify')('READY=1');
 });
 
-test('serviceManager says why it cannot tell', async () => {
+test('serviceManager reports why it cannot notify', async () => {
   const errors: Error[] = [];
   const onError = (error: Error) => errors.push(error);
   await serviceManager({ NOTIFY_SOCKET: '/s' }, onError, '/nowhere/notify')('READY=1');
