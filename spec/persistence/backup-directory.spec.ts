@@ -38,7 +38,7 @@ describe('BackupDirectory', () => {
       assert.equal(readFileSync(join(path, 'file'), 'latin1'), content);
       assert.deepEqual(readdirSync(path), ['file']);
     }
-    assert.equal(readdirSync(parent).length, completed.size, 'nothing else is left');
+    assert.equal(readdirSync(parent).length, completed.size, 'no other file is left');
   });
 
   it('removes an incomplete backup whose process has ended', async () => {

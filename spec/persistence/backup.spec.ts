@@ -17,7 +17,7 @@ import { contentLeftBy, contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
 const LIVES = Number(process.env.SOAK_SIZE ?? 12);
-/** Distance between two calls that fail; the soak makes each call fail. */
+/** Step between the numbers of the calls that fail; the soak makes every call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 7);
 
 async function open(storage: MemoryStorage, seed: number) {
@@ -27,7 +27,7 @@ async function open(storage: MemoryStorage, seed: number) {
   const options = { segmentBytes: 2048, snapshotBytesMin: 8192, sinks: [sink] };
   const subject = await openPersistent(storage, options);
   const change = (): void => changeAtRandom(subject.ask, random);
-  /** Makes changes while the work is under way. */
+  /** Makes changes while the work is in progress. */
   const beside = async <Value>(work: Promise<Value>, ...others: Pumped[]): Promise<Value> =>
     await until(work, async () => {
       if (random.below(2) === 0) change();
@@ -48,7 +48,7 @@ interface Pumped {
   pump(): boolean;
 }
 
-/** The result of `see` at the time of the cut. */
+/** Returns the result of `see` at the time of the cut. */
 function momentOf<Value>({ log }: Persistence, see: () => Value): { value: Value | undefined } {
   const seen: { value: Value | undefined } = { value: undefined };
   const cut = log.cut.bind(log);
@@ -86,7 +86,7 @@ describe('a backup', () => {
       await quiet();
       assert.deepEqual(await contentAfter(source.afterKill()), contentOf(engine), `seed ${seed}`);
     }
-    assert.ok(snapshots > 0, 'snapshots were written meanwhile');
+    assert.ok(snapshots > 0, 'no snapshot was written during the backups');
   });
 
   it('is complete although compaction frees space on a full disk meanwhile', async () => {
@@ -104,7 +104,7 @@ describe('a backup', () => {
       await quiet();
       target.pump();
       await new Promise((resolve) => setImmediate(resolve));
-      assert.ok(!events.includes('compacted'), 'what is being copied stays as it is');
+      assert.ok(!events.includes('compacted'), 'a compaction ran during the copy');
     }
     persistence.releaseFiles();
     for (let count = 0; count < 20; count++) {

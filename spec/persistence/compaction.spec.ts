@@ -28,7 +28,7 @@ class Filled {
   readonly subject: PersistentSubject;
   readonly #random: Random;
 
-  /** `before`: the member that was killed. */
+  /** `before` is the member that was killed. */
   constructor(subject: PersistentSubject, random: Random, before?: Filled) {
     this.subject = subject;
     this.#random = random;
@@ -47,7 +47,7 @@ class Filled {
     return true;
   }
 
-  /** Overwrites keys until that is refused; temporary refusals are ignored. */
+  /** Overwrites keys until writes are refused repeatedly; temporary refusals are ignored. */
   async fill(keys: number): Promise<void> {
     let refused = 0;
     for (let count = 0; refused < 3 && count < 5000; count++) {
@@ -58,7 +58,7 @@ class Filled {
     }
   }
 
-  /** Deletes until the live records leave room. No delete is refused. */
+  /** Deletes until the live records leave enough space. No delete is refused. */
   async free(): Promise<void> {
     for (const key of [...this.lengths.keys()]) {
       if (this.liveBytes < DISK_BYTES * LIVE_SHARE) break;
@@ -67,7 +67,7 @@ class Filled {
     }
   }
 
-  /** Waits until a write is taken. Resolves with the time that it took, in ms. */
+  /** Waits until a write is accepted. Resolves with the time that it took, in ms. */
   async awaitRoom(): Promise<number> {
     for (let ms = 0; ; ms += 100) {
       const isTaken = this.set('probe', 100);
@@ -79,7 +79,7 @@ class Filled {
   }
 
   delete(key: string): void {
-    assert.equal(this.subject.ask.delete('m', key).outcome, APPLIED, 'a delete is taken');
+    assert.equal(this.subject.ask.delete('m', key).outcome, APPLIED, 'a delete is accepted');
     this.lengths.delete(key);
   }
 
@@ -91,7 +91,10 @@ class Filled {
     this.subject.clock.endTurn();
   }
 
-  /** Deletes random keys at once until a part of the disk is live, or until that is refused. */
+  /**
+   * Deletes random keys in one turn until only this share of the disk is live, or until a delete is
+   * refused.
+   */
   freeAtOnce(share: number): void {
     const keys = [...this.lengths.keys()];
     while (this.liveBytes > DISK_BYTES * share) {
@@ -102,7 +105,7 @@ class Filled {
     this.subject.clock.endTurn();
   }
 
-  /** Lets a part of the work be done that is due by then. */
+  /** Advances the time, and completes this many calls of the work that is due by then. */
   async work(storage: MemoryStorage, calls: number, ms = 1000): Promise<void> {
     const { clock } = this.subject;
     clock.advance(ms);
@@ -115,7 +118,8 @@ class Filled {
   }
 
   /**
-   * The storage after a kill, with only so much room beside the files that the next start keeps.
+   * Returns the storage after a kill, with only this much space beside the files that the next
+   * start retains.
    */
   async killFull(storage: MemoryStorage, freeBytes: number): Promise<MemoryStorage> {
     const { segment } = this.subject.persistence.log;
@@ -179,7 +183,7 @@ describe('a full disk', () => {
     const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
     const { ask, engine } = filled.subject;
     filled.set('stays', 100);
-    // Each round takes a part of the disk, and leaves no live record.
+    // Each round uses a part of the disk, and leaves no live record.
     for (let round = 0; round < 30; round++) {
       for (let each = 0; each < 40; each++) {
         assert.equal(ask.set('m', `key ${each}`, Buffer.alloc(150)).outcome, APPLIED);
@@ -192,7 +196,7 @@ describe('a full disk', () => {
       await filled.awaitRoom();
       await filled.pass(PATIENCE_MS);
     }
-    assert.ok((await segmentNames(storage)).length < DISK_BYTES / 4096, 'segments are merged');
+    assert.ok((await segmentNames(storage)).length < DISK_BYTES / 4096, 'segments were not merged');
     const { engine: next } = await openPersistent(storage.afterKill(), LOG_ONLY);
     assert.deepEqual(contentOf(next), contentOf(engine));
   });
@@ -217,12 +221,12 @@ describe('a full disk', () => {
     for (let count = 0; count < 1000; count++) {
       await filled.work(storage, 1, 20);
       if (storage.has(RESERVE)) continue;
-      // Writes take all that they get while a segment is rewritten in the space of the reserve.
+      // Writes use all the space they get while a segment is rewritten in the space of the reserve.
       const { usedBytes } = storage;
       while (more < 20 && filled.set(`more ${more}`, LONG)) more++;
-      assert.equal(storage.usedBytes, usedBytes, 'no file is made');
+      assert.equal(storage.usedBytes, usedBytes, 'a file was created');
     }
-    assert.ok(more > 0, 'writes while the reserve is spent');
+    assert.ok(more > 0, 'no write while the reserve was in use');
     await filled.pass(0);
     assert.equal(storage.bytes(RESERVE).length, LOG_ONLY.segmentBytes);
   });
@@ -235,7 +239,7 @@ describe('a full disk', () => {
       await filled.work(storage, 1, 20);
       if (!storage.has(RESERVE)) storage.bytesMax = Math.min(storage.bytesMax, storage.usedBytes);
     }
-    assert.ok(storage.bytesMax < DISK_BYTES, 'the space of the reserve was taken');
+    assert.ok(storage.bytesMax < DISK_BYTES, 'the space of the reserve was not used');
     await filled.awaitRoom();
     assert.equal(storage.bytes(RESERVE).length, LOG_ONLY.segmentBytes);
   });
@@ -245,11 +249,11 @@ describe('a full disk', () => {
     const options = { ...LOG_ONLY, sync: 'always' } as const;
     const filled = new Filled(await openPersistent(storage, options), new Random(1));
     let keys = 0;
-    // All is live: the pass has read a part of the log when another program makes room.
+    // All records are live: the pass has read a part of the log when another program frees space.
     for (; filled.set(`key ${keys}`, LONG); keys++) await filled.work(storage, 20, 0);
     storage.bytesMax += 4 * LOG_ONLY.segmentBytes;
     await filled.pass(1000);
-    assert.ok(filled.set(`key ${keys++}`, LONG), 'there is room');
+    assert.ok(filled.set(`key ${keys++}`, LONG), 'the write was refused');
     await filled.pass(600_000);
     for (; filled.set(`key ${keys}`, LONG); keys++) await filled.pass(0);
     for (let key = 0; key < 30; key++) filled.delete(`key ${key}`);

@@ -57,7 +57,7 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       ask.set('m', 'k', VALUE);
       await quiet();
       assert.equal(persistence.log.failure, undefined);
-      assert.ok(persistence.log.delaysAll, 'no answer leaves');
+      assert.ok(persistence.log.delaysAll, 'responses are not delayed');
       assert.equal(ask.set('m', 'more', VALUE).veto, DISK_FULL);
       assert.equal(ask.delete('m', '0').veto, DISK_FULL);
       assert.equal(ask.get('m', '0').outcome, FOUND);

@@ -42,7 +42,7 @@ export interface LifeReport {
   returns: number;
   /** Lives that ended with a stop. */
   stops: number;
-  /** Records of the log that have a path. */
+  /** Log records that have a path. */
   paths: number;
 }
 
@@ -52,8 +52,8 @@ export function noLife(): LifeReport {
 }
 
 /**
- * `hasPaths`: some changes have paths. Their records are longer, so the same seed gives another
- * life.
+ * Runs a life. With `hasPaths`, some changes have paths: their records are longer, so the same seed
+ * results in another life.
  */
 export async function crashRound(
   seed: number,
@@ -73,12 +73,14 @@ class Life {
   readonly #clock = new FakeClock();
   #storage: MemoryStorage;
   #history: Mutation[] = [];
-  /** Number of mutations that must be there after the next crash. */
+  /** Number of mutations that must exist after the next crash. */
   #promised = 0;
-  /** The same, as long as the machine does not restart. */
-  #promisedToday = 0;
+  /** Number of mutations that must exist after the next crash, unless the machine restarts. */
+  #promisedInBoot = 0;
   #boot = 0;
-  /** Decides which lives stop; separate, so that the seeds of the others keep their meaning. */
+  /**
+   * Decides which lives end with a stop; separate, so that the other lives of a seed do not change.
+   */
   readonly #stops: Random;
 
   constructor(seed: number, mode: SyncMode, hasPaths: boolean) {
@@ -120,11 +122,11 @@ class Life {
     this.#clock.forget();
     if (this.#random.below(4) > 0) {
       this.#storage = this.#storage.afterCrash(`boot ${++this.#boot}`);
-      this.#promisedToday = 0;
+      this.#promisedInBoot = 0;
       return;
     }
-    // Only the process ends: all answered changes are there, whatever the mode.
-    this.#promisedToday = Math.max(this.#promisedToday, member.confirmed);
+    // Only the process ends: all confirmed changes still exist, in every mode.
+    this.#promisedInBoot = Math.max(this.#promisedInBoot, member.confirmed);
     this.#storage = this.#storage.afterKill();
   }
 
@@ -133,10 +135,10 @@ class Life {
     this.report.tornBytes += recovered?.tornBytes ?? 0;
     const content = contentOf(engine);
     const all = this.#history.length;
-    const promised = Math.max(this.#promised, this.#promisedToday);
+    const promised = Math.max(this.#promised, this.#promisedInBoot);
     const count = countThatLeaves(this.#history, content);
-    assert.ok(count >= 0, `There was never such a state:\n${content.join('\n')}`);
-    assert.ok(count >= promised, `${count} of ${all} are there, ${promised} were promised`);
+    assert.ok(count >= 0, `This state never existed:\n${content.join('\n')}`);
+    assert.ok(count >= promised, `${count} of ${all} exist, ${promised} were guaranteed`);
     this.report.lost += all - count;
     this.#history = this.#history.slice(0, count);
     this.#promised = count;
@@ -151,7 +153,7 @@ class Life {
       for (let each = 0; each < count && !this.#storage.hasCrashed; each++) this.#operate(member);
       if (this.#storage.hasCrashed) break;
       this.#clock.endTurn();
-      member.look();
+      member.sendResponses();
       const completed = this.#random.below(6);
       for (let each = 0; each < completed; each++) if (this.#storage.pump()) await turn();
       if (this.#random.below(20) === 0) this.#clock.advance(1000);
@@ -161,7 +163,7 @@ class Life {
     this.#promised = Math.max(this.#promised, member.promised(this.#mode));
   }
 
-  /** Stops the member. A crash may cut that off, too; otherwise every mutation must be there. */
+  /** Stops the member. A crash may interrupt that; otherwise every mutation must exist. */
   async #stop(member: Member): Promise<void> {
     const count = this.#history.length;
     const closing = member.persistence.close().then(() => true);
@@ -216,14 +218,14 @@ class Life {
   }
 }
 
-/** A result that was returned, and the part of the history on which it depends. */
+/** A result that was returned, and the number of mutations on which it depends. */
 interface Result {
   readonly partition: number;
   readonly sequences: Float64Array;
   readonly depth: number;
-  /** Of an item that is on its way; NO_HOLD for anything else. */
+  /** The hold of an item whose response is delayed; otherwise NO_HOLD. */
   readonly hold: number;
-  /** Whether the client waits for the answer to the end. */
+  /** Whether the client waits until the response is sent. */
   readonly isAwaited: boolean;
 }
 
@@ -233,9 +235,9 @@ class Member {
   recovered: Recovered | undefined;
   snapshots = 0;
   compactions = 0;
-  /** Items that came back, as their clients had gone. */
+  /** Items that returned because their clients had disconnected. */
   returns = 0;
-  /** How much of the history a client was told of. */
+  /** Number of mutations, from the first, on which the sent responses depend. */
   confirmed = 0;
   readonly #storage: MemoryStorage;
   readonly #clock: FakeClock;
@@ -262,7 +264,7 @@ class Member {
         snapshotBytesMin: SNAPSHOT_BYTES_MIN,
       },
       {
-        onReleased: () => this.look(),
+        onReleased: () => this.sendResponses(),
         onRefusing: ignore,
         onFailed: ignore,
         onProgress: ignore,
@@ -303,11 +305,11 @@ class Member {
     const sequences =
       partition === EVERY_PARTITION ? this.engine.sequences() : Float64Array.of(seen.sequence);
     this.#results.push({ partition, sequences, depth, hold, isAwaited });
-    this.look();
+    this.sendResponses();
   }
 
-  /** Sends the answers that are no longer delayed. */
-  look(): void {
+  /** Sends the responses that are no longer delayed. */
+  sendResponses(): void {
     this.persistence.log.invariants();
     if (this.#storage.hasCrashed || this.persistence.log.delaysAll) return;
     this.#results = this.#results.filter((result) => {
@@ -320,7 +322,7 @@ class Member {
     });
   }
 
-  /** How much of the history must survive the end of the machine. */
+  /** Returns the number of mutations that must survive a restart of the machine. */
   promised(mode: SyncMode): number {
     return mode === 'always' ? this.confirmed : 0;
   }
@@ -382,7 +384,7 @@ function isFull(error: Error): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
-/** Lets promises settle. */
+/** Resolves after the callbacks of settled promises. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

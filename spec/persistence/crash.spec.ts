@@ -20,7 +20,7 @@ describe('a data directory after a crash at any call', () => {
   for (const mode of ['always', 'interval', 'never'] as const) {
     it(`with sync ${mode} contains all guaranteed data, and nothing that was never written`, async () => {
       const total = await lives(mode, false);
-      // Compactions are rare, and no item comes back where no answer waits for a sync.
+      // Compactions are rare, and no item returns if no response waits for a sync.
       const rare = mode === 'always' ? { compactions: 1 } : { compactions: 1, returns: 1 };
       for (const count of Object.values({ ...total, ...rare, paths: 1 }))
         assert.ok(count > 0, JSON.stringify(total));
@@ -44,7 +44,7 @@ async function lives(mode: SyncMode, hasPaths: boolean): Promise<LifeReport> {
   for (let seed = 1; seed <= ROUNDS; seed++) {
     const report = await crashRound(seed, mode, hasPaths).catch((error: unknown) => {
       const paths = hasPaths ? ' and paths' : '';
-      throw new Error(`Round ${seed} with sync ${mode}${paths} went wrong`, { cause: error });
+      throw new Error(`Round ${seed} with sync ${mode}${paths} failed`, { cause: error });
     });
     for (const key of Object.keys(total) as (keyof LifeReport)[]) total[key] += report[key];
   }

@@ -18,7 +18,7 @@ export type Files = ReadonlyMap<string, Buffer>;
 export interface WholeDirectory {
   readonly files: Files;
   readonly content: readonly string[];
-  /** Every value that was ever there. */
+  /** Every value that ever existed. */
   readonly values: ReadonlySet<string>;
 }
 

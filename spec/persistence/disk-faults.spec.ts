@@ -11,11 +11,11 @@ import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
-/** Distance between two calls that fail; the soak makes each call fail. */
+/** Step between the numbers of the calls that fail; the soak makes every call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 17);
 const LOG_ONLY = { snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE = Buffer.alloc(200, 'v');
-/** The number of keys to set, and a number of keys that fill a segment. */
+/** Number of keys to set, and a number of keys that fill a segment. */
 const KEYS = 60;
 const FEW_KEYS = 8;
 
@@ -182,7 +182,7 @@ describe('each call to the storage', () => {
     for (const key of answered) assert.ok(there.includes(`m m/${key} =`), `${key}, call ${at}`);
   }
 
-  /** Sets keys one after the other; `answered` are those that were answered. */
+  /** Sets keys one after the other. `answered` contains the keys whose responses were sent. */
   async function work(at: number | undefined, code: string, isLasting: boolean, keys: number) {
     const memory = new MemoryStorage(new Random(7), 'boot');
     const storage = pumped(new FailingStorage(memory), memory);
@@ -201,8 +201,11 @@ describe('each call to the storage', () => {
         answered.push(key);
       } else {
         const { failure, delaysAll } = persistence.log;
-        assert.ok(failure !== undefined || delaysAll, 'delayed only by a failed or a full disk');
-        assert.ok(failure !== undefined || code === 'ENOSPC', 'only a full disk is waited for');
+        assert.ok(
+          failure !== undefined || delaysAll,
+          'delayed although the disk neither failed nor is full',
+        );
+        assert.ok(failure !== undefined || code === 'ENOSPC', 'delayed by a disk that is not full');
       }
     }
     await until(persistence.close(), quiet).catch(() => {});

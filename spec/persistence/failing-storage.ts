@@ -6,7 +6,7 @@ export interface Failure {
   readonly at: number;
   readonly code: string;
   readonly isLasting: boolean;
-  /** The kinds of calls that fail; all unless given. */
+  /** The kinds of calls that fail; undefined for all. */
   readonly of?: readonly Call[];
 }
 
@@ -18,7 +18,7 @@ export class FailingStorage implements Storage {
   readonly bootId: string | undefined;
   /** The kinds of all calls, in order. */
   readonly calls: Call[] = [];
-  /** The calls that fail; none unless set. */
+  /** The calls that fail; undefined for none. */
   failure: Failure | undefined;
   readonly #storage: Storage;
 
@@ -74,7 +74,7 @@ export class FailingStorage implements Storage {
     return new FailingFile(this.#storage.createNow(name), this);
   }
 
-  /** Counts a call; throws where it must fail. */
+  /** Counts a call; throws if it must fail. */
   check(call: Call = 'other'): void {
     const { failure } = this;
     this.calls.push(call);
@@ -148,7 +148,7 @@ class FailingFile implements StoredFile {
     this.#file.syncNow();
   }
 
-  /** The end of the bytes that are written: on a full disk, a part of them. */
+  /** Returns the end of the bytes that are written: on a full disk, only a part of them. */
   #checkWrite(start: number, end: number): number {
     try {
       this.#storage.check('write');
@@ -164,7 +164,7 @@ class FailingFile implements StoredFile {
   }
 
   async close(): Promise<void> {
-    // A close that fails frees the handle, too.
+    // A close that fails also frees the handle.
     await this.#file.close();
     this.#storage.check();
   }

@@ -17,7 +17,7 @@ import type { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
-/** Distance between two calls that fail; the soak makes each call fail. */
+/** Step between the numbers of the calls that fail; the soak makes every call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 5);
 
 const { files, content, values } = await wholeDirectory();

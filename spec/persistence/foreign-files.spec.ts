@@ -59,10 +59,10 @@ test('a member reports foreign files in its data directory, and does not remove 
   const second = storedMember(memory);
   await second.serve();
   assert.deepEqual(warnings(first), []);
-  const [{ msg, ...told } = { msg: '' }, ...more] = warnings(second);
+  const [{ msg, ...fields } = { msg: '' }, ...more] = warnings(second);
   assert.deepEqual(more, []);
   assert.match(msg, /^files in the data directory do not belong to a member/);
-  const { files, count } = told as { files?: string[]; count?: number };
+  const { files, count } = fields as { files?: string[]; count?: number };
   assert.deepEqual([files?.length, files?.[0], count], [10, 'note-0', 12]);
   await until(second.persistence.close(), second.go);
   const names = await until(memory.list(), second.go);

@@ -24,7 +24,10 @@ interface Written {
   readonly clock: FakeClock;
 }
 
-/** Ten keys of a member that has stopped, or was killed this many ms after the last one. */
+/**
+ * Writes ten keys. Returns the files of a member that has stopped, or was killed this many ms after
+ * the last one.
+ */
 async function written(end: 'stop' | number): Promise<Written> {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const clock = new FakeClock();
@@ -47,7 +50,10 @@ async function start(files: Files, bootId = 'boot') {
   return { storage, ...(await openPersistent(storage)) };
 }
 
-/** The files with the log truncated or zeroed after its fourth record, and the offset of that. */
+/**
+ * Returns the files with the log truncated or zeroed after its fourth record, and the offset of
+ * that.
+ */
 function cut(files: Files, isZeroed: boolean): { readonly damaged: Files; readonly at: number } {
   const bytes = files.get(LOG) ?? Buffer.alloc(0);
   const at = recordsOf(files, LOG)[4]?.at ?? 0;
@@ -102,7 +108,7 @@ describe('the log of a member that was killed', () => {
     const { damaged, at } = cut(files, true);
     await isDamage(damaged, at);
     const { engine } = await start(damaged, 'other');
-    assert.equal(contentOf(engine).length, 4, 'nothing of it was synced');
+    assert.equal(contentOf(engine).length, 4, 'the readable records were not recovered');
   });
 
   it('is damaged, even after a reboot, if its last segment is shorter than it was created', async () => {
@@ -128,7 +134,9 @@ describe('the log of a member that was killed', () => {
 });
 
 describe('a copy of the directory of a member that continues to write', () => {
-  /** Copies, made as the member writes: the log first, then where it ends. */
+  /**
+   * Returns copies made while the member writes: first of the log, then of the record of its end.
+   */
   async function copies(sync: SyncMode) {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const { ask, clock, engine, quiet } = await openPersistent(storage, { sync });

@@ -10,7 +10,10 @@ import { openPersistent, until } from './subject.ts';
 const START_MS = 1_700_000_000_000;
 const VALUE = Buffer.from('value');
 
-/** A member, stopped 50 s after its start, whose entries were written 50 s and read 20 s before. */
+/**
+ * Returns the storage of a member, stopped 50 s after its start, whose entries were written 50 s
+ * and read 20 s before.
+ */
 async function ended(isStopped: boolean, startMs = START_MS): Promise<MemoryStorage> {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const clock = new FakeClock(0, startMs);
@@ -27,7 +30,7 @@ async function ended(isStopped: boolean, startMs = START_MS): Promise<MemoryStor
   return storage;
 }
 
-/** The state of the entries after a start `laterMs` after the end. */
+/** Returns the state of the entries after a start `laterMs` after the end. */
 async function found(
   storage: MemoryStorage,
   laterMs: number,
@@ -45,7 +48,8 @@ test('a max idle continues while a member is stopped', async () => {
 });
 
 test('a max idle continues beyond the seconds of 32 bits', async () => {
-  // 2106-02-07 06:28:16 is within, between and before the run and the start after it.
+  // The seconds exceed 32 bits, at 2106-02-07 06:28:16, during the run, between it and the next
+  // start, or before both.
   for (const beforeMs of [80_000, 40_000, 10_000, 0]) {
     const startMs = 2 ** 32 * 1000 - beforeMs;
     const at = async (laterMs: number) => found(await ended(true, startMs), laterMs, startMs);

@@ -32,7 +32,7 @@ export interface MemoryReport {
   operations: number;
   refusals: number;
   snapshots: number;
-  /** The most that a start left in use, as a share of the memory. */
+  /** The largest share of the memory in use after a start. */
   most: number;
 }
 
@@ -103,7 +103,7 @@ class Life {
     const valueBytesMax = VALUE_BYTES[random.below(VALUE_BYTES.length)] ?? 1;
     const value = (): Buffer => random.bytes(random.below(valueBytesMax + 1));
     const keys = Math.ceil((this.#bytesMax / valueBytesMax) * (1 + random.below(3)));
-    // Bounds the operations, too, as a refused one writes nothing.
+    // Also bounds the operations, because a refused one writes nothing.
     const operations = Math.min(keys * 4, this.#operationsMax);
     for (let rest = operations; rest > 0 && persistence.log.writtenBytes < end; rest -= TURN) {
       for (let step = 0; step < TURN; step++) this.#operate(ask, keys, value);

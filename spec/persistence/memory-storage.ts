@@ -41,23 +41,23 @@ export class MemoryStorage implements Storage {
   readonly path = '/memory';
   readonly bootId: string | undefined;
   readonly #random: Random;
-  /** The device of its files. A storage with the files of another one has these very files. */
+  /** Device of the files. Two storages with the same device have the same files. */
   device = 1n;
-  /** Size of the disk. */
+  /** Size of the disk, in bytes. */
   bytesMax: number;
   #entries = new Map<string, Inode>();
   #durableEntries = new Map<string, Inode>();
   #pendingEntries: EntryChange[] = [];
   #waiting: (() => void)[] = [];
   #isLocked = false;
-  /** Whether a write within a file finds no space, too. */
+  /** Whether even a write within a file finds no space. */
   isFullForWrites = false;
   /** Called when a file is removed by a call that blocks. */
   onRemoved: () => void = () => {};
   callCount = 0;
   crashAt = Number.POSITIVE_INFINITY;
   hasCrashed = false;
-  /** Whether the process has ended, and another one has the files. */
+  /** Whether the process has ended, and another one uses the files. */
   hasEnded = false;
   /** Names of the files that were closed more than once. */
   readonly closedTwice: string[] = [];
@@ -75,7 +75,7 @@ export class MemoryStorage implements Storage {
     return this.#waiting.length;
   }
 
-  /** Completes a random call. Whether there was one. */
+  /** Completes a random call. Returns whether there was one. */
   pump(): boolean {
     const at = this.#random.below(Math.max(this.#waiting.length, 1));
     const [complete] = this.#waiting.splice(at, 1);
@@ -84,7 +84,7 @@ export class MemoryStorage implements Storage {
     return true;
   }
 
-  /** The storage of the next start after the end of the machine. */
+  /** Returns the storage of the next start after a crash of the machine. */
   afterCrash(bootId?: string): MemoryStorage {
     this.hasEnded = true;
     const next = new MemoryStorage(this.#random, bootId, this.bytesMax);
@@ -101,7 +101,7 @@ export class MemoryStorage implements Storage {
     return next;
   }
 
-  /** The storage of the next start after the end of the process. */
+  /** Returns the storage of the next start after the end of the process. */
   afterKill(): MemoryStorage {
     this.hasEnded = true;
     const next = new MemoryStorage(this.#random, this.bootId, this.bytesMax);
@@ -115,7 +115,7 @@ export class MemoryStorage implements Storage {
     return this.#entries.has(name);
   }
 
-  /** The file's content, to look at or to damage. */
+  /** Returns the content of the file, to be read or damaged. */
   bytes(name: string): Buffer {
     const inode = this.#entries.get(name);
     if (inode === undefined) throw missing(name);
@@ -217,12 +217,12 @@ export class MemoryStorage implements Storage {
     return [...inodes].reduce((sum, { content }) => sum + content.length, 0);
   }
 
-  /** Whether the disk has room for that many further bytes. */
+  /** Whether the disk has space for this many more bytes. */
   hasRoom(bytes: number): boolean {
     return this.usedBytes + bytes <= this.bytesMax;
   }
 
-  /** Runs a call now. Its change may be there after a crash in it. */
+  /** Runs a call now. After a crash during the call, its change may exist or not. */
   #now<Result>(run: () => Result): Result {
     if (this.hasCrashed) throw new Crash();
     const result = run();
@@ -230,7 +230,7 @@ export class MemoryStorage implements Storage {
     return result;
   }
 
-  /** Public for files. */
+  /** Used by files. */
   now<Result>(run: () => Result): Result {
     return this.#now(run);
   }
@@ -239,7 +239,7 @@ export class MemoryStorage implements Storage {
     return this.#later(run);
   }
 
-  /** A call that has its effect when it completes. */
+  /** Returns the promise of a call that takes effect when it completes. */
   #later<Result>(run: () => Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => {
@@ -277,7 +277,7 @@ export class MemoryStorage implements Storage {
     return new MemoryFile(name, inode, this);
   }
 
-  /** Public for files. */
+  /** Used by files. */
   closed(inode: Inode): void {
     const count = (this.#handles.get(inode) ?? 0) - 1;
     if (count > 0) this.#handles.set(inode, count);
@@ -309,7 +309,7 @@ export class MemoryStorage implements Storage {
     return next;
   }
 
-  /** Nothing, all, or some sectors of the change. */
+  /** Applies none, all, or some sectors of the change. */
   #applyPart(bytes: Buffer, change: FileChange): Buffer {
     const choice = this.#random.below(4);
     if (choice === 0) return bytes;
@@ -372,7 +372,7 @@ class MemoryFile implements StoredFile {
   }
 
   close(): Promise<void> {
-    // Callers ignore errors of closing, so the specs look at this.
+    // Callers ignore errors of closing, so the specs check this.
     if (this.#isClosing) this.#storage.closedTwice.push(this.name);
     this.#isClosing = true;
     return this.#storage.later(() => {

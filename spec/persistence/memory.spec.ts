@@ -38,7 +38,7 @@ describe('a member with little memory', () => {
     let refusals = 0;
     for (let seed = SEED; seed < SEED + LIVES; seed++) {
       const report = await memoryRound(seed, MIB, OPERATIONS).catch((error: unknown) => {
-        throw new Error(`Life ${seed} went wrong`, { cause: error });
+        throw new Error(`Life ${seed} failed`, { cause: error });
       });
       assert.ok(report.most <= 1, `${report.most} of the memory after a start`);
       refusals += report.refusals;

@@ -31,8 +31,8 @@ export class PathSink implements MutationSink {
 }
 
 /**
- * Returns the path of the change with this version: none for every second change, else of 1 to 16
- * data sets.
+ * Returns the path of the change with this version: none for every second change, otherwise of 1 to
+ * 16 data sets.
  */
 export function pathOf({ low, high }: Version): Buffer {
   const mixed = crc32(`${high} ${low}`);

@@ -26,9 +26,9 @@ const MARKS_OF = new Map([
   ['', Float64Array.of(0, 0, 0)],
 ]);
 
-/** Lanes of strings, each a piece. `steps`: number of calls that copy nothing. */
+/** Returns lanes of strings, each a piece. `steps`: number of calls that copy nothing. */
 function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): DurableQueue {
-  const fails = () => assert.fail('nobody asks for it');
+  const fails = () => assert.fail('called unexpectedly');
   return {
     ...{
       name,

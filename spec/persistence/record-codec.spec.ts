@@ -104,7 +104,7 @@ test('a record is identical when written from bytes and from words, with zeros a
   }
 });
 
-/** A mutation with a name of 3 bytes, a key of 5, a content type of 10 and a value of 9. */
+/** Returns a mutation with a name of 3 bytes, a key of 5, a content type of 10 and a value of 9. */
 function plainMutation(operation: typeof SET | typeof DELETE | typeof OFFER = SET): Mutation {
   const mutation = new Mutation();
   mutation.operation = operation;
@@ -123,7 +123,7 @@ function plainMutation(operation: typeof SET | typeof DELETE | typeof OFFER = SE
 test('a record without a path has only the length of its fixed fields and spans', () => {
   const page = new Page(4096);
   const mutation = plainMutation();
-  // 48 fixed, 4 + 8 + 12 for name, key and content type, 9 for the value: 81, filled up to 88.
+  // 48 fixed; 4 + 8 + 12 for name, key and content type; 9 for the value: 81, padded to 88.
   assert.equal(recordBytes(mutation), 88);
   assert.equal(writeMutation(page, 0, mutation, SEED), 88);
   assert.equal(page.bytes[9], 0);

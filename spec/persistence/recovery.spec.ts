@@ -13,7 +13,7 @@ import { contentOf } from './stored-model.ts';
 import { openPersistent, type PersistentSubject, until } from './subject.ts';
 
 const FIRST = 'log-0000000001';
-/** Distance between two flipped bits; the soak flips each. */
+/** Distance between two flipped bits; the soak flips every bit. */
 const STEP = Number(process.env.SOAK_STEP ?? 29);
 
 /** Returns the content after a start on the files, after a reboot unless `bootId` is set. */
@@ -36,7 +36,7 @@ async function isRefused(files: ReadonlyMap<string, Buffer>, bootId = 'other'): 
   );
 }
 
-/** A log of some records, with the content after each record and the offset of its end. */
+/** Returns a log of some records, with the content after each record and the offset of its end. */
 async function written(sync: boolean) {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const subject = await openPersistent(storage);
@@ -100,9 +100,9 @@ describe('a log that was written but not synced', () => {
     const [from = 0, to = 0] = [ends.at(-4), ends.at(-1)];
     for (let cut = from; cut <= to; cut += STEP === 1 ? 1 : 5) {
       const file = changed(files, FIRST, bytes.subarray(0, cut));
-      assert.ok(await isRefused(file), `cut at ${cut}: it is shorter than it was made`);
+      assert.ok(await isRefused(file), `cut at ${cut}: it is shorter than its original size`);
       const blanked = Buffer.concat([bytes.subarray(0, cut), Buffer.alloc(bytes.length - cut)]);
-      // Where only zeros were blanked, the record is still whole.
+      // If only zeros were blanked, the record is still complete.
       const left = contents[endsOf(blanked).length - 1];
       assert.deepEqual(await recover(changed(files, FIRST, blanked)), left, `blank from ${cut}`);
     }

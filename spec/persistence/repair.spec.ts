@@ -26,7 +26,7 @@ import { MemoryStorage } from './memory-storage.ts';
 import { contentOf, described } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
-/** Distance between two flipped bits; the soak flips each. */
+/** Distance between two flipped bits; the soak flips every bit. */
 const STEP = Number(process.env.SOAK_STEP ?? 601);
 
 const { files, content, values } = await wholeDirectory();
@@ -53,12 +53,12 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known 
     target.pump();
     await new Promise((resolve) => setImmediate(resolve));
   });
-  assert.deepEqual(await filesOf(source), damaged, 'the source is as it was');
+  assert.deepEqual(await filesOf(source), damaged, 'the source was changed');
   const { engine, persistence } = await openPersistent(target);
   const found = contentOf(engine);
-  for (const each of found) assert.ok(known.has(each), `there never was ${each}`);
+  for (const each of found) assert.ok(known.has(each), `${each} never existed`);
   const reports = findings.map(({ file, offset, what }) => `${file} ${offset ?? ''}: ${what}`);
-  return { records, damages, told: reports, found, member: persistence.member.values };
+  return { records, damages, reports, found, member: persistence.member.values };
 }
 
 function countOf(among: Files, name: string): number {
@@ -71,7 +71,7 @@ async function savesAll(damaged: Files, reports: RegExp): Promise<void> {
   const result = await repaired(damaged);
   assert.equal(result.records, all);
   assert.deepEqual(result.found, content);
-  assert.match(result.told.join('\n'), reports);
+  assert.match(result.reports.join('\n'), reports);
 }
 
 const NOWHERE = { at: 0, type: 0 };
@@ -87,8 +87,8 @@ describe('repair', () => {
   });
 
   it('finds no fault in an intact directory, and copies it', async () => {
-    const { records, damages, told, found, member } = await repaired(files);
-    assert.deepEqual([records, damages, told], [all, 0, []]);
+    const { records, damages, reports, found, member } = await repaired(files);
+    assert.deepEqual([records, damages, reports], [all, 0, []]);
     assert.deepEqual(found, content);
     assert.equal(member.clusterState, 'FROZEN');
   });
@@ -100,12 +100,12 @@ describe('repair', () => {
       const [first = 0, last = 0] = [places[0]?.at, places.at(-1)?.at];
       for (let bit = first * 8; bit < last * 8; bit += STEP) {
         const record = places.findLast(({ at }) => at <= bit >> 3);
-        const { records, damages, told } = await repaired(
+        const { records, damages, reports } = await repaired(
           changed(files, name, flipped(bytes, bit)),
         );
         assert.equal(records, all - (record?.type === MARK ? 0 : 1), `${name} bit ${bit}`);
-        assert.equal(damages, 1, told.join('\n'));
-        assert.ok(told[0]?.startsWith(`${name} ${record?.at}: `), told.join('\n'));
+        assert.equal(damages, 1, reports.join('\n'));
+        assert.ok(reports[0]?.startsWith(`${name} ${record?.at}: `), reports.join('\n'));
       }
     }
   });
@@ -113,9 +113,9 @@ describe('repair', () => {
   it('describes the probable content of a damaged record', async () => {
     const { at = 0 } = recordsOf(files, LOG).find(({ type }) => type === SET) ?? {};
     const bytes = files.get(LOG) ?? Buffer.alloc(0);
-    const { told } = await repaired(changed(files, LOG, flipped(bytes, at * 8)));
+    const { reports } = await repaired(changed(files, LOG, flipped(bytes, at * 8)));
     assert.match(
-      told[0] ?? '',
+      reports[0] ?? '',
       /bytes are damaged; there seems to have been a value of "key \d+" in map "map \d"$/,
     );
   });
@@ -135,16 +135,16 @@ describe('repair', () => {
     const bytes = files.get(name) ?? Buffer.alloc(0);
     const [, holder = NOWHERE, next = NOWHERE] = recordsOf(files, name);
     assert.ok(bytes.indexOf(forged) > holder.at && bytes.indexOf(forged) < next.at);
-    let passedOver = 0;
+    let intactCount = 0;
     for (let bit = holder.at * 8; bit < next.at * 8; bit += STEP === 1 ? 1 : 131) {
       const damaged = changed(files, name, flipped(bytes, bit));
       const { found, records } = await repaired(damaged, PARTITION_COUNT, known);
       const at = (bit >> 3) - holder.at;
-      const isTelling = FIELDS_OF_LENGTH.some(([from, to]) => at >= from && at < to);
-      assert.ok(records === 2 || isTelling, `byte ${at} of the record: ${found.join(', ')}`);
-      if (records === 2) passedOver++;
+      const isLengthField = FIELDS_OF_LENGTH.some(([from, to]) => at >= from && at < to);
+      assert.ok(records === 2 || isLengthField, `byte ${at} of the record: ${found.join(', ')}`);
+      if (records === 2) intactCount++;
     }
-    assert.ok(passedOver > 0, 'none is like that');
+    assert.ok(intactCount > 0, 'no damage left the other two records readable');
   });
 
   it('saves all but the record whose length is wrong, even if that leads to another record', async () => {
@@ -161,7 +161,7 @@ describe('repair', () => {
     }
   });
 
-  /** A log of the changes that `make` makes, and everything that was ever in it. */
+  /** Returns a log of the changes that `make` makes, and everything that it ever contained. */
   async function recorded(make: (ask: AtOnce) => void) {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const history: Mutation[] = [];
@@ -176,7 +176,8 @@ describe('repair', () => {
   }
 
   /**
-   * The value of the second of three records contains bytes that would be a record in their place.
+   * Returns files in which the value of the second of three records contains the bytes of a valid
+   * record.
    */
   async function withForged() {
     const page = new Page(1024);
@@ -212,9 +213,9 @@ describe('repair', () => {
 
   it('saves all but a segment or part that is missing, and names it', async () => {
     for (const name of [...logs.slice(0, -1), ...parts]) {
-      const { records, told } = await repaired(changed(files, name, undefined));
+      const { records, reports } = await repaired(changed(files, name, undefined));
       assert.equal(records, all - countOf(files, name), name);
-      assert.match(told.join('\n'), new RegExp(`${name} .*: is missing`));
+      assert.match(reports.join('\n'), new RegExp(`${name} .*: is missing`));
     }
   });
 
@@ -237,16 +238,18 @@ describe('repair', () => {
 
   it('saves all but a damaged file `member`', async () => {
     const bytes = files.get('member') ?? Buffer.alloc(0);
-    const { found, member, told } = await repaired(changed(files, 'member', flipped(bytes, 300)));
+    const { found, member, reports } = await repaired(
+      changed(files, 'member', flipped(bytes, 300)),
+    );
     assert.deepEqual(found, content);
     assert.equal(member.clusterState, undefined);
-    assert.match(told.join('\n'), /member \d+: is damaged: .* are lost; the defaults apply/);
+    assert.match(reports.join('\n'), /member \d+: is damaged: .* are lost; the defaults apply/);
   });
 
   it('replaces a missing file `member` with the defaults, and reports the loss', async () => {
-    const { found, member, told } = await repaired(changed(files, 'member', undefined));
+    const { found, member, reports } = await repaired(changed(files, 'member', undefined));
     assert.deepEqual([found, member], [content, {}]);
-    assert.match(told.join('\n'), /member : is missing: .* are lost; the defaults apply/);
+    assert.match(reports.join('\n'), /member : is missing: .* are lost; the defaults apply/);
   });
 
   it('is not misled by copies and foreign files', async () => {
@@ -277,7 +280,7 @@ describe('repair', () => {
     const bytes = Buffer.from(killed.get(last) ?? []);
     const { at = 0 } = recordsOf(killed, last).at(-1) ?? {};
     const torn = await repaired(changed(killed, last, bytes.fill(0, at + 20)));
-    assert.equal(torn.damages, 0, torn.told.join('\n'));
+    assert.equal(torn.damages, 0, torn.reports.join('\n'));
     const first = names.find((name) => name.startsWith('log-')) ?? '';
     const cut = await repaired(changed(files, first, (files.get(first) ?? bytes).subarray(0, 60)));
     assert.ok(cut.damages > 0);

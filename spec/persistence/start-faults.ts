@@ -24,14 +24,14 @@ const FAULTS = [
 ] as const;
 const CHANGES_MAX = 60;
 const KEYS = 4;
-/** Time within which a start that waits for room retries, in ms. */
+/** Interval at which a start that waits for space retries, in ms. */
 const RETRY_MS = 1000;
 
 /** Counters of starts, which show whether the rounds reach the intended cases. */
 export interface FaultReport {
   /** Starts in which a call failed. */
   faults: number;
-  /** Those that served nevertheless, and those that took writes. */
+  /** Starts that served nevertheless, and those that accepted writes. */
   served: number;
   written: number;
 }
@@ -41,7 +41,7 @@ interface Directory {
   readonly content: readonly string[];
 }
 
-/** `step`: only every nth call fails. */
+/** Runs the starts. Only every `step`th call fails. */
 export async function faultRound(seed: number, mode: SyncMode, step = 1): Promise<FaultReport> {
   const report: FaultReport = { faults: 0, served: 0, written: 0 };
   const directory = await directoryOf(new Random(seed * 2654435761), mode);
@@ -76,7 +76,7 @@ async function directoryOf(random: Random, mode: SyncMode): Promise<Directory> {
   return { files: await filesOf(storage), content: contentOf(engine) };
 }
 
-/** Starts on the files; calls may fail. */
+/** Starts on the files while calls may fail. */
 async function start(
   { files }: Directory,
   mode: SyncMode,
@@ -109,7 +109,7 @@ async function faultyLife(
   const isStopped = failure.at % 2 === 0;
   if (opened !== undefined) {
     report.served++;
-    assert.deepEqual(contentOf(opened.engine), directory.content, 'a start that serves has all');
+    assert.deepEqual(contentOf(opened.engine), directory.content, 'a start that serves lacks data');
     await write(opened, answered, 'early');
     if (failure.at % 3 > 0) {
       disk.failure = undefined;

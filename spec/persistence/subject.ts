@@ -1,4 +1,4 @@
-/** A persistence with its engine on any storage, for tests in which it runs by itself. */
+/** A persistence with its engine on any storage, for tests in which it runs on its own. */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
@@ -17,17 +17,17 @@ export interface PersistentSubject {
   readonly clock: FakeClock;
   readonly persistence: Persistence;
   readonly recovered: Opened;
-  /** The events that it reported, in order. */
+  /** The events that the persistence reported, in order. */
   readonly events: string[];
-  /** The progress that it reported while recovering. */
+  /** The progress that it reported during recovery. */
   readonly progress: RecoveryProgress[];
-  /** Ends turns until nothing is under way. */
+  /** Ends turns until no work is in progress. */
   quiet(): Promise<void>;
 }
 
 export interface PersistentOptions extends Partial<ConstructorParameters<typeof Persistence>[0]> {
   readonly clock?: FakeClock;
-  /** Sinks asked before the log, and behind it. */
+  /** Sinks that are called before the log, and after it. */
   readonly sinksBefore?: readonly MutationSink[];
   readonly sinks?: readonly MutationSink[];
   readonly memoryBytesMax?: number;
@@ -41,7 +41,7 @@ interface Pumped {
   readonly hasEnded: boolean;
 }
 
-/** The handles are also checked after the test. */
+/** Opens a persistence, whose handles are also checked after the test. */
 export async function openPersistent(
   storage: Storage & Partial<Pumped>,
   options: PersistentOptions = {},
@@ -53,7 +53,7 @@ export async function openPersistent(
   return subject;
 }
 
-/** Opens a persistence to which nothing refers afterwards, for tests with very many. */
+/** Opens a persistence to which nothing refers afterwards, for tests that open very many. */
 export async function openOnce(
   storage: Storage & Partial<Pumped>,
   {
@@ -119,7 +119,7 @@ export async function openOnce(
   return { engine, ask, clock, persistence, recovered, events, progress, quiet };
 }
 
-/** The persistence that was opened last on each storage. */
+/** The persistence opened last on each storage. */
 const latest = new WeakMap<object, Persistence>();
 
 /** Checks after each test that closing the persistence leaves no open handle. */
@@ -136,7 +136,7 @@ async function checkHandles(
 
 /** Checks that no handle is left open and none was closed twice. */
 export function checkNoneOpen({ openNames = [], closedTwice = [] }: Partial<Pumped>): void {
-  assert.deepEqual(openNames, [], 'a handle is open');
+  assert.deepEqual(openNames, [], 'a handle was left open');
   assert.deepEqual(closedTwice, [], 'a handle was closed twice');
 }
 

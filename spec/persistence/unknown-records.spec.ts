@@ -87,8 +87,8 @@ async function overwrite(
   }
 }
 
-/** Records of the type 128. */
-function notesIn(given: Files): number {
+/** Counts the records of type 128. */
+function unknownRecordsIn(given: Files): number {
   const types = [...given.keys()].flatMap((name) => recordsOf(given, name));
   return types.filter(({ type }) => type === 128).length;
 }
@@ -135,14 +135,14 @@ describe('a record of an unknown type', () => {
     await until(first.persistence.close(), first.quiet);
     let given = await filesOf(storage);
     for (const name of given.keys()) given = withRecords(name, MARK, TYPE, 128, true, given);
-    const before = notesIn(given);
+    const before = unknownRecordsIn(given);
     assert.ok(before > 20);
     const full = new MemoryStorage(new Random(3), 'other', DISK_BYTES);
     for (const [name, bytes] of given) full.put(name, bytes);
     const { engine, ...subject } = await openPersistent(full, LOG_ONLY);
     assert.deepEqual(contentOf(engine), contentOf(first.engine));
     await overwrite(subject, () => !subject.events.includes('compacted'));
-    assert.ok(notesIn(await filesOf(full)) < before);
+    assert.ok(unknownRecordsIn(await filesOf(full)) < before);
     const copy = await openPersistent(full.afterKill(), LOG_ONLY);
     assert.deepEqual(contentOf(copy.engine), contentOf(engine));
   });

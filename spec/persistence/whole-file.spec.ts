@@ -12,7 +12,7 @@ import { FailingStorage } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { until } from './subject.ts';
 
-/** The calls: create, write, sync, close, rename, sync of the directory. */
+/** Number of calls: create, write, sync, close, rename, sync of the directory. */
 const CALLS = 6;
 
 async function write(failAt: number) {
