@@ -7,7 +7,7 @@ import { ABSENT, APPLIED, CONDITION_FAILED, FOUND } from '../../src/engine/engin
 import { Version } from '../../src/engine/version.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
-/** The condition that there is no entry: the version is none. */
+/** Condition of absence: no version. */
 const NONE = new Version();
 
 export function conditionCases(name: string, open: OpenSubject): void {

@@ -12,7 +12,7 @@ import { answerCases } from './results.case.ts';
 import type { OpenSubject } from './subject.ts';
 import { takeCases } from './takes.case.ts';
 
-/** Defines the tests; each opens an engine of its own. */
+/** Defines the tests, each of which opens a separate engine. */
 export function engineSuite(name: string, open: OpenSubject): void {
   mapCases(name, open);
   conditionCases(name, open);

@@ -1,4 +1,4 @@
-/** The outcomes that are errors, and their codes. */
+/** Outcomes that are errors, and their codes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERRORS, type ErrorCode } from '../../src/base/errors.ts';

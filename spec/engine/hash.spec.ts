@@ -92,7 +92,7 @@ describe('halfSipHash13', () => {
 });
 
 describe('KeyWords', () => {
-  it('is distinguishes keys, also by trailing zero bytes, by bytes and by words', () => {
+  it('distinguishes keys, also by trailing zero bytes, from bytes and from words', () => {
     const keys = ['', '\0', '\0\0', 'a', 'a\0', 'abcd', 'abcd\0', 'x'.repeat(48), 'x'.repeat(49)];
     for (const [index, key] of keys.entries()) {
       for (const [other, text] of keys.entries()) {

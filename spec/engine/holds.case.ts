@@ -8,7 +8,7 @@ import { ABSENT, APPLIED, FOUND, LOST, NO_HOLD, QUEUE_FULL } from '../../src/eng
 import { copied, Keeper, span } from './results.ts';
 import { type OpenSubject, SMALL_CAPACITY, withSubject } from './subject.ts';
 
-/** Defines the tests; each opens an engine of its own. */
+/** Defines the tests, each of which opens a separate engine. */
 export function holdSuite(name: string, open: OpenSubject): void {
   describe(`${name}: holds`, () => {
     it(

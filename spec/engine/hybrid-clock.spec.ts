@@ -18,7 +18,7 @@ describe('HybridClock', () => {
     assert.equal(versionOf(versions) & 0xffffn, 1n);
   });
 
-  it('rises with every tick, even if the wall clock stops or is set back', () => {
+  it('increases with every tick, even if the wall clock stops or is set back', () => {
     const clock = new FakeClock();
     const versions = new HybridClock(clock);
     let last = 0n;
@@ -33,7 +33,7 @@ describe('HybridClock', () => {
     assert.equal(last >> 16n, BigInt(clock.wall()));
   });
 
-  it('shares no version with a clock in another place, and rises when its place changes', () => {
+  it('shares no version with a clock in another place, and increases when its place changes', () => {
     const clock = new FakeClock();
     const clocks = [0, 1, 255].map((place) => {
       const versions = new HybridClock(clock);

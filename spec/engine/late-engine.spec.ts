@@ -1,5 +1,5 @@
 /**
- * The late engine: it keeps the contract, and delays its results and injects faults as configured.
+ * The late engine: it keeps the contract, and delays its results and makes faults as configured.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -27,7 +27,7 @@ const MAP_SEEDS = 500;
 for (const isOrdered of [true, false]) {
   for (const turns of ['next', 'random'] as const) {
     const order = isOrdered ? 'ordered' : 'unordered';
-    const name = `an engine, ${order}, that answers in ${turns === 'next' ? 'the next' : 'a random'} turn`;
+    const name = `an engine, ${order}, whose results arrive in ${turns === 'next' ? 'the next' : 'a random'} turn`;
     const open = () => lateSubject({ isOrdered, turns });
     engineSuite(name, open);
     holdSuite(name, open);
@@ -45,7 +45,7 @@ for (const isOrdered of [true, false]) {
 }
 
 /** Returns the results of sets of many keys, and of gets of them, in the order of arrival. */
-async function answerOrder({ engine, quiet }: LateSubject): Promise<number[]> {
+async function resultOrder({ engine, quiet }: LateSubject): Promise<number[]> {
   const order: number[] = [];
   const asker = new Asker(engine);
   for (let index = 0; index < 50; index++) {
@@ -96,9 +96,9 @@ describe('a late engine', () => {
   it('returns results in the order of the calls if ordered, otherwise in another order', async () => {
     const called = Array.from({ length: 50 }, (_, index) => index);
     for (const turns of ['next', 'random'] as const) {
-      const ordered = await answerOrder(await lateSubject({ isOrdered: true, turns }));
+      const ordered = await resultOrder(await lateSubject({ isOrdered: true, turns }));
       assert.deepEqual(ordered, called);
-      const unordered = await answerOrder(await lateSubject({ isOrdered: false, turns }));
+      const unordered = await resultOrder(await lateSubject({ isOrdered: false, turns }));
       assert.notDeepEqual(unordered, called);
       assert.deepEqual(
         unordered.sort((a, b) => a - b),

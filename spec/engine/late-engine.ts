@@ -1,14 +1,14 @@
 /**
- * An engine whose results arrive later. It keeps the contract of src/engine/engine.ts and nothing
- * beyond it, so a caller that relies only on the contract runs on it. It wraps an engine whose
- * results arrive during the call and which returns a hold for every take. It copies all arguments,
- * and lets each call take effect and return its result at the end of the next turn or of a later
- * one, chosen by seeded random numbers (late-lanes.ts). The bytes of a result are overwritten when
- * its receiver returns (late-result.ts).
+ * An engine whose results arrive later. It keeps the contract of src/engine/engine.ts and
+ * guarantees nothing beyond it, so a caller that relies only on the contract works with it. It
+ * wraps an engine whose results arrive during the call and which returns a hold for every take. It
+ * copies all arguments. Each call takes effect and returns its result at the end of the next turn
+ * or of a later one, chosen by seeded random numbers (late-lanes.ts). The bytes of a result are
+ * overwritten when its receiver returns (late-result.ts).
  *
- * An ordered late engine behaves like an engine behind a ring to another thread: one lane for all.
- * Otherwise it behaves like one on several servers: a lane for each partition, reads of maps beside
- * them, a clear across all.
+ * An ordered late engine behaves like an engine on another thread: one lane for all calls.
+ * Otherwise it behaves like an engine on several servers: a lane for each partition, reads of maps
+ * beside them, a clear across all.
  *
  * It can inject faults: UNKNOWN results, whether or not the change was made, and UNREACHABLE. The
  * result of an acknowledge is never UNREACHABLE; if it is UNKNOWN, the hold has ended in any case,
@@ -39,7 +39,7 @@ import { partitionOf } from '../../src/engine/hash.ts';
 import { KeyWords } from '../../src/engine/key-words.ts';
 import { Version } from '../../src/engine/version.ts';
 import { type Lane, Lanes, type Turns } from './late-lanes.ts';
-import { LateAnswer } from './late-result.ts';
+import { LateResult } from './late-result.ts';
 
 export interface LateEngineOptions {
   readonly clock: Pick<Clock, 'endOfTurn'>;
@@ -54,7 +54,7 @@ export interface LateEngineOptions {
   readonly disconnectedPerMille?: number;
 }
 
-/** The fate of an operation: done as called, or a fault. */
+/** How an operation ends: done as called, or with a fault. */
 type Fate = 'done' | 'closed' | 'disconnected' | 'unknown, made' | 'unknown, not made';
 
 /** A take that has no result yet. */
@@ -62,9 +62,9 @@ interface Take {
   readonly receiver: Receiver;
   readonly lane: Lane;
   readonly place: number;
-  /** Whether the take must not have a result any more. */
+  /** Whether the take has ended and must not have a result. */
   isOver: boolean;
-  /** The ticket of the wrapped engine while the take waits in it; then the result that arrived. */
+  /** Ticket of the wrapped engine while the take waits in it, then the result that arrived. */
   ticket: number;
   hold: number;
 }
@@ -77,7 +77,7 @@ export class LateEngine implements Engine {
   readonly #lanes: Lanes;
   readonly #tickets = new TicketTable();
   readonly #takes: (Take | undefined)[] = [];
-  /** By hold: the lane of each item that was removed and is neither gone nor returned. */
+  /** By hold: the lane of each item that was removed and is neither delivered nor returned. */
   readonly #holds = new Map<number, Lane>();
   /** Operations without a result, including waiting takes. */
   operationCount = 0;
@@ -100,12 +100,14 @@ export class LateEngine implements Engine {
     return this.#isOpen && this.#closing === undefined;
   }
 
-  /** Whether anything will happen by itself in the next turns; a waiting take does not count. */
+  /**
+   * Whether anything will happen in the next turns without a call; a waiting take does not count.
+   */
   get isBusy(): boolean {
     return this.#lanes.isBusy;
   }
 
-  /** Items that were removed and are neither gone nor returned, including those in transit. */
+  /** Items that were removed and are neither delivered nor returned, including those in transit. */
   get holdCount(): number {
     return this.#holds.size;
   }
@@ -228,7 +230,9 @@ export class LateEngine implements Engine {
     return this.#closing;
   }
 
-  /** Reads a map, in one partition or in all: sees all completed changes, and perhaps more. */
+  /**
+   * Reads a map, in one partition or in all. The read sees all completed changes, and perhaps more.
+   */
   #read(lane: Lane | undefined, receiver: Receiver, work: (to: Receiver) => void): void {
     if (this.isOrdered) return this.#call(this.#lanes.lane(0), receiver, work);
     if (lane !== undefined && this.#random.below(2) === 0) return this.#call(lane, receiver, work);
@@ -241,7 +245,7 @@ export class LateEngine implements Engine {
     this.#lanes.call(lane, () => this.#do(fate, lane, receiver, work));
   }
 
-  /** Chooses the fate of a called operation. */
+  /** Chooses how a called operation ends. */
   #begin(): Fate {
     const { unknownPerMille = 0, disconnectedPerMille = 0 } = this.#options;
     this.operationCount++;
@@ -254,7 +258,7 @@ export class LateEngine implements Engine {
     return this.#random.below(2) === 0 ? 'unknown, made' : 'unknown, not made';
   }
 
-  /** Makes the operation take effect, according to its fate. */
+  /** Makes the operation take effect as chosen. */
   #do(fate: Fate, lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {
     const answer = this.#blank();
     const unreachability = unreachabilityOf(fate);
@@ -282,12 +286,12 @@ export class LateEngine implements Engine {
       this.#abandon(take);
       fault.set(UNKNOWN);
     }
-    this.#lanes.answer(take.lane, () => this.#answerTake(take, fault));
+    this.#lanes.answer(take.lane, () => this.#resolveTake(take, fault));
   }
 
   /**
-   * Handles the wrapped engine's result of a take, which may be cancelled by now or get another
-   * fate.
+   * Handles the wrapped engine's result of a take, which may have been cancelled or may end with a
+   * fault.
    */
   #taken(take: Take, inner: OperationResult, fate: Fate): void {
     take.ticket = NO_TICKET;
@@ -295,22 +299,22 @@ export class LateEngine implements Engine {
     if (take.hold !== NO_HOLD) this.#holds.set(take.hold, take.lane);
     if (fate !== 'done') return;
     const answer = this.#blank().copyFrom(inner);
-    this.#lanes.answer(take.lane, () => this.#answerTake(take, answer));
+    this.#lanes.answer(take.lane, () => this.#resolveTake(take, answer));
   }
 
-  #answerTake(take: Take, answer: LateAnswer): void {
+  #resolveTake(take: Take, answer: LateResult): void {
     if (take.isOver) return;
     this.#end(take);
     answer.give(take.receiver);
   }
 
-  /** Returns the item of a take that gets no result, or not the result with its item. */
+  /** Returns the item of a take that gets no result, or a result without the item. */
   #abandon(take: Take): void {
     if (take.ticket !== NO_TICKET) this.#inside.cancel(take.ticket);
     else if (take.hold !== NO_HOLD) this.#acknowledge(take.hold, false, NOBODY);
   }
 
-  /** Ends a take that has its result, or never will. */
+  /** Ends a take that has its result, or will never have one. */
   #end(take: Take): void {
     take.isOver = true;
     this.operationCount--;
@@ -326,15 +330,15 @@ export class LateEngine implements Engine {
     this.#inside.acknowledge(hold, isDelivered, { onResult });
   }
 
-  #answer(lane: Lane, receiver: Receiver, answer: LateAnswer): void {
+  #answer(lane: Lane, receiver: Receiver, answer: LateResult): void {
     this.#lanes.answer(lane, () => {
       this.operationCount--;
       answer.give(receiver);
     });
   }
 
-  #blank(): LateAnswer {
-    return new LateAnswer(this);
+  #blank(): LateResult {
+    return new LateResult(this);
   }
 
   #onIdle(): void {
@@ -361,7 +365,7 @@ function unreachabilityOf(fate: Fate): Reason | 0 {
   return fate === 'disconnected' ? DISCONNECTED : 0;
 }
 
-/** Returns a span over bytes of its own. */
+/** Returns a span over copied bytes. */
 function copyOf(span: Span): Span {
   const bytes = span.toBuffer();
   return new Span().set(bytes, 0, bytes.length);

@@ -18,7 +18,7 @@ const LATE_TURNS_MAX = 16;
 const LATE_SHARE = 3;
 
 interface Due {
-  /** The earliest turn in which it may happen. */
+  /** The earliest turn in which the call may take effect. */
   readonly turn: number;
   readonly run: () => void;
 }

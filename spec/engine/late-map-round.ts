@@ -25,7 +25,7 @@ interface History {
 
 export type MapRoundOptions = Pick<LateEngineOptions, 'isOrdered' | 'turns'>;
 
-/** Engines take long to create, so one serves many rounds. */
+/** Engines take long to create, so one is used for many rounds. */
 export class MapWorld {
   readonly clock = new FakeClock();
   readonly inside = new EmbeddedEngine({
@@ -134,7 +134,7 @@ class Round {
         const possible = this.#isOrdered
           ? values.slice(called - 1, called)
           : values.slice(answered, values.length);
-        assert.ok(possible.includes(seen), `${seen} is none of ${possible}`);
+        assert.ok(possible.includes(seen), `${seen} is not one of ${possible}`);
         if (seen !== values[answered]) this.aheadCount++;
       },
     });

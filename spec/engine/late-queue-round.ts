@@ -34,14 +34,12 @@ const PARTITION_COUNT = 5;
 const STEPS = 40;
 const QUEUES = ['a', 'b', 'small c'];
 const TIMEOUT_MS_MAX = 100;
-/** Maximum number of turns that end in a row. */
+/** Maximum number of consecutive turns that end. */
 const TURNS_MAX = 8;
-/** Rounds for each engine, as an engine takes longer to create than a round. */
+/** Number of rounds for each engine, because an engine takes longer to create than a round. */
 const ROUNDS_PER_WORLD = 200;
 
-/**
- * The base of the rounds: an engine whose results arrive at once, and its last record of each item.
- */
+/** The wrapped engine, whose results arrive at once, and its last record of each item. */
 class QueueWorld implements MutationSink {
   readonly clock = new FakeClock();
   readonly refusing = new RefusingSink();
@@ -101,7 +99,7 @@ export async function lateQueueRounds(
     const isClosing = seed % ROUNDS_PER_WORLD === 0;
     const round = new Round(world, seed, isClosing, options);
     await round.run().catch((error: unknown) => {
-      throw new Error(`Seed ${seed} went wrong: ${error}`, { cause: error });
+      throw new Error(`Seed ${seed} failed: ${error}`, { cause: error });
     });
     for (const key of Object.keys(sum) as (keyof QueueReport)[]) sum[key] += round.report[key];
     if (isClosing) world = new QueueWorld();
@@ -131,20 +129,19 @@ class Round {
   #expected = 0;
   #next = 0;
   readonly #waiting: Waiting[] = [];
-  /**
-   * Items by text: certainly offered; perhaps offered; with a taker; delivered; perhaps not
-   * returned.
-   */
+  /** Items by text: certainly offered; perhaps offered; taken; delivered; perhaps not returned. */
   readonly #offered = new Set<string>();
   readonly #perhaps = new Set<string>();
   readonly #given = new Map<string, Given>();
   readonly #delivered = new Set<string>();
   readonly #perhapsLost = new Set<string>();
-  /** Buffers that results have referred to. */
+  /** Buffers that results referred to. */
   readonly #named: Buffer[] = [];
   #closing: Promise<void> | undefined;
 
-  /** `isClosing`: the engine is closed before the end; then the world cannot be used again. */
+  /**
+   * `isClosing`: the engine is closed before the end, after which the world cannot be used again.
+   */
   constructor(world: QueueWorld, seed: number, isClosing: boolean, options: QueueRoundOptions) {
     const { clock, inside } = world;
     this.#world = world;
@@ -236,7 +233,7 @@ class Round {
     }
     const text = textOf(value.toBuffer());
     assert.equal(copied(answer).contentType, 'a/type');
-    assert.ok(!this.#given.has(text) && !this.#delivered.has(text), `${text} is taken twice`);
+    assert.ok(!this.#given.has(text) && !this.#delivered.has(text), `${text} was taken twice`);
     this.#given.set(text, { text, hold });
     if (value.length > VALUE_COPY_BYTES_MAX) {
       const pin = answer.pin();
@@ -301,11 +298,12 @@ class Round {
   #close(): void {
     this.#closing = this.#engine.close();
     assert.equal(this.#engine.isReachable, false);
-    for (const { isAnswered } of this.#waiting) assert.ok(isAnswered, 'a take outlives close');
+    for (const { isAnswered } of this.#waiting)
+      assert.ok(isAnswered, 'a take has no result after close');
     this.#waiting.length = 0;
   }
 
-  /** Ends everything that is open, while operations are in progress. */
+  /** Ends everything that is open while operations are in progress. */
   #finish(): void {
     while (this.#waiting.length > 0) {
       if (this.#random.below(2) === 0) this.#cancel();
@@ -314,7 +312,7 @@ class Round {
     do {
       while (this.#given.size > 0) this.#acknowledge();
       this.#settle();
-      // Takes time out, and items return whose return a sink has refused.
+      // Takes time out, and items whose return a sink has refused return.
       this.#world.clock.advance(2000);
       this.#settle();
     } while (this.#given.size > 0);
@@ -343,7 +341,7 @@ class Round {
     }
     for (const text of left) {
       assert.ok(this.#offered.has(text) || this.#perhaps.has(text));
-      assert.ok(!this.#delivered.has(text), `${text} is delivered and there`);
+      assert.ok(!this.#delivered.has(text), `${text} was delivered, but is still in the queue`);
     }
     for (const text of this.#offered) {
       const isSomewhere = left.has(text) || this.#delivered.has(text) || this.#given.has(text);
@@ -372,7 +370,7 @@ class Round {
 
 const NOTHING_OPEN = [0, 0, 0, 0, 0];
 
-/** The text of an item without its padding. */
+/** Returns the text of an item without its padding. */
 function textOf(value: Buffer): string {
   return value.toString('latin1', 0, 20).replace(/x+$/, '');
 }

@@ -23,7 +23,7 @@ describe('queues of an engine whose results arrive later', () => {
     }
   }
 
-  it('with a store that sometimes fails: nothing remains open', async () => {
+  it('with a store that sometimes fails: all operations end', async () => {
     const injuries = { unknownPerMille: 100, disconnectedPerMille: 100 };
     const options = { isOrdered: false, ...injuries };
     const report = await lateQueueRounds(FIRST, INJURED_SEEDS, options);

@@ -1,6 +1,6 @@
 /**
  * Results of the late engine: copies whose bytes are overwritten as soon as their receiver has
- * returned, or the last pin is released. From then on their fields are invalid. A receiver that
+ * returned, or the last pin is released. Their fields are invalid afterwards, so a receiver that
  * still reads one finds the overwritten bytes.
  */
 import assert from 'node:assert/strict';
@@ -19,19 +19,20 @@ import {
 } from '../../src/engine/engine.ts';
 import { Version } from '../../src/engine/version.ts';
 
-/** The value of overwritten bytes. */
+/** Value of overwritten bytes. */
 export const SPOILT = 0xdd;
 /**
- * Bytes before, between and after those of a result, so that no offset is 0 or at a buffer's end.
+ * Number of bytes before, between and after those of a result, so that no offset is 0 or at the end
+ * of a buffer.
  */
 const GAP_BYTES = 3;
 
-/** The number of open pins. */
+/** Number of open pins. */
 export interface PinCount {
   pinCount: number;
 }
 
-export class LateAnswer implements OperationResult {
+export class LateResult implements OperationResult {
   outcome: Outcome = ABSENT;
   partition = NO_PARTITION;
   sequence = 0;
@@ -88,7 +89,7 @@ export class LateAnswer implements OperationResult {
   }
 
   pin(): Pin {
-    assert(!this.#isRead, 'An answer is read only during onResult');
+    assert(!this.#isRead, 'A result may be read only during onResult');
     assert(this.outcome === FOUND && this.value.length > VALUE_COPY_BYTES_MAX);
     let isReleased = false;
     this.#pins++;
@@ -96,7 +97,7 @@ export class LateAnswer implements OperationResult {
     return {
       isCounted: true,
       release: () => {
-        assert(!isReleased, 'A pin is released once');
+        assert(!isReleased, 'A pin may be released only once');
         isReleased = true;
         this.#pins--;
         this.#open.pinCount--;

@@ -10,7 +10,7 @@ const PARTITION_COUNT = 271;
 const MANY = 400;
 const SEED = 1;
 
-/** A clock whose time the test sets, and whose turns end with Node's while a callback waits. */
+/** A clock whose time the test sets, and whose turns end with Node's while callbacks wait. */
 export class TurningClock implements Clock {
   readonly #clock = new FakeClock();
   #isTurning = false;

@@ -68,7 +68,7 @@ export function runMergeRound(topology: string, seed: number): void {
     const offsetMs = areApart ? OFFSETS_MS[number]! : 0;
     return new DataSet(isEqual ? 0 : number, number, 1_700_000_000_000 + offsetMs);
   });
-  // In a chain only the clients of the first data set write: nothing is sent back.
+  // In a chain only the clients of the first data set write, because nothing is sent back.
   const writers = topology === 'chain' ? sets.slice(0, 1) : sets;
   const lines = links.map(([from, to]) => new Link(sets[from]!, sets[to]!));
   for (let step = 0; step < STEPS; step++) {
@@ -140,7 +140,7 @@ class DataSet {
   readonly number: number;
   engine: EmbeddedEngine;
 
-  /** Data sets with the same `versionNumber` often generate equal versions. */
+  /** Data sets with equal `versionNumber` often generate equal versions. */
   constructor(versionNumber: number, number: number, wallMs: number) {
     this.clock = new FakeClock(0, wallMs);
     this.number = number;
@@ -172,7 +172,7 @@ class DataSet {
       },
     });
     assert.ok(outcome === APPLIED || outcome === KNOWN || outcome === OUTDATED);
-    assert.ok(this.records.length > before || outcome !== APPLIED, 'a change is recorded');
+    assert.ok(this.records.length > before || outcome !== APPLIED, 'a change was not recorded');
   }
 
   /**
@@ -230,9 +230,9 @@ class DataSet {
         apply(replay, record);
     }
     assert.ok(replay.end());
-    assert.deepEqual(this.content(), before, 'a replay leaves the same');
+    assert.deepEqual(this.content(), before, 'a replay changed the content');
     const isSame = this.engine.tombstones.count === remembered;
-    assert.ok(isSame || !this.#isFinished, 'and the same tombstones');
+    assert.ok(isSame || !this.#isFinished, 'a replay changed the tombstones');
     this.#isFinished = false;
     this.#begun = undefined;
   }
@@ -285,7 +285,7 @@ class Link {
     this.#to = to;
   }
 
-  /** Sends up to `most` events; returns the number of sent events. */
+  /** Sends at most `most` events. Returns their number. */
   deliver(most: number): number {
     let sent = 0;
     while (sent < most && this.#next < this.from.records.length) {

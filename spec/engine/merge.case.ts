@@ -45,7 +45,7 @@ const POLICIES: readonly (readonly [string, MergePolicy])[] = [
 const RELATIONS = { older: -1, equal: 0, later: 1 } as const;
 const PATH = Buffer.alloc(32, 7);
 
-/** Whether a set wins against an entry; the incoming one wins ties, except of versions. */
+/** Whether a set wins against an entry. The incoming one wins ties, except of versions. */
 function setWins(policy: MergePolicy, relation: number): boolean {
   if (policy === PUT_IF_ABSENT) return false;
   return policy === LATEST_UPDATE ? relation >= 0 : true;
@@ -74,7 +74,7 @@ async function merge(engine: StoredEngine, change: Mutation, policy: MergePolicy
   return await keeper.answered;
 }
 
-/** Asserts that a replay of the records leaves the content of the engine. */
+/** Asserts that a replay of the records results in the content of the engine. */
 async function compareReplay(
   engine: StoredEngine,
   sink: RecordingSink,
@@ -115,7 +115,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
             const answer = await merge(engine, change, policy);
             const isLate = operation === SET ? setWins(policy, by) : by >= 0;
             const wins = isLate || (operation === DELETE && policy === PASS_THROUGH);
-            // An earlier clear leaves later entries, and its tombstone.
+            // An earlier clear leaves later entries, and a tombstone.
             const isTaken = wins || operation === CLEAR;
             assert.equal(answer.outcome, isTaken ? APPLIED : OUTDATED);
             const left = !wins ? 'here' : operation === SET ? 'sent' : '';
@@ -201,7 +201,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           assert.equal((await asker.get('m', 'k')).value, 'here');
         }
         assert.equal(sink.records.at(-1)?.maker, put.maker);
-        // A client's entry has another maker.
+        // An entry of a client has another maker.
         const mine = await asker.set('m', 'k', 'mine');
         const other = changeOf(SET, moved(mine.version, -1), 'sent');
         const isTaken = policy !== PUT_IF_ABSENT && policy !== LATEST_UPDATE;
@@ -235,7 +235,8 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           const isRestored = policy !== LATEST_UPDATE;
           assert.equal(await restored(began), isRestored ? APPLIED : OUTDATED);
           assert.equal((await asker.get('m', 'k')).value, isRestored ? 'v' : '');
-          // It is later than the removal, and not later than the source's next change.
+          // The restored entry is later than the removal, but not later than the source's next
+          // change.
           if (isRestored) assert.ok(sink.records.at(-1)?.version.is(moved(began, 1)));
           const next = changeOf(DELETE, moved(began, 1));
           assert.equal((await merge(engine, next, policy)).outcome, APPLIED);
@@ -299,7 +300,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
   });
 
   describe(`${name}: sinks that are added and removed`, () => {
-    it('are notified in between, of the maps that they want, and of no queue', async () => {
+    it('are notified in between, but only of the maps that they accept, and of no queue', async () => {
       const { engine, asker, sink } = await opened();
       await asker.set('m', 'k', 'before');
       const joined = new RecordingSink();

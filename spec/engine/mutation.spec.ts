@@ -1,4 +1,4 @@
-/** The choice between two changes of a key with one version, by only their contents. */
+/** The choice between two changes of a key with equal versions, based only on their contents. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
@@ -18,7 +18,7 @@ import { span } from './results.ts';
 import { RecordingSink } from './sinks.ts';
 import { visited } from './stored-engine.case.ts';
 
-interface Said {
+interface ChangeFields {
   readonly operation?: Operation;
   readonly version?: number;
   readonly value?: string;
@@ -31,7 +31,7 @@ const FAR_MS = 2 ** 42;
 
 let sequence = 0;
 
-function changeOf({ operation = SET, version = 5, ...rest }: Said, key = 'k'): Mutation {
+function changeOf({ operation = SET, version = 5, ...rest }: ChangeFields, key = 'k'): Mutation {
   const change = new Mutation();
   change.operation = operation;
   change.origin = FROM_REPLAY;
@@ -48,8 +48,8 @@ function changeOf({ operation = SET, version = 5, ...rest }: Said, key = 'k'): M
   return change;
 }
 
-/** In ascending order: each counts before all earlier ones. */
-const CHANGES: readonly Said[] = [
+/** Changes in ascending order: each wins over all previous ones. */
+const CHANGES: readonly ChangeFields[] = [
   { operation: DELETE, version: 4 },
   { expiryMs: FAR_MS, value: 'z' },
   { expiryMs: FAR_MS + 1, maxIdleSeconds: 9, value: 'z' },
@@ -93,10 +93,10 @@ function wanted(changes: readonly Mutation[]): string | undefined {
 
 describe('compareChanges', () => {
   it('is a total order: later versions, deletes, later ends of life, greater bytes', () => {
-    for (const [index, said] of CHANGES.entries()) {
-      for (const [other, its] of CHANGES.entries()) {
-        const sign = Math.sign(compareChanges(changeOf(said), changeOf(its)));
-        assert.equal(sign, Math.sign(index - other), JSON.stringify([said, its]));
+    for (const [index, fields] of CHANGES.entries()) {
+      for (const [other, otherFields] of CHANGES.entries()) {
+        const sign = Math.sign(compareChanges(changeOf(fields), changeOf(otherFields)));
+        assert.equal(sign, Math.sign(index - other), JSON.stringify([fields, otherFields]));
       }
     }
   });
@@ -111,7 +111,7 @@ describe('compareChanges', () => {
 });
 
 describe('a replay', () => {
-  it('selects the same of two and three changes of a key, in any order', () => {
+  it('selects the same one of two and three changes of a key, in any order', () => {
     const indexes = [...CHANGES.keys()];
     const groups = indexes.flatMap((a) =>
       indexes.flatMap((b) => [[a, b], ...indexes.map((c) => [a, b, c])]),

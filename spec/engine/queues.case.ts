@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, FOUND, QUEUE_FULL } from '../../src/engine/engine.ts';
 import { type OpenSubject, SMALL_CAPACITY, withSubject } from './subject.ts';
 
-/** More operations than one script of an engine on servers handles. */
+/** More operations than one script of an engine on servers processes. */
 const MANY_AT_ONCE = 150;
 
 export function queueCases(name: string, open: OpenSubject): void {

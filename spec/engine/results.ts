@@ -31,7 +31,7 @@ export interface Seen {
 
 /** A receiver that stores its result; may be used for only one operation. */
 export class Keeper implements Receiver {
-  /** The result, as soon as it has arrived. */
+  /** The result, once it has arrived. */
   seen: Seen | undefined;
   readonly answered: Promise<Seen>;
   #resolve: (seen: Seen) => void = () => {};
@@ -50,7 +50,7 @@ export class Keeper implements Receiver {
   }
 
   onResult(answer: OperationResult): void {
-    if (this.seen !== undefined) throw new Error('Answered twice');
+    if (this.seen !== undefined) throw new Error('Two results');
     this.seen = copied(answer);
     this.#resolve(this.seen);
     this.#also?.(answer);

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { EVERY_PARTITION, NO_PARTITION } from '../../src/engine/engine.ts';
 import { type SequencedSubject, withSubject } from './subject.ts';
 
-/** Defines the tests; each opens an engine of its own. */
+/** Defines the tests, each of which opens a separate engine. */
 export function sequenceSuite(name: string, open: () => Promise<SequencedSubject>): void {
   describe(`${name}: sequences`, () => {
     it(
@@ -91,7 +91,7 @@ export function sequenceSuite(name: string, open: () => Promise<SequencedSubject
         const taken = await asker.take('q');
         assert.deepEqual([taken.partition, taken.sequence], [partition, sequence + 1]);
         const ended = await asker.acknowledge(taken.hold, false);
-        // Without a hold the item is gone.
+        // Without a hold the item is removed.
         const isBack = (await asker.queueSize('q')).count === 1;
         const place = isBack ? [partition, sequence + 2] : [NO_PARTITION, 0];
         assert.deepEqual([ended.partition, ended.sequence], place);

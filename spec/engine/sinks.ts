@@ -35,7 +35,10 @@ function setTo(span: Span, other: Span): void {
   span.set(bytes, 0, bytes.length);
 }
 
-/** The parts that must be equal when the engine asks about a mutation and when it records it. */
+/**
+ * The parts of a mutation that must be equal when the engine asks for admission and when it records
+ * it.
+ */
 function outlineOf({
   operation,
   partition,
@@ -49,7 +52,7 @@ function outlineOf({
   return `${operation} ${partition} ${sequence} ${lengths} ${version.high} ${version.low} ${item}`;
 }
 
-/** Asserts the protocol, and stores or passes on a copy of everything recorded. */
+/** Asserts the protocol, and stores or passes on a copy of each recorded mutation. */
 export class RecordingSink implements MutationSink {
   readonly records: Mutation[] = [];
   readonly #onRecord: ((mutation: Mutation) => void) | undefined;
@@ -64,7 +67,11 @@ export class RecordingSink implements MutationSink {
   }
 
   admit(mutation: Mutation): typeof ADMITTED {
-    assert.equal(this.#admitted, '', 'Asked about another before the end of the first');
+    assert.equal(
+      this.#admitted,
+      '',
+      'A mutation was submitted before the previous one was recorded or abandoned',
+    );
     this.#admitted = outlineOf(mutation);
     return ADMITTED;
   }
@@ -96,7 +103,7 @@ export class RecordingSink implements MutationSink {
   }
 }
 
-/** Refuses with `veto` while that is set. */
+/** Refuses with `veto` while it is set. */
 export class RefusingSink implements MutationSink {
   veto: Veto | undefined;
   refusedCount = 0;
@@ -116,11 +123,11 @@ export class RefusingSink implements MutationSink {
   }
 }
 
-/** Delays results beyond `upTo` of a partition, or else `upToElse`. */
+/** Delays results beyond `upTo` of a partition, or beyond `upToElse` for other partitions. */
 export class DelayingSink implements MutationSink {
   readonly upTo = new Map<number, number>();
   upToElse: number;
-  /** Whether nothing more becomes durable. */
+  /** Whether no more changes become durable. */
   hasFailed = false;
 
   constructor(upToElse = Number.POSITIVE_INFINITY) {

@@ -58,9 +58,7 @@ export function visited(engine: StoredEngine, budget = 1000): Mutation[] {
   return all;
 }
 
-/**
- * Returns the stored data as texts in a fixed order: its place, value, content type and version.
- */
+/** Returns the stored data as texts in a fixed order: place, value, content type and version. */
 export function contentOf(engine: StoredEngine): string[] {
   return visited(engine).map(describeStored).sort();
 }
@@ -146,7 +144,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       engine.close();
     });
 
-    it('a veto changes nothing, has its code, and is reported to the sinks asked before', async () => {
+    it('a veto changes nothing, has its code, and is reported to the sinks called before', async () => {
       const recording = new RecordingSink();
       const refusing = new RefusingSink();
       const never = new RecordingSink();
@@ -350,7 +348,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   });
 
   describe(`${name}: items whose result is delayed`, () => {
-    /** Makes a queue of a, b, c, whose takes must wait. */
+    /** Makes a queue of a, b and c whose takes must wait. */
     async function taken() {
       const sink = new RecordingSink();
       const refusing = new RefusingSink();
@@ -369,7 +367,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       return engine;
     }
 
-    it('are neither visible nor delivered again, and gone once they are delivered', async () => {
+    it('are neither visible nor delivered again, and are removed once they are delivered', async () => {
       const { engine, asker, sink } = await taken();
       const { hold, value, sequence } = await asker.take('q');
       assert.equal(value, 'a');
@@ -387,7 +385,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('return to their old places for good when their clients have disconnected', async () => {
+    it('return to their old places permanently when their clients have disconnected', async () => {
       const { engine, asker, sink, quiet } = await taken();
       const first = await asker.take('q');
       const second = await asker.take('q');
@@ -421,7 +419,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       for (const each of [engine, copy]) await each.close();
     });
 
-    it('return as soon as a sink admits it, and then the result arrives', async () => {
+    it('return as soon as a sink admits their return, and then the result arrives', async () => {
       const { engine, asker, refusing, advance } = await taken();
       const first = await asker.take('q');
       const second = await asker.take('q');
@@ -492,7 +490,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       for (const each of [engine, copies[0].engine, copies[1].engine]) each.close();
     });
 
-    it('a returned item is stored as in its return, whatever else is recorded of it', async () => {
+    it('a returned item is stored as its return records it, whatever else is recorded about it', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink, new DelayingSink(0)]);
       const asker = new Asker(engine);
@@ -549,7 +547,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       copy.close();
     });
 
-    it('of two changes with one version the same one counts, in either order', async () => {
+    it('of two changes with one version the same one wins, in either order', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink]);
       const asker = new Asker(engine);
@@ -578,7 +576,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       engine.close();
     });
 
-    it('entries that a clear ended remain ended, whichever partition is first', async () => {
+    it('entries ended by a clear remain ended, whichever partition is first', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink]);
       const asker = new Asker(engine);

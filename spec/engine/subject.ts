@@ -1,4 +1,4 @@
-/** The engine that a test of the contract runs on. */
+/** The engine that a test of the contract uses. */
 import type { Engine } from '../../src/engine/engine.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { Asker } from './results.ts';
@@ -6,7 +6,7 @@ import { Asker } from './results.ts';
 /** An empty engine. Its queues have the capacity that subjectCapacity returns. */
 export interface Subject {
   readonly engine: Engine;
-  /** Repetitions in a test of many operations; fewer if each has to wait for its turn. */
+  /** Number of repetitions in a test of many operations; fewer if each has to wait for a turn. */
   readonly many: number;
   /** Ends the turn, and waits until nothing is in progress. */
   quiet(): Promise<void>;
@@ -22,15 +22,15 @@ export interface SequencedSubject extends Subject {
 }
 
 export const SMALL_CAPACITY = 3;
-/** Repetitions for an engine whose results arrive at once. */
+/** Number of repetitions for an engine whose results arrive at once. */
 export const MANY = 3000;
 
-/** Returns SMALL_CAPACITY for queues whose names begin with `small`; the others have no limit. */
+/** Returns SMALL_CAPACITY for queues whose names begin with `small`; others have no limit. */
 export function subjectCapacity(queue: Buffer): number {
   return queue.toString().startsWith('small') ? SMALL_CAPACITY : Number.POSITIVE_INFINITY;
 }
 
-/** Runs a test on an engine of its own, which is closed at the end. */
+/** Runs a test on a separate engine, which is closed at the end. */
 export function withSubject<Opened extends Subject>(
   open: () => Promise<Opened>,
   test: (asker: Asker, subject: Opened) => Promise<void>,

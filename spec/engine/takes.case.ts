@@ -35,7 +35,7 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'takes are served first come, first served, each item once',
+      'takes are served in order of arrival, each item once',
       withSubject(open, async (asker, { quiet }) => {
         const waiting = Array.from({ length: 20 }, () => asker.wait('q', 1000));
         for (let index = 0; index < 15; index++) {

@@ -87,17 +87,17 @@ export class AtOnce {
   #ask(call: (receiver: Receiver) => void): Seen {
     const copier = new Copier();
     call(copier);
-    assert.ok(copier.seen !== undefined, 'Not answered during the call');
+    assert.ok(copier.seen !== undefined, 'No result during the call');
     return copier.seen;
   }
 }
 
-/** A Keeper without a promise: a million promises are too many for the test runner. */
+/** A Keeper without a promise: the test runner cannot handle a million promises. */
 class Copier implements Receiver {
   seen: Seen | undefined;
 
   onResult(answer: OperationResult): void {
-    assert.ok(this.seen === undefined, 'Answered twice');
+    assert.ok(this.seen === undefined, 'Two results');
     this.seen = copied(answer);
   }
 }

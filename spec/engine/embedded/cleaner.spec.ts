@@ -7,7 +7,7 @@ import { APPLIED } from '../../../src/engine/engine.ts';
 import { span } from '../results.ts';
 import { componentsOf, deleteEntry, findEntry, offerItem, setEntry } from './components-of.ts';
 
-/** Live bytes per byte of the allocated extents; the caller leaves out indexes. */
+/** Returns the live bytes per byte of the allocated extents. The caller excludes indexes. */
 function utilisation(components: EngineComponents, indexBytes: number): number {
   let live = 0;
   for (let number = 0; number < components.store.partitionCount; number++) {
@@ -16,7 +16,10 @@ function utilisation(components: EngineComponents, indexBytes: number): number {
   return live / (components.store.meter.bytes - indexBytes);
 }
 
-/** The index of one partition with this many entries, and the pages of the tables of names. */
+/**
+ * Bytes of the index of one partition with this many entries, and of the pages of the tables of
+ * names.
+ */
 const INDEX_BYTES = 8 * 32768 + 4 * 4096;
 
 describe('Cleaner', () => {
@@ -113,13 +116,13 @@ describe('Cleaner', () => {
     assert.ok(more > count / 3, `${more} of ${count}`);
   });
 
-  it('empties slabs, even of full extents, when much is free elsewhere', () => {
+  it('empties slabs, even with full extents, if much is free elsewhere', () => {
     const { components, clock } = componentsOf(7);
     const none = span('');
     const value = (index: number) => span(Buffer.alloc(1000, index % 251));
     const write = (map: string, index: number) =>
       setEntry(components, span(map), span(`${index}`), value(index), none);
-    // Three slabs, in each of which some of the remaining cells fill extents of their own.
+    // Three slabs, in each of which some of the remaining cells fill separate extents.
     for (let index = 0; index < 90_000; index++) write(index % 1000 < 100 ? 'stay' : 'go', index);
     assert.equal(components.store.pool.slabCount, 3);
     components.maps.clear(span('go'));

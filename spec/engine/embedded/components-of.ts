@@ -10,9 +10,9 @@ import { EngineComponents } from '../../../src/engine/embedded/engine-components
 import { FOREVER, type Lifetime, type Outcome } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
-/** The smallest index of a partition. */
+/** Smallest index of a partition, in bytes. */
 const INDEX_BYTES = 128;
-/** First pages of the tables of names of maps, with their lives, and content types. */
+/** First pages of the tables of map names, with their lives, and of content types, in bytes. */
 const REST_BYTES = 6 * 4096;
 
 /** Asserts that nothing is stored, and nothing allocated except what an emptied store retains. */

@@ -48,7 +48,7 @@ describe('Expiry', () => {
     set(test, 'c', lived(0));
     test.clock.advance(999);
     assert.ok(has(test, 'a'));
-    // The sweep runs a moment later; an entry that is read is removed before.
+    // The sweep runs later; an entry that is read is removed before it.
     test.components.expiry.close();
     test.clock.advance(1);
     assert.ok(!has(test, 'a'));
@@ -83,7 +83,7 @@ describe('Expiry', () => {
     assert.ok(!has(test, 'idle'));
   });
 
-  it('a max idle ends correctly in the years of 33 bits of seconds, in cells of equal size', () => {
+  it('a max idle ends correctly in years whose seconds have 33 bits, in cells of equal size', () => {
     // 2038-01-19, 2106-02-07 and 2242-03-16 have the last seconds of 31, 32 and 33 bits.
     for (const seconds of [2 ** 31, 2 ** 32, 2 ** 32 + 2 ** 31, 2 ** 33 - 60]) {
       for (const before of [20, 5, 0]) {
@@ -122,7 +122,7 @@ describe('Expiry', () => {
     assert.ok(has(test, 'a') && !has(test, 'b'));
   });
 
-  it('entries that nobody reads are also removed, with their memory, and leave no timer', () => {
+  it('entries that are not read are also removed, with their memory, and leave no timer', () => {
     const test = componentsOf(7);
     for (let index = 0; index < 20_000; index++) {
       set(test, `k${index}`, lived(1000 + (index % 60_000)), index % 200);

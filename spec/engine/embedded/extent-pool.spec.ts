@@ -25,7 +25,7 @@ describe('ExtentPool', () => {
     assert.equal(extents.allocateExtent(false), taken[30]);
   });
 
-  it('has its first slab at once if it has a stock, and otherwise when it needs it', () => {
+  it('has its first slab at once if it has a stock, otherwise when it needs it', () => {
     const { pool: extents, meter, clock } = pool();
     assert.equal(extents.slabCount, 0);
     assert.equal(extents.allocateExtent(false), 1);

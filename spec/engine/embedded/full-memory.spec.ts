@@ -11,7 +11,7 @@ import { Asker } from '../results.ts';
 import { AtOnce } from './at-once.ts';
 
 const BYTES_MAX = 4_194_304;
-/** Bytes beyond the limit for all waiting takes together. */
+/** Limit for the memory of all waiting takes beyond max-memory, in bytes. */
 const WAITING_BYTES_MAX = 1_048_576;
 
 function fullEngine() {
@@ -33,14 +33,14 @@ function fullEngine() {
   return { engine, ask, clock };
 }
 
-test('a take waits on queues that do not exist, when memory is used up', async () => {
+test('a take waits on queues that do not exist when memory is used up', async () => {
   const { engine, ask, clock } = fullEngine();
   const asker = new Asker(engine);
   const full = engine.memoryBytes;
   const waiting = Array.from({ length: 1000 }, (_, index) => asker.wait(`queue ${index}`, 1000));
   assert.ok(waiting.every(({ keeper }) => keeper.seen === undefined));
   assert.ok(engine.memoryBytes < full + WAITING_BYTES_MAX);
-  // A take for which there is room gets its item.
+  // A take gets its item once there is memory for the item.
   ask.clear('m');
   clock.advance(500);
   assert.equal(ask.offer('queue 7', Buffer.from('an item')).outcome, APPLIED);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { HashIndex, type Visitor, WALK_END } from '../../../src/engine/embedded/hash-index.ts';
 
-/** Adds an entry as a partition does. */
+/** Adds an entry like a partition. */
 function insert(index: HashIndex, hash: number, address: number): void {
   if (index.bitsToInsert !== index.bits) index.resize(index.bitsToInsert);
   index.insert(hash, address);
@@ -36,7 +36,7 @@ class Collector implements Visitor {
   }
 }
 
-/** Hashes that often collide, also at both ends of the table. */
+/** Hashes that often collide, even at both ends of the table. */
 const hashes = fc.oneof(
   fc.constantFrom(0, 1, -1, -2, 0x7fffffff, -0x80000000, -0x10000000),
   fc.integer({ min: -0x80000000, max: 0x7fffffff }),

@@ -58,7 +58,7 @@ describe('IndexTables', () => {
     assert.equal(slabs.allocate() << 4, extent);
   });
 
-  it('tables below a page and above 16 MiB have buffers of their own', () => {
+  it('tables below a page and above 16 MiB have separate buffers', () => {
     const { tables } = newTables();
     for (const bytes of [128, 2048, 2 ** 25]) {
       assert.equal(tables.allocate(bytes), 0);
@@ -70,7 +70,7 @@ describe('IndexTables', () => {
     assert.notEqual(tables.allocate(2 ** 24), 0);
   });
 
-  it('without slabs a table has a buffer of its own', () => {
+  it('without slabs each table has a separate buffer', () => {
     const { slabs, tables } = newTables();
     while (slabs.allocateRow(256) !== 0);
     while (slabs.allocate() !== 0);
@@ -78,7 +78,7 @@ describe('IndexTables', () => {
     assert.equal(tables.allocate(EXTENT_BYTES), 0);
   });
 
-  it('no table is allocated in a slab that is to be emptied', () => {
+  it('no table is allocated in a slab that will be emptied', () => {
     const { slabs, tables } = newTables();
     // Four slabs full of rows, and a table in the fifth.
     const rows = [slabs.allocateRow(256), slabs.allocateRow(255)];

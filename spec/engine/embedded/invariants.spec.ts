@@ -1,4 +1,4 @@
-/** The engine's invariants after each of many random calls, and that they detect faults. */
+/** The invariants of the engine after each of many random calls, and their detection of faults. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cellBytes } from '../../../src/engine/embedded/cell.ts';
@@ -11,7 +11,7 @@ import { RandomStrain } from './random-strain.ts';
 const SEEDS = 8;
 const STEPS = 250;
 
-/** Faults, each in components with one entry and one item. */
+/** Faults, each made in components with one entry and one item. */
 const FAULTS: Readonly<Record<string, (components: EngineComponents) => void>> = {
   'a use of a name too many': ({ mapNames }) => mapNames.use(mapNames.find(span('map'))),
   'a use of a content type too many': ({ contentTypes }) => {
@@ -46,7 +46,7 @@ describe('EmbeddedEngine.invariants', () => {
   }
 
   for (const [fault, make] of Object.entries(FAULTS)) {
-    it(`notices ${fault}`, () => {
+    it(`detect ${fault}`, () => {
       const { components } = componentsOf(1);
       const type = span('text/plain');
       setEntry(components, span('map'), span('key'), span('value'), type);

@@ -8,8 +8,8 @@ import { FakeClock } from '../../fake-clock.ts';
 import { AtOnce } from './at-once.ts';
 
 /**
- * Lengths of values: tiny, usual, near the limit of copies in words, long cells, values with a
- * buffer of their own.
+ * Lengths of values: tiny, usual, near the limit of copies in words, long cells, values with
+ * separate buffers.
  */
 const lengths = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 0, max: 160 }) },
@@ -40,7 +40,7 @@ interface Entry {
   readonly type: string;
 }
 
-/** A model of all maps, by name and key. */
+/** A model of all maps by name and key. */
 class Model {
   readonly entries = new Map<string, Map<string, Entry>>();
 
@@ -117,7 +117,7 @@ describe('the maps of an embedded engine', () => {
     );
   });
 
-  it('refuse writes without memory, change nothing then, and continue', () => {
+  it('refuse writes without memory, do not change in this case, and continue', () => {
     fc.assert(
       fc.property(fc.integer({ min: 200_000, max: 600_000 }), steps, (bytes, actions) => {
         run(1, bytes, actions);

@@ -25,7 +25,7 @@ describe('NameTable', () => {
     assert.equal(names.find(span('a')), id);
   });
 
-  it('partitionOf is the same for a name with an id and without one', () => {
+  it('partitionOf does not depend on whether the name has an id', () => {
     const store = newStore();
     const names = new NameTable(store, MAP_NAMES);
     const partitions = ['a', 'b', 'c'].map((name) => names.partitionOf(span(name)));

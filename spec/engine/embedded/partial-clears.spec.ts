@@ -31,7 +31,7 @@ import { AtOnce } from './at-once.ts';
 const VALUE = Buffer.from('v');
 const KEYS = 2000;
 
-/** Stores its records; refuses expiries when `removals` are used up. */
+/** Stores the records; refuses expiries when `removals` are used up. */
 class SparingSink implements MutationSink {
   readonly records: Mutation[] = [];
   removals = Number.POSITIVE_INFINITY;
@@ -109,7 +109,7 @@ function replayed(records: readonly Mutation[], options: MergeOptions = {}) {
   return copy;
 }
 
-it('entries that a clear ended are hidden while a sink refuses, and removed afterwards', () => {
+it('entries ended by a clear are hidden while a sink refuses, and removed afterwards', () => {
   const { engine, ask, clock, sink } = filled();
   sink.removals = 100;
   assert.equal(merge(engine, CLEAR, '', KEYS - 10), APPLIED);
@@ -119,7 +119,7 @@ it('entries that a clear ended are hidden while a sink refuses, and removed afte
   assert.equal(there.length, 11);
   assert.equal(ask.get('m', 'k0').outcome, ABSENT);
   assert.equal(ask.get('m', `k${KEYS - 10}`).outcome, FOUND);
-  // A refused step does not refuse a caller's write, and writes win over ended entries.
+  // A refused step does not refuse a client's write, and writes win over ended entries.
   assert.equal(ask.set('m', 'k1', VALUE).outcome, APPLIED);
   assert.equal(merge(engine, SET, 'k2', KEYS - 10), OUTDATED);
   assert.equal(merge(engine, SET, 'k2', KEYS - 9), APPLIED);
@@ -141,7 +141,7 @@ it('entries that a clear ended are hidden while a sink refuses, and removed afte
   }
 });
 
-it('a later clear extends one in progress, and a clear by a caller ends both', () => {
+it('a later clear extends one in progress, and a clear by a client ends both', () => {
   const { engine, ask, clock, sink } = filled();
   sink.removals = 0;
   assert.equal(merge(engine, CLEAR, '', 100), APPLIED);

@@ -22,7 +22,7 @@ interface Item {
   readonly length: number;
 }
 
-/** Many operations of one kind in a row, so that rings grow long and become short again. */
+/** Many operations of one kind in a row, so that rings become long and short again. */
 const steps = fc.array(
   fc.oneof(
     {
@@ -163,7 +163,7 @@ describe('a queue of an embedded engine', () => {
     );
   });
 
-  it('loses and invents nothing when memory is full', () => {
+  it('loses and duplicates nothing when memory is full', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 400_000, max: 1_000_000 }), (actions, bytes) => {
         const engine = newEngine(bytes);

@@ -78,8 +78,8 @@ export class RandomStrain implements Receiver {
   }
 
   /**
-   * Makes the recorded mutations again in an empty engine, whose invariants are asserted meanwhile.
-   * The first time it makes only a part of them, after which the engine is reset.
+   * Replays the recorded mutations into an empty engine, whose invariants are asserted meanwhile.
+   * The first replay is interrupted, after which the engine is reset.
    */
   repeat(): void {
     const { partitionCount } = this.engine;
@@ -148,7 +148,7 @@ export class RandomStrain implements Receiver {
     const random = this.#random;
     const queue = span(`queue ${random.below(6)}`);
     if (choice < 57) {
-      // A long queue: its ring is a list of parts.
+      // A long queue, whose ring is a list of parts.
       const value = span('value');
       for (let rest = random.below(300); rest > 0; rest--) {
         engine.offer(span('queue 0'), value, this.#type(), this);

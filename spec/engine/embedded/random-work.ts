@@ -1,7 +1,7 @@
 /**
  * Seeded random work on an engine with sinks whose results arrive during the call: every kind of
- * operation, with vetoes in between. A model has the data that must be stored; `onRecord` receives
- * the records.
+ * operation, with vetoes in between. A model contains the data that must be stored; `onRecord`
+ * receives the records.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
@@ -72,7 +72,7 @@ export class RandomWork {
     this.#ask = new AtOnce(this.engine);
   }
 
-  /** Runs one operation, which is refused one time in fifty. */
+  /** Runs one operation, which is refused with a probability of 1/50. */
   step(): void {
     this.#step++;
     const isRefused = this.#random.below(50) === 0;
@@ -84,7 +84,7 @@ export class RandomWork {
     if (this.#random.below(100) === 0) this.clock.advance(this.#random.below(200));
   }
 
-  /** Asserts that everything matches the model, after all held items have returned. */
+  /** Asserts that all data matches the model, after all held items have returned. */
   check(): void {
     this.engine.invariants();
     while (this.#holds.length > 0) this.#acknowledge(false);
@@ -125,7 +125,7 @@ export class RandomWork {
     this.#maps.get(map)!.set(key, { value: value.toString('latin1'), expiryMs, version });
   }
 
-  /** Sets or deletes on the condition of the current version, none, or a former one. */
+  /** Sets or deletes on condition of the current version, of none, or of a former one. */
   #changeIf(name: string, key: string): void {
     const map = this.#maps.get(name)!;
     const entry = map.get(key);

@@ -17,7 +17,7 @@ function changeOf(operation: typeof SET | typeof DELETE, version: number, key = 
   return change;
 }
 
-test('a removal is recorded until the ring is full of later ones', () => {
+test('a removal is recorded until the ring is full of later removals', () => {
   const removals = new RecentRemovals();
   const set = changeOf(SET, 5);
   assert.equal(removals.has(set, -77), false);

@@ -1,4 +1,4 @@
-/** Replay when memory is short. */
+/** Replay with little memory. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
@@ -41,9 +41,9 @@ describe('Refill with little memory', () => {
     assert.ok(engine.memoryBytes <= 4 * MIB);
   });
 
-  it('exceeds it temporarily only for data that fitted before', () => {
+  it('exceeds it temporarily, but only for data that fitted before', () => {
     const records = mapsInTurn(2, 3 * MIB);
-    // As visits of one map before its end, and of the other after its beginning.
+    // Like a visit of one map before its end, and of the other after its beginning.
     const both = records.filter(({ key }) => key.length > 0);
     for (const mayExceed of [true, false]) {
       const engine = engineOf(4 * MIB);
@@ -60,7 +60,7 @@ describe('Refill with little memory', () => {
     }
   });
 
-  it('leaves less memory to writes than it uses itself', () => {
+  it('leaves less memory for writes than it uses itself', () => {
     const sink = new RecordingSink();
     const first = engineOf(4 * MIB, [sink]);
     const ask = new AtOnce(first);

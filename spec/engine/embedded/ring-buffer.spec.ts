@@ -1,4 +1,4 @@
-/** Rings against plain arrays, all in one partition, so that their parts are mixed. */
+/** Rings compared with plain arrays, all in one partition, so that their parts are mixed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -20,8 +20,8 @@ function newRings(memoryBytesMax = Number.POSITIVE_INFINITY) {
 }
 
 /**
- * Asserts the invariants, and that each part has its number, by which alone it is identified when
- * it is moved.
+ * Asserts the invariants, and that each part contains its number. Only this number identifies the
+ * part when it is moved.
  */
 function assertNumbered({ pool }: CellStore, rings: RingBuffers, queue: number): void {
   rings.invariants(queue, (part, number) => {
@@ -81,7 +81,7 @@ describe('RingBuffers', () => {
     );
   });
 
-  it('a part that waits for its first item is not used for places before all others', () => {
+  it('a part that waits for its first item is not used for positions before all others', () => {
     const { store, rings, log } = newRings();
     const end = 18 * 1024;
     rings.begin(0, end - 400);

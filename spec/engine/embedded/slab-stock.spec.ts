@@ -9,7 +9,7 @@ const START_MS = 500;
 const PAUSE_MS = 20;
 
 function freed(): never {
-  assert.fail('nothing is given back');
+  assert.fail('no slab should be released');
 }
 
 describe('SlabStock', () => {
@@ -28,7 +28,7 @@ describe('SlabStock', () => {
     assert.ok(slabs.every(({ byteLength }) => byteLength === BYTES));
   });
 
-  it('is refilled when few slabs are left, and not before', () => {
+  it('is refilled when few slabs are left, but not before', () => {
     const clock = new FakeClock();
     const stock = new SlabStock(clock, BYTES, 8, freed);
     clock.advance(100 * PAUSE_MS);
@@ -78,7 +78,7 @@ describe('SlabStock', () => {
     assert.throws(() => stock.take(), RangeError);
   });
 
-  it('allocates none once it is closed', () => {
+  it('allocates no slab after it is closed', () => {
     const clock = new FakeClock();
     const stock = new SlabStock(clock, BYTES, 8, freed);
     clock.advance(START_MS);
@@ -87,7 +87,7 @@ describe('SlabStock', () => {
     assert.equal(stock.count, 1);
   });
 
-  it('touches the next slab while an engine is filled, and returns it first', () => {
+  it('touches the next slab while an engine is filled, and returns this slab first', () => {
     const clock = new FakeClock();
     const touching: { slab: ArrayBuffer; done: () => void }[] = [];
     const stock = new SlabStock(clock, BYTES, 8, freed, (slab, done) => {
@@ -107,7 +107,7 @@ describe('SlabStock', () => {
     stock.take();
   });
 
-  it('releases a slab that was touched and not needed', () => {
+  it('releases a slab that was touched but not needed', () => {
     const clock = new FakeClock();
     const given: ArrayBuffer[] = [];
     const touching: { slab: ArrayBuffer; done: () => void }[] = [];

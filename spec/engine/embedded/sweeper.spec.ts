@@ -37,7 +37,7 @@ describe('Sweeper', () => {
     test.clock.advance(10_000);
     assert.ok(!test.components.sweeper.busy);
     assert.equal(test.clock.timerCount, 0);
-    // 100 entries, the name of their map, and that of their content type.
+    // 100 entries, the name of their map, and the name of their content type.
     assert.equal(entries(test), 102);
     assert.equal(test.components.maps.size(span('n')), 100);
     test.components.maps.clear(span('n'));
@@ -56,7 +56,7 @@ describe('Sweeper', () => {
     assert.ok(writes <= 8192 / 16 + 1, `${writes} writes`);
   });
 
-  it('reuses an id only after a pass over every partition', () => {
+  it('reuses an id only after a scan of every partition', () => {
     const test = componentsOf(3);
     const keys = Array.from({ length: 50 }, (_, index) => span(`key ${index}`));
     for (let round = 0; round < 200; round++) {
@@ -71,7 +71,7 @@ describe('Sweeper', () => {
     assertEmpty(test.components.store);
   });
 
-  it('passes over the index once for several clears', () => {
+  it('scans the index once for several clears', () => {
     const test = componentsOf(1);
     for (let index = 0; index < 1000; index++) {
       setEntry(test.components, span(`map ${index}`), span('k'), span('v'), NONE);

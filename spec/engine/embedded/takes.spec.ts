@@ -1,4 +1,6 @@
-/** Waiting takes, against a list of items and a list of waiters: any events in any turns. */
+/**
+ * Waiting takes compared with a list of items and a list of waiters: random events in random turns.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -100,7 +102,8 @@ class Run {
       const due = this.#waiters.filter((waiter) => waiter.deadlineMs <= endMs);
       const first = due.sort((a, b) => a.deadlineMs - b.deadlineMs)[0];
       if (first === undefined) return;
-      // The first waiter that is due delivers the items to the waiting takes, perhaps to itself.
+      // The first waiter whose time is over causes the items to be delivered to the waiting takes,
+      // perhaps to itself.
       while (this.#waiters.length > 0 && this.#items.length > 0) this.#deliver();
       if (this.#waiters.includes(first)) {
         this.#waiters.splice(this.#waiters.indexOf(first), 1);
@@ -132,7 +135,7 @@ class Run {
 }
 
 describe('takes of an embedded engine', () => {
-  it('get items as a list of waiters does, first come, first served', () => {
+  it('receive items like a list of waiters, in order of arrival', () => {
     fc.assert(
       fc.property(steps, (actions) => {
         const run = new Run();

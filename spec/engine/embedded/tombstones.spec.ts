@@ -80,11 +80,11 @@ function merge(
 }
 
 it('above the limit the oldest tombstones are dropped and reported', () => {
-  const told: number[] = [];
+  const dropped: number[] = [];
   const { engine, ask, clock } = opened({
     keepsTombstones: () => true,
     tombstonesMax: 3,
-    onTombstonesDropped: (count) => told.push(count),
+    onTombstonesDropped: (count) => dropped.push(count),
   });
   const versions: Version[] = [];
   for (let index = 0; index < 5; index++) {
@@ -93,7 +93,7 @@ it('above the limit the oldest tombstones are dropped and reported', () => {
     clock.advance(1);
   }
   assert.deepEqual([engine.tombstones.count, engine.tombstones.droppedCount], [3, 2]);
-  assert.deepEqual(told, [1]);
+  assert.deepEqual(dropped, [1]);
   for (const [index, version] of versions.entries()) {
     const outcome = index < 2 ? APPLIED : OUTDATED;
     assert.equal(mergeSet(engine, `k${index}`, version, LATEST_UPDATE), outcome);
@@ -102,7 +102,7 @@ it('above the limit the oldest tombstones are dropped and reported', () => {
   engine.close();
 });
 
-it('a tombstone is dropped when it is too old, and its memory freed', () => {
+it('a tombstone is dropped when it is too old, and its memory is freed', () => {
   const { engine, ask, clock } = opened({
     keepsTombstones: () => true,
     tombstoneRetentionMs: 10_000,
@@ -120,7 +120,7 @@ it('a tombstone is dropped when it is too old, and its memory freed', () => {
   engine.close();
 });
 
-it('only removals in maps that keep tombstones, or were merged into, leave some', () => {
+it('only removals in maps that keep tombstones, or were merged into, leave tombstones', () => {
   const { engine, ask } = opened({});
   const { version } = ask.set('m', 'k', VALUE);
   ask.delete('m', 'k');
@@ -154,7 +154,7 @@ it('reads are counted across overwrites in maps with statistics, and decide HIGH
   engine.close();
 });
 
-it('if no memory is left, a new tombstone replaces the oldest, and the others remain', () => {
+it('if no memory is left, a new tombstone replaces the oldest, but the others remain', () => {
   const { engine, ask } = opened({ keepsTombstones: () => true, memoryBytesMax: 4_194_304 });
   for (let key = 0; key < 3000; key++) {
     ask.set('m', `gone ${key}`, VALUE);
@@ -174,10 +174,10 @@ it('if no memory is left, a new tombstone replaces the oldest, and the others re
     assert.equal(merge(engine, deleteOf(`absent ${key}`)), APPLIED);
     least = Math.min(least, engine.tombstones.count);
   }
-  assert.ok(least >= count, `${least} tombstones at least`);
-  assert.ok(engine.memoryBytes < full + 200_000, 'a page of the table more');
+  assert.ok(least >= count, `only ${least} tombstones`);
+  assert.ok(engine.memoryBytes < full + 200_000, 'more than one additional page of the table');
   engine.invariants();
-  // A restart that needs more memory does not drop any either.
+  // Nor does a restart that needs more memory drop any.
   const copy = opened({ memoryBytesMax: 4_000_000 }).engine;
   const replay = copy.replay({ mayExceed: true });
   for (const stored of visited(engine)) assert.equal(replay.apply(stored), APPLIED);
@@ -219,7 +219,7 @@ it('a merged read count is limited to the maximum', () => {
   engine.close();
 });
 
-it('without such maps no operation calls the options; after the review each does', () => {
+it('without such maps no operation calls the options; after the review, each operation does', () => {
   let hasKeptMaps = false;
   let asked = 0;
   const isSo = () => ++asked > 0;
@@ -250,7 +250,7 @@ it('a refill from a visit restores tombstones, and the maps that were merged int
   assert.equal(mergeSet(engine, 'k', new Version().set(1, 1), LATEST_UPDATE), APPLIED);
   const ahead = new Version();
   engine.now(ahead);
-  // Within a second, far from its beginning.
+  // Within a second, but far from its beginning.
   ahead.set((999 << 16) | 7, ahead.high + 1000);
   engine.observe(ahead);
   ask.delete('m', 'k');
@@ -268,7 +268,7 @@ it('a refill from a visit restores tombstones, and the maps that were merged int
   assert.ok(replay.end());
   assert.equal(copy.tombstones.count, 1);
   const again = new AtOnce(copy);
-  assert.ok(again.set('m', 'l', VALUE).version.isAfter(ahead), 'later than the removal');
+  assert.ok(again.set('m', 'l', VALUE).version.isAfter(ahead), 'not later than the removal');
   again.delete('m', 'l');
   again.set('n', 'l', VALUE);
   again.delete('n', 'l');
@@ -278,7 +278,7 @@ it('a refill from a visit restores tombstones, and the maps that were merged int
   engine.close();
 });
 
-it('a map that no sink wants fills no draft, but leaves its tombstones', () => {
+it('a map that no sink accepts fills no draft, but leaves its tombstones', () => {
   const wanted = new RecordingSink();
   const wants = (map: Span) => map.toBuffer().toString() === 'wanted';
   const { components } = componentsOf(3, {
@@ -294,7 +294,7 @@ it('a map that no sink wants fills no draft, but leaves its tombstones', () => {
   assert.deepEqual([wanted.records.length, components.tombstones.count], [2, 2]);
 });
 
-it('a visit of tombstones ends, however fast others are added and renewed', () => {
+it('a visit of tombstones ends, even if others are added and renewed fast', () => {
   const { engine, ask } = opened({ keepsTombstones: () => true, tombstonesMax: 20 });
   const remove = (key: string): void => {
     ask.set('m', key, VALUE);
@@ -310,7 +310,7 @@ it('a visit of tombstones ends, however fast others are added and renewed', () =
     remove('k9');
     remove('k2');
   }
-  // All except the two that were renewed.
+  // All except the two renewed ones.
   assert.equal(given.length, 8);
   assert.ok(given.every((tombstone) => engine.isStored(tombstone)));
   engine.close();

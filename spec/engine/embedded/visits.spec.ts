@@ -19,12 +19,12 @@ function newEngine(partitionCount: number) {
   return { clock, engine, ask: new AtOnce(engine) };
 }
 
-/** Returns a value that shows whether it is a mixture of two. */
+/** Returns a value that reveals a mixture of two values. */
 function marked(text: string, length: number): Buffer {
   return Buffer.from(`${text};`.repeat(Math.ceil(length / (text.length + 1))));
 }
 
-/** Changes everything except the map `stay` and the first items of the queues. */
+/** Changes all data except the map `stay` and the first items of the queues. */
 class Meddler {
   readonly #ask: AtOnce;
   readonly #clock: FakeClock;
@@ -61,10 +61,10 @@ class Meddler {
 
 describe('visit', () => {
   for (const partitionCount of [1, 5]) {
-    it(`passes all remaining data, nothing mixed or cleared (${partitionCount} partitions)`, () => {
+    it(`passes all remaining data, but nothing mixed or cleared (${partitionCount} partitions)`, () => {
       const { clock, engine, ask } = newEngine(partitionCount);
       for (let index = 0; index < STAYING; index++) {
-        // Entries deleted in between make the extents sparse, so that the others are moved.
+        // Entries deleted in between make the extents sparse, so that the remaining ones are moved.
         ask.set('leaving', `k${index}`, marked('leaving', 150));
         ask.set('stay', `k${index}`, marked(`${index}`, 60), index % 2 === 0 ? 'a/type' : '');
       }
@@ -106,14 +106,17 @@ describe('visit', () => {
       for (let index = 0; index < 1000; index++) assert.ok(seen.has(`item ${index}`), `${index}`);
       for (const numbers of items.values()) {
         numbers.forEach((item, index) => {
-          assert.ok(index === 0 || item > numbers[index - 1]!, 'items from the head on');
+          assert.ok(
+            index === 0 || item > numbers[index - 1]!,
+            'items are not in order from the head',
+          );
         });
       }
       engine.close();
     });
   }
 
-  it('passes about `budget` at a time', () => {
+  it('passes about `budget` records at a time', () => {
     const { engine, ask } = newEngine(1);
     for (let index = 0; index < 5000; index++) ask.set('m', `k${index}`, Buffer.from('v'));
     for (let index = 0; index < 5000; index++) ask.offer('q', Buffer.from('v'));

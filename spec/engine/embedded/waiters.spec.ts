@@ -32,7 +32,7 @@ function receivers(count: number): Receiver[] {
 }
 
 describe('Waiters', () => {
-  it('first is the one that has waited longest, whichever were removed', () => {
+  it('first is the waiter that has waited longest, whichever were removed', () => {
     const { waiters } = newWaiters();
     const all = receivers(6);
     const tickets = all.map((receiver) => waiters.add(7, 1000, receiver));
@@ -47,7 +47,7 @@ describe('Waiters', () => {
     assert.equal(waiters.count(7), 0);
   });
 
-  it('queue is 0 for a ticket that has been removed, even when its place is reused', () => {
+  it('queue is 0 for a removed ticket, even when its place is reused', () => {
     const { waiters } = newWaiters();
     const [first, second] = receivers(2);
     const ticket = waiters.add(7, 1000, first!);
@@ -68,7 +68,7 @@ describe('Waiters', () => {
     assert.equal(clock.timerCount, 0);
   });
 
-  it('100,000 on one queue are cancelled at random without a search', () => {
+  it('100,000 waiters on one queue are cancelled at random without a search', () => {
     const { waiters, clock } = newWaiters();
     const [receiver] = receivers(1);
     const tickets = Array.from({ length: 100_000 }, () => waiters.add(1, 60_000, receiver!));
@@ -101,7 +101,7 @@ describe('Holds', () => {
   });
 });
 
-describe('a take whose time is over in the turn in which its item came', () => {
+describe('a take whose time ends in the turn in which its item is offered', () => {
   it('gets the item', async () => {
     const clock = new FakeClock();
     const engine = new EmbeddedEngine({

@@ -41,7 +41,7 @@ beforeEach(() => {
 });
 after(() => server.stop());
 
-/** Returns the values of the sets that were done, in order. */
+/** Returns the values of the sets that took effect, in order. */
 function valuesDone(): string[] {
   return server.done
     .filter(([name]) => name === 'HSET')
@@ -61,7 +61,7 @@ for (const error of [
     let left = 5;
     server.script = ([name = '']) => (CHANGES.has(name) && left-- > 0 ? reply() : undefined);
     await withStore(server.url, {}, async ({ engine, faults }) => {
-      // All of one partition, in one turn: three are refused, and two of them a second time.
+      // All are in one partition and one turn: three are refused, two of them a second time.
       const outcomes = ['1', '2', '3'].map((value) => set(engine, 'key', value));
       assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
       assert.deepEqual(valuesDone(), ['1', '2', '3']);
@@ -80,7 +80,7 @@ for (const error of [
     });
   });
 
-  test(`a change refused with "${error}" until the deadline is certainly not made`, async () => {
+  test(`a change refused with "${error}" until the deadline was certainly not made`, async () => {
     server.script = ([name = '']) => (CHANGES.has(name) ? reply() : undefined);
     await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
       assert.deepEqual(await Promise.all([set(engine, 'key', '1'), remove(engine, 'key')]), [
@@ -192,7 +192,7 @@ test('a change waits for the reply of a former primary to one of its partition',
       `:${last}\r\n`,
       array([bulk('127.0.0.1'), `:${port}\r\n`, bulk('id')]),
     ]);
-  // The former primary retains the other slots, and so its connections.
+  // The former primary keeps the other slots, and thus its connections.
   const slots = () => [
     range(0, slot - 1, server),
     range(slot, slot, isMoved ? other : server),
@@ -210,14 +210,14 @@ test('a change waits for the reply of a former primary to one of its partition',
       return moved;
     }
     if (words[0] !== 'HSET') return cluster(words);
-    release = () => server.answerLate(moved);
+    release = () => server.replyLate(moved);
     return SILENCE;
   };
   other.script = cluster;
   try {
     await withStore(server.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
       const first = set(engine, 'key', '1');
-      // The read detects that the slot has moved, while the first change is under way.
+      // The read detects that the slot has moved while the first change is in progress.
       assert.equal(await get(engine, 'key'), ABSENT);
       const second = set(engine, 'key', '2');
       await new Promise((resolve) => setTimeout(resolve, 50));

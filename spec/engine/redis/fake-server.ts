@@ -7,11 +7,11 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { replyValue } from '../../../src/engine/redis/control-connection.ts';
 import { ReplyReader } from '../../../src/engine/redis/reply.ts';
 
-/** A reply as it is sent, a character per byte. */
+/** A reply as it is sent, one character per byte. */
 export type FakeReply = string;
 
 /**
- * The reply to a command; undefined for the usual one, `SILENCE` for none, `CUT` to end the
+ * Returns the reply to a command; undefined for the usual one, `SILENCE` for none, `CUT` to end the
  * connection.
  */
 export type Script = (words: readonly string[]) => FakeReply | undefined;
@@ -23,7 +23,9 @@ export const DONE = ':1\r\n';
 export const NIL_REPLY = '$-1\r\n';
 
 /** Commands that are not about data. */
-const ASKED: Readonly<Record<string, (server: FakeServer, words: readonly string[]) => string>> = {
+const USUAL_REPLIES: Readonly<
+  Record<string, (server: FakeServer, words: readonly string[]) => string>
+> = {
   AUTH: () => OK,
   PING: () => '+PONG\r\n',
   SCRIPT: () => bulk('sha'),
@@ -54,25 +56,25 @@ export class FakeServer {
   script: Script = () => undefined;
   /** Called for trials of rights: calls of scripts without keys, and subscriptions. */
   rights: Script = () => undefined;
-  /** Whether it writes byte by byte. */
+  /** Whether the server writes byte by byte. */
   isSlow = false;
   /** The commands about data in the order received, each with its reply. */
   readonly received: { readonly words: readonly string[]; readonly reply: FakeReply }[] = [];
   /** Number of connections that clients have reset. */
   resetCount = 0;
-  /** Number of queries of its role. */
+  /** Number of ROLE queries. */
   roleCount = 0;
   /** The command whose next reply is lost. */
   #swallowed: string | undefined;
-  /** The command whose next reply is late, and the connection on which replies are held back. */
+  /** The command whose next reply is delayed, and the connection on which replies are delayed. */
   #heldFrom: string | undefined;
   #held: Socket | undefined;
   #heldReplies: string[] = [];
-  /** The port; 0 before the start. */
+  /** Port; 0 before the start. */
   port = 0;
   #slowed: Promise<void> = Promise.resolve();
   /**
-   * Connections on which a command had no reply. Replies are in order, so no other command has one
+   * Connections on which a command got no reply. Replies are in order, so no later command gets one
    * either.
    */
   #silent: Socket | undefined;
@@ -96,21 +98,21 @@ export class FakeServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Returns the commands that had a reply other than an error. */
+  /** Returns the commands that got a reply other than an error. */
   get done(): (readonly string[])[] {
     return this.received
       .filter(({ reply }) => reply !== SILENCE && reply !== CUT && !reply.startsWith('-'))
       .map(({ words }) => words);
   }
 
-  /** Listens again, on the same port. */
+  /** Listens again on the same port. */
   async listen(): Promise<void> {
     this.#server.listen(this.port, '127.0.0.1');
     await once(this.#server, 'listening');
     this.port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** The reply to send before the connection is ended. */
+  /** Returns a reply after which the connection is ended. */
   cutAfter(reply: string): FakeReply {
     return reply === '' ? CUT : `${reply}${CUT}`;
   }
@@ -134,14 +136,14 @@ export class FakeServer {
     return replies.length;
   }
 
-  /** Replies to the last command that had no reply. */
-  answerLate(reply: FakeReply): void {
+  /** Replies to the last command that got no reply. */
+  replyLate(reply: FakeReply): void {
     if (this.#silent !== undefined) this.#silenced.delete(this.#silent);
     this.#silent?.write(reply);
   }
 
   /** Sends a message to the connections that subscribe. */
-  tell(message: FakeReply): void {
+  publish(message: FakeReply): void {
     for (const socket of this.#subscribers) socket.write(message);
   }
 
@@ -158,7 +160,7 @@ export class FakeServer {
     await closed;
   }
 
-  /** Writes each byte in a turn of its own, so that each arrives separately. */
+  /** Writes each byte in a separate turn, so that each arrives separately. */
   #slowly(socket: Socket, byte: number): void {
     this.#slowed = this.#slowed.then(async () => {
       await new Promise((resolve) => setImmediate(resolve));
@@ -175,16 +177,16 @@ export class FakeServer {
     socket.on('close', () => this.#sockets.delete(socket));
     const reader = new ReplyReader((command) => {
       const words = replyValue(command);
-      if (Array.isArray(words)) this.#answer(socket, words.map(String));
+      if (Array.isArray(words)) this.#reply(socket, words.map(String));
     });
     socket.on('data', (bytes) => reader.read(bytes, bytes.length));
   }
 
-  #answer(socket: Socket, words: readonly string[]): void {
-    const usual = ASKED[words[0] ?? ''];
+  #reply(socket: Socket, words: readonly string[]): void {
+    const usual = USUAL_REPLIES[words[0] ?? ''];
     const isOfRights = isTrial(words);
-    const told = isOfRights ? this.rights(words) : this.script(words);
-    const reply = told ?? usual?.(this, words) ?? usualReply(words);
+    const scripted = isOfRights ? this.rights(words) : this.script(words);
+    const reply = scripted ?? usual?.(this, words) ?? usualReply(words);
     if (usual === undefined && !isOfRights) this.received.push({ words, reply });
     if (words[0] === 'ROLE') this.roleCount++;
     if (words[0] === this.#swallowed) {

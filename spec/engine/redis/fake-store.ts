@@ -6,14 +6,17 @@ import { FOREVER, type Outcome, type Receiver } from '../../../src/engine/engine
 import { RedisEngine, type RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../../src/engine/redis/store-servers.ts';
 
-/** Deadline for tests that wait for it; the others have one that a busy machine does not exceed. */
+/**
+ * Deadline for tests that wait for it, in ms; the others have one that a busy machine does not
+ * exceed.
+ */
 export const DEADLINE_MS = 250;
 const LONG_DEADLINE_MS = 10_000;
 const MAP = spanOf('map');
 const NOTHING = new Span();
 
-/** What an engine has reported besides its results. */
-export interface Told {
+/** Reports of an engine other than results. */
+export interface EngineReports {
   readonly faults: string[];
   /** Commands that a server has refused, with its reply. */
   readonly refused: string[];
@@ -21,13 +24,13 @@ export interface Told {
   readonly lost: string[];
 }
 
-export interface FakeStore extends Told {
+export interface FakeStore extends EngineReports {
   readonly engine: RedisEngine;
 }
 
 /** Creates an engine that is not open. */
 export function fakeStore(url: string, options: Partial<RedisEngineOptions> = {}): FakeStore {
-  const told: Told = { faults: [], refused: [], warnings: [], lost: [] };
+  const reports: EngineReports = { faults: [], refused: [], warnings: [], lost: [] };
   const engine = new RedisEngine({
     clock: new SystemClock(),
     login: { user: undefined, password: undefined },
@@ -40,13 +43,13 @@ export function fakeStore(url: string, options: Partial<RedisEngineOptions> = {}
     mapReplicaCount: () => undefined,
     queueReplicaCount: () => undefined,
     queueCapacity: () => Number.POSITIVE_INFINITY,
-    onLost: (_, reason) => told.lost.push(reason.message),
-    onFault: (text) => told.faults.push(text),
-    onRefused: (_, command, text) => told.refused.push(`${command()}: ${text}`),
-    onWarning: (text) => told.warnings.push(text),
+    onLost: (_, reason) => reports.lost.push(reason.message),
+    onFault: (text) => reports.faults.push(text),
+    onRefused: (_, command, text) => reports.refused.push(`${command()}: ${text}`),
+    onWarning: (text) => reports.warnings.push(text),
     ...options,
   });
-  return { engine, ...told };
+  return { engine, ...reports };
 }
 
 /** Runs the test with an open engine, which is closed at its end. */
@@ -56,7 +59,7 @@ export async function withStore(
   test: (store: FakeStore) => Promise<void>,
 ): Promise<void> {
   const store = fakeStore(url, options);
-  // Nothing else keeps the process alive while the engine waits for an unreachable server.
+  // Keeps the process alive while the engine waits for an unreachable server.
   const alive = setInterval(() => {}, 60_000);
   try {
     await store.engine.open();
@@ -67,7 +70,7 @@ export async function withStore(
   }
 }
 
-/** Sets an entry of the one map. */
+/** Sets an entry of the only map. */
 export function set(engine: RedisEngine, key: string, value: string): Promise<Outcome> {
   return answered((receiver) =>
     engine.set(MAP, spanOf(key), spanOf(value), NOTHING, FOREVER, undefined, receiver),

@@ -15,7 +15,9 @@ import {
 import { bulk, CUT, DONE, FakeServer, SILENCE } from './fake-server.ts';
 import { DEADLINE_MS, get, offer, set, withStore } from './fake-store.ts';
 
-/** A value as in stored-value.ts: the format, a version, no content type; then the value. */
+/**
+ * A value in the format of stored-value.ts: the format, a version, no content type, then the value.
+ */
 const STORED = bulk(`\x10${'\x01'.repeat(8)}value`);
 
 let server: FakeServer;
@@ -31,7 +33,10 @@ function receivedCount(name: string): number {
   return server.received.filter(({ words }) => words[0] === name).length;
 }
 
-/** The usual replies, except to the first commands with the name. */
+/**
+ * Makes the server send `reply` to the first `count` commands with this name, and the usual replies
+ * to others.
+ */
 function first(count: number, name: string, reply: string): void {
   let left = count;
   server.script = (words) => {
@@ -210,7 +215,7 @@ test('at most 64 MiB of commands wait, and one more', async () => {
   });
 });
 
-test('operations under way when the engine closes have results', async () => {
+test('operations in progress when the engine closes have results', async () => {
   server.script = ([name]) => (name === 'HSET' ? SILENCE : undefined);
   let outcomes: Promise<Outcome[]> = Promise.resolve([]);
   await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {

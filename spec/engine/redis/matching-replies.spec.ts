@@ -24,7 +24,7 @@ afterEach(() => {
 });
 after(() => server.stop());
 
-/** Replies once with `reply` to a command of the name, and as usual to others. */
+/** Replies once with `reply` to a command with this name, and as usual to others. */
 function once(command: string, reply: string): Script {
   let isDue = true;
   return ([name]) => {
@@ -120,7 +120,7 @@ test('an ECHO with a late reply does not end its connection', async () => {
       return undefined;
     };
     server.holdNext('ECHO');
-    // More numbers are sent after it, on the same connection and on others.
+    // More numbers are sent afterwards, on the same connection and on others.
     await until(() => count > 6);
     const heldCount = server.release();
     assert(heldCount > 1);

@@ -1,4 +1,7 @@
-/** The offers of a turn are one command, as are its takes; results if these fail. */
+/**
+ * The offers of a turn are sent as one command, and so are its takes; also their results if these
+ * fail.
+ */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import {
@@ -25,7 +28,7 @@ import { answered, DEADLINE_MS, offer, spanOf, withStore } from './fake-store.ts
 
 const ITEM = `\x10${'\x01'.repeat(8)}item`;
 const NO_ITEM = array([':0\r\n']);
-/** Number of an offer's keys, and of its arguments before the items. */
+/** Number of an offer's keys and arguments before the items. */
 const BEFORE_ITEMS = 3 + 4 + 4;
 const LONG = 'l'.repeat(5000);
 /** The first byte of an item without a content type. */
@@ -223,7 +226,7 @@ test('collected operations are sent before the engine closes', async () => {
   });
 });
 
-test('collected operations count as under way', async () => {
+test('collected operations count as operations in progress', async () => {
   server.script = (words) => (isCall(words, OFFER) ? SILENCE : undefined);
   await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     let isAnswered = false;

@@ -60,7 +60,7 @@ function give(count: number): void {
   }
 }
 
-/** Whether the commands have been sent at the end of the turn. */
+/** Whether the commands are sent at the end of the turn. */
 function haveLeft(): boolean {
   clock.endTurn();
   return connection.commands.length === 0;
@@ -71,7 +71,7 @@ test('commands are sent at the end of their turn if the server owes no reply', (
   assert(haveLeft());
 });
 
-test('few commands wait for others if it owes replies, for one turn only', () => {
+test('few commands wait for others if the server owes replies, but only for one turn', () => {
   give(1);
   clock.endTurn();
   give(2);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type ReplyValue, replyValue } from '../../../src/engine/redis/control-connection.ts';
 import { ReplyFault, ReplyReader } from '../../../src/engine/redis/reply.ts';
 
-/** Bytes, and the values that they encode. */
+/** Bytes, and the values they encode. */
 const SAMPLES: readonly [string, ReplyValue][] = [
   ['+OK\r\n', 'OK'],
   ['+\r\n', ''],
@@ -21,7 +21,7 @@ const SAMPLES: readonly [string, ReplyValue][] = [
 const ALL = SAMPLES.map(([text]) => text).join('');
 const VALUES = SAMPLES.map(([, value]) => value);
 
-/** Returns the replies received from the pieces, each of which is overwritten once it is read. */
+/** Returns the replies in the pieces, each of which is overwritten after it is read. */
 function read(pieces: readonly Buffer[]): ReplyValue[] {
   const values: ReplyValue[] = [];
   const reader = new ReplyReader((reply) => values.push(replyValue(reply)));
@@ -47,7 +47,7 @@ test('ReplyReader reads an error with its text', () => {
   assert.equal(value.message, 'ERR what: "x"');
 });
 
-test('ReplyReader reads the same wherever the bytes are split', () => {
+test('ReplyReader reads equal replies wherever the bytes are split', () => {
   const bytes = bytesOf(ALL);
   for (let at = 0; at <= bytes.length; at++) {
     assert.deepEqual(read([bytes.subarray(0, at), bytes.subarray(at)]), VALUES, `at ${at}`);
@@ -132,7 +132,7 @@ test('ReplyReader reads any values, however they are split', () => {
         const pieces = [0, ...places].map((at, index) =>
           bytes.subarray(at, places[index] ?? bytes.length),
         );
-        // JSON has no -0, and neither has a reply.
+        // JSON has no -0, and neither do replies.
         assert.deepEqual(JSON.stringify(read(pieces)), JSON.stringify(values));
       },
     ),

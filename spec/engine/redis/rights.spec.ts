@@ -54,7 +54,7 @@ async function refusal(login = { user: 'grid', password: 'secret' }): Promise<st
   } finally {
     await engine.close();
   }
-  assert.fail('it is opened');
+  assert.fail('the engine was opened');
 }
 
 test('each command in the sources is tried', async () => {
@@ -96,7 +96,7 @@ for (const [name, [ofCommand, ofKey, ofChannel]] of Object.entries({
     'ERR ACL failure in script: No permissions to access a channel',
   ],
 })) {
-  test(`everything that ${name} does not permit is named, with the user`, async () => {
+  test(`each right that ${name} does not grant is named, with the user`, async () => {
     server.rights = inScript((command, key) => {
       if (command === 'RPUSH' || command === 'ZSCAN') return ofCommand;
       if (command === 'SPUBLISH') return ofChannel;
@@ -112,7 +112,7 @@ for (const [name, [ofCommand, ofKey, ofChannel]] of Object.entries({
   });
 }
 
-test('a subscription that is not permitted is named', async () => {
+test('a subscription without permission is named', async () => {
   server.rights = ([command]) =>
     command === 'SSUBSCRIBE'
       ? '-NOPERM this user has no permissions to access one of the channels used as arguments\r\n'

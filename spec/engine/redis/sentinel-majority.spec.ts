@@ -1,6 +1,6 @@
 /**
- * A majority of Sentinels determines the primary: each counts once, and those that are cut off are
- * no majority.
+ * A majority of Sentinels determines the primary: each counts once, and isolated ones are not a
+ * majority.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -15,7 +15,7 @@ const OLD = { host: '10.0.0.1', port: 6379 };
 const NEW = { host: '10.0.0.2', port: 6379 };
 
 let sentinels: FakeServer[] = [];
-/** The primary that each names; undefined for one that does not reply. */
+/** The primary that each Sentinel names; undefined if it does not reply. */
 let named: (ServerAddress | undefined)[] = [];
 
 before(async () => {
@@ -41,7 +41,7 @@ function answerOf(index: number, [name, call]: readonly string[]): string | unde
   );
 }
 
-/** Whether a majority names the primary; the Sentinels are asked by some of their addresses. */
+/** Whether a majority names the primary. `asked` are the addresses of the Sentinels in the URL. */
 async function isNamed(primary: ServerAddress, ...asked: readonly ServerAddress[]) {
   const majority = new SentinelMajority('grid', asked, {
     connect: (address) =>
@@ -73,7 +73,7 @@ test('a majority names a primary, even if the URL lists only one Sentinel', asyn
   }
 });
 
-test('a Sentinel that is cut off counts the others, and is no majority', async () => {
+test('an isolated Sentinel counts the others, and is not a majority', async () => {
   named = [OLD, undefined, undefined];
   assert.equal(await isNamed(OLD, at(0)), false);
   named = [undefined, NEW, NEW];

@@ -11,7 +11,7 @@ import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
 import { array, bulk, FakeServer, type Script } from './fake-server.ts';
 import { DEADLINE_MS, fakeStore, set, withStore } from './fake-store.ts';
 
-/** A clock that a test advances. */
+/** A clock that tests advance. */
 class LateClock extends SystemClock {
   aheadMs = 0;
 
@@ -263,7 +263,7 @@ test('a server that begins to drop data is not safe, with a warning every minute
   });
 });
 
-test('settings that may not be read cause a warning', async () => {
+test('settings that cannot be read cause a warning', async () => {
   server.script = ([name]) => (name === 'CONFIG' ? '-NOPERM no permissions\r\n' : undefined);
   await withStore(server.url, { replicaCountMax: () => 0 }, async ({ warnings }) => {
     assert.match(

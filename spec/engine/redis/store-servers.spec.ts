@@ -1,4 +1,4 @@
-/** How the servers of a store are discovered, and how changes among them are handled. */
+/** Discovery of the servers of a store, and changes among them. */
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,7 +51,7 @@ async function setMany(engine: Parameters<typeof set>[0], count: number): Promis
 
 const NO_REPLICA = { mapReplicaCount: () => 0, queueReplicaCount: () => 0 };
 
-test('operations are sent to the primary of their partition, whichever node is asked', async () => {
+test('operations are sent to the primary of their partition, whichever node is queried', async () => {
   const [a, b, c] = await started(3);
   asCluster(servers, () => [a!, b!]);
   await withStore(c!.url, NO_REPLICA, async ({ engine }) => {
@@ -62,7 +62,7 @@ test('operations are sent to the primary of their partition, whichever node is a
   });
 });
 
-test('discovered nodes are sent the same login', async () => {
+test('discovered nodes get the same login', async () => {
   const [a, b] = await started(2);
   const logins = new Map<number, Set<string>>();
   asCluster(servers, () => [a!, b!]);
@@ -101,7 +101,7 @@ test('the connections of a replaced primary end: its changes are unknown, reads 
     const outcomes = Promise.all([set(engine, 'key', '1'), get(engine, 'key')]);
     while (a!.received.filter(({ words }) => words[0]?.startsWith('H')).length < 2) await sleep(5);
     primary = b!;
-    // The lookup every 10 s is far away; a connection that ends causes one.
+    // The lookup every 10 s would be much later; the end of a connection causes one.
     a!.dropOne();
     assert.deepEqual(await outcomes, [UNKNOWN, ABSENT]);
     assert.equal(setCount(b!), 0);
@@ -110,7 +110,7 @@ test('the connections of a replaced primary end: its changes are unknown, reads 
   });
 });
 
-// The lookup every 10 s would be later.
+// The lookup every 10 s would be later than the timeout.
 test('a silent primary causes a lookup: its reads are sent to the one that replaced it', {
   timeout: 8000,
 }, async () => {
@@ -120,7 +120,7 @@ test('a silent primary causes a lookup: its reads are sent to the one that repla
   await withStore(a!.url, { ...NO_REPLICA, deadlineMs: 60_000 }, async ({ engine }) => {
     const { script } = a!;
     a!.script = (words) => (words[0] === 'HGET' ? SILENCE : script(words));
-    // The lookup after the start is over.
+    // The lookup after the start has ended.
     await sleep(1500);
     const outcome = get(engine, 'key');
     while (!a!.received.some(({ words }) => words[0] === 'HGET')) await sleep(5);
@@ -145,7 +145,7 @@ test('MOVED changes the table at once, and a lookup follows', async () => {
     assert.equal(await set(engine, 'key', '1'), APPLIED);
     assert.equal(await set(engine, 'key', '2'), APPLIED);
     assert.equal(movedCount, 1);
-    // A key of another slot is sent there without MOVED after the lookup.
+    // After the lookup, a key of another slot is sent there without MOVED.
     await sleep(500);
     assert.equal(await set(engine, 'other', '3'), APPLIED);
     assert.equal(movedCount, 1);
@@ -178,7 +178,7 @@ test('a Sentinel that names a server other than a primary is skipped', async () 
   });
 });
 
-test('Sentinels without a password are asked without a login, the server with one', async () => {
+test('Sentinels without a password are queried without a login, the server with one', async () => {
   const [a, sentinel] = await started(2);
   const logins: string[] = [];
   const watch = watching(() => a!);
@@ -210,7 +210,7 @@ test('waiting operations are sent to the new primary in order after +switch-mast
     const outcomes = Promise.all(['1', '2', '3'].map((value) => set(engine, 'key', value)));
     while (setCount(a!) < 3) await sleep(5);
     primary = b!;
-    sentinel!.tell(array(['message', '+switch-master', 'grid'].map(bulk)));
+    sentinel!.publish(array(['message', '+switch-master', 'grid'].map(bulk)));
     assert.deepEqual(await outcomes, [APPLIED, APPLIED, APPLIED]);
     const values = b!.done.filter(([name]) => name === 'HSET');
     assert.deepEqual(
