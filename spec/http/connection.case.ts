@@ -9,18 +9,18 @@ import { type createTestServer, LaterDelay, type TestServer } from './test-serve
 
 const MEBIBYTE = 1048576;
 
-/** `name` describes the servers; `open` creates one. */
+/** Declares the cases. `name` describes the servers; `open` creates one. */
 export function connectionCases(name: string, open: typeof createTestServer): void {
   describe(name, () => {
     describe('a request that waits', () => {
-      it('holds back later requests, and all are answered in order', () => {
+      it('delays later requests, and all are answered in order', () => {
         const { socket, statuses, responses, another, clock } = client(open());
         const other = another();
         socket.receive(poll('q') + post('maps/m/k', 'v') + get('maps/m/k'));
         socket.receive(LIVE);
         assert.deepEqual(statuses(), []);
         other.socket.receive(get('maps/m/k'));
-        assert.deepEqual(other.statuses(), [204], 'the POST behind the poll has not run');
+        assert.deepEqual(other.statuses(), [204], 'the POST after the poll ran early');
         other.socket.receive(post('queues/q', 'item'));
         clock.settle();
         assert.deepEqual(statuses(), [200, 200, 200, 200]);
@@ -28,7 +28,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.equal(responses()[2]?.body, 'v');
       });
 
-      it('is answered 204 after its timeout', () => {
+      it('gets 204 after its timeout', () => {
         const { socket, statuses, clock } = client(open());
         socket.receive(poll('q', 3) + LIVE);
         clock.advance(2999);
@@ -38,7 +38,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.deepEqual(statuses(), [204, 200]);
       });
 
-      it('is answered 204 at the end of input, and later polls take nothing', () => {
+      it('gets 204 at the end of input, and later polls take nothing', () => {
         const { socket, statuses, another, clock } = client(open());
         const offerer = another();
         socket.receive(poll('q') + post('maps/m/k', 'v') + poll('filled'));
@@ -132,7 +132,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert(socket.isDestroyed);
       });
 
-      it('follows a failure of the handler, which is reported once and answered 500', () => {
+      it('follows a failure of the handler, which is reported once and gets 500', () => {
         const { socket, statuses, served, failures } = client(open());
         served.get = () => {
           throw new Error('broken');
@@ -147,7 +147,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
     describe('content that is announced', () => {
       const head = 'POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n';
 
-      it('is invited, once, before it is read', () => {
+      it('is invited once, before it is read', () => {
         const { socket, statuses } = client(open());
         socket.receive(`${head}Content-Length: 3\r\n\r\n`);
         assert.deepEqual(statuses(), [100]);
@@ -163,7 +163,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert(socket.writableEnded);
       });
 
-      it('is dropped up to 1 MiB when it is unwanted, also in chunks', () => {
+      it('is dropped up to 1 MiB when it is unwanted, even in chunks', () => {
         const { socket, statuses } = client(open());
         socket.receive('POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
         const chunk = `8000\r\n${'x'.repeat(32768)}\r\n`;
@@ -176,7 +176,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
     });
 
     describe('back-pressure', () => {
-      it('stops running requests while a client reads nothing, and continues when it does', async () => {
+      it('stops running requests while a client reads nothing, and continues when the client reads', async () => {
         const { socket, statuses, another, server, clock } = client(open({ bodyBytesMax: 65536 }));
         another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
         let run = 0;
@@ -226,7 +226,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         };
       }
 
-      it('are sent in order when their partition is durable, and later requests run meanwhile', () => {
+      it('are sent in order when their partition is durable; meanwhile, later requests run', () => {
         const delay = new LaterDelay();
         const server = open({}, { delay });
         const { sync } = hold(server, delay);
@@ -251,7 +251,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.deepEqual(statuses(), [200, 200]);
       });
 
-      it('include reads of changes that are not durable, and no other reads', () => {
+      it('include reads of changes that are not durable, but no other reads', () => {
         const delay = new LaterDelay();
         const server = open({}, { delay });
         const { sync } = hold(server, delay);
@@ -266,7 +266,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         const answered = (): number =>
           readers.filter(({ statuses }) => statuses().length > 0).length;
         assert.deepEqual(readers[0]?.statuses(), []);
-        assert(answered() > 25 && answered() < 50, 'one of seven partitions is delayed');
+        assert(answered() > 25 && answered() < 50, 'not one of seven partitions is delayed');
         sync();
         assert.deepEqual(readers[0]?.statuses(), [200]);
         assert.equal(answered(), 51);
@@ -333,7 +333,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         return { server, sync, polled };
       }
 
-      it('is delivered when it may be sent, and later requests run meanwhile', async () => {
+      it('is delivered when it may be sent; meanwhile, later requests run', async () => {
         const { server, sync, polled } = held();
         const { socket, responses } = client(server);
         socket.receive(poll('q', 0) + poll('q', 30) + LIVE);
@@ -357,7 +357,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
           assert.equal(await polled(), 'second');
         });
 
-        it(`of ${length} bytes returns when the client ends its side, which is answered 204`, async () => {
+        it(`of ${length} bytes returns when the client ends its side, which gets 204`, async () => {
           const { server, sync, polled } = held('f'.repeat(length));
           const before = server.server.inFlight.usedBytes;
           const { socket, statuses } = client(server);

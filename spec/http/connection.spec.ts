@@ -1,4 +1,7 @@
-/** Connections with engines that return results immediately, and with engines that return them later. */
+/**
+ * Connections with engines whose results arrive immediately, and with engines whose results arrive
+ * later.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -37,7 +40,7 @@ describe('a connection with an engine that returns results immediately', () => {
     socket.isStuck = true;
     socket.receive(get('maps/m/k').repeat(2));
     writer.socket.receive(post('maps/m/k', 'v'.repeat(300_000)));
-    assert(engine.memoryBytes > before + 250_000, 'the old value is still being sent');
+    assert(engine.memoryBytes > before + 250_000, 'the old value was released early');
     socket.destroy();
     socket.unstick();
     await nextTurn();

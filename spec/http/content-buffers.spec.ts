@@ -1,4 +1,7 @@
-/** Buffers for contents: sufficient but hardly longer, each with one owner, reused, few retained. */
+/**
+ * Buffers for contents: long enough but hardly longer, each with one owner, reused, few of them
+ * retained.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -9,7 +12,7 @@ import { createTestServer } from './test-server.ts';
 const MIB = 1_048_576;
 
 describe('a buffer for content', () => {
-  it('is sufficient, hardly longer, and not shared, in any order of acquiring and releasing', () => {
+  it('is long enough, hardly longer, and not shared, in any order of acquiring and releasing', () => {
     const bytes = fc.oneof(
       fc.integer({ min: 1, max: 2 * MIB }),
       fc.integer({ min: 4090, max: 4100 }),
@@ -67,7 +70,7 @@ describe('a buffer for content', () => {
 });
 
 describe('spare buffers', () => {
-  it('are freed for one of another length when there is no room, including the shortest and longest', () => {
+  it('are freed for one of another length if there is no room, including the shortest and longest', () => {
     const buffers = new ContentBuffers();
     for (const bytes of [MIB, 4096, MIB]) {
       const some = Array.from({ length: (4 * MIB) / bytes }, () => buffers.acquire(bytes));

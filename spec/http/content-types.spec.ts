@@ -9,7 +9,7 @@ import { createTestServer } from './test-server.ts';
 const SPLIT = 'text/html\r\nSet-Cookie: a=b\r\n\r\n<script>';
 const none = { onResult() {} };
 
-/** A server whose engine stores this type, as a log or a program may cause. */
+/** Returns a server whose engine stores this type, as a log or a program may cause. */
 function served(type: string, length = 5) {
   let warnings = 0;
   const test = createTestServer({}, { onBadType: () => warnings++ });

@@ -39,7 +39,7 @@ describe('Deadlines', () => {
     assert.equal(called, 10);
   });
 
-  it('do not call an owner that has left, even when its place is reused', () => {
+  it('do not call an owner that was removed, even when its place is reused', () => {
     const clock = new FakeClock();
     const deadlines = new Deadlines(clock);
     const called: string[] = [];

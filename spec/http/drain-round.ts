@@ -1,5 +1,5 @@
 /**
- * A random client of a server that is stopped: requests that were read, are in the backlog, or are still
+ * A random client of a server that is stopped: requests that were read, are waiting, or are still
  * in the kernel; a reader of any speed; a client that may continue to send.
  */
 import assert from 'node:assert/strict';
@@ -16,7 +16,10 @@ const BUFFER_BYTES_MAX = 20_000;
 /** Limit for the steps of a round. */
 const STEPS_MAX = 50_000;
 
-/** Checks that all requests received before the stop are answered in order, and the connection ends. */
+/**
+ * Checks that all requests received before the stop are answered in order, and that the connection
+ * ends.
+ */
 export function checkDrain(seed: number): void {
   const random = new Random(seed);
   const server = createTestServer({ bodyBytesMax: LENGTHS.at(-1)! });
@@ -55,8 +58,8 @@ export function checkDrain(seed: number): void {
   server.server.drainedMs = clock.now();
   connection.drain();
   for (let steps = 0; !reader.writableEnded || reader.writableLength > 0; steps++) {
-    assert(steps < STEPS_MAX, 'the connection ends');
-    assert(!reader.isDestroyed, 'nothing is cut off');
+    assert(steps < STEPS_MAX, 'the connection does not end');
+    assert(!reader.isDestroyed, 'a response was cut off');
     if (goesOn && random.below(3) === 0) send(1 + random.below(20));
     step();
   }
@@ -70,7 +73,7 @@ function check(responses: readonly ReadResponse[], wanted: readonly number[], ea
     if (wanted[index] !== LIVE_LENGTH) assert.equal(body.length, wanted[index]);
   }
   const closing = responses.findIndex(({ fields }) => fields.get('connection') === 'close');
-  assert(closing === -1 || closing === responses.length - 1, 'nothing is after the last response');
+  assert(closing === -1 || closing === responses.length - 1, 'a response follows the last one');
 }
 
 const LIVE_LENGTH = -1;

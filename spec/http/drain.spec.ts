@@ -74,21 +74,21 @@ describe('A connection of a server that drains', () => {
     drain(other);
     for (const piece of [LIVE, LIVE + LIVE, LIVE]) {
       other.socket.receive(piece);
-      assert.deepEqual(other.statuses(), [], 'nothing leaves that would ask for more');
+      assert.deepEqual(other.statuses(), [], 'a response that invites more requests was sent');
       other.clock.endTurn();
     }
     other.clock.settle();
     assert.deepEqual(connections(other), [undefined, undefined, undefined, 'close']);
   });
 
-  it('answers requests left in the socket by a full read', async () => {
+  it('answers requests that a full read has left in the socket', async () => {
     const other = client();
     const length = READ_BYTES_MAX / 64;
     const padding = 'x'.repeat(length - LIVE.length - 'X: \r\n'.length);
     const request = LIVE.replace('Host', `X: ${padding}\r\nHost`);
     drain(other);
     other.socket.receive(request.repeat(64));
-    assert.deepEqual(other.statuses(), [], 'the last of them ends with the read');
+    assert.deepEqual(other.statuses(), [], 'a request after the read was answered');
     other.socket.receive(request.repeat(64) + LIVE);
     for (let turn = 0; turn < 20; turn++) {
       other.clock.endTurn();
@@ -107,8 +107,11 @@ describe('A connection of a server that drains', () => {
       if (other.socket.writableEnded) break;
     }
     assert.equal(other.clock.now(), LAST_REQUEST_MS);
-    const says = connections(other);
-    assert.deepEqual(says, [...Array(says.length - 1).fill(undefined), 'close']);
+    const connectionFields = connections(other);
+    assert.deepEqual(connectionFields, [
+      ...Array(connectionFields.length - 1).fill(undefined),
+      'close',
+    ]);
   });
 
   it('finishes the request being received, and announces the end', () => {
@@ -164,7 +167,7 @@ describe('A connection of a server that drains', () => {
     assert.equal(connections(slow).at(-1), 'close');
   });
 
-  it('is forgotten if it is closed while the socket is read', () => {
+  it('is forgotten if it closes while the socket is read', () => {
     const other = client();
     drain(other);
     other.socket.receive(LIVE);
@@ -201,7 +204,7 @@ describe('The requests that were received before a server is stopped', () => {
     }
   }
 
-  it('are answered to a slow reader, including those still in the kernel', () => {
+  it('are answered even if the reader is slow, including those still in the kernel', () => {
     const slow = slowClient();
     drain(slow);
     take(slow, 1000, 70);
@@ -210,7 +213,7 @@ describe('The requests that were received before a server is stopped', () => {
     assert(slow.socket.writableEnded);
   });
 
-  it('are the only ones answered to a slow reader that continues to send', () => {
+  it('are the only ones answered if a slow reader continues to send', () => {
     const slow = slowClient();
     drain(slow);
     for (let piece = 0; !slow.socket.writableEnded; piece++) {
@@ -223,7 +226,7 @@ describe('The requests that were received before a server is stopped', () => {
     assert.equal(connections(slow).at(-1), 'close');
   });
 
-  it('are answered even if other connections run first for over a second', () => {
+  it('are answered even if other connections run first for more than a second', () => {
     const many = client();
     many.socket.receive(LIVE.repeat(1000));
     drain(many);
@@ -299,7 +302,7 @@ describe('A server that drains', () => {
     assert.equal(clock.timerCount, 0);
   });
 
-  it('stops accepting after a second, even if every turn brings another connection', async () => {
+  it('stops accepting after a second, even if a connection arrives in every turn', async () => {
     const { server, clock } = createTestServer();
     const { port } = await server.listen('127.0.0.1', 0);
     const drained = server.drain();
@@ -311,7 +314,7 @@ describe('A server that drains', () => {
       clock.advance(50);
       clock.endTurn();
     }
-    assert(server.connectionCount > 15, 'opened when it had stopped accepting');
+    assert(server.connectionCount > 15, 'no connection was opened after it stopped accepting');
     while (server.connectionCount > 0) {
       await nextTurn();
       clock.settle();

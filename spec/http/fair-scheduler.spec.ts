@@ -5,7 +5,7 @@ import { FakeClock } from '../fake-clock.ts';
 import { client, LIVE, poll } from './test-client.ts';
 
 describe('FairScheduler', () => {
-  it('resumes all waiting connections once a turn, in order, for at most five milliseconds', () => {
+  it('resumes all waiting connections once per turn, in order, for at most five milliseconds', () => {
     const clock = new FakeClock();
     const scheduler = new FairScheduler(clock);
     const went: string[] = [];
@@ -32,7 +32,7 @@ describe('FairScheduler', () => {
 });
 
 describe('a connection with many requests', () => {
-  it('runs REQUESTS_IN_A_ROW, then lets others run first', () => {
+  it('runs REQUESTS_IN_A_ROW requests, then lets others run first', () => {
     const { socket, statuses, another, clock } = client();
     socket.receive(LIVE.repeat(REQUESTS_IN_A_ROW * 2 + 1));
     assert.equal(statuses().length, REQUESTS_IN_A_ROW);
@@ -49,7 +49,7 @@ describe('a connection with many requests', () => {
     assert.equal(clock.endCount, 0);
   });
 
-  it('has all of them answered if it half-closes or drains meanwhile', () => {
+  it('gets responses to all of them if it half-closes or drains meanwhile', () => {
     const closing = client();
     const draining = client();
     for (const { socket } of [closing, draining]) socket.receive(LIVE.repeat(100) + poll('q'));

@@ -1,7 +1,7 @@
 /**
- * An in-memory socket for the specs of the HTTP server. Sent bytes are recorded. Received bytes are emitted
- * immediately or, if the socket is paused, when it is resumed. The kernel accepts everything unless set
- * otherwise. No time and no turn of the event loop passes.
+ * An in-memory socket for the specs of the HTTP server. Sent bytes are recorded. Received bytes are
+ * emitted immediately or, if the socket is paused, when it is resumed. The kernel accepts
+ * everything unless configured otherwise. Neither time nor a turn of the event loop passes.
  */
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -15,7 +15,7 @@ export class FakeSocket extends EventEmitter {
   writableEnded = false;
   isDestroyed = false;
   isPaused = false;
-  /** Whether written bytes are not accepted. */
+  /** Whether the kernel accepts no written bytes. */
   isStuck = false;
   /** Unaccepted writes: their lengths and callbacks. */
   /** Bytes received while the socket was paused. */
@@ -25,7 +25,10 @@ export class FakeSocket extends EventEmitter {
   readonly #defer: (run: () => void) => void;
   #onFinish = (): void => {};
 
-  /** `defer` runs the socket's work of a later turn: further reads, and callbacks for accepted bytes. */
+  /**
+   * `defer` runs the socket's work of a later turn: further reads, and callbacks for accepted
+   * bytes.
+   */
   constructor(defer: (run: () => void) => void = (run) => process.nextTick(run)) {
     super();
     this.#defer = defer;

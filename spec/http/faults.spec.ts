@@ -1,4 +1,4 @@
-/** Faults of the member while a request is read: its connection ends, and all others continue. */
+/** Faults of the member while it reads a request: its connection ends, and all others continue. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { client, get, LIVE, post, postHead } from './test-client.ts';
@@ -32,7 +32,7 @@ describe('an allocation that fails inside a callback of the parser', () => {
     assert.equal(server.connectionCount, 0);
   });
 
-  it('also does so if the head is in two pieces', () => {
+  it('also ends only this connection if the head is in two pieces', () => {
     const { socket, server, failures, another } = client();
     const { allocUnsafeSlow } = Buffer;
     Buffer.allocUnsafeSlow = () => {

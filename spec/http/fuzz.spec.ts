@@ -13,12 +13,12 @@ const EVERY_BYTE = [-1];
 
 const CHUNKED = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
 const FOUND: Readonly<Record<string, FuzzCase>> = {
-  'framing is counted by chunks, not by the pieces that they come in': {
+  'framing is counted by chunks, not by the received pieces': {
     text: `${CHUNKED}1;${'e'.repeat(80)}\r\nG\r\n2;${'e'.repeat(80)}\r\nGE\r\n1;${'e'.repeat(80)}\r\nG\r\n0\r\n\r\n`,
     cuts: EVERY_BYTE,
     end: 'end',
   },
-  'a trailer that says close does not swallow what follows': {
+  'a close in a trailer does not discard the following requests': {
     text: `${CHUNKED}0\r\nConnection: close\r\n\r\n${CHUNKED}0\r\n\r\n`,
     cuts: [0],
     end: 'end',
@@ -33,7 +33,7 @@ const FOUND: Readonly<Record<string, FuzzCase>> = {
     cuts: [0],
     end: 'end',
   },
-  'a single space before the target that comes by itself': {
+  'a single space before the target in a separate piece': {
     text: LIVE.repeat(3),
     cuts: EVERY_BYTE,
     end: 'end',
@@ -52,7 +52,7 @@ describe('the HTTP engine', () => {
   });
 
   for (const [mode, isOrdered] of MODES) {
-    it(`reads ${LATE_CASES} of seed ${SEED} so on an engine that answers later, ${mode}`, () => {
+    it(`reads ${LATE_CASES} of seed ${SEED} as required with an engine whose results arrive later, ${mode}`, () => {
       const target = new FuzzTarget({ isOrdered, seed: SEED });
       for (const found of Object.values(FOUND)) target.check(found);
       const property = fc.property(fuzzCase, (each) => target.check(each));

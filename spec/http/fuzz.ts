@@ -1,6 +1,6 @@
 /**
  * Fuzzes the parser and the connection with well-formed, mutated and random bytes, in
- * random pieces, and checks what must hold for all of them.
+ * random pieces, and checks the conditions that hold for all of them.
  *
  * Two servers with the same history get the same bytes, one in one piece, the other in several: they
  * must run the same requests and respond equally. The requests must be those that RFC 9112, read
@@ -20,14 +20,17 @@ import { createTestServer, type TestServer } from './test-server.ts';
 
 /** The possible statuses of responses to these clients. */
 const FINAL = [200, 204, 400, 403, 404, 405, 408, 413, 414, 415, 417, 431, 501, 503, 505];
-/** What bytes that are no request are answered: which of them tells how far they were read. */
+/**
+ * Statuses of responses to bytes that are not a request; which one depends on how far they were
+ * read.
+ */
 const REFUSALS = [400, 408, 413, 414, 431, 505];
 /** Small limits, which few bytes exceed. */
 const LIMITS = { headerBytesMax: 200, targetBytesMax: 100, bodyBytesMax: 60 };
 
-/** Longer than every time limit and every poll. */
+/** A time longer than every time limit and every poll, in ms. */
 const SILENCE_MS = 200_000;
-/** In so many steps, each of which ends its turns. */
+/** Number of steps of the silence, each of which ends its turns. */
 const SILENCE_STEPS = 25;
 
 /** The bytes that a client sends, one character per byte, and where they are split. */
@@ -35,11 +38,11 @@ export interface FuzzCase {
   readonly text: string;
   /** Offsets modulo the text's length; a single negative one splits at every byte. */
   readonly cuts: readonly number[];
-  /** The end that follows the text. */
+  /** The end of the connection after the text. */
   readonly end: End;
 }
 
-/** The client ends its side, or is silent until every limit has passed, or resets the connection. */
+/** The client ends its side, is silent until every limit has passed, or resets the connection. */
 type End = 'end' | 'silence' | 'reset';
 
 /** Two servers, for any number of consecutive cases. */
@@ -48,32 +51,33 @@ export class FuzzTarget {
   readonly #split: RecordingServer;
   readonly #isLate: boolean;
 
-  /** `late`: the late engine of the second server, if any. */
+  /** `late`: the late engine of the second server, if it has one. */
   constructor(late?: LateOptions) {
     this.#isLate = late !== undefined;
     this.#whole = new RecordingServer();
     this.#split = new RecordingServer(late);
   }
 
-  /** Throws AssertionError if something does not hold. */
+  /** Throws AssertionError if a condition is violated. */
   check({ text, cuts, end }: FuzzCase): void {
     const whole = this.#whole.receive([text], end);
     const split = this.#split.receive(pieces(text, cuts), end);
     const wanted = readRequests(text);
-    for (const { requests, hasSaidClose } of [whole, split]) {
-      assert(requests.length <= wanted.length, 'no request that is not one by the letter');
-      // Content of a request that has been answered, and is then no content, is the silent end.
+    for (const { requests, announcesClose } of [whole, split]) {
+      assert(requests.length <= wanted.length, 'a request that RFC 9112 does not define');
+      // If a request was answered before its content, the content is not read, and the client is
+      // silent.
       const isAnsweredEarly = requests.at(-1)?.body === undefined;
-      // Nothing is run for a disconnected client.
+      // No request runs for a disconnected client.
       const isComplete = requests.length === wanted.length || end === 'reset';
-      assert(isComplete || hasSaidClose || isAnsweredEarly, 'no request unanswered');
+      assert(isComplete || announcesClose || isAnsweredEarly, 'a request is unanswered');
       for (const [index, request] of requests.entries()) {
         assert.equal(request.target, wanted[index]?.target);
         if (request.method !== '') assert.equal(request.method, wanted[index]?.method);
         if (request.body !== undefined) assert.equal(request.body, wanted[index]?.body);
       }
     }
-    // Whether content is invited, and the end if it is not, depends on how the bytes are split.
+    // Whether content is invited, and the end if it is not, depends on the pieces.
     if (/100-continue/i.test(text)) return;
     assert.deepEqual(split.requests, whole.requests);
     const refusal = whole.statuses.at(-1) ?? 0;
@@ -99,7 +103,7 @@ interface Seen {
   readonly statuses: readonly number[];
   readonly requests: readonly Run[];
   /** Whether the last response announces the end of the connection. */
-  readonly hasSaidClose: boolean;
+  readonly announcesClose: boolean;
 }
 
 class RecordingServer implements Application {
@@ -154,9 +158,9 @@ class RecordingServer implements Application {
     const responses = readResponses(text, this.#isHead);
     const statuses = responses.map(({ status }) => status).filter((status) => status !== 100);
     for (const status of statuses) assert(FINAL.includes(status), `answer ${status}`);
-    assert.equal(this.#server.failures.length, 0, 'no handler fails');
-    const hasSaidClose = responses.at(-1)?.fields.get('connection') === 'close';
-    return { text, statuses, requests: this.#requests, hasSaidClose };
+    assert.equal(this.#server.failures.length, 0, 'a handler failed');
+    const announcesClose = responses.at(-1)?.fields.get('connection') === 'close';
+    return { text, statuses, requests: this.#requests, announcesClose };
   }
 
   #exchange(pieces: readonly string[], end: End): string {
@@ -175,7 +179,7 @@ class RecordingServer implements Application {
       }
     }
     clock.settle();
-    assert(socket.writableEnded || socket.isDestroyed, 'the connection ends');
+    assert(socket.writableEnded || socket.isDestroyed, 'the connection does not end');
     socket.destroy();
     assert.equal(server.deadlines.count, 0, 'deadlines left');
     clock.settle();
@@ -256,8 +260,8 @@ const FORGET =
 const target = fc.constantFrom(...TARGETS);
 
 /**
- * Returns a request by its target. Most are well-formed: a request with a single fault reaches further
- * than noise.
+ * Returns a request by its target. Most are well-formed, because a request with a single fault is
+ * processed further than noise.
  */
 const requestTo = fc
   .tuple(

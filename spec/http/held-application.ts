@@ -1,7 +1,8 @@
 /**
- * An application whose requests are answered at a spec's command. Paths: `/late/NAME` may be under way
- * with others, `/alone/NAME` may not, `/now/TEXT` is answered while it runs, `/throws` throws then,
- * `/stream` begins a stream. The response to a request is its name, or a text that the spec passes.
+ * An application whose requests are answered when a spec commands it. Paths: `/late/NAME` may be in
+ * progress together with others, `/alone/NAME` may not, `/now/TEXT` is answered while it runs,
+ * `/throws` throws while it runs, `/stream` begins a stream. The response to a request is its name,
+ * or a text that the spec passes.
  */
 import { Span } from '../../src/base/span.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
@@ -24,8 +25,8 @@ export class HeldApplication implements Application {
   /** Names in the order in which they began. */
   readonly begun: string[] = [];
   readonly streams: ResponseStream[] = [];
-  /** Whether requests are answered 204 when their client has disconnected or sends no more. */
-  hurries = true;
+  /** Whether requests get 204 when their client has disconnected or sends no more. */
+  finishesNow = true;
   /** Number of times that a stream was notified of room. */
   roomCount = 0;
 
@@ -33,7 +34,7 @@ export class HeldApplication implements Application {
     return new HeldHandler(this, exchange);
   }
 
-  /** Answers the begun request with this name. */
+  /** Answers the request in progress with this name. */
   answer(name: string, body = name): void {
     const handler = this.underWay.get(name);
     if (handler === undefined) throw new Error(`no request ${name} is under way`);
@@ -79,8 +80,8 @@ class HeldHandler implements RequestHandler {
       if (!stream.takesContent) stream.end();
       else this.#application.streams.push(stream);
     }
-    const { hurries, underWay } = this.#application;
-    if (!hurries || !underWay.delete(this.#name)) return;
+    const { finishesNow, underWay } = this.#application;
+    if (!finishesNow || !underWay.delete(this.#name)) return;
     this.#exchange.respondEmpty(204, INDEPENDENT, 0);
   }
 

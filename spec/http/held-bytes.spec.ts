@@ -1,6 +1,6 @@
 /**
- * The memory that connections hold for incomplete heads, waiting polls and waiting requests: its share of
- * the budget for bytes in flight, and the behaviour if the budget has no room.
+ * The memory that connections hold for incomplete heads, waiting polls and waiting requests: its
+ * share of the budget for bytes in flight, and the behaviour if the budget is used up.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -15,9 +15,9 @@ import { createTestServer, type TestServer } from './test-server.ts';
 const FREE_BYTES = 4096;
 const PATIENCE_MS = 5000;
 const LONG = 'x'.repeat(20_000);
-/** An incomplete head of which only the target, of this many bytes, is in memory. */
+/** Returns an incomplete head. Only its target, of this many bytes, is in memory. */
 const half = (targetBytes: number): string => `GET /${'t'.repeat(targetBytes - 1)}`;
-/** The part of its head that a poll retains. */
+/** Returns the part of its head that a poll retains. */
 const pathOf = (queue: string): string => `/grid/rest/queues/${queue}/30`;
 
 /** A server with a budget of 100,000 bytes, 50,000 of them for heads and polls. */
@@ -52,7 +52,7 @@ describe('an incomplete head', () => {
     }
   });
 
-  it('has a buffer at most a quarter longer than needed, however it is received', () => {
+  it('has a buffer that is at most a quarter longer than needed, however it is received', () => {
     for (const pieceBytes of [1, 100, 1460, 20_000]) {
       const server = createTestServer();
       const { socket } = client(server);
@@ -129,7 +129,7 @@ describe('an incomplete head', () => {
     assert.deepEqual(body.statuses(), []);
   });
 
-  it('leaves nothing in memory once it is complete, whether its connection ends or not', () => {
+  it('leaves nothing in memory once it is complete, whether or not its connection ends', () => {
     const server = createTestServer();
     client(server).socket.receive(`${half(30_000)} HTTP/1.1\r\nHost: x\r\n\r\n`);
     const before = bufferBytes();
@@ -146,7 +146,10 @@ describe('an incomplete head', () => {
   });
 });
 
-/** Returns the bytes of all live buffers. The second collection waits for the buffers of the first. */
+/**
+ * Returns the number of bytes of all live buffers. The second collection waits for the buffers of
+ * the first.
+ */
 function bufferBytes(): number {
   collectGarbage();
   collectGarbage();
@@ -154,7 +157,9 @@ function bufferBytes(): number {
 }
 
 describe('a head that makes room', () => {
-  /** Clients with a content, a head and a later head under way, of this many bytes each. */
+  /**
+   * Returns clients with a content, a head and a later head in progress, of this many bytes each.
+   */
   function crowd(contentBytes: number, headBytes: number) {
     const server = small();
     const content = client(server);
@@ -172,7 +177,7 @@ describe('a head that makes room', () => {
     return { server, content, head, refuse, statuses };
   }
 
-  it('is the one that moved least, among contents and heads under way for five seconds: 408', () => {
+  it('is the one that moved least among contents and heads in progress for five seconds: 408', () => {
     for (const [contentBytes, ended] of [
       [20_000, [[], [408], []]],
       [5000, [[408], [], []]],
@@ -194,7 +199,7 @@ describe('a head that makes room', () => {
     assert.deepEqual(statuses(), [[], [408], []]);
   });
 
-  it('is never one that progresses: its later bytes count, and those of its content', () => {
+  it('is never one that makes progress: its later bytes count, and those of its content', () => {
     const server = createTestServer({ bodyBytesMax: 200_000, inFlightBytesMax: 250_000 });
     const still = client(server);
     const moving = client(server);
@@ -210,7 +215,7 @@ describe('a head that makes room', () => {
     assert.deepEqual([still.statuses(), moving.statuses()], [[408], []]);
   });
 
-  it('is counted from the beginning if the connection has sent another one since', () => {
+  it('is counted from its beginning if the connection has sent another one since', () => {
     const server = small();
     const { socket, statuses } = client(server);
     socket.receive(half(30_000));
@@ -225,7 +230,7 @@ describe('a head that makes room', () => {
 });
 
 describe('a waiting poll', () => {
-  it('retains its path, but not its query or fields', () => {
+  it('retains its path, but neither its query nor its fields', () => {
     const server = createTestServer();
     const { inFlight } = server.server;
     client(server).socket.receive(poll('q'));
@@ -272,7 +277,7 @@ describe('a waiting poll', () => {
     const other = client(server);
     other.socket.receive(post(`queues/y${LONG}`, 'item') + get(`queues/y${LONG}/size`));
     server.clock.settle();
-    assert.equal(other.responses()[1]?.body, '1', 'the refused poll has taken nothing');
+    assert.equal(other.responses()[1]?.body, '1', 'the refused poll took the item');
     assert.deepEqual(
       waiting.map((each) => each.statuses()),
       [[], [], []],
@@ -285,7 +290,7 @@ describe('a waiting poll', () => {
     socket.receive(held.call + pollWithLogin(LONG) + pollWithLogin('behind'));
     const { inFlight } = held.server.server;
     assert.equal(inFlight.usedBytes, 0);
-    assert(inFlight.unreadBytes > 0, 'what waits for the login');
+    assert(inFlight.unreadBytes > 0, 'no input waits for the login');
     await held.letIn();
     const behind = pollWithLogin('behind').length;
     const least = pathOf(LONG).length + behind - FREE_BYTES;
@@ -346,13 +351,13 @@ describe('requests after a waiting poll', () => {
     }
     collectGarbage();
     const grown = process.memoryUsage().heapUsed - before;
-    assert(grown < 5_000_000, `${grown} bytes of objects for 400,000 bytes`);
+    assert(grown < 5_000_000, `${grown} bytes of objects, for 400,000 bytes`);
     assert(server.server.inFlight.heldBytes <= 20 * (25_000 - FREE_BYTES));
   });
 });
 
 describe('requests that wait for others', () => {
-  it('are counted separately, so that contents have room and are not refused', async () => {
+  it('are counted separately, so that contents still have room and are not refused', async () => {
     const guarded = lateLogins();
     const { inFlight } = guarded.server.server;
     const { socket, statuses } = client(guarded.server);
@@ -368,7 +373,7 @@ describe('requests that wait for others', () => {
     assert.equal(inFlight.unreadBytes, 0);
   });
 
-  it('end a slow reader if they are too many', () => {
+  it('end a slow reader if there are too many', () => {
     const server = small();
     client(server).socket.receive(post('maps/m/k', 'v'.repeat(60_000)));
     const readers = Array.from({ length: 3 }, () => client(server));
@@ -421,7 +426,7 @@ describe('requests under way together', () => {
     assert.equal(server.inFlight.unreadBytes, 0);
   });
 
-  it('are few if their heads are long; later ones wait, and are counted', () => {
+  it('are few if their heads are long; later ones wait and are counted', () => {
     const held = heldServer();
     const { application, clock, server } = held;
     const { socket, bodies } = held.client();

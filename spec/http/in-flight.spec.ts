@@ -11,7 +11,7 @@ import { createTestServer } from './test-server.ts';
 
 const PATIENCE_MS = 5000;
 
-/** A server with contents of up to 1,000 bytes, and room for 2,000. */
+/** Returns a server with contents of up to 1,000 bytes, and room for 2,000. */
 function crowd() {
   return client(createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 2000 }));
 }
@@ -33,7 +33,7 @@ describe('content under way', () => {
     assert.deepEqual(second.statuses(), []);
   });
 
-  it('is dropped after a refusal, and the connection continues', () => {
+  it('is dropped after a refusal, but the connection continues', () => {
     const { socket, another, statuses } = crowd();
     const others = [another(), another()];
     for (const other of others) other.socket.receive(postHead('maps/m/other', 1000));
@@ -42,7 +42,7 @@ describe('content under way', () => {
     assert.deepEqual(statuses(), [503, 200, 204]);
   });
 
-  it('needs nothing when it is received completely with its head, even in chunks', () => {
+  it('uses no room if it is received completely with its head, even in chunks', () => {
     const { socket, another, statuses, server } = crowd();
     for (const other of [another(), another()]) other.socket.receive(postHead('maps/m/k', 1000));
     assert(server.inFlight.isFull);
@@ -52,7 +52,7 @@ describe('content under way', () => {
     assert.deepEqual(statuses(), [200, 200]);
   });
 
-  it('in chunks uses as much as its buffer, and is refused when that no longer fits', () => {
+  it('in chunks uses the size of its buffer, and is refused when the buffer no longer fits', () => {
     const server = createTestServer({ bodyBytesMax: 20_000, inFlightBytesMax: 20_000 });
     const { socket, statuses } = client(server);
     socket.receive(
@@ -99,7 +99,7 @@ describe('content under way', () => {
 });
 
 describe('content that makes room', () => {
-  it('is the one with the fewest bytes among those under way for five seconds: 408', () => {
+  it('is the one with the fewest bytes among those in progress for five seconds: 408', () => {
     const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 3000 });
     const many = client(server);
     const few = client(server);
@@ -163,16 +163,19 @@ describe('content that makes room', () => {
     assert.deepEqual([idle.statuses(), moving.statuses()], [[408], []]);
   });
 
-  it('lets others write when 16 clients have sent 64 KiB and send a byte every nine seconds', () => {
+  it('allows others to write when 16 clients have sent 64 KiB and send a byte every nine seconds', () => {
     letsWrite(16, 1_048_576, 65_536);
   });
 
-  it('lets others write when 32 clients send a byte every nine seconds', () => {
+  it('allows others to write when 32 clients send a byte every nine seconds', () => {
     letsWrite(32, 16_384, 0);
   });
 });
 
-/** Senders that use the whole budget, each with this many bytes sent at once, and another writer. */
+/**
+ * Senders that use the whole budget, each with this many bytes sent at once, and another client
+ * that writes.
+ */
 function letsWrite(count: number, length: number, sent: number): void {
   const server = createTestServer({ bodyBytesMax: length, inFlightBytesMax: 16 * length });
   const { clock } = server;
@@ -221,7 +224,7 @@ describe('responses that wait for slow readers', () => {
     assert.equal(first?.statuses().length, 17);
   });
 
-  it('end with their connection when content is refused because of them and they do not progress', () => {
+  it('end with their connection if content is refused because of them and they make no progress', () => {
     const { server, reading, clock, another } = readers(2, 1_800_000);
     assert(reading.every(({ socket }) => !socket.isPaused));
     const [first, second] = reading;
@@ -243,7 +246,7 @@ describe('responses that wait for slow readers', () => {
     assert(server.inFlight.usedBytes > 0);
   });
 
-  it('also end with it when much was read, but more than five seconds ago', () => {
+  it('also end with it if many bytes were read, but more than five seconds ago', () => {
     const { reading, clock, another } = readers(2, 1_800_000);
     const [first, second] = reading;
     for (let piece = 0; piece < 3; piece++) first?.socket.take();
@@ -279,7 +282,9 @@ describe('responses that wait for slow readers', () => {
 describe("values stored by the engine's servers", () => {
   const LONG = 'v'.repeat(100_000);
 
-  /** A member whose long values are memory of the response, like values from the engine's servers. */
+  /**
+   * A member whose long values are memory of the response, like values from the engine's servers.
+   */
   function onServers(inFlightBytesMax: number) {
     return createTestServer(
       { bodyBytesMax: LONG.length, inFlightBytesMax },
@@ -287,7 +292,7 @@ describe("values stored by the engine's servers", () => {
     );
   }
 
-  it('are counted in the budget until they are read, unlike those of the member', async () => {
+  it('are counted in the budget until they are read, unlike values of the member', async () => {
     for (const [server, counted] of [
       [onServers(1_000_000), 2 * LONG.length],
       [createTestServer({ bodyBytesMax: LONG.length }), 0],
@@ -316,7 +321,7 @@ describe("values stored by the engine's servers", () => {
     assert.equal(server.server.inFlight.usedBytes, 0);
   });
 
-  it('are refused, not applied, while the budget is used up; changes and health are not', () => {
+  it('are refused, without effect, while the budget is used up; changes and health are not', () => {
     const server = onServers(LONG.length);
     const { socket, another } = client(server);
     socket.receive(post('maps/m/k', LONG));
@@ -342,7 +347,7 @@ describe("values stored by the engine's servers", () => {
   });
 });
 
-/** Passes everything on, and marks pinned values as not counted elsewhere. */
+/** Passes all results on, and marks pinned values as not counted elsewhere. */
 class UncountedPins {
   readonly engine: Engine;
 

@@ -1,4 +1,7 @@
-/** Compares random requests to a server with a late engine and to one with the embedded engine. */
+/**
+ * Compares the responses of a server with a late engine to those of a server with the embedded
+ * engine.
+ */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { MemoryStorage } from '../persistence/memory-storage.ts';
@@ -8,11 +11,11 @@ import { lateServer } from './late-server.ts';
 import { assertSame, dateless, scriptsOf } from './random-requests.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
-/** Requests sent at once: after a waiting poll a client may send only 64 KiB. */
+/** Number of requests sent at once: after a waiting poll a client may send only 64 KiB. */
 const ROUND = 4000;
 
-/** Compares the responses to this many requests, and checks that nothing is left in use. */
-export function compareAnswers(seed: number, requests: number, isOrdered: boolean): void {
+/** Compares the responses to this many requests, and checks that no resource remains in use. */
+export function compareResponses(seed: number, requests: number, isOrdered: boolean): void {
   for (const [each, count] of rounds(seed, requests)) compareRound(each, count, isOrdered);
 }
 
@@ -33,8 +36,11 @@ function compareRound(seed: number, requests: number, isOrdered: boolean): void 
   assert.equal(late.server.inFlight.usedBytes, 0);
 }
 
-/** Compares them with `persistence.sync: always`, where each change is synced before its response. */
-export async function compareSyncedAnswers(
+/**
+ * Compares the responses with `persistence.sync: always`, which syncs each change before its
+ * response.
+ */
+export async function compareSyncedResponses(
   seed: number,
   requests: number,
   isOrdered: boolean,
@@ -52,7 +58,7 @@ async function compareSyncedRound(
   const scripts = scriptsOf(seed, requests);
   const plain = sync(createTestServer(), scripts, new Random(seed));
   const always = [{ key: 'persistenceSync', text: 'always' }] as const;
-  // On a disk of this size segments are short.
+  // On a disk of this size, segments are short.
   const storage = new MemoryStorage(new Random(seed), undefined, 2 ** 26);
   const member = storedMember(storage, always, undefined, { isOrdered, seed });
   await member.serve();
@@ -65,7 +71,7 @@ async function compareSyncedRound(
   assert.equal(member.server.server.slots.usedCount, 0);
 }
 
-/** Sends all requests, in pieces that the seed determines. */
+/** Yields all requests, in pieces that the seed determines. */
 function* pieces(scripts: readonly (readonly string[])[], random: Random) {
   const left = scripts.map((requests, client) => ({ client, text: requests.join('') }));
   while (left.length > 0) {
@@ -78,14 +84,14 @@ function* pieces(scripts: readonly (readonly string[])[], random: Random) {
   }
 }
 
-/** Returns the texts that the clients have received. */
+/** Sends the requests. Returns the texts that the clients have received. */
 function sync(
   server: TestServer,
   scripts: readonly (readonly string[])[],
   random: Random,
 ): string[] {
   const sockets = connect(server, scripts.length);
-  const answered = countAnswers(server);
+  const answered = countResponses(server);
   const turns = new Random(7);
   for (const { client, piece } of pieces(scripts, random)) {
     sockets[client]?.receive(piece);
@@ -112,7 +118,7 @@ async function begin(
   quiet: () => Promise<void>,
 ): Promise<FakeSocket[]> {
   const sockets = connect(server, scripts.length);
-  const answered = countAnswers(server);
+  const answered = countResponses(server);
   for (const { client, piece } of pieces(scripts, random)) {
     sockets[client]?.receive(piece);
     if (random.below(20) === 0) await quiet();
@@ -127,7 +133,7 @@ async function begin(
 }
 
 /** Counts the final responses of the server from now on. */
-function countAnswers({ server }: TestServer): () => number {
+function countResponses({ server }: TestServer): () => number {
   let count = 0;
   server.observe = () => {
     count++;

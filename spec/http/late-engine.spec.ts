@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { FakeSocket } from './fake-socket.ts';
-import { compareAnswers, compareSyncedAnswers } from './late-comparison.ts';
+import { compareResponses, compareSyncedResponses } from './late-comparison.ts';
 import { lateServer, MODES } from './late-server.ts';
 import { readResponses } from './response-reader.ts';
 import { get, LIVE, post } from './test-client.ts';
@@ -45,7 +45,7 @@ for (const [mode, isOrdered] of MODES) {
       assert(turnsOf(32) <= turnsOf(1) + 2, `${turnsOf(32)} turns, ${turnsOf(1)} for one`);
     });
 
-    it('40 kB pipelined after an operation under way do no harm', () => {
+    it('40 kB pipelined after an operation in progress cause no failure', () => {
       const server = lateServer({ isOrdered });
       const socket = connect(server);
       const count = Math.ceil(40_000 / LIVE.length);
@@ -54,11 +54,11 @@ for (const [mode, isOrdered] of MODES) {
       assert.equal(readResponses(socket.text).length, count + 1);
     });
 
-    it(`random requests have the responses of the embedded engine (seed ${SEED})`, () =>
-      compareAnswers(SEED, REQUESTS, isOrdered));
+    it(`random requests get the responses of the embedded engine (seed ${SEED})`, () =>
+      compareResponses(SEED, REQUESTS, isOrdered));
 
-    it(`random requests have these responses with sync always (seed ${SEED})`, () =>
-      compareSyncedAnswers(SEED, SYNCED_REQUESTS, isOrdered));
+    it(`random requests get the same responses with sync always (seed ${SEED})`, () =>
+      compareSyncedResponses(SEED, SYNCED_REQUESTS, isOrdered));
   });
 }
 

@@ -128,7 +128,9 @@ class Round {
     socket.receive(text.slice(cut));
   }
 
-  /** Returns a client that has not ended; replaces an ended one, which stays later in the list. */
+  /**
+   * Returns a client that has not ended. Replaces an ended one, which remains later in the list.
+   */
   #client(index: number): Client {
     const clients = this.#clients;
     const present = clients[index];
@@ -148,7 +150,7 @@ class Round {
     const seen: string[] = [];
     for (const { socket, sent } of this.#clients) {
       const responses = readResponses(socket.text);
-      assert(responses.length <= sent.length, 'a response to each request');
+      assert(responses.length <= sent.length, 'more responses than requests');
       for (const [index, item] of sent.entries()) {
         const response = responses[index];
         if (item === undefined) {
@@ -158,7 +160,7 @@ class Round {
       }
     }
     for (const queue of QUEUES) seen.push(...this.#left(queue));
-    assert.equal(new Set(seen).size, seen.length, 'an item that was answered twice');
+    assert.equal(new Set(seen).size, seen.length, 'an item was delivered twice');
     for (const item of seen) assert(surely.has(item) || perhaps.has(item), `${item} was refused`);
     for (const item of surely) assert(seen.includes(item), `${item} is lost`);
   }

@@ -45,7 +45,7 @@ export function lateServer(
   return { ...server, late: server.served as LateEngine };
 }
 
-/** A late server whose turns end after each input, so that its responses seem immediate. */
+/** Returns a late server whose turns end after each input, so that its responses seem immediate. */
 export function settledServer(
   options: LateOptions,
   limits?: Partial<HttpLimits>,

@@ -5,7 +5,7 @@ import { enlargeMemory, isCheckedModule, readModule } from '../../src/http/llhtt
 import { OK, type ParserListener } from '../../src/http/parser-listener.ts';
 
 describe('Llhttp', () => {
-  it('is the checked module, with its fields at the offsets that are read', () => {
+  it('is the checked module, whose fields are at the offsets that are read', () => {
     assert(
       llhttp().isChecked,
       'another module: if its fields have the same offsets, update the digest',
@@ -34,7 +34,7 @@ describe('Llhttp', () => {
     const whole = readModule();
     assert.ok(isCheckedModule(whole));
     const memory = whole.indexOf(Buffer.from([5, 3, 1, 0, 2]));
-    assert.ok(memory > 0, 'the section of the memory');
+    assert.ok(memory > 0, 'the module has no memory section');
     const wrong: readonly (readonly [number, number, RegExp])[] = [
       [memory + 2, 2, /: it does not have one memory without a maximum$/],
       [memory + 3, 1, /: it does not have one memory without a maximum$/],

@@ -1,4 +1,4 @@
-/** A listener for probes: idle connections do not block others, and do not stay open for long. */
+/** A listener for probes: idle connections neither block others nor stay open for long. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * Random requests of many clients, each with its own names, so that each request has one right response:
- * that of the embedded engine. Another engine must produce the same, byte for byte.
+ * Random requests of many clients, each with its own names, so that each request has one correct
+ * response: that of the embedded engine. Another engine must produce it byte for byte.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -56,7 +56,7 @@ export function dateless(text: string): string {
   return text.replace(/\r\nDate: [^\r]+/g, '');
 }
 
-/** `texts`, `wanted`: the texts that each client received, without Date. */
+/** Asserts that the clients received equal texts, given without Date. */
 export function assertSame(
   texts: readonly string[],
   wanted: readonly string[],

@@ -1,4 +1,7 @@
-/** The log's code and text of a refusal: the rule, the field, the limit, and no bytes of the request. */
+/**
+ * Code and text of a refusal in the log: the rule, the field, the limit, and no bytes of the
+ * request.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { methodName } from '../../src/http/methods.ts';
@@ -6,7 +9,7 @@ import { FakeSocket } from './fake-socket.ts';
 import { client, get, LIVE, poll, postHead } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
-/** Returns a list of the server's responses as its log has them: status, code, method and path, reason. */
+/** Returns the list of the server's responses as logged: status, code, method and path, reason. */
 function observed(server: TestServer): string[] {
   const reported: string[] = [];
   server.server.observe = (status, request, { code, reason }) => {
@@ -141,7 +144,7 @@ for (const [sent, wanted] of refused) {
   });
 }
 
-test('a request that ends early or is late is reported with the missing part', () => {
+test('a request that ends early or arrives late is reported with the missing part', () => {
   const server = createTestServer();
   const reported = observed(server);
   const cut = client(server);
@@ -159,7 +162,7 @@ test('a request that ends early or is late is reported with the missing part', (
   ]);
 });
 
-test('a request that a stop does not wait for is reported as such', () => {
+test('a request for which a stop does not wait is reported as such', () => {
   const { server, clock, ...others } = createTestServer();
   const reported = observed({ server, clock, ...others });
   const { socket, connection } = client({ server, clock, ...others });
@@ -191,7 +194,7 @@ test('the reason of one request is not reported for the next', () => {
   const server = createTestServer(limits);
   const socket = new FakeSocket();
   server.connect(socket);
-  // This one gets no response.
+  // This request gets no response.
   socket.receive(`${content(1, '\r\nContent-Encoding: gzip')}x`);
   const reported = observed(server);
   socket.receive(`${get('nowhere')}${content(1, '\r\nExpect: more')}`);

@@ -1,4 +1,4 @@
-/** Heads are recognised without llhttp, with the same result. */
+/** Repeated heads are recognised without llhttp, with the same result. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Body } from '../../src/http/body.ts';

@@ -1,14 +1,17 @@
 /**
- * Parses requests by the letter of RFC 9112, and stops where the letter is unclear: the requests that
- * every reader of the bytes must find. Slow and simple; the fuzzer compares the server's parser with
- * it.
+ * Parses requests literally by RFC 9112, and stops where the standard is unclear: these are the
+ * requests that every reader of the bytes must find. Slow and simple; the fuzzer compares the
+ * server's parser with it.
  */
 
 export interface ReadRequest {
   readonly method: string;
   /** The target, without scheme and authority except for CONNECT. */
   readonly target: string;
-  /** One character per byte; undefined if it is incomplete or not framed by the letter. */
+  /**
+   * One character per byte; undefined if the body is incomplete or not framed as the standard
+   * requires.
+   */
   readonly body: string | undefined;
 }
 

@@ -20,7 +20,7 @@ export function readResponses(text: string, isHead: readonly boolean[] = []): Re
     const status = Number(/^HTTP\/1\.1 (\d{3}) [A-Za-z ]+$/.exec(line)?.[1]);
     assert(status >= 100, `status line ${JSON.stringify(line)}`);
     const fields = new Map(rest.map((field) => splitField(field)));
-    assert.equal(fields.size, rest.length, `a field twice in ${rest.join(' | ')}`);
+    assert.equal(fields.size, rest.length, `a duplicate field in ${rest.join(' | ')}`);
     const bodiless = status < 200 || status === 204;
     assert.equal(fields.has('content-length'), !bodiless, `framing of ${status}`);
     const length = bodiless || isHead[finals] ? 0 : Number(fields.get('content-length'));

@@ -11,7 +11,7 @@ import {
   Places,
 } from '../../src/http/retained-bytes.ts';
 
-/** Lengths beyond a place, and beyond a buffer that is reused for later requests. */
+/** Length beyond a place, and beyond a buffer that is reused for later requests. */
 const LONG = 300;
 const VERY_LONG = 3000;
 /** Size of a buffer of places, in bytes. */
@@ -21,7 +21,7 @@ function retainer(): BytesRetainer {
   return { place: NO_PLACE, longBytes: undefined };
 }
 
-/** A request of this many bytes, which retains them in two spans and frees them. */
+/** Returns a request of this many bytes, which retains them in two spans and frees them. */
 function keep(places: Places, owner: BytesRetainer, length: number, fill = 1): Buffer {
   const input = ViewedBytes.copyOf(Buffer.alloc(length, fill));
   const middle = length >> 1;
@@ -96,7 +96,7 @@ describe('retained bytes', () => {
     for (const { longBytes } of without) assert(longBytes !== undefined);
     places.release(owners[0]!);
     keep(places, without[0]!, 100);
-    assert.equal(without[0]?.place, 0, 'it gets one later');
+    assert.equal(without[0]?.place, 0, 'it does not get a place later');
   });
 
   it('reuse a long buffer, but not a very long one', () => {

@@ -52,10 +52,10 @@ test('ServedHosts with * serves every host', () => {
   assert.deepEqual(served(hosts, OTHERS), OTHERS);
 });
 
-test('ServedHosts beyond loopback checks names only if some are allowed', () => {
+test('ServedHosts beyond loopback checks names only if names are allowed explicitly', () => {
   const free = new ServedHosts([], []);
   const bound = new ServedHosts([], ['a.example']);
-  // The address is not set yet.
+  // The address has not been set yet.
   assert.ok(!isServed(free, 'evil.example'));
   for (const hosts of [free, bound]) hosts.bind('192.0.2.1');
   assert.deepEqual(served(free, OTHERS), OTHERS);

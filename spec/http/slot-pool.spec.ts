@@ -6,7 +6,7 @@ import { type HeldServer, heldServer, request } from './held-application.ts';
 const BUFFER_BYTES = 12_288;
 const UNDER_WAY_MAX = 64;
 
-/** Lets this many requests be under way together, over several connections, then answers them. */
+/** Lets this many requests be in progress together, over several connections, then answers them. */
 function flood({ application, clock, client }: HeldServer, count: number): void {
   for (let first = 0; first < count; first += UNDER_WAY_MAX) {
     const names = Array.from({ length: UNDER_WAY_MAX }, (_, index) => `${first + index}`);
@@ -33,7 +33,7 @@ describe('the slots of a server', () => {
     assert.equal(server.slots.placeBytes, BUFFER_BYTES);
   });
 
-  it('free their places if more were under way than are retained', () => {
+  it('free their places if more requests were in progress than are retained', () => {
     const held = heldServer();
     flood(held, 6400);
     const { placeBytes } = held.server.slots;

@@ -7,7 +7,7 @@ import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
 
 const BUFFER = Buffer.alloc(READ_BYTES_MAX);
 
-/** A connection: the client's side, the server's side, and the bytes read by the server. */
+/** Returns a connection: the client's side, the server's side, and the bytes read by the server. */
 async function connection() {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
   server.listen(0, '127.0.0.1');

@@ -1,6 +1,7 @@
 /**
- * Runs the vectors over real sockets, in one piece and in two: there a server reads and writes through
- * the sockets' handles (src/http/socket-reader.ts, socket-writer.ts), which sockets in memory do not have.
+ * Runs the vectors over real sockets, in one piece and in two. With real sockets a server reads and
+ * writes through the sockets' handles (src/http/socket-reader.ts, socket-writer.ts), which
+ * in-memory sockets do not have.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,7 +13,10 @@ import { createTestServer, type TestServer } from './test-server.ts';
 import { readVectors, VECTORS, type Vector } from './vector.ts';
 import { checkResponses, finalResponses } from './vector-responses.ts';
 
-/** Number of turns after which all sent bytes have been received; both ends are in this process. */
+/**
+ * Number of turns after which all sent bytes have been received, since both ends are in this
+ * process.
+ */
 const TURNS = 5;
 /** Number of turns after which no more bytes are expected. */
 const TURNS_MAX = 100_000;
@@ -108,7 +112,7 @@ async function exchange(
   }
   if (endsInput) socket.end();
   for (let turn = 0; turn < TURNS_MAX && !isAll(seen); turn += TURNS) await turns();
-  // Bytes received after that are too many.
+  // Bytes received after that are unexpected.
   await turns();
   socket.destroy();
   return seen;

@@ -1,4 +1,7 @@
-/** Responses written to a socket's handle are sent as by a stream: complete, in order, with a callback. */
+/**
+ * Responses written to a socket's handle are sent as by a stream: completely, in order, with a
+ * callback.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -9,7 +12,10 @@ import { SocketWriter } from '../../src/http/socket-writer.ts';
 /** More bytes than the kernel's buffers accept while the client does not read. */
 const LONG = Buffer.alloc(16_777_216, 'abcdefg');
 
-/** A connection: the client's side, which does not read yet, and the server's side with its writer. */
+/**
+ * Returns a connection: the client's side, which does not read yet, and the server's side with its
+ * writer.
+ */
 async function connection() {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
   server.listen(0, '127.0.0.1');
@@ -21,18 +27,18 @@ async function connection() {
   server.close();
   const socket = readInto(Buffer.alloc(READ_BYTES_MAX), accepted, () => {});
   socket.on('error', () => socket.destroy());
-  const told: (Error | null | undefined)[] = [];
+  const callbacks: (Error | null | undefined)[] = [];
   let onTold = (): void => {};
   const writer = new SocketWriter(
     socket,
     (error) => {
-      told.push(error);
+      callbacks.push(error);
       onTold();
     },
     () => socket.destroy(),
   );
-  const toldTimes = async (count: number): Promise<void> => {
-    while (told.length < count) {
+  const callbackTimes = async (count: number): Promise<void> => {
+    while (callbacks.length < count) {
       await new Promise<void>((resolve) => {
         onTold = resolve;
       });
@@ -40,7 +46,7 @@ async function connection() {
   };
   // The first response of the process is written through the stream.
   assert(writer.write(Buffer.from('first '), true));
-  return { client, socket, writer, told, toldTimes };
+  return { client, socket, writer, callbacks, callbackTimes };
 }
 
 async function readAll(client: Socket): Promise<Buffer> {
@@ -52,25 +58,25 @@ async function readAll(client: Socket): Promise<Buffer> {
 
 describe('SocketWriter', () => {
   it('needs no callback for bytes that the kernel accepts immediately', async () => {
-    const { client, socket, writer, told } = await connection();
+    const { client, socket, writer, callbacks } = await connection();
     for (const text of ['second ', 'third']) assert(writer.write(Buffer.from(text), true));
     assert.equal(writer.waitingBytes, 0);
     assert.equal(socket.writableLength, 0);
     socket.end();
     assert.equal(String(await readAll(client)), 'first second third');
-    assert.deepEqual(told, []);
+    assert.deepEqual(callbacks, []);
     client.destroy();
   });
 
   for (const isLeft of [false, true]) {
     it(`calls back when a slow client has accepted the rest${isLeft ? ' of a run' : ''}`, async () => {
-      const { client, socket, writer, told, toldTimes } = await connection();
+      const { client, socket, writer, callbacks, callbackTimes } = await connection();
       assert(!writer.write(LONG, isLeft));
       assert(writer.waitingBytes > 0 && writer.waitingBytes < LONG.length);
-      assert.deepEqual(told, []);
+      assert.deepEqual(callbacks, []);
       const read = readAll(client);
-      await toldTimes(1);
-      assert.deepEqual(told, [undefined]);
+      await callbackTimes(1);
+      assert.deepEqual(callbacks, [undefined]);
       assert.equal(writer.waitingBytes, 0);
       assert(writer.write(Buffer.from('last'), true));
       socket.end();
@@ -89,12 +95,12 @@ describe('SocketWriter', () => {
   });
 
   it('writes through the stream while the stream has unsent bytes', async () => {
-    const { client, socket, writer, toldTimes } = await connection();
+    const { client, socket, writer, callbackTimes } = await connection();
     socket.write(LONG);
     assert(!writer.write(Buffer.from('behind'), true));
     assert.equal(writer.waitingBytes, LONG.length + 'behind'.length);
     const read = readAll(client);
-    await toldTimes(1);
+    await callbackTimes(1);
     socket.end();
     const all = await read;
     assert.equal(all.length, 'first '.length + LONG.length + 'behind'.length);
@@ -103,21 +109,21 @@ describe('SocketWriter', () => {
   });
 
   it('reports a connection that fails while bytes wait, once', async () => {
-    const { client, socket, writer, told, toldTimes } = await connection();
+    const { client, socket, writer, callbacks, callbackTimes } = await connection();
     assert(!writer.write(LONG, false));
     client.resetAndDestroy();
-    await toldTimes(1);
-    assert(told[0] instanceof Error);
+    await callbackTimes(1);
+    assert(callbacks[0] instanceof Error);
     assert(socket.destroyed);
     assert(writer.write(Buffer.from('to nobody'), true));
-    assert.equal(told.length, 1);
+    assert.equal(callbacks.length, 1);
   });
 
   it('drops bytes written after the socket has been destroyed', async () => {
-    const { client, socket, writer, told } = await connection();
+    const { client, socket, writer, callbacks } = await connection();
     socket.destroy();
     assert(writer.write(Buffer.from('to nobody'), false));
-    assert.deepEqual(told, []);
+    assert.deepEqual(callbacks, []);
     client.destroy();
   });
 });

@@ -31,7 +31,7 @@ function dechunked(text: string): string {
     content += text.slice(end + 2, end + 2 + length);
     at = end + 4 + length;
     if (length === 0) {
-      assert.equal(at, text.length, 'nothing behind the last chunk');
+      assert.equal(at, text.length, 'bytes after the last chunk');
       return content;
     }
   }
@@ -132,7 +132,7 @@ describe('A stream', () => {
       if (count > 1) held.clock.settle();
       socket.destroy();
       assert(!stream.takesContent);
-      assert(stream.write(Buffer.alloc(100_000)), 'nobody waits for room any more');
+      assert(stream.write(Buffer.alloc(100_000)), 'the handler must not wait for room');
       assert.deepEqual(
         application.streams,
         [],

@@ -67,14 +67,14 @@ export type ServiceParts = Partial<
 >;
 
 export interface TestServerParts {
-  /** In place of the server's own. */
+  /** Replaces the server's router. */
   readonly router?: RouteFinder;
   /** Wraps the server's application. */
   readonly wrap?: (application: Application) => Application;
   readonly clock?: FakeClock;
-  /** The sinks of mutations. */
+  /** Sinks of mutations. */
   readonly sinks?: readonly MutationSink[];
-  /** In place of the server's own. */
+  /** Replace the server's services. */
   readonly services?: ServiceParts;
   readonly tls?: TlsIdentity;
   readonly delay?: ResponseDelay;
@@ -83,7 +83,7 @@ export interface TestServerParts {
   readonly onBadType?: () => void;
   readonly closesIdle?: boolean;
   readonly compatibility?: Compatibility;
-  /** Wraps the embedded engine; every take of the latter must then be acknowledged. */
+  /** Wraps the embedded engine, every take of which must then be acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
 }
 
@@ -104,7 +104,10 @@ export class LaterDelay implements ResponseDelay {
   }
 }
 
-/** Groups as in spec/vectors/README.md; the queue `one-item` has one item, `two-items` two. */
+/**
+ * Returns a server. Groups are as in spec/vectors/README.md; the queue `one-item` has one item,
+ * `two-items` two.
+ */
 export function createTestServer(
   limits: Partial<HttpLimits> = {},
   {
@@ -227,7 +230,7 @@ function unknownPublisher(replication: string, publisherId: string): never {
   throw new GridError('WAN_UNKNOWN', { replication, publisherId });
 }
 
-/** WAN calls of a member without publishers, to which none can be added. */
+/** WAN calls of a member that has no publishers, and to which none can be added. */
 const NO_PUBLISHERS: RestServices['wan'] = {
   publisherOf: unknownPublisher,
   synchronise: unknownPublisher,
@@ -244,20 +247,20 @@ const NO_PUBLISHERS: RestServices['wan'] = {
 };
 
 /**
- * Asserts that every response has a status that the table of routes lists for its operation, and that every
- * refusal has a code. Probes may be answered 503 without one.
+ * Asserts that every response has a status that the table of routes lists for its operation, and
+ * that every refusal has a code. Probes may get 503 without one.
  */
 function statusCheck(router: RouteFinder): Observer {
   return (status, request, { code }) => {
     if (status >= 400 !== (code !== '') && !isProbe(request)) {
-      process.nextTick(() => assert.fail(`a response ${status} with the code "${code}"`));
+      process.nextTick(() => assert.fail(`response ${status} has the code "${code}"`));
     }
     if (request === undefined) return;
     const match = router.match(request, { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 });
     const endpoint = match?.endpoints[request.method];
     if (endpoint === undefined || statusesOf(endpoint.operation).has(status)) return;
     const { summary } = endpoint.operation;
-    process.nextTick(() => assert.fail(`a status of the operation "${summary}": ${status}`));
+    process.nextTick(() => assert.fail(`the operation "${summary}" has the status ${status}`));
   };
 }
 

@@ -1,4 +1,4 @@
-/** Files that cannot be used for TLS are refused by name, with the reason. */
+/** Files that cannot be used for TLS are refused with their names and the reason. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -105,7 +105,7 @@ describe('readTlsFiles', () => {
     });
   }
 
-  it('opens a locked key only with its passphrase', async () => {
+  it('opens a locked key only with the correct passphrase', async () => {
     const wrong = filesOf(server, locked, undefined, 'y');
     await assert.rejects(readTlsFiles(wrong), /for TLS: wrong passphrase$/);
     const right = filesOf(server, locked, undefined, 'x');

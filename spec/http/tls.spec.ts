@@ -1,4 +1,7 @@
-/** Connections over TLS: handshakes and their limits, certificates, and the behaviour of plain ones. */
+/**
+ * Connections over TLS: handshakes and their limits, certificates, and the behaviour of plain
+ * connections.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -45,7 +48,7 @@ function plainClient(port: number): Socket {
   return socket;
 }
 
-/** Lets turns end until the condition holds. */
+/** Lets turns end until the condition is true. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await nextTurn();
 }
@@ -141,7 +144,7 @@ describe('a handshake', () => {
     assert.deepEqual(failures, []);
   });
 
-  it('under way is cut off when the server has drained for a second', async () => {
+  it('in progress is cut off when the server has drained for a second', async () => {
     const { server, port, clock } = await serve();
     const silent = plainClient(port);
     await until(() => server.connectionCount === 1);
@@ -203,7 +206,7 @@ describe('certificates', () => {
     assert.equal((await before.raw.request('GET', 'instance')).status, 200);
   });
 
-  it('that cannot be used are refused, and the previous ones remain', async () => {
+  it('that cannot be used are refused, and the previous ones remain in use', async () => {
     const { server, port } = await serve();
     assert.throws(() =>
       server.setTlsIdentity({ ...identity('server-2'), key: Buffer.from('none') }),

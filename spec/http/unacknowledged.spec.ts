@@ -17,9 +17,9 @@ for (const host of ['127.0.0.1', '::1']) {
     const unacknowledged = new Unacknowledged();
     assert.equal(unacknowledged.of(accepted, 0), 0);
     client.pause();
-    // More than the client's side accepts without reading.
+    // More bytes than the client's side accepts without reading.
     for (let piece = 0; piece < 20; piece++) accepted.write(Buffer.alloc(1_000_000));
-    assert.equal(unacknowledged.of(accepted, 249), 0, 'the list is kept for a while');
+    assert.equal(unacknowledged.of(accepted, 249), 0, 'the cached list was not used');
     assert(unacknowledged.of(accepted, 250) > 0);
     client.resume();
     await once(accepted, 'drain');

@@ -1,4 +1,7 @@
-/** Requests of one connection that are under way together: when each begins, and when responses are sent. */
+/**
+ * Requests of one connection that are in progress together: when each begins, and when responses
+ * are sent.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type HeldServer, heldServer, request } from './held-application.ts';
@@ -6,7 +9,7 @@ import { type HeldServer, heldServer, request } from './held-application.ts';
 const late = (...names: readonly string[]): string =>
   names.map((name) => request(`/late/${name}`)).join('');
 
-/** Asserts that no request is under way. */
+/** Asserts that no request is in progress. */
 function assertAtRest({ server, clock }: HeldServer): void {
   clock.settle();
   assert.equal(server.slots.usedCount, 0, 'slots in use');
@@ -14,7 +17,7 @@ function assertAtRest({ server, clock }: HeldServer): void {
 }
 
 describe('requests under way together', () => {
-  it('are answered in the order sent, in whatever order their results are ready', () => {
+  it('are answered in the order sent, in whatever order their results arrive', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
@@ -32,7 +35,7 @@ describe('requests under way together', () => {
     assertAtRest(held);
   });
 
-  it('are answered in one write if their results are ready in one turn', () => {
+  it('are answered in one write if their results arrive in one turn', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
@@ -151,8 +154,8 @@ describe('requests under way together', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
-    // A handler of this application answers 204 in `finishNow`, in any order.
-    application.hurries = false;
+    // In `finishNow`, a handler of this application answers 204, in any order.
+    application.finishesNow = false;
     socket.receive(late('a', 'b'));
     socket.receiveEnd();
     assert(!socket.writableEnded);
@@ -167,13 +170,13 @@ describe('requests under way together', () => {
   it('retain their slots after a disconnect until they are answered, and send nothing', () => {
     const held = heldServer();
     const { application, server } = held;
-    application.hurries = false;
+    application.finishesNow = false;
     const { socket } = held.client();
     socket.receive(late('a', 'b', 'c') + request('/alone/parked'));
     application.answer('b', 'x'.repeat(100_000));
     socket.destroy();
     assert.equal(server.inFlight.usedBytes, 0);
-    assert.equal(server.slots.usedCount, 2, 'a and c are not answered yet');
+    assert.equal(server.slots.usedCount, 2, 'a and c were answered early');
     const other = held.client();
     other.socket.receive(late('d'));
     application.answer('a');
@@ -267,7 +270,7 @@ describe('a handler that throws', () => {
     assertAtRest(held);
   });
 
-  it('after its response, does not affect the request that has its slot by then', () => {
+  it('after its response, does not affect the request that uses its slot by then', () => {
     const held = heldServer();
     const { socket } = held.client();
     socket.receive(late('a'));

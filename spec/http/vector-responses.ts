@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { type ReadResponse, readResponses } from './response-reader.ts';
 import type { ExpectedResponse } from './vector.ts';
 
-/** Returns the final responses in the text, to requests of which some may be HEAD. */
+/** Returns the final responses in the text. Some of the requests may be HEAD. */
 export function finalResponses(text: string, request: Buffer): ReadResponse[] {
   const methods = [...request.toString('latin1').matchAll(/([A-Z]+) \S+ HTTP\/1/g)];
   const isHead = methods.map(([, method]) => method === 'HEAD');
   return readResponses(text, isHead).filter(({ status }) => status !== 100);
 }
 
-/** Throws AssertionError if they differ. `how` names the run. */
+/** Throws AssertionError if the responses differ. `how` describes the run. */
 export function checkResponses(
   text: string,
   expected: readonly ExpectedResponse[],

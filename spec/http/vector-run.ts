@@ -13,7 +13,9 @@ import type { TestServer } from './test-server.ts';
 import type { Vector } from './vector.ts';
 import { checkResponses } from './vector-responses.ts';
 
-/** Runs it in one piece, in two pieces split at up to `splitsMax` places, and byte by byte. */
+/**
+ * Runs the vector in one piece, in two pieces split at up to `splitsMax` places, and byte by byte.
+ */
 export function runVector(vector: Vector, server: TestServer, splitsMax: number): void {
   const { length } = vector.request;
   const queues = queuesOf(vector);
@@ -32,8 +34,8 @@ export function runVector(vector: Vector, server: TestServer, splitsMax: number)
 }
 
 /**
- * Returns the names of the queues in a vector, one character per byte: items polled from them are gone,
- * and offered items stay.
+ * Returns the names of the queues in a vector, one character per byte: items polled from them are
+ * removed, and offered items remain.
  */
 function queuesOf({ before, request, after }: Vector): ReadonlySet<string> {
   const parts = [before, request, after].map((part) => part?.toString('latin1') ?? '');
@@ -87,7 +89,7 @@ function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
   return socket;
 }
 
-/** Clears the maps that a vector has named, for the next vector on the same server. */
+/** Clears the maps that a vector names, for the next vector on the same server. */
 export function forgetMaps({ served, clock }: TestServer, { before, request }: Vector): void {
   const text = `${before ?? ''}${request}`;
   for (const [, name = ''] of text.matchAll(/maps\/([^/ ?]+)/g)) {

@@ -59,14 +59,14 @@ describe('A waiting poll', () => {
   });
 
   for (const [how, end] of [
-    ['too much stands behind it', 'backlog'],
+    ['too much input follows it', 'backlog'],
     ['the server cuts it off', 'destroy'],
     ['its socket fails', 'error'],
   ] as const) {
     it(`takes no item once its connection ends because ${how}`, () => {
       const server = createTestServer({ bodyBytesMax: 65536 });
       const { socket, connection, another, clock } = client(server);
-      // A socket reports in a later turn that it is closed.
+      // The socket reports in a later turn that it is closed.
       socket.destroy = () => {
         socket.isDestroyed = true;
       };
@@ -120,11 +120,11 @@ describe('After an administrative call under way', () => {
       assert(socket.isPaused);
       await letIn();
       assert.equal(socket.isDestroyed, isCut, `${count} requests`);
-      if (!isCut) assert(!socket.isPaused, 'the client of a poll is watched');
+      if (!isCut) assert(!socket.isPaused, 'the socket of a poll is paused');
     }
   });
 
-  it('its work is done even if its connection was ended, by its client or by the server', async () => {
+  it('its work is done even if its connection was ended by its client or by the server', async () => {
     for (const end of ['close', 'destroy'] as const) {
       const { server, letIn } = guarded();
       server.groups.set(true, new Map([['CLUSTER_WRITE', true]]));

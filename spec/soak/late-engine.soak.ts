@@ -3,7 +3,7 @@
  * with clients that disconnect, in both modes. LATE_SEED repeats a run.
  */
 import { it } from 'node:test';
-import { compareAnswers, compareSyncedAnswers } from '../http/late-comparison.ts';
+import { compareResponses, compareSyncedResponses } from '../http/late-comparison.ts';
 import { runQueueRounds } from '../http/late-queue-rounds.ts';
 import { MODES } from '../http/late-server.ts';
 
@@ -13,10 +13,10 @@ const SEED = Number(process.env.LATE_SEED ?? Date.now() % 1_000_000_000);
 
 for (const [mode, isOrdered] of MODES) {
   it(`${REQUESTS} requests get the responses of the embedded engine, ${mode} (seed ${SEED})`, () =>
-    compareAnswers(SEED, REQUESTS, isOrdered));
+    compareResponses(SEED, REQUESTS, isOrdered));
 
   it(`${REQUESTS} requests get these responses if changes are synced first, ${mode} (seed ${SEED})`, () =>
-    compareSyncedAnswers(SEED, REQUESTS, isOrdered));
+    compareSyncedResponses(SEED, REQUESTS, isOrdered));
 
   it(`${ROUNDS} rounds of queues lose or duplicate no item, ${mode} (seeds from ${SEED})`, () =>
     runQueueRounds(SEED, ROUNDS, isOrdered));
