@@ -1,4 +1,4 @@
-/** The arithmetic of the harness, on which the figures of benches depend. */
+/** The arithmetic of the harness, on which the figures of the benches depend. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Harness, median, percentile, Random } from '../../bench/harness.ts';
@@ -10,7 +10,7 @@ test('Random gives the same numbers for the same seed', () => {
   for (let round = 0; round < 1000; round++) assert.ok(one.below(3) < 3);
 });
 
-test('median and percentile name the values in place', () => {
+test('median and percentile return values at their positions', () => {
   assert.equal(median([3, 1, 2]), 2);
   assert.equal(median([4, 1, 2, 3]), 2.5);
   assert.equal(percentile([1, 2, 3, 4], 0.5), 2);
@@ -35,7 +35,7 @@ test('Harness.measure runs each operation of a round once, in order', () => {
   assert.equal(next, 1000);
 });
 
-test('Harness.alternate turns the order of the sides each round', async () => {
+test('Harness.alternate reverses the order of the sides in each round', async () => {
   const order: string[] = [];
   const side = (name: string) => ({ name, round: () => order.push(name) });
   const results = await new Harness('small', () => {}).alternate([side('a'), side('b')], 3);

@@ -1,9 +1,9 @@
 /**
- * Random rounds of one cluster: members join, leave, die, are stopped and continued; lines to the
+ * Random rounds of one cluster: members join, leave, die, are stopped and resumed; lines to the
  * store are cut or slow; results are lost; the store is unreachable; its clock jumps; states
- * change; data changes. Meanwhile no change may take effect in a PASSIVE cluster. At the end, when
- * all faults are over, the members must have the same view. CLUSTER_SEED repeats a run, with
- * CLUSTER_ROUNDS of them.
+ * change; data changes. Meanwhile no change may take effect in a PASSIVE cluster. At the end, after
+ * all faults, the members must have equal views. CLUSTER_SEED repeats a run, with CLUSTER_ROUNDS of
+ * them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -40,7 +40,7 @@ class Round {
     this.#check();
   }
 
-  /** Advances the time, while each member changes data. */
+  /** Advances the time while each member changes data. */
   async #passChanging(ms: number): Promise<void> {
     for (let leftMs = this.#random.below(ms); leftMs > 0; leftMs -= 100) {
       for (const { engine } of this.#present) engine.change();
@@ -55,7 +55,7 @@ class Round {
     else if (event === 1) this.#go(member, () => void member.cluster.leave());
     else if (event === 2) this.#go(member, () => member.kill());
     else if (event <= 4) member.stop();
-    else if (event <= 5) this.#goOn();
+    else if (event <= 5) this.#resume();
     else if (event === 6 || this.#world.isStoreAway)
       this.#world.isStoreAway = this.#random.below(3) === 0;
     else if (event <= 9) this.#disturbLine(member);
@@ -65,9 +65,11 @@ class Round {
     else void this.#changeState(member);
   }
 
-  /** Continues: pending changes proceed, and new ones begin before any timer or result. */
-  #goOn(): void {
-    for (const each of this.#present) each.goOn();
+  /**
+   * Resumes all members: pending changes proceed, and new ones begin before any timer or result.
+   */
+  #resume(): void {
+    for (const each of this.#present) each.resume();
   }
 
   #come(): void {
@@ -119,13 +121,13 @@ class Round {
     this.outcomes.set(name, (this.outcomes.get(name) ?? 0) + 1);
   }
 
-  /** Ends all faults; dead members stay dead, and get no result. */
+  /** Ends all faults; dead members remain dead, and get no result. */
   async #settle(): Promise<void> {
     this.#world.isStoreAway = false;
     for (const member of this.#present) {
       Object.assign(member.line, { isCut: false, delayMs: 2, answersLost: 0, hasHints: true });
       Object.assign(member.engine, { sendDelayMs: 0, answerDelayMs: 10 });
-      member.goOn();
+      member.resume();
     }
     await this.#world.pass(2 * TRANSITION_MS + LEASE_MS);
     const [member] = this.#present.filter(({ cluster }) => cluster.joinNumber > 0);
@@ -138,7 +140,7 @@ class Round {
     const [first] = this.#present;
     if (first === undefined) return;
     const known = ({ cluster }: TestMember) => ({
-      members: cluster.members.map(({ localMember: _, ...told }) => told),
+      members: cluster.members.map(({ localMember: _, ...fields }) => fields),
       state: cluster.state,
       values: cluster.record.values,
       isReady: cluster.isReady,

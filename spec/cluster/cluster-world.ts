@@ -1,9 +1,8 @@
 /**
- * Members of one cluster in one process, on clocks that the test advances. Each has a clock of its
- * own and a line to the store that can be slow or cut. A member can be stopped (SIGSTOP): its clock
- * continues, but none of its timers runs and no result reaches it until it is continued. Each
- * changes data through an engine of its own, which sends changes some time after they were
- * admitted.
+ * Members of one cluster in one process, on clocks that the test advances. Each has a separate
+ * clock and a line to the store that can be slow or cut. A member can be stopped (SIGSTOP): its
+ * clock continues, but none of its timers runs and no result reaches it until it is resumed. Each
+ * changes data through a separate engine, which sends changes some time after they were admitted.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../src/base/clock.ts';
@@ -44,7 +43,7 @@ export class ClusterWorld {
     return member;
   }
 
-  /** Returns members that have joined, started one after the other. */
+  /** Returns members that have joined, started one after another. */
   async started(count: number): Promise<TestMember[]> {
     const added = [];
     for (let at = 0; at < count; at++) {
@@ -57,7 +56,7 @@ export class ClusterWorld {
     return added;
   }
 
-  /** Advances the time for all. */
+  /** Advances the time for all members. */
   async pass(ms: number): Promise<void> {
     await turn();
     for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
@@ -66,7 +65,7 @@ export class ClusterWorld {
     }
   }
 
-  /** Whether the cluster's record is PASSIVE: then no change may take effect. */
+  /** Whether the record of the cluster is PASSIVE, in which case no change may take effect. */
   get isPassive(): boolean {
     const { text } = this.store;
     const { state, transition } = text === '' ? {} : JSON.parse(text);
@@ -89,7 +88,7 @@ export class TestMember {
   readonly line: StoreLine;
   readonly engine: TestEngine;
   readonly cluster: SharedCluster;
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   passiveCount = 0;
   stops: string[] = [];
   isKeptSafe = true;
@@ -103,7 +102,7 @@ export class TestMember {
     this.clock = new StoppableClock(world.time, aheadMs);
     this.line = new StoreLine(world, this.clock);
     this.engine = new TestEngine(world, this.clock, () => this.cluster);
-    const { told } = this;
+    const { reported } = this;
     this.cluster = new SharedCluster({
       store: this.line,
       clock: this.clock,
@@ -113,11 +112,11 @@ export class TestMember {
       isLite,
       leaseMs: LEASE_MS,
       events: {
-        onJoined: (joinNumber, count) => told.push(`joined ${joinNumber} of ${count}`),
-        onWaiting: (reason) => told.push(`waiting: ${reason}`),
-        onOut: () => told.push('out'),
-        onUnreachable: () => told.push('away'),
-        onReachable: () => told.push('back'),
+        onJoined: (joinNumber, count) => reported.push(`joined ${joinNumber} of ${count}`),
+        onWaiting: (reason) => reported.push(`waiting: ${reason}`),
+        onOut: () => reported.push('out'),
+        onUnreachable: () => reported.push('away'),
+        onReachable: () => reported.push('back'),
       },
       isKeptSafe: () => this.isKeptSafe,
       onStop: (because) => this.stops.push(because),
@@ -131,22 +130,22 @@ export class TestMember {
     return this.cluster.start(this.address, () => this.prepare());
   }
 
-  /** The addresses of the members in its view. */
+  /** The addresses of the members in the view of this member. */
   get sees(): string[] {
     return this.cluster.members.map(({ address }) => address);
   }
 
-  /** SIGSTOP. */
+  /** Stops the member like SIGSTOP. */
   stop(): void {
     this.clock.stop();
   }
 
-  /** SIGCONT. */
-  goOn(): void {
-    this.clock.goOn();
+  /** Resumes the member like SIGCONT. */
+  resume(): void {
+    this.clock.resume();
   }
 
-  /** kill -9. */
+  /** Ends the member like kill -9. */
   kill(): void {
     this.clock.kill();
   }
@@ -157,8 +156,8 @@ class StoppableClock implements Clock {
   readonly #time: FakeClock;
   readonly #aheadMs: number;
   #late: (() => void)[] = [];
-  /** Called before the late timers and results, as for input that has arrived meanwhile. */
-  readonly onGoOn: (() => void)[] = [];
+  /** Called before the delayed timers and results, like input that has arrived meanwhile. */
+  readonly onResume: (() => void)[] = [];
   #isStopped = false;
   #isKilled = false;
 
@@ -196,9 +195,9 @@ class StoppableClock implements Clock {
     this.#isStopped = true;
   }
 
-  goOn(): void {
+  resume(): void {
     this.#isStopped = false;
-    for (const run of this.onGoOn) run();
+    for (const run of this.onResume) run();
     for (const run of this.#late.splice(0)) run();
   }
 
@@ -208,11 +207,14 @@ class StoppableClock implements Clock {
   }
 }
 
-/** The line from a member to the store. Half of its delay is before the step, half after it. */
+/**
+ * The line from a member to the store. Half of its delay is before the step, the other half after
+ * it.
+ */
 class StoreLine implements MembershipStore {
   delayMs = 2;
   isCut = false;
-  /** Number of results that will be lost although their steps are made. */
+  /** Number of results that will be lost although their steps take effect. */
   answersLost = 0;
   hasHints = true;
   readonly #world: ClusterWorld;
@@ -259,7 +261,7 @@ class StoreLine implements MembershipStore {
     return this.isCut || this.#world.isStoreAway;
   }
 
-  /** `refused` is the result of a store that refuses the step, if it has one. */
+  /** `refused` is the result of a store that refuses the step, if the step has such a result. */
   #step<Answer>(
     make: (store: MemoryMembershipStore) => Promise<Answer>,
     refused?: Answer,
@@ -292,7 +294,7 @@ class StoreLine implements MembershipStore {
   }
 }
 
-/** Admits changes, sends each later, and gets its result later still. */
+/** Admits changes, sends each later, and gets its result still later. */
 class TestEngine {
   /** Time between the admission of a change and its sending, in ms. */
   sendDelayMs = 0;
@@ -312,7 +314,7 @@ class TestEngine {
     this.#world = world;
     this.#clock = clock;
     this.#cluster = cluster;
-    clock.onGoOn.push(() => this.change());
+    clock.onResume.push(() => this.change());
   }
 
   async changesAnswered(): Promise<void> {
@@ -324,7 +326,9 @@ class TestEngine {
     if (this.cannotEnd) throw new Error('a connection was lost');
   }
 
-  /** Whether the change was admitted. Fails if one takes effect while the cluster is PASSIVE. */
+  /**
+   * Returns whether the change was admitted. Fails if it takes effect while the cluster is PASSIVE.
+   */
   change(): boolean {
     if (!this.#clock.isRunning || !this.#cluster().acceptsWrites) return false;
     const done = this.#send().finally(() => this.#underWay.delete(done));

@@ -26,13 +26,13 @@ import {
 
 export interface StoreSubject {
   readonly store: MembershipStore;
-  /** Resolves once the store's clock has advanced this far. */
+  /** Resolves once the store's clock has advanced by this time. */
   pass(ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
 const LEASE_MS = 2 * GAP_MS;
-/** For a test that creates many members, which do not beat. */
+/** For tests that create many members, which send no heartbeats. */
 const LONG = { leaseMs: 600_000 };
 const UNKNOWN: Incarnation = { uuid: 'u1', joinNumber: 99 };
 
@@ -59,7 +59,7 @@ function obstacle(answer: Joined | NotJoined): string | undefined {
   return 'obstacle' in answer ? answer.obstacle : undefined;
 }
 
-/** A beat of a member that has the record, and confirms it. */
+/** Sends a heartbeat of a member that has the record and confirms it. */
 async function beat(
   store: MembershipStore,
   life: Incarnation,
@@ -95,7 +95,7 @@ async function change(
   return answer;
 }
 
-/** Lets time pass while the members beat. */
+/** Lets time pass while the members send heartbeats. */
 async function passBeating(subject: StoreSubject, ms: number, ...lives: Incarnation[]) {
   for (let leftMs = ms; leftMs > 0; leftMs -= BEAT_MS) {
     await subject.pass(Math.min(leftMs, BEAT_MS));
@@ -118,7 +118,7 @@ export function describeMemberStore(name: string, open: () => Promise<StoreSubje
   describe(`${name}: replacements and places`, () => describeReplacements(test));
   describe(`${name}: beats`, () => describeBeats(test));
   describe(`${name}: the record`, () => describeRecord(test));
-  describe(`${name}: the stop of all, and hints`, () => describeStop(test));
+  describe(`${name}: the shutdown of all, and hints`, () => describeStop(test));
 }
 
 type Test = (title: string, run: (subject: StoreSubject) => Promise<void>) => void;
@@ -151,7 +151,7 @@ function describeJoins(test: Test): void {
     ]);
   });
 
-  test('a join of the same uuid replaces the former one', async ({ store }) => {
+  test('a join of the same uuid replaces the former join', async ({ store }) => {
     const former = await joined(store, 1);
     await joined(store, 2);
     const { life, view } = await joined(store, 1);
@@ -175,7 +175,7 @@ function describeJoins(test: Test): void {
     assert.ok(b.view.revision > a.view.revision);
   });
 
-  test('a closed cluster admits addresses that left since, and without members anyone', async ({
+  test('a closed cluster admits addresses that left since, and any address without members', async ({
     store,
   }) => {
     const a = await joined(store, 1);
@@ -196,7 +196,7 @@ function describeJoins(test: Test): void {
     await joined(store, 6, { address: 'h:1' });
     const { view } = await change(store, first.life, first.view.revision);
     await change(store, first.life, view.revision, { admits: ADMITS_RETURNED });
-    assert.equal(obstacle(await store.join(joinOf(2))), 'STATE', 'an address of a former time');
+    assert.equal(obstacle(await store.join(joinOf(2))), 'STATE', 'an address that left earlier');
   });
 
   test('the address of a removed member counts as one that left', async (subject) => {
@@ -211,7 +211,7 @@ function describeJoins(test: Test): void {
 }
 
 function describeReplacements(test: Test): void {
-  test('a member that has missed three beats is replaced by a join from its address', async (subject) => {
+  test('a member that has missed three heartbeats is replaced by a join from its address', async (subject) => {
     const { store } = subject;
     const a = await joined(store, 1);
     const b = await joined(store, 2);
@@ -228,7 +228,7 @@ function describeReplacements(test: Test): void {
     assert.equal(seen(await beat(store, a.life)).replacedCount, 0);
   });
 
-  test('time without any beat does not prevent the replacement of a member', async (subject) => {
+  test('time without any heartbeat does not prevent the replacement of a member', async (subject) => {
     const { store } = subject;
     await joined(store, 1);
     await subject.pass(REPLACED_MS + 100);
@@ -246,7 +246,7 @@ function describeReplacements(test: Test): void {
     await joined(store, 4, { address: 'h:2' });
   });
 
-  test('each member has a place of its own, which is not reused soon', async (subject) => {
+  test('each member has a separate place, which is not reused soon', async (subject) => {
     const { store } = subject;
     const places = new Set<number>();
     const last = await joined(store, 1, LONG);
@@ -268,7 +268,7 @@ function describeReplacements(test: Test): void {
 }
 
 function describeBeats(test: Test): void {
-  test('the result of a beat has the text only if the caller lacks the revision', async ({
+  test('the result of a heartbeat contains the text only if the caller lacks the revision', async ({
     store,
   }) => {
     const { life, view } = await joined(store, 1);
@@ -281,14 +281,14 @@ function describeBeats(test: Test): void {
   test('a confirmation counts if the caller has the revision', async ({ store }) => {
     const { life, view } = await joined(store, 1);
     const { revision } = (await change(store, life, view.revision)).view;
-    const confirmed = async (known: number, told: number) =>
-      seen(await beat(store, life, known, told)).members[0]?.confirmed;
+    const confirmed = async (known: number, confirmedRevision: number) =>
+      seen(await beat(store, life, known, confirmedRevision)).members[0]?.confirmed;
     assert.equal(await confirmed(view.revision, 7), view.revision);
     assert.equal(await confirmed(revision, view.revision), view.revision);
     assert.equal(await confirmed(revision, revision), revision);
   });
 
-  test('a member silent for its lease is removed; one that beats is not', async (subject) => {
+  test('a member silent for its lease is removed; one that sends heartbeats is not', async (subject) => {
     const { store } = subject;
     const a = await joined(store, 1);
     const b = await joined(store, 2);
@@ -300,7 +300,7 @@ function describeBeats(test: Test): void {
     assert.deepEqual(await beat(store, b.life), { out: true, stopsUpTo: 0 });
   });
 
-  test('time without any beat expires neither members nor a limit', async (subject) => {
+  test('time without any heartbeat expires neither members nor a limit', async (subject) => {
     const { store } = subject;
     const a = await joined(store, 1);
     const b = await joined(store, 2);
@@ -314,7 +314,7 @@ function describeBeats(test: Test): void {
     assert.ok('out' in (await beat(store, b.life)));
   });
 
-  test('a member that leaves is removed at once; a leave or beat of a non-member does nothing', async ({
+  test('a member that leaves is removed at once; a leave or heartbeat of a non-member has no effect', async ({
     store,
   }) => {
     const a = await joined(store, 1);
@@ -329,7 +329,7 @@ function describeBeats(test: Test): void {
 }
 
 function describeRecord(test: Test): void {
-  test('of two changes of one revision the first is made; the other has the text', async ({
+  test('of two changes of one revision the first succeeds; the other gets the text', async ({
     store,
   }) => {
     const a = await joined(store, 1);
@@ -345,7 +345,7 @@ function describeRecord(test: Test): void {
     assert.equal(second.view.revision, first.view.revision);
   });
 
-  test('revisions rise, and are times', async ({ store }) => {
+  test('revisions increase, and are times', async ({ store }) => {
     const { life, view } = await joined(store, 1);
     let { revision } = view;
     for (let at = 0; at < 5; at++) {
@@ -387,11 +387,11 @@ function describeRecord(test: Test): void {
 }
 
 function describeStop(test: Test): void {
-  test('members must stop, and none joins until they have', async ({ store }) => {
+  test('members must stop, and none joins before they have', async ({ store }) => {
     const a = await joined(store, 1);
     const b = await joined(store, 2);
-    const told = seen(await store.stopAll(a.life));
-    assert.deepEqual([told.stopsUpTo, told.text], [2, null]);
+    const result = seen(await store.stopAll(a.life));
+    assert.deepEqual([result.stopsUpTo, result.text], [2, null]);
     assert.equal(seen(await beat(store, b.life)).stopsUpTo, 2);
     const stopping = { obstacle: 'STOPPING', version: '1.2', stopsUpTo: 2 };
     assert.deepEqual(await store.join(joinOf(3)), stopping);
@@ -403,7 +403,7 @@ function describeStop(test: Test): void {
     assert.deepEqual(await store.stopAll(b.life), { out: true, stopsUpTo: 2 });
   });
 
-  test('members repeat which of them must stop', async ({ store }) => {
+  test('members report again which of them must stop', async ({ store }) => {
     const a = await joined(store, 1);
     const b = await joined(store, 2);
     assert.equal(seen(await beat(store, a.life, 0, 0, 2)).stopsUpTo, 2);

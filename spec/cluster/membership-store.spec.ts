@@ -1,4 +1,4 @@
-/** The in-memory store, which the specs of the cluster run on, keeps the contract. */
+/** The in-memory store, which the specs of the cluster use, keeps the contract. */
 import { FakeClock } from '../fake-clock.ts';
 import { describeMemberStore } from './membership-store.case.ts';
 import { MemoryMembershipStore } from './memory-membership-store.ts';

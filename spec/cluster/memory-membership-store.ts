@@ -36,9 +36,9 @@ export class MemoryMembershipStore implements MembershipStore {
   #limit: { begun: number; endMs: number } | undefined;
   #members: Lease[] = [];
   #replaced: Lease[] = [];
-  /** Number of former members whose items are to be returned: only the test returns them. */
+  /** Number of former members whose items have yet to be returned: only the test returns them. */
   formerCount = 0;
-  /** Number of the server that has the store. */
+  /** Number of the server that contains the store. */
   server = 1;
   #server = 0;
   #left = new Set<string>();
@@ -147,13 +147,13 @@ export class MemoryMembershipStore implements MembershipStore {
     this.#moveListeners.push(listener);
   }
 
-  /** Moves the store to another server: the next steps are sent there. */
+  /** Moves the store to another server, to which the next steps are sent. */
   move(): void {
     this.server++;
     for (const listener of this.#moveListeners) listener();
   }
 
-  /** Returns the state of a replica that does not get the steps from now on. */
+  /** Returns the state of a replica that does not receive the following steps. */
   copy(): MemoryMembershipStore {
     const copy = new MemoryMembershipStore(this.#time);
     copy.become(this);
@@ -175,8 +175,8 @@ export class MemoryMembershipStore implements MembershipStore {
   }
 
   /**
-   * Shifts the leases and the limit by a gap without beats, and removes the members whose lease has
-   * ended.
+   * Shifts the leases and the limit by a gap without heartbeats, and removes the members whose
+   * lease has ended.
    */
   #pass(caller: Lease | undefined): void {
     const now = this.#time();
@@ -263,7 +263,7 @@ export class MemoryMembershipStore implements MembershipStore {
       members: this.#members.map(({ endMs: _, leaseMs, seenMs, place, ...member }) => member),
       replacedCount: this.#replaced.length,
     };
-    // The results of a real store are sent as text.
+    // A real store sends its results as text.
     return JSON.parse(JSON.stringify(view)) as ClusterView;
   }
 

@@ -1,4 +1,4 @@
-/** Members of one cluster on one store: joining, beats, leases, states, the shutdown of all. */
+/** Members of one cluster on one store: joins, heartbeats, leases, states, the shutdown of all. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { GridError } from '../../src/base/errors.ts';
@@ -29,14 +29,14 @@ function statesOf(members: readonly TestMember[]): string[] {
 const ALL = ['10.0.0.1:5701', '10.0.0.2:5701', '10.0.0.3:5701'];
 
 describe('Members', () => {
-  it('are listed in the order joined, the same on all members, each marking itself', async () => {
+  it('are listed in the order of their joins, the same on all members, each marking itself', async () => {
     const world = new ClusterWorld();
     const [first] = (await world.started(1)) as [TestMember];
     const lite = world.add({ isLite: true, aheadMs: 10_000 });
     assert.equal(lite.cluster.nodeState, 'STARTING');
     void lite.start();
     await world.pass(1100);
-    const told = (own: string) => [
+    const expected = (own: string) => [
       {
         address: ALL[0],
         liteMember: false,
@@ -52,17 +52,17 @@ describe('Members', () => {
         memberVersion: '1.2.3',
       },
     ];
-    assert.deepEqual(first.cluster.members, told('uuid-1'));
-    assert.deepEqual(lite.cluster.members, told('uuid-2'));
+    assert.deepEqual(first.cluster.members, expected('uuid-1'));
+    assert.deepEqual(lite.cluster.members, expected('uuid-2'));
     const { nodeState, isReady, isSafe, acceptsWrites, version, state } = lite.cluster;
     assert.deepEqual(
       [nodeState, isReady, isSafe, acceptsWrites, version, state],
       ['ACTIVE', true, true, true, '1.2', 'ACTIVE'],
     );
-    assert.deepEqual(lite.told, ['joined 2 of 2']);
+    assert.deepEqual(lite.reported, ['joined 2 of 2']);
   });
 
-  it('have started when the preparation for the record is done', async () => {
+  it('have started when the preparation for the record has ended', async () => {
     const { world } = await three();
     const late = world.add();
     let done = (): void => {};
@@ -81,7 +81,7 @@ describe('Members', () => {
     assert.deepEqual([isStarted, late.cluster.nodeState], [true, 'ACTIVE']);
   });
 
-  it('that leave are removed at once; those that die, after the lease', async () => {
+  it('that leave are removed at once; those that die, after their lease', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     await Promise.all([b.cluster.leave(), world.pass(100)]);
@@ -116,8 +116,8 @@ describe('Members', () => {
     const member = world.add();
     void member.start();
     await world.pass(25_000);
-    const told = 'waiting: the store does not answer';
-    assert.deepEqual(member.told, [told, told, told]);
+    const waiting = 'waiting: the store does not answer';
+    assert.deepEqual(member.reported, [waiting, waiting, waiting]);
     world.isStoreAway = false;
     await world.pass(1100);
     assert.equal(member.cluster.nodeState, 'ACTIVE');
@@ -152,21 +152,21 @@ describe('Members', () => {
     await assert.rejects(next.cluster.changeVersion('1.2'), { code: 'VERSION_NOT_SUPPORTED' });
   });
 
-  it('wait while another has their address', async () => {
+  it('wait while another member has their address', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.kill();
     const again = world.add({ address: b.address });
     void again.start();
     await world.pass(2000);
-    assert.deepEqual(again.told, [`waiting: another member has the address ${b.address}`]);
+    assert.deepEqual(again.reported, [`waiting: another member has the address ${b.address}`]);
     await world.pass(LEASE_MS);
     assert.deepEqual(a.sees, [ALL[0], ALL[2], b.address]);
   });
 });
 
 describe('A member', () => {
-  it('that was stopped beyond its lease accepts no changes, and rejoins as the last', async () => {
+  it('that was stopped beyond its lease accepts no changes, and rejoins as the last one', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     b.engine.sendDelayMs = 50;
@@ -175,14 +175,14 @@ describe('A member', () => {
     await world.pass(LEASE_MS + 1500);
     assert.deepEqual(a.sees, [ALL[0], ALL[2]]);
     assert.deepEqual([b.cluster.acceptsWrites, b.cluster.isCutOff], [false, true]);
-    b.goOn();
+    b.resume();
     await world.pass(10);
     assert.equal(b.engine.change(), false);
     await world.pass(1000);
     const order = [ALL[0], ALL[2], ALL[1]];
     assert.deepEqual([a.sees, b.sees, c.sees], [order, order, order]);
     assert.deepEqual([b.engine.madeCount, b.engine.refusedCount], [0, 1]);
-    assert.deepEqual(b.told, ['joined 2 of 2', 'out', 'joined 4 of 3']);
+    assert.deepEqual(b.reported, ['joined 2 of 2', 'out', 'joined 4 of 3']);
     assert.equal(b.engine.change(), true);
     assert.equal(b.cluster.isCutOff, false);
   });
@@ -192,12 +192,12 @@ describe('A member', () => {
     const [a, b] = members;
     b.stop();
     await world.pass(LEASE_MS - 1500);
-    b.goOn();
+    b.resume();
     await world.pass(1100);
-    assert.deepEqual([a.sees, b.told], [ALL, ['joined 2 of 2']]);
+    assert.deepEqual([a.sees, b.reported], [ALL, ['joined 2 of 2']]);
   });
 
-  it('rejoins when all changes of its earlier life have completed', async () => {
+  it('rejoins after all changes of its earlier life have completed', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.answerDelayMs = 7000;
@@ -227,10 +227,10 @@ describe('A member', () => {
     a.line.isCut = false;
     await world.pass(2100);
     assert.deepEqual([cluster.isReady, cluster.isSafe, cluster.acceptsWrites], [true, true, true]);
-    assert.deepEqual(a.told, ['joined 1 of 1', 'away', 'out', 'joined 4 of 3']);
+    assert.deepEqual(a.reported, ['joined 1 of 1', 'away', 'out', 'joined 4 of 3']);
   });
 
-  it('whose beat gets no result for long is not ready', async () => {
+  it('whose heartbeat gets no result for long is not ready', async () => {
     const { world, members } = await three();
     members[0].line.delayMs = 20_000;
     await world.pass(3500);
@@ -264,7 +264,7 @@ it('Time in which the store is unreachable expires no member', async () => {
   world.isStoreAway = false;
   await world.pass(2000);
   assert.deepEqual([a.sees, b.sees, a.cluster.acceptsWrites], [ALL, ALL, true]);
-  assert.deepEqual(a.told, ['joined 1 of 1', 'away', 'back']);
+  assert.deepEqual(a.reported, ['joined 1 of 1', 'away', 'back']);
   await world.pass(5000);
   assert.deepEqual([a.sees, b.sees], [ALL.slice(0, 2), ALL.slice(0, 2)]);
 });
@@ -282,8 +282,8 @@ for (const jumpMs of [-3_600_000, 3_600_000]) {
   });
 }
 
-describe('A failover that has undone steps', () => {
-  it('leaves members that agree, and changes that all confirm', async () => {
+describe('A failover that undoes steps', () => {
+  it('leaves members that agree, and changes that all members confirm', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     const before = world.store.copy();
@@ -304,7 +304,7 @@ describe('A failover that has undone steps', () => {
     assert.deepEqual([await code, ...statesOf(members)], [undefined, ...Array(3).fill('PASSIVE')]);
   });
 
-  it('lets members rejoin whose join it has undone, even if another has the number', async () => {
+  it('lets members rejoin whose join it undid, even if another member has the number', async () => {
     const { world, members } = await three();
     const before = world.store.copy();
     const undone = world.add();
@@ -316,14 +316,14 @@ describe('A failover that has undone steps', () => {
     await world.pass(2000);
     const order = [...ALL, other.address, undone.address];
     for (const { sees } of [...members, undone, other]) assert.deepEqual(sees, order);
-    assert.deepEqual(undone.told, ['joined 4 of 4', 'out', 'joined 5 of 5']);
+    assert.deepEqual(undone.reported, ['joined 4 of 4', 'out', 'joined 5 of 5']);
     assert.equal(other.cluster.joinNumber, 4);
   });
 });
 
 describe('A change of the state', () => {
   for (const state of ['NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const) {
-    it(`to ${state} and back completes when every member is in it`, async () => {
+    it(`to ${state} and back completes when every member is in this state`, async () => {
       const { world, members } = await three();
       const [a, b, c] = members;
       await Promise.all([
@@ -347,7 +347,7 @@ describe('A change of the state', () => {
     });
   }
 
-  it('is seen within a beat without a hint', async () => {
+  it('is seen within one heartbeat even without a hint', async () => {
     const { world, members } = await three();
     for (const { line } of members) line.hasHints = false;
     const code = codeOf(members[1].cluster.changeState('FROZEN'));
@@ -378,7 +378,7 @@ describe('A change of the state', () => {
     assert.deepEqual(statesOf(members), Array(3).fill('PASSIVE'));
   });
 
-  it('to another state than PASSIVE lets new changes begin', async () => {
+  it('to a state other than PASSIVE allows new changes', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.answerDelayMs = 5000;
@@ -390,7 +390,7 @@ describe('A change of the state', () => {
     assert.deepEqual([await code, b.cluster.state], [undefined, 'FROZEN']);
   });
 
-  it('that not all confirm in time is 503, and the old state remains', async () => {
+  it('is 503 if not all members confirm in time, and the old state remains', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.answerDelayMs = 2 * TRANSITION_MS;
@@ -429,7 +429,7 @@ describe('A change of the state', () => {
     assert.deepEqual(statesOf(members), Array(5).fill(wanted[winner]));
   });
 
-  it('twice on one member at once: the second is refused', async () => {
+  it('twice on one member at a time is refused the second time', async () => {
     const { world, members } = await three();
     const [{ cluster }] = members;
     const codes = [cluster.changeState('FROZEN'), cluster.changeState('FROZEN')].map(codeOf);
@@ -437,7 +437,7 @@ describe('A change of the state', () => {
     assert.deepEqual(await Promise.all(codes), [undefined, 'STATE_CHANGING']);
   });
 
-  it('does not wait for a member that is out', async () => {
+  it('does not wait for a member that is not in the cluster', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     c.kill();
@@ -465,7 +465,7 @@ describe('A change of the state', () => {
     });
   }
 
-  it('is confirmed by a member that was out meanwhile and has joined again', async () => {
+  it('is confirmed by a member that was removed meanwhile and has rejoined', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     c.engine.answerDelayMs = 40_000;
@@ -474,13 +474,13 @@ describe('A change of the state', () => {
     await world.pass(100);
     b.stop();
     await world.pass(LEASE_MS + 2000);
-    b.goOn();
+    b.resume();
     await world.pass(30_000);
     assert.deepEqual([await code, ...statesOf(members)], [undefined, ...Array(3).fill('PASSIVE')]);
     assert.equal(b.sees.at(-1), b.address);
   });
 
-  it('during which all members died is over for the next one', async () => {
+  it('during which all members died has ended for the next member', async () => {
     const { world, members } = await three();
     members[1].engine.answerDelayMs = 1e6;
     members[1].engine.change();
@@ -493,7 +493,7 @@ describe('A change of the state', () => {
     assert.deepEqual([next.cluster.state, next.cluster.acceptsWrites], ['ACTIVE', true]);
   });
 
-  it('is 503 if the store does not respond, or this member is out', async () => {
+  it('is 503 if the store does not respond, or this member is not in the cluster', async () => {
     const { world, members } = await three();
     const [{ cluster, line }] = members;
     line.isCut = true;
@@ -504,7 +504,7 @@ describe('A change of the state', () => {
     members[0].stop();
     await world.pass(LEASE_MS + 2000);
     line.delayMs = 100;
-    members[0].goOn();
+    members[0].resume();
     await world.pass(120);
     line.isCut = true;
     await world.pass(1000);
@@ -545,7 +545,7 @@ describe('A change of the state', () => {
     assert.deepEqual(statesOf(members.slice(1)), ['PASSIVE', 'PASSIVE']);
   });
 
-  it('lets a member that was stopped meanwhile change nothing', async () => {
+  it('allows no changes to a member that was stopped meanwhile', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.sendDelayMs = 100;
@@ -555,7 +555,7 @@ describe('A change of the state', () => {
     await world.pass(LEASE_MS + 3000);
     assert.equal(await code, undefined);
     b.line.delayMs = 1000;
-    b.goOn();
+    b.resume();
     assert.equal(b.engine.change(), false);
     for (let at = 0; at < 60; at++) {
       await world.pass(100);
@@ -587,7 +587,7 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
         [returned.cluster.nodeState, stranger.cluster.nodeState],
         [state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE', 'STARTING'],
       );
-      assert.deepEqual(stranger.told, [
+      assert.deepEqual(stranger.reported, [
         'waiting: its state admits only members that left, and no member with the address 10.0.0.3:5701 did',
       ]);
       await Promise.all([a.cluster.changeState('ACTIVE'), world.pass(1000)]);
@@ -618,11 +618,11 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
 });
 
 describe('The shared record', () => {
-  it('has license, list and configuration for all members, and for later ones', async () => {
+  it('contains license, list and configuration for all members, including later ones', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
-    const told: number[] = [];
-    c.cluster.record.onChange(({ addedConfigs }) => told.push(addedConfigs.length));
+    const counts: number[] = [];
+    c.cluster.record.onChange(({ addedConfigs }) => counts.push(addedConfigs.length));
     const license = (member: TestMember) => new License(member.cluster.record);
     const list = (member: TestMember) => new TcpIpMembers(member.cluster.record, ['x:1']);
     const add = async ({ cluster: { record } }: TestMember, text: string) => {
@@ -650,10 +650,10 @@ describe('The shared record', () => {
       assert.deepEqual(texts.sort(), ['one', 'three', 'two']);
     }
     assert.match(String(license(a).keyHash), /^[0-9a-f]{64}$/);
-    assert.equal(told.at(-1), 3);
+    assert.equal(counts.at(-1), 3);
   });
 
-  it('can be changed during a change of the state, without harm to either', async () => {
+  it('can be changed during a change of the state, without affecting it', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.engine.answerDelayMs = 3000;
@@ -666,7 +666,7 @@ describe('The shared record', () => {
     assert.notEqual(a.cluster.record.values.licenseKeyHash, undefined);
   });
 
-  it('is refused beyond its length, and while the member is out', async () => {
+  it('is refused beyond its maximum length, and while the member is not in the cluster', async () => {
     const { world, members } = await three();
     const [a] = members;
     const list = new TcpIpMembers(a.cluster.record, []);
@@ -675,13 +675,13 @@ describe('The shared record', () => {
     });
     a.stop();
     await world.pass(LEASE_MS + 2000);
-    a.goOn();
-    const told = 'Cannot change the member list: this member is currently not in the cluster';
-    await Promise.all([assert.rejects(list.replace(['x:1']), { message: told }), world.pass(500)]);
+    a.resume();
+    const message = 'Cannot change the member list: this member is currently not in the cluster';
+    await Promise.all([assert.rejects(list.replace(['x:1']), { message }), world.pass(500)]);
   });
 
-  it('that this version cannot read admits no member', async () => {
-    for (const [text, told] of [
+  it('that this version cannot read prevents members from joining', async () => {
+    for (const [text, reason] of [
       ['{', 'waiting: '],
       ['{"state":"ASLEEP"}', 'waiting: the shared record has an unknown state: "ASLEEP"'],
     ] as const) {
@@ -691,13 +691,13 @@ describe('The shared record', () => {
       void member.start();
       await world.pass(2000);
       assert.equal(member.cluster.nodeState, 'STARTING');
-      assert.ok(member.told[0]?.startsWith(told), member.told.join());
+      assert.ok(member.reported[0]?.startsWith(reason), member.reported.join());
     }
   });
 });
 
 describe('The shutdown of all', () => {
-  it('reaches each member, and joins wait until all have stopped', async () => {
+  it('reaches each member, and joins wait until all members have stopped', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     await Promise.all([a.cluster.stopAll('POST /x'), world.pass(1100)]);
@@ -709,14 +709,14 @@ describe('The shutdown of all', () => {
     const late = world.add();
     void late.start();
     await Promise.all([a.cluster.leave(), b.cluster.leave(), world.pass(2000)]);
-    assert.deepEqual(late.told, [
+    assert.deepEqual(late.reported, [
       'waiting: its members are shutting down, and some have not stopped yet',
     ]);
     await Promise.all([c.cluster.leave(), world.pass(1100)]);
     assert.deepEqual([late.sees, late.stops], [[late.address], []]);
   });
 
-  it('fails if the store cannot record it, and no member stops', async () => {
+  it('fails if the store cannot record it, and then no member stops', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     world.isStoreAway = true;
@@ -756,7 +756,7 @@ describe('The shutdown of all', () => {
       b.stop();
       await Promise.all([a.cluster.stopAll('POST /x'), world.pass(LEASE_MS + 2000)]);
       if (isGone) await Promise.all([a.cluster.leave(), c.cluster.leave(), world.pass(100)]);
-      b.goOn();
+      b.resume();
       await world.pass(1000);
       assert.deepEqual([b.stops.length, b.cluster.joinNumber], [1, 0]);
     });
@@ -764,7 +764,7 @@ describe('The shutdown of all', () => {
 });
 
 describe('Leases', () => {
-  it('continue while the store refuses all steps, and no member is removed then', async () => {
+  it('continue while the store refuses all steps, and no member is removed meanwhile', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     world.isStoreRefusing = true;
@@ -772,7 +772,7 @@ describe('Leases', () => {
       await world.pass(1000);
       for (const { cluster } of members) assert.ok(cluster.acceptsWrites && cluster.isReady);
     }
-    assert.ok(b.told.every((line) => line !== 'away'));
+    assert.ok(b.reported.every((line) => line !== 'away'));
     b.kill();
     world.isStoreRefusing = false;
     await world.pass(1100);
@@ -788,7 +788,7 @@ describe('Leases', () => {
     await world.pass(LEASE_MS / 2);
     world.isStoreRefusing = true;
     await world.pass(LEASE_MS);
-    b.goOn();
+    b.resume();
     await world.pass(3000);
     assert.deepEqual([a.cluster.acceptsWrites, b.cluster.acceptsWrites], [true, false]);
     world.isStoreRefusing = false;
@@ -796,7 +796,7 @@ describe('Leases', () => {
     assert.ok(b.cluster.acceptsWrites);
   });
 
-  it('end with the move of the store to another server, until a beat succeeds there', async () => {
+  it('end when the store moves to another server, until a heartbeat succeeds there', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.line.isCut = true;
@@ -809,7 +809,7 @@ describe('Leases', () => {
     assert.ok(b.cluster.acceptsWrites);
   });
 
-  it('end later at another server, which may lack the last beats', async () => {
+  it('end later at another server, which may lack the last heartbeats', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.kill();
@@ -831,7 +831,7 @@ describe('A member that is replaced', () => {
     const again = world.add({ address: b.address });
     void again.start();
     await world.pass(1100);
-    assert.deepEqual(again.told, ['joined 4 of 3']);
+    assert.deepEqual(again.reported, ['joined 4 of 3']);
     assert.ok(b.cluster.acceptsWrites);
     let isReached = false;
     void a.cluster.changeState('PASSIVE').then(() => {
@@ -846,11 +846,11 @@ describe('A member that is replaced', () => {
     assert.ok(isReached);
     b.line.isCut = false;
     await world.pass(2000);
-    assert.ok(b.told.includes('out') && again.cluster.joinNumber === 4, b.told.join());
-    assert.match(b.told.at(-1)!, /another member has the address/);
+    assert.ok(b.reported.includes('out') && again.cluster.joinNumber === 4, b.reported.join());
+    assert.match(b.reported.at(-1)!, /another member has the address/);
   });
 
-  it('and one that leaves while the store is unreachable retries until its lease has ended', async () => {
+  it('or that leaves while the store is unreachable retries until its lease has ended', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     b.line.isCut = true;
@@ -868,7 +868,7 @@ describe('A member that is replaced', () => {
 });
 
 describe('Changes of former members', () => {
-  it('are ended before a transition is, with retries until they are', async () => {
+  it('are ended before a transition ends, with retries until they are', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
     b.kill();

@@ -29,7 +29,7 @@ test('of two changes of one revision the first is made', async () => {
   assert.equal(record.revision, revision + 1);
 });
 
-test('changeRecord makes concurrent changes one after the other, each on the last result', async () => {
+test('changeRecord makes concurrent changes one after another, each on the last result', async () => {
   const saved: number[] = [];
   const record = new LocalRecord('1.2', async ({ addedConfigs }) => {
     saved.push(addedConfigs.length);
@@ -55,11 +55,11 @@ test('values that cannot be saved are not changed, and no listener is called', a
 
 test('restored values, and changes, are passed to each listener', async () => {
   const record = new LocalRecord('1.2');
-  const told: string[] = [];
-  for (const name of ['a', 'b']) record.onChange(({ state }) => told.push(`${name} ${state}`));
+  const calls: string[] = [];
+  for (const name of ['a', 'b']) record.onChange(({ state }) => calls.push(`${name} ${state}`));
   record.restore({ state: 'PASSIVE' });
   await record.compareAndSet(record.revision, { state: 'ACTIVE' });
-  assert.deepEqual(told, ['a PASSIVE', 'b PASSIVE', 'a ACTIVE', 'b ACTIVE']);
+  assert.deepEqual(calls, ['a PASSIVE', 'b PASSIVE', 'a ACTIVE', 'b ACTIVE']);
 });
 
 test('the list of the TCP-IP join is changed without a save', async () => {

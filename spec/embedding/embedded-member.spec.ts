@@ -1,4 +1,4 @@
-/** A member in the process of another program: maps, queues, their errors, and shutdown. */
+/** A member in the process of another program: maps, queues, their errors, and its shutdown. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -78,7 +78,7 @@ test('the program and HTTP clients share a map', async () => {
   assert.equal(await member.map(Buffer.from('people')).size(), 0);
 });
 
-test('entries expire as the call specifies, or as their map is configured', async () => {
+test('entries expire as the call or the configuration of their map specifies', async () => {
   const config = { grid: { map: { short: { 'time-to-live-seconds': 1 } } } };
   const member = await started({ config });
   const [short, other] = [member.map('short'), member.map('other')];
@@ -239,7 +239,7 @@ test('two members in one process share nothing', async () => {
   assert.equal(one.address, '127.0.0.1');
 });
 
-test('a member logs to a child of the log of the program, and writes nowhere without one', async () => {
+test("a member logs to a child of the program's log, and writes nowhere without one", async () => {
   const lines: unknown[] = [];
   const child = (_: object, { level = '' } = {}) => {
     const line = (name: string) => (fields: object | string, message?: string) => {
@@ -268,7 +268,7 @@ test('the program is notified when a client requests a shutdown, and decides', a
 });
 
 test('a member that cannot start leaves no timer', async () => {
-  // The port and the lock belong to no member, because a member would set timers of its own.
+  // The port and the lock are not those of a member, because a member would set timers.
   const listener = createServer().listen(0, '127.0.0.1');
   await once(listener, 'listening');
   const { port } = listener.address() as AddressInfo;
@@ -290,7 +290,7 @@ test('a member that cannot start leaves no timer', async () => {
   }
 });
 
-test('members that start and stop leave no resources', async () => {
+test('members that start and stop leave no resources in use', async () => {
   const { handles, timers } = await comeAndGone(50);
   assert.deepEqual({ handles, timers }, { handles: [], timers: 0 });
 });

@@ -1,4 +1,4 @@
-/** The options of a member that a program starts: names, values, and invalid ones. */
+/** The options of a member that a program starts: names, values, and invalid options. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SETTING_FLAGS } from '../../src/config/flags.ts';
@@ -11,7 +11,7 @@ import {
 
 const load = async (options: MemberOptions) => (await loadConfig(configRequestOf(options))).config;
 
-/** One of each option; the compiler reports a missing option or a wrong type. */
+/** Every option; the compiler reports a missing option or a wrong type. */
 const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
   host: '127.0.0.2',
   port: 0,

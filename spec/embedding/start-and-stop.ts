@@ -1,6 +1,5 @@
 /**
- * Starts and stops members in one process, one after the other, and counts the resources that
- * remain.
+ * Starts and stops members in one process, one after another, and counts the remaining resources.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
@@ -10,7 +9,7 @@ import { type MemberOptions, startMember } from '../../src/index.ts';
 import { RawClient } from '../integration/client.ts';
 import { countTimers } from '../timer-count.ts';
 
-/** One member in this many stores its data on the disk and has a health listener. */
+/** One member in this many stores its data on disk and has a health listener. */
 const STORED_SHARE = 25;
 /**
  * Time in which closed handles are removed from the list and a thread frees the collected buffers,
@@ -20,7 +19,7 @@ const SETTLING_MS = 100;
 const MIB = 1_048_576;
 
 export interface LeftBehind {
-  /** Kinds of resources that keep the process running, without those that existed before. */
+  /** Kinds of resources that keep the process running, except those that existed before. */
   readonly handles: readonly string[];
   /**
    * Number of timers that have neither fired nor been cancelled, including those without a
@@ -64,7 +63,7 @@ async function comeAndGo(options: MemberOptions): Promise<void> {
   await member.map('m').set('k', 'value');
   const client = new RawClient(member.port);
   const { body } = await client.request('GET', 'maps/m/k');
-  if (String(body) !== 'value') throw new Error(`Cannot find what was set: ${body}`);
+  if (String(body) !== 'value') throw new Error(`Cannot find the stored value: ${body}`);
   client.destroy();
   await member.drain();
 }

@@ -1,6 +1,6 @@
 /**
- * Results in the process that depend on the disk: when they are delivered, and their values if it
- * fails.
+ * Results in the process that depend on the disk: when they are delivered, and their values if the
+ * disk fails.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -48,23 +48,23 @@ function onDisk() {
 
 /** Returns the current state of promises: `delayed`, or the values they settled with. */
 async function seen(...promises: readonly Promise<unknown>[]): Promise<unknown[]> {
-  const told = promises.map((promise) =>
+  const settled = promises.map((promise) =>
     promise.then(
       (value) => (value as { value?: Buffer })?.value?.toString() ?? value,
       (error) => error.code ?? error.message,
     ),
   );
   await new Promise((resolve) => setImmediate(resolve));
-  return Promise.all(told.map((each) => Promise.race([each, Promise.resolve('delayed')])));
+  return Promise.all(settled.map((each) => Promise.race([each, Promise.resolve('delayed')])));
 }
 
 test('a result is delivered when its data is on the disk', async () => {
   const { answers, sync, map } = onDisk();
-  const told = [map.set('k', 'v'), map.get('k'), map.clear(), map.size()];
+  const results = [map.set('k', 'v'), map.get('k'), map.clear(), map.size()];
   assert.equal(map.getSync('k'), undefined);
-  assert.deepEqual((await seen(...told)).slice(0, 3), ['delayed', 'delayed', 'delayed']);
+  assert.deepEqual((await seen(...results)).slice(0, 3), ['delayed', 'delayed', 'delayed']);
   sync();
-  assert.deepEqual(await seen(...told), [undefined, 'v', undefined, 0]);
+  assert.deepEqual(await seen(...results), [undefined, 'v', undefined, 0]);
   assert.equal(answers.delayedCount, 0);
 });
 
@@ -82,9 +82,9 @@ test('no result is delivered while all are delayed', async () => {
 test('delayed results are not delivered when the disk fails', async () => {
   const { answers, sync, map, queue } = onDisk();
   await Promise.all([queue.offer('item'), Promise.resolve().then(sync)]);
-  const told = [map.set('k', 'v'), queue.poll()];
+  const results = [map.set('k', 'v'), queue.poll()];
   answers.failDelayed();
-  assert.deepEqual(await seen(...told), ['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
+  assert.deepEqual(await seen(...results), ['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
 });
 
 test('an item is returned if its poll is aborted before the disk has it', async () => {

@@ -60,9 +60,9 @@ test('changeState moves through the states, in any case, and state reports them'
     ['No_Migration', 'no_migration'],
     ['active', 'active'],
   ]) {
-    const told = `200 {"status":"success","state":"${state}"}`;
-    assert.equal(await ask('POST', `${MANAGEMENT}/changeState`, `dev&&${sent}`), told);
-    assert.equal(await ask('POST', `${MANAGEMENT}/state`, 'dev&'), told);
+    const success = `200 {"status":"success","state":"${state}"}`;
+    assert.equal(await ask('POST', `${MANAGEMENT}/changeState`, `dev&&${sent}`), success);
+    assert.equal(await ask('POST', `${MANAGEMENT}/state`, 'dev&'), success);
     assert.equal(lastAudited(), `dev POST /grid/${MANAGEMENT}/state 200`);
   }
 });
@@ -103,11 +103,11 @@ test('a member that is cut off refuses changes and does not apply them', async (
 
 test('changeState refuses a change during another one', async () => {
   const { ask } = member();
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     ask('POST', `${MANAGEMENT}/changeState`, 'dev&&frozen'),
     ask('POST', `${MANAGEMENT}/changeState`, 'dev&&passive'),
   ]);
-  assert.deepEqual(answers, [
+  assert.deepEqual(responses, [
     '200 {"status":"success","state":"frozen"}',
     `409 ${fail('Cannot change to PASSIVE: another change is under way')}`,
   ]);
@@ -141,10 +141,10 @@ test('PASSIVE refuses changes of data, serves reads, and ends waiting polls', as
 
 test('version is the member’s major and minor version, and no other is accepted', async () => {
   const { ask } = member();
-  const told = '200 {"status":"success","version":"1.2"}';
-  assert.equal(await ask('GET', `${MANAGEMENT}/version`), told);
+  const current = '200 {"status":"success","version":"1.2"}';
+  assert.equal(await ask('GET', `${MANAGEMENT}/version`), current);
   for (const version of ['1.2', '1.2.9', '1.2.9-SNAPSHOT']) {
-    assert.equal(await ask('POST', `${MANAGEMENT}/version`, `dev&&${version}`), told);
+    assert.equal(await ask('POST', `${MANAGEMENT}/version`, `dev&&${version}`), current);
   }
   const refused = await ask('POST', `${MANAGEMENT}/version`, 'dev&&1.3');
   assert.match(refused, /^409 .*version 1\.3.*member of version 1\.2\.3/);
@@ -230,18 +230,19 @@ test('an administrative call checks count, escapes and credentials, in that orde
   );
   assert.equal(await ask('POST', path, 'DEV&x&frozen'), `403 ${fail('unauthenticated')}`);
   assert.equal(
-    await ask('POST', path, `dev${'&x'.repeat(19)}`).then((told) => told.slice(0, 3)),
+    await ask('POST', path, `dev${'&x'.repeat(19)}`).then((response) => response.slice(0, 3)),
     '400',
   );
   assert.equal(
-    await ask('POST', path, '%64e%76&a%26b+c&frozen').then((told) => told.slice(0, 3)),
+    await ask('POST', path, '%64e%76&a%26b+c&frozen').then((response) => response.slice(0, 3)),
     '200',
   );
   assert.deepEqual(
     audited.map(({ status }) => status),
     [400, 400, 400, 400, 400, 403, 400, 200],
   );
-  for (const entry of audited) assert.ok(!JSON.stringify(entry).includes('a&b'), 'no password');
+  for (const entry of audited)
+    assert.ok(!JSON.stringify(entry).includes('a&b'), 'the audit log contains a password');
 });
 
 test('config/reload reports which settings were applied and which need a restart, or the errors', async () => {
@@ -303,7 +304,7 @@ test('config/update passes the text on and reports what was added and ignored', 
 });
 
 test('a change that could not be stored is 503, and reports if a crash may undo it', async () => {
-  const told = async (cause: Error) => {
+  const responseTo = async (cause: Error) => {
     const refusal = new GridError('CONFIG_NOT_KEPT', { reason: cause.message }, { cause });
     const cannot = () => Promise.reject(cause);
     const record = new LocalRecord('1.2', cannot);
@@ -343,7 +344,7 @@ test('a change that could not be stored is 503, and reports if a crash may undo 
     [new OutcomeUnknown(new Error('EIO')), 'unknown'],
   ] as const) {
     const expected = messages.map((message) => [503, outcome, message]);
-    assert.deepEqual(await told(cause), expected);
+    assert.deepEqual(await responseTo(cause), expected);
   }
 });
 
@@ -358,9 +359,9 @@ test('the member list is reported and changed while TCP-IP join is enabled', asy
   assert.equal(await ask('GET', path), '200 {"status":"success","member-list":["localhost:5701"]}');
   const changed = ['localhost:8001', 'localhost:9001', 'localhost:10001'];
   const message = 'The member list of TCP-IP join config is updated at run time. ';
-  const told = JSON.stringify({ status: 'success', message, 'member-list': changed });
+  const listed = JSON.stringify({ status: 'success', message, 'member-list': changed });
   const body = 'dev&&localhost:8001, localhost:9001;;localhost:10001';
-  assert.equal(await ask('POST', path, body), `200 ${told}`);
+  assert.equal(await ask('POST', path, body), `200 ${listed}`);
   assert.equal(
     await ask('GET', path),
     `200 ${JSON.stringify({ status: 'success', 'member-list': changed })}`,
@@ -434,7 +435,7 @@ test('a call that fails by a fault of the member is 500 and in the audit log', a
   assert.deepEqual(failures, [fault]);
 });
 
-test('a password with any characters is right when each is written as a form value', async () => {
+test('a password with any characters is right if each is written as a form value', async () => {
   const password = 'a&b=c+d%e ü\u{1f511}\n\0';
   const credentials = new Authenticator([{ name: 'änn', password }], new FakeClock());
   const { ask, audited } = member({ credentials });

@@ -1,7 +1,7 @@
 /**
- * Replays recorded requests to an original member on this member with `--compatibility hazelcast`.
- * Every response equals the recorded one, or this member's own for a reason that
- * spec/vectors/compatibility/README.md lists.
+ * Sends recorded requests to an original member to this member with `--compatibility hazelcast`.
+ * Every response equals the recorded one, or differs for a reason listed in
+ * spec/vectors/compatibility/README.md.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { DEFAULT_LIMITS } from '../http/default-limits.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { createTestServer, type TestServer } from '../http/test-server.ts';
-import { type Exchange, type ExpectedAnswer, readExchanges } from './exchange-table.ts';
+import { type Exchange, type ExpectedResponse, readExchanges } from './exchange-table.ts';
 
 const FOLDER = new URL('../vectors/compatibility/', import.meta.url);
 const FILES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
@@ -23,7 +23,7 @@ const FILES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
 const FRAMING = ['date', 'content-length', 'connection'];
 
 for (const name of FILES) {
-  test(`a member with --compatibility hazelcast answers as ${name} tells`, async () => {
+  test(`a member with --compatibility hazelcast responds as recorded in ${name}`, async () => {
     const member = startMember();
     const differences: string[] = [];
     for (const exchange of exchangesOf(name)) {
@@ -35,7 +35,7 @@ for (const name of FILES) {
   });
 }
 
-test('every difference has a reason, and every reason a difference', () => {
+test('every difference has a reason, and every reason causes a difference', () => {
   const used = new Set<string>();
   for (const { title, original, ours, reasons } of FILES.flatMap(exchangesOf)) {
     assert.equal(reasons.length > 0, ours !== '', title);
@@ -60,7 +60,7 @@ function startMember(): TestServer {
   return member;
 }
 
-/** Returns the differences; undefined if there are none. */
+/** Returns the differences; undefined if the responses are equal. */
 async function replay(member: TestServer, exchange: Exchange): Promise<string | undefined> {
   const socket = new FakeSocket();
   const connection = member.connect(socket);
@@ -75,11 +75,11 @@ async function replay(member: TestServer, exchange: Exchange): Promise<string | 
   if (socket.text === '' && !socket.writableEnded) member.clock.advance(1000);
   const all = readResponses(socket.text, exchange.isHead);
   const responses = all.filter(({ status }) => status !== 100);
-  const { answers, closes } = exchange.expected;
+  const { responses: expected, closes } = exchange.expected;
   const isAsExpected =
     socket.writableEnded === closes &&
-    responses.length === answers.length &&
-    responses.every((response, index) => isAnswer(response, answers[index]));
+    responses.length === expected.length &&
+    responses.every((response, index) => matches(response, expected[index]));
   if (!isAsExpected) {
     const end = socket.writableEnded ? ' closed' : '';
     return `answered ${responses.map(describe).join(' then ')}${end}`;
@@ -87,7 +87,7 @@ async function replay(member: TestServer, exchange: Exchange): Promise<string | 
   return undefined;
 }
 
-function isAnswer(response: ReadResponse, expected: ExpectedAnswer | undefined): boolean {
+function matches(response: ReadResponse, expected: ExpectedResponse | undefined): boolean {
   if (expected === undefined) return false;
   const fields = [...response.fields].filter(([name]) => !FRAMING.includes(name));
   return (
@@ -99,8 +99,8 @@ function isAnswer(response: ReadResponse, expected: ExpectedAnswer | undefined):
 }
 
 function describe({ status, fields, body }: ReadResponse): string {
-  const told = [...fields].filter(([name]) => !FRAMING.includes(name));
-  return [status, ...told.map((field) => `\`${field.join(': ')}\``), `\`= ${body}\``].join(' ');
+  const compared = [...fields].filter(([name]) => !FRAMING.includes(name));
+  return [status, ...compared.map((field) => `\`${field.join(': ')}\``), `\`= ${body}\``].join(' ');
 }
 
 /** Resolves after the callbacks of settled promises. */

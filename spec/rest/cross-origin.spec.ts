@@ -59,7 +59,7 @@ function onLoopback(own: readonly string[] = [], allowed: readonly string[] = []
 describe('pages of listed origins', () => {
   const fields = ['Host: grid.example.org', `Origin: ${APP}`, 'Sec-Fetch-Site: cross-site'];
 
-  it('may do whatever any client may, and read every response', () => {
+  it('may do everything that any client may, and read every response', () => {
     const { ask } = member(listing('http://a', APP));
     const shutdown = 'POST /grid/rest/management/cluster/clusterShutdown';
     const statuses = [
@@ -132,7 +132,7 @@ describe('pages of listed origins', () => {
     }
   });
 
-  it('get Vary in every response, so that caches know that it depends on the origin', () => {
+  it('get Vary in every response, so that caches know that the response depends on the origin', () => {
     const { ask } = member(listing(APP));
     for (const line of ['POST /grid/rest/maps/m/k', 'GET /grid/rest/maps/m/k', 'GET /x', 'G /']) {
       assert.equal(ask(line).fields.get('vary'), 'Origin', line);
@@ -160,7 +160,7 @@ describe('pages of listed origins', () => {
     assert.equal(status('a'.repeat(2049)), 403);
   });
 
-  it('have the fields in delayed responses, for origins of any length', () => {
+  it('get the fields in delayed responses, for origins of any length', () => {
     const long = `https://${'a'.repeat(2000)}.example`;
     const { open, server, ask } = member(listing(long));
     const poll = open();
@@ -189,7 +189,7 @@ describe('pages of other sites', () => {
     assert.deepEqual([server.stops, server.audited], [[], []]);
   });
 
-  it('poll no item of a queue, though compatibility has that by GET', () => {
+  it('poll no item of a queue, although compatibility has polls by GET', () => {
     const { ask } = member({ compatibility: 'hazelcast' });
     const queue = '/hazelcast/rest/queues/q';
     assert.equal(ask(`POST ${queue}`, undefined, 'item').status, 200);
@@ -211,7 +211,7 @@ describe('pages of other sites', () => {
     assert.equal(ask('GET /grid/health').status, 200);
   });
 
-  it('get no health, not even on the health port, except by a link', () => {
+  it('get no health, not even on the health port, except through a link', () => {
     const router = new HealthRouter(new Router('grid', SURFACES.none));
     const { ask } = member({ router });
     assert.equal(ask('GET /grid/health', blob).status, 403);
@@ -265,7 +265,7 @@ describe('foreign names of a member on loopback', () => {
       socket.receive(text.slice(at));
       server.clock.settle();
       const statuses = readResponses(socket.text).map(({ status }) => status);
-      assert.deepEqual(statuses, [204, 403], `cut at ${at}`);
+      assert.deepEqual(statuses, [204, 403], `split at ${at}`);
       assert.match(socket.text, /Cannot serve Host \\"evil\\"/);
       socket.destroy();
     }

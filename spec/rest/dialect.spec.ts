@@ -1,5 +1,5 @@
 /**
- * The calls of clients of the original member, in both dialects: gridnode's own, and
+ * The calls of clients of the original member, in both dialects: without `--compatibility` and with
  * `--compatibility hazelcast`. A row is a request and its responses; the rows of a test are sent to
  * one member in order.
  */
@@ -100,11 +100,11 @@ for (const name of ['none', 'hazelcast'] as const) {
 
     it('refuses a change of state during another one', async () => {
       const { ask } = member(name);
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         ask(`POST ${MANAGEMENT}/changeState dev&&frozen`),
         ask(`POST ${MANAGEMENT}/changeState dev&&passive`),
       ]);
-      assert.match(answers[1], name === 'none' ? /^409 .*under way/ : /^500 .*under way/);
+      assert.match(responses[1], name === 'none' ? /^409 .*under way/ : /^500 .*under way/);
     });
 
     it('reports and changes the version of the cluster', async () => {
@@ -162,8 +162,10 @@ for (const name of ['none', 'hazelcast'] as const) {
         ['GET healthgarbage', '400'],
         ['HEAD healthgarbage', '400'],
       ]);
-      const told = await askWhole('HEAD health');
-      const fields = [...(told?.fields ?? [])].filter(([field]) => field.startsWith('hazelcast-'));
+      const response = await askWhole('HEAD health');
+      const fields = [...(response?.fields ?? [])].filter(([field]) =>
+        field.startsWith('hazelcast-'),
+      );
       const theirs = [
         ['hazelcast-nodestate', 'ACTIVE'],
         ['hazelcast-clusterstate', 'ACTIVE'],
@@ -171,18 +173,18 @@ for (const name of ['none', 'hazelcast'] as const) {
         ['hazelcast-clustersize', '1'],
       ];
       assert.deepEqual(fields, name === 'none' ? [] : theirs);
-      assert.equal(told?.fields.get('content-length'), '104');
+      assert.equal(response?.fields.get('content-length'), '104');
     });
 
     it('reports its members, with addresses in the format of the dialect, and its name', async () => {
       const { ask } = member(name);
       const address = name === 'none' ? '127.0.0.1:5701' : '[127.0.0.1]:5701';
       const { memberVersion } = DIALECTS[name];
-      const told = JSON.parse((await ask('GET rest/cluster')).slice(4));
-      assert.equal(told.members[0].address, address);
-      assert.equal(told.members[0].memberVersion, memberVersion);
+      const cluster = JSON.parse((await ask('GET rest/cluster')).slice(4));
+      assert.equal(cluster.members[0].address, address);
+      assert.equal(cluster.members[0].memberVersion, memberVersion);
       const nodes = JSON.parse((await ask(`POST ${MANAGEMENT}/nodes dev&`)).slice(4)).response;
-      const { uuid } = told.members[0];
+      const { uuid } = cluster.members[0];
       const lines = [`[Member ${address} - ${uuid} this]`, memberVersion, process.version];
       assert.deepEqual(nodes.split('\n'), lines);
       await follow(ask, name, [
@@ -221,7 +223,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       }
     });
 
-    it('also checks them for POST to all CP groups and to the local CP member, if these are served', async () => {
+    it('also checks them for POST to all CP groups and to the local CP member if these are served', async () => {
       const { ask } = member(name);
       const few = '400 {"status":"fail","message":"This endpoint expects at least 2 parameters"}';
       const wrong = '403 {"status":"fail","message":"unauthenticated"}';
@@ -246,11 +248,11 @@ for (const name of ['none', 'hazelcast'] as const) {
         },
       });
       const path = 'rest/config/tcp-ip/member-list';
-      const told =
+      const list =
         'message":"The member list of TCP-IP join config is updated at run time. ","member-list":';
       await follow(ask, name, [
         [`GET ${path}`, `${success},"member-list":["a:1","b:2","c:3","d:4"]}`],
-        [`POST ${path} dev&&e:1,+f:2;g:3`, `${success},"${told}["e:1","f:2","g:3"]}`],
+        [`POST ${path} dev&&e:1,+f:2;g:3`, `${success},"${list}["e:1","f:2","g:3"]}`],
         [`GET ${path}`, `${success},"member-list":["e:1","f:2","g:3"]}`],
       ]);
     });
@@ -340,8 +342,8 @@ for (const name of ['none', 'hazelcast'] as const) {
       for (const path of ['m', 'm/']) {
         assert.equal((await askWhole(`GET rest/maps/${path}`))?.body, '', path);
       }
-      const told = await askWhole('OPTIONS rest/maps/m');
-      assert.doesNotMatch(told?.fields.get('allow') ?? '', /POST|PUT/);
+      const response = await askWhole('OPTIONS rest/maps/m');
+      assert.doesNotMatch(response?.fields.get('allow') ?? '', /POST|PUT/);
       const off = member(name, ['CLUSTER_READ']);
       assert.match(await off.ask('POST rest/maps/m v'), /^403 .*DATA/);
     });

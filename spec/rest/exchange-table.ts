@@ -15,22 +15,22 @@ export interface Exchange {
   readonly isHead: readonly boolean[];
   /** The original's response, as in the table. */
   readonly original: string;
-  /** Gridnode's response, as in the table; empty if it is the same. */
+  /** Gridnode's response, as in the table; empty if it is equal. */
   readonly ours: string;
   readonly expected: Expectation;
-  /** The reasons for a difference. */
+  /** Reasons for the difference. */
   readonly reasons: readonly string[];
 }
 
 export interface Expectation {
-  readonly answers: readonly ExpectedAnswer[];
+  readonly responses: readonly ExpectedResponse[];
   /** Whether the connection ends after the last response. */
   readonly closes: boolean;
 }
 
-export interface ExpectedAnswer {
+export interface ExpectedResponse {
   readonly status: number;
-  /** All fields but Date, Connection and Content-Length; names in lower case. */
+  /** All fields except Date, Connection and Content-Length; names in lower case. */
   readonly fields: ReadonlyMap<string, string>;
   /** Matches the content, one character per byte. */
   readonly content: RegExp;
@@ -88,13 +88,13 @@ function requestText([line = '', ...spans]: readonly string[]): Buffer {
 
 function readExpectation(cell: string): Expectation {
   const closes = /(^| )closed$/.test(cell);
-  const told = cell.replace(/ ?closed$/, '');
-  const answers = told === '' ? [] : told.split(' then ').map(readAnswer);
-  return { answers, closes };
+  const cells = cell.replace(/ ?closed$/, '');
+  const responses = cells === '' ? [] : cells.split(' then ').map(readResponse);
+  return { responses, closes };
 }
 
-function readAnswer(text: string): ExpectedAnswer {
-  if (!/^\d{3}( `|$)/.test(text)) throw new SyntaxError(`Cannot read answer ${text}: no status`);
+function readResponse(text: string): ExpectedResponse {
+  if (!/^\d{3}( `|$)/.test(text)) throw new SyntaxError(`Cannot read response ${text}: no status`);
   const { fields, content } = readSpans(spansOf(text));
   return {
     status: Number(text.slice(0, 3)),

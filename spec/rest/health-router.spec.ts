@@ -45,7 +45,7 @@ for (const [method, path, status] of CASES) {
   });
 }
 
-test('HealthRouter: a member whose engine is not reachable is live and not ready', async () => {
+test('HealthRouter: a member with an unreachable engine is live but not ready', async () => {
   const { engine, connect } = createTestServer();
   await engine.close();
   const socket = new FakeSocket();

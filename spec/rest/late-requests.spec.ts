@@ -1,7 +1,7 @@
 /**
  * Requests that are answered in a later turn of the event loop. Meanwhile the buffers of their
- * bytes and of their decoded escapes contain other clients' bytes. Each action of the table runs at
- * once on one server and late on another; both must respond, log and store the same.
+ * bytes and of their decoded escapes contain bytes of other clients. Each action of the table runs
+ * at once on one server and later on another; both must respond, log and store the same.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -63,12 +63,12 @@ class LateRouter implements RouteFinder {
 
   #late(action: Action): Action {
     return (call) => {
-      const goOn = (): void => {
+      const resume = (): void => {
         overwrite(this.#parts);
         action(call);
         overwrite(this.#parts);
       };
-      call.await(Promise.resolve(), goOn);
+      call.await(Promise.resolve(), resume);
     };
   }
 }
@@ -106,20 +106,20 @@ async function ask(
     server.clock.settle();
   }
   const [response] = readResponses(socket.text, [method === 'HEAD']);
-  assert(response, `no answer to ${method} ${path}`);
+  assert(response, `no response to ${method} ${path}`);
   return response;
 }
 
 /** Returns all visible state of a server that the requests may have changed. */
-async function look(server: Subject): Promise<unknown> {
+async function stateOf(server: Subject): Promise<unknown> {
   const paths = ['rest/maps/nAme/k/%2541', 'rest/maps/nAme/b', 'rest/queues/nAme/size'];
   const seen = [];
-  for (const path of paths) seen.push(told(await ask(server, 'GET', path)));
-  seen.push(told(await ask(server, 'DELETE', 'rest/queues/nAme/0')));
+  for (const path of paths) seen.push(comparable(await ask(server, 'GET', path)));
+  seen.push(comparable(await ask(server, 'DELETE', 'rest/queues/nAme/0')));
   return [seen, server.audited, server.stops, server.observed, server.failures];
 }
 
-function told({ status, body, fields }: ReadResponse): unknown {
+function comparable({ status, body, fields }: ReadResponse): unknown {
   return [status, body.replace(UUID, 'uuid'), fields.get('content-type'), fields.get('allow')];
 }
 
@@ -140,7 +140,7 @@ function bodyOf(path: string): string {
 
 describe('A request that is answered in a later turn', () => {
   for (const isEscaped of [false, true]) {
-    it(`is handled like one answered at once, for each action, ${isEscaped ? 'escaped' : 'plain'}`, async () => {
+    it(`has the effect of one answered at once, for each action, ${isEscaped ? 'escaped' : 'plain'}`, async () => {
       let compared = 0;
       for (const route of routes) {
         for (const method of METHODS) {
@@ -154,7 +154,7 @@ describe('A request that is answered in a later turn', () => {
             await ask(server, 'POST', 'rest/maps/nAme/k/%2541', 'escaped', 'text/e');
             await ask(server, 'POST', 'rest/maps/nAme/b', 'plain', 'text/p');
             await ask(server, 'POST', 'rest/queues/nAme', 'item', 'text/i');
-            seen.push([told(await ask(server, method, path, body)), await look(server)]);
+            seen.push([comparable(await ask(server, method, path, body)), await stateOf(server)]);
           }
           assert.deepEqual(seen[1], seen[0], `${method} ${path} ${body}`);
           compared++;
@@ -169,7 +169,7 @@ describe('A poll that waits', () => {
   const SECRET = `Authorization: Basic ${'c2VjcmV0'.repeat(100)}\r\n`;
 
   for (const name of ['q'.repeat(1000), `${'%71'.repeat(500)}${'q'.repeat(500)}`]) {
-    it(`is refused by its own name, ${name.slice(0, 3)}…, when the disk fails`, async () => {
+    it(`is refused with its own name, ${name.slice(0, 3)}…, when the disk fails`, async () => {
       const sink = new RefusingSink();
       const server = createTestServer({}, { sinks: [sink] });
       const { socket, responses, another, clock } = client(server);
@@ -195,7 +195,7 @@ describe('A poll that waits', () => {
     });
   }
 
-  it('after a login, with escapes in its name, is answered from its own queue', async () => {
+  it('after a login, with escapes in its name, gets an item of its queue', async () => {
     const parts = newParts();
     const server = createTestServer({}, { router: new LateRouter(parts), services: parts });
     const { socket, responses, another, clock } = client(server);

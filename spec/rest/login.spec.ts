@@ -1,4 +1,6 @@
-/** HTTP Basic over the wire: which requests need a login, a user's permissions, and wrong logins. */
+/**
+ * HTTP Basic over the wire: the requests that need a login, permissions of users, and wrong logins.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { collectGarbage } from '../../src/base/collect-garbage.ts';
@@ -67,7 +69,7 @@ function basic(login: string): string {
   return `Basic ${Buffer.from(login).toString('base64')}`;
 }
 
-test('a data path refuses a request without a login, and says how to log in', async () => {
+test('a data path refuses a request without a login, and names the login scheme', async () => {
   const { ask, audited } = member();
   const response = await ask('GET', 'rest/maps/m/k');
   assert.equal(response.status, 401);
@@ -79,7 +81,7 @@ test('a data path refuses a request without a login, and says how to log in', as
   assert.deepEqual(audited, []);
 });
 
-test('a data path serves a user who has logged in, and only that user’s own bytes', async () => {
+test("a data path serves a user who has logged in, and only requests with this user's credentials", async () => {
   const { ask, connect, audited } = member();
   assert.equal((await ask('POST', 'rest/maps/m/k', ANN, 'v')).text, '200');
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).text, '200 v');
@@ -99,19 +101,22 @@ test('a data path serves a user who has logged in, and only that user’s own by
   assert.ok(!JSON.stringify(audited).includes('wrong'));
 });
 
-/** A request with these credentials behind that many blanks. */
+/** Returns a request with these credentials after this number of blanks. */
 function padded({ requestOf }: ReturnType<typeof member>, login: string, blanks: number): string {
   return requestOf('GET', 'rest/maps/m/k', login).replace('Basic ', `Basic ${' '.repeat(blanks)}`);
 }
 
-/** Bytes of all buffers that are in use. The second collection waits for the buffers of the first one. */
+/**
+ * Returns the number of bytes of all buffers in use. The second collection waits for the buffers of
+ * the first one.
+ */
 function bufferBytes(): number {
   collectGarbage();
   collectGarbage();
   return process.memoryUsage().arrayBuffers;
 }
 
-test('a connection keeps long credentials as a digest, and knows them again', () => {
+test('a connection stores long credentials as a digest, and recognises them', () => {
   for (const blanks of [0, 400, 500, 20_000]) {
     const subject = member();
     const socket = new FakeSocket();
@@ -123,7 +128,7 @@ test('a connection keeps long credentials as a digest, and knows them again', ()
       readResponses(socket.text).map(({ status }) => status),
       [204, 204, 401, 204, 204, 204],
     );
-    // The change of the length is a login of its own, as is the way back.
+    // A change of the length requires a new login, and so does the change back.
     assert.deepEqual(
       subject.audited.map(({ status }) => status),
       [200, 401, 200, 200],
@@ -131,7 +136,7 @@ test('a connection keeps long credentials as a digest, and knows them again', ()
   }
 });
 
-test('long credentials take no memory of a connection that no limit counts', async () => {
+test('long credentials use no memory of a connection beyond the limits', async () => {
   const hash = await hashPassword(Buffer.from('sésame:1'));
   for (const password of ['sésame:1', hash]) {
     const subject = member({ password });
@@ -157,7 +162,7 @@ test('long credentials take no memory of a connection that no limit counts', asy
   }
 });
 
-test('a hashed password is checked while the request waits, and nothing of it is lost', async () => {
+test('a hashed password is checked while the request waits, and no byte of it is lost', async () => {
   const { ask, connect, engine } = member({
     password: await hashPassword(Buffer.from('sésame:1')),
   });
@@ -174,7 +179,7 @@ for (const field of [
   'Basic ???',
   `Basic ${Buffer.from('ann').toString('base64')}`,
 ]) {
-  test(`Authorization "${field}" is no login`, async () => {
+  test(`Authorization "${field}" is not a login`, async () => {
     const { connect } = createTestServer({}, { services: { login: member().access } });
     const socket = new FakeSocket();
     connect(socket);
@@ -185,7 +190,7 @@ for (const field of [
   });
 }
 
-test('after five wrong logins of a user from an address, only that user has to wait there', async () => {
+test('after five wrong logins of a user from an address, only this user has to wait there', async () => {
   const { ask, clock } = member();
   for (let count = 0; count < 5; count++) {
     assert.equal((await ask('GET', 'rest/maps/m/k', 'ann:wrong')).status, 401);
@@ -267,7 +272,7 @@ test('permissions limit a user to the actions granted on names that match', asyn
   assert.equal(audited.at(-1)?.status, 403);
 });
 
-test('after a change of the rules everybody has to log in again', async () => {
+test('after a change of the rules every user has to log in again', async () => {
   const { ask, access, rules, clock } = member();
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 204);
   const authenticator = new Authenticator([{ name: 'ann', password: 'other' }], clock);
@@ -277,7 +282,7 @@ test('after a change of the rules everybody has to log in again', async () => {
 });
 
 for (const prefersGrant of [false, true]) {
-  test(`what one permission denies another ${prefersGrant ? 'grants' : 'does not grant'}`, async () => {
+  test(`a permission ${prefersGrant ? 'grants' : 'does not grant'} what another one denies`, async () => {
     const { ask } = member({
       prefersGrant,
       permissions: [
@@ -291,7 +296,7 @@ for (const prefersGrant of [false, true]) {
   });
 }
 
-test('the audit log names who was refused, not who tried before on the same connection', async () => {
+test('the audit log names the refused user, not the previous user of the same connection', async () => {
   const { ask, open, audited, requestOf } = member({
     permissions: [permission('map', 'open', 'ann', ['all'])],
   });
@@ -318,7 +323,7 @@ test('a login checked by rules that have changed meanwhile is checked again', as
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 401);
 });
 
-test('a login whose client disconnects is in the audit log, and its request is not done', async () => {
+test('a login whose client disconnects is in the audit log, but its request has no effect', async () => {
   const hash = await hashPassword(Buffer.from('sésame:1'));
   const { ask, open, audited, failures, requestOf } = member({ password: hash });
   for (const login of [ANN, 'ann:wrong']) {

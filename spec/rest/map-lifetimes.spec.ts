@@ -38,7 +38,7 @@ test('MapLifetimes uses the exact name, then a pattern, then default, at every c
   assert.equal(LIFETIMES.of(span('session-1')), LIFETIMES.of(span('session-1')));
 });
 
-test('MapLifetimes returns the same for more names than it caches', () => {
+test('MapLifetimes returns correct lifetimes for more names than it caches', () => {
   for (let index = 0; index < 25_000; index++) {
     assert.equal(LIFETIMES.of(span(`session-${index}`)).timeToLiveMs, 10_000);
   }

@@ -20,7 +20,7 @@ describe('hasValidEscapes', () => {
       assert.equal(isWhole(text), text !== '%25%', text);
     }
     for (const text of ['%', '%4', '%zz', '%4g', '%g4', '%%41', 'a%']) assert(!isWhole(text), text);
-    assert(!hasValidEscapes(Buffer.from('%41'), 0, 2), 'the digits lie behind the end');
+    assert(!hasValidEscapes(Buffer.from('%41'), 0, 2), 'digits beyond the end were accepted');
   });
 });
 
@@ -61,7 +61,7 @@ describe('PathPart', () => {
   });
 });
 
-/** Encodes a byte; even bytes that may be raw remain raw. */
+/** Returns the byte with an escape, or raw if it is even and may be raw. */
 function encode(byte: number): string {
   if (byte > 0x2f && byte < 0x7f && byte % 2 === 0) return String.fromCharCode(byte);
   return `%${byte.toString(16).padStart(2, '0')}`;

@@ -1,4 +1,4 @@
-/** Routes of request targets, and their parts that are name and key. */
+/** Routes of request targets, and the parts of targets that are name and key. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Span } from '../../src/base/span.ts';
@@ -43,7 +43,7 @@ describe('Router.match', () => {
     assert.deepEqual(pick(route('/grid/rest/maps/m%2F/%2F')), ['m%2F', '%2F']);
   });
 
-  it('serves only below its own segment', () => {
+  it('serves only paths below its own segment', () => {
     assert.equal(route('/hazelcast/health').match, undefined);
     assert.notEqual(route('/hazelcast/health', 'hazelcast').match, undefined);
     assert.equal(route('/grid/health', 'hazelcast').match, undefined);

@@ -18,8 +18,8 @@ type Method = (typeof METHODS)[number];
 const PATHS = ROUTES.map(({ path }) => path.replace('{seconds}', '0').replace(/\{\w+\}/g, 'x'));
 
 /**
- * Returns the groups that permit a request, by the rules of the interface instead of the routes'
- * table: the first matching prefix, in this order.
+ * Returns the groups that permit a request, according to the rules of the interface instead of the
+ * table of routes: those of the first matching prefix, in this order.
  */
 function groupsOf(method: Method, path: string): readonly EndpointGroup[] {
   const rules: readonly (readonly [RegExp, ...EndpointGroup[]])[] = [
@@ -50,7 +50,7 @@ function groupsByMethod(method: Method): EndpointGroup[] {
 
 function ask(server: TestServer, method: Method, path: string, body = ''): ReadResponse {
   const response = tryAsk(server, method, path, body);
-  assert(response, `no answer to ${method} ${path}`);
+  assert(response, `no response to ${method} ${path}`);
   return response;
 }
 
@@ -75,7 +75,7 @@ function messageOf(response: ReadResponse): string {
 }
 
 function serverWith(isRestOn: boolean, groups: readonly EndpointGroup[]): TestServer {
-  // Without WAN every WAN call is answered at once.
+  // Without WAN, every WAN call gets its response at once.
   const server = createTestServer({}, { services: { wan: undefined } });
   server.groups.set(isRestOn, new Map(groups.map((group) => [group, true])));
   return server;

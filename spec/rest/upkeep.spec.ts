@@ -1,4 +1,4 @@
-/** The responses to the calls for all stored data, in both dialects, for every outcome. */
+/** Responses to the calls for all stored data, in both dialects, for every outcome. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
@@ -87,8 +87,8 @@ for (const [refusal, ...statuses] of refused) {
     for (const [index, name] of (['none', 'hazelcast'] as const).entries()) {
       const { ask, audited } = member(name, refusal);
       const response = await ask('backup');
-      const told = JSON.stringify({ status: 'fail', message: refusal.message });
-      assert.deepEqual([response.status, String(response.body)], [statuses[index], told]);
+      const body = JSON.stringify({ status: 'fail', message: refusal.message });
+      assert.deepEqual([response.status, String(response.body)], [statuses[index], body]);
       assert.equal(audited.at(-1)?.status, statuses[index]);
     }
   });

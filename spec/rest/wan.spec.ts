@@ -1,4 +1,4 @@
-/** The calls of WAN replication, in both dialects, on a fake that only records the calls. */
+/** The calls of WAN replication, in both dialects, with a fake that only records the calls. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
@@ -43,9 +43,9 @@ const TASKS: ReadonlyMap<string, TaskStatus> = new Map([
 
 /**
  * Records its calls. It has the publisher "p" of "w", and several publishers of "two", so that a
- * call of "two" needs an id.
+ * call for "two" needs an id.
  */
-function noted(
+function recordingWan(
   answer: ReceiveResult = { status: 200, body: Buffer.from('a'), partition: -1 },
   unkept?: GridError,
 ) {
@@ -166,7 +166,7 @@ for (const name of ['none', 'hazelcast'] as const) {
   describe(`WAN calls with --compatibility ${name}`, () => {
     it('do not report a queue as cleared if that cannot be stored', async () => {
       const unkept = new GridError('WAN_CLEAR_NOT_KEPT', { reason: 'the disk is full' });
-      const { calls, wan } = noted(undefined, unkept);
+      const { calls, wan } = recordingWan(undefined, unkept);
       const { ask } = member(name, { wan });
       const answer = await ask('POST', 'wan/clearWanQueues', 'dev&&w&p');
       assert.match(
@@ -178,7 +178,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('do not remove a publisher of the configuration', async () => {
-      const { wan } = noted();
+      const { wan } = recordingWan();
       const answer = await member(name, { wan }).ask('POST', 'wan/removeWanConfig', 'dev&&w&own');
       assert.match(
         answer,
@@ -187,7 +187,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('pause, resume, stop, clear and remove a publisher, and report it', async () => {
-      const { calls, wan } = noted();
+      const { calls, wan } = recordingWan();
       const { ask, auditLines } = member(name, { wan });
       for (const [call, message] of [
         ['pausePublisher', 'WAN publisher paused'],
@@ -223,7 +223,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('start a synchronisation or a check, and respond with its uuid', async () => {
-      const { calls, wan } = noted();
+      const { calls, wan } = recordingWan();
       const { ask, auditLines } = member(name, { wan });
       for (const [call, rest, action, uuid] of [
         ['sync/map', '&m%26', 'Sync', SYNC_UUID],
@@ -250,7 +250,7 @@ for (const name of ['none', 'hazelcast'] as const) {
           assert.match(await ask(method, path), /^405/);
         }
         if (rest === '') continue;
-        for (const [map, status, told] of [
+        for (const [map, status, reason] of [
           ['', wrong, 'wan-replication-ref to WAN replication w'],
           ['other', wrong, 'map \\\\"other'],
           ['busy', refused, SYNC_UUID],
@@ -258,7 +258,7 @@ for (const name of ['none', 'hazelcast'] as const) {
         ] as const) {
           assert.match(
             await ask('POST', path, `dev&&w&p&${map}`),
-            new RegExp(`^${status} .*${told}`),
+            new RegExp(`^${status} .*${reason}`),
           );
         }
       }
@@ -268,7 +268,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('report the progress, with the fields in order', async () => {
-      const { ask } = member(name, { wan: noted().wan });
+      const { ask } = member(name, { wan: recordingWan().wan });
       const path = (uuid: string) => `wan/sync/progress/${uuid}`;
       const names = '"wanReplicationName":"w","wanPublisherId":"p","creationTime":1700000000000';
       const notTaken = name === 'hazelcast' ? '' : ',"entriesNotTaken":4';
@@ -298,12 +298,12 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.match(await ask('POST', path(SYNC_UUID)), /^405/);
     });
 
-    it('add publishers, all or nothing', async () => {
-      const { calls, wan } = noted();
+    it('add either all publishers or none', async () => {
+      const { calls, wan } = recordingWan();
       const { ask } = member(name, { wan });
-      const told =
+      const body =
         '{"status":"success","message":"WAN configuration added.","addedPublisherIds":["p"],"ignoredPublisherIds":[]}';
-      assert.equal(await ask('POST', 'wan/addWanConfig', 'dev&&{%22a%22:1}&b'), `200 ${told}`);
+      assert.equal(await ask('POST', 'wan/addWanConfig', 'dev&&{%22a%22:1}&b'), `200 ${body}`);
       assert.deepEqual(calls, ['add {"a":1}&b']);
       assert.match(
         await ask('POST', 'wan/addWanConfig', 'dev&&wrong'),
@@ -318,16 +318,16 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('report the publishers, with the fields in order', async () => {
-      const { ask } = member(name, { wan: noted().wan });
-      const told =
+      const { ask } = member(name, { wan: recordingWan().wan });
+      const body =
         '{"publishers":[{"wanReplicationName":"w","wanPublisherId":"p","clusterName":"dev",' +
         '"state":"PAUSED","queueSize":1,"queueCapacity":2,"queueBytes":3,"eventsSent":4,' +
         '"eventsDropped":5,"eventsRejected":6,"lagMillis":7,"lastError":null}]}';
-      assert.equal(await ask('GET', 'wan/publishers'), `200 ${told}`);
+      assert.equal(await ask('GET', 'wan/publishers'), `200 ${body}`);
       assert.match(await ask('POST', 'wan/publishers', 'dev&'), /^405/);
     });
 
-    it('find nothing at other paths', async () => {
+    it('are not found at other paths', async () => {
       const { ask } = member(name);
       for (const path of [
         'wan',
@@ -368,7 +368,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('accept a message, or report why it was not accepted', async () => {
-      const { calls, wan } = noted();
+      const { calls, wan } = recordingWan();
       const { ask, auditLines, open } = member(name, { wan });
       assert.equal(await ask('POST', 'wan/receive', 'message'), '200 a');
       const { ask: again } = open();
@@ -383,7 +383,7 @@ for (const name of ['none', 'hazelcast'] as const) {
         new GridError('MEMORY_FULL', { name: '"m"' }),
       ];
       for (const error of errors) {
-        const failing = member(name, { wan: noted({ error }).wan });
+        const failing = member(name, { wan: recordingWan({ error }).wan });
         const response = await failing.open().ask('POST', 'wan/receive', 'm');
         const body = error.status === 413 ? '' : fail(error.message);
         assert.deepEqual([response?.status, response?.body], [error.status, body]);
@@ -393,7 +393,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('accept no message while the cluster is PASSIVE or the member is starting', async () => {
-      const { calls, wan } = noted();
+      const { calls, wan } = recordingWan();
       const { ask } = member(name, { wan });
       await ask('POST', 'management/cluster/changeState', 'dev&&passive');
       assert.match(await ask('POST', 'wan/receive', 'm'), /^503 .*PASSIVE/);
@@ -403,7 +403,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('accept only messages of members that log in, if security is on', async () => {
-      const { calls, wan } = noted();
+      const { calls, wan } = recordingWan();
       const authenticator = new Authenticator([{ name: 'ann', password: 'pw' }], new FakeClock());
       const rules = { authenticator, users: new Map(), permissions: [], prefersGrant: false };
       const memberLogin = new AccessControl({
@@ -439,7 +439,7 @@ for (const name of ['none', 'hazelcast'] as const) {
 
 describe('a message of another member', () => {
   it('may be at most one mebibyte longer than other content', async () => {
-    const { calls, wan } = noted();
+    const { calls, wan } = recordingWan();
     const { ask } = member('none', { wan });
     const most = 1000 + 1_048_576;
     assert.equal(await ask('POST', 'wan/receive', 'x'.repeat(most)), '200 a');
@@ -449,7 +449,7 @@ describe('a message of another member', () => {
   });
 
   it('is accepted although in-flight-bytes-max is used up, if no other content is in flight', async () => {
-    const { calls, wan } = noted();
+    const { calls, wan } = recordingWan();
     const { open } = member('none', { wan }, { inFlightBytesMax: 2000 });
     const head = (path: string, length: number) =>
       `POST /grid/rest/${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`;

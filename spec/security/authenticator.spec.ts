@@ -7,7 +7,7 @@ import type { Verdict } from '../../src/security/credentials.ts';
 import { unmatchedHash } from '../../src/security/password.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** Parameters of a cheap hash, so that many can be computed. */
+/** Parameters of a cheap hash, so that tests can compute many. */
 const salt = Buffer.from('a salt');
 const digest = scryptSync('right', salt, 32, { N: 1024, r: 1, p: 1 });
 const hash = `scrypt$1024$1$1$${salt.toString('base64')}$${digest.toString('base64')}`;
@@ -26,7 +26,7 @@ function realm(password = 'right') {
 }
 
 /** Returns `right`, `wrong`, or `wait` with the time in ms. */
-async function told(verdict: Verdict | Promise<Verdict>): Promise<string> {
+async function verdictOf(verdict: Verdict | Promise<Verdict>): Promise<string> {
   const { isRight, retryAfterMs } = await verdict;
   if (retryAfterMs > 0) return `wait ${retryAfterMs}`;
   return isRight ? 'right' : 'wrong';
@@ -37,27 +37,28 @@ for (const kind of ['plain', 'hashed']) {
 
   test(`Authenticator accepts only the right ${kind} password of an existing user`, async () => {
     const { check } = realm(passwordOf());
-    assert.equal(await told(check('right')), 'right');
-    assert.equal(await told(check('wrong')), 'wrong');
-    assert.equal(await told(check('')), 'wrong');
-    assert.equal(await told(check('right', { user: 'bob' })), 'wrong');
-    assert.equal(await told(check('right', { user: '' })), 'wrong');
+    assert.equal(await verdictOf(check('right')), 'right');
+    assert.equal(await verdictOf(check('wrong')), 'wrong');
+    assert.equal(await verdictOf(check('')), 'wrong');
+    assert.equal(await verdictOf(check('right', { user: 'bob' })), 'wrong');
+    assert.equal(await verdictOf(check('right', { user: '' })), 'wrong');
   });
 
   test(`Authenticator checks five wrong ${kind} passwords and then makes the address wait`, async () => {
     const { check, clock } = realm(passwordOf());
-    for (let count = 0; count < 5; count++) assert.equal(await told(check(`w${count}`)), 'wrong');
-    assert.equal(await told(check('w5')), 'wait 10000');
-    assert.equal(await told(check('right')), 'wait 10000');
-    assert.equal(await told(check('right', { address: '10.0.0.2' })), 'right');
+    for (let count = 0; count < 5; count++)
+      assert.equal(await verdictOf(check(`w${count}`)), 'wrong');
+    assert.equal(await verdictOf(check('w5')), 'wait 10000');
+    assert.equal(await verdictOf(check('right')), 'wait 10000');
+    assert.equal(await verdictOf(check('right', { address: '10.0.0.2' })), 'right');
     clock.advance(10_000);
-    assert.equal(await told(check('right')), 'right');
+    assert.equal(await verdictOf(check('right')), 'right');
   });
 }
 
 test('Authenticator counts running attempts as failed', async () => {
   const { check } = realm(hash);
-  const verdicts = Array.from({ length: 1000 }, (_, index) => told(check(`w${index}`)));
+  const verdicts = Array.from({ length: 1000 }, (_, index) => verdictOf(check(`w${index}`)));
   const counts = new Map<string, number>();
   for (const verdict of await Promise.all(verdicts)) {
     counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
@@ -72,41 +73,41 @@ test('Authenticator counts concurrent attempts with equal credentials as one', a
   const { check } = realm(hash);
   const verdicts = Array.from({ length: 64 }, () => check('right'));
   assert.ok(verdicts.every((verdict) => verdict instanceof Promise));
-  assert.deepEqual(new Set(await Promise.all(verdicts.map(told))), new Set(['right']));
+  assert.deepEqual(new Set(await Promise.all(verdicts.map(verdictOf))), new Set(['right']));
 });
 
-test('Authenticator caches right credentials, so that they are accepted at once', async () => {
+test('Authenticator caches right credentials, which are then accepted at once', async () => {
   const { check } = realm(hash);
-  assert.equal(await told(check('right')), 'right');
+  assert.equal(await verdictOf(check('right')), 'right');
   assert.ok(!(check('right') instanceof Promise));
   assert.ok(check('wrong') instanceof Promise);
 });
 
-test('Authenticator drops right credentials when the users change, also of running attempts', async () => {
+test('Authenticator drops right credentials when the users change, even those of running attempts', async () => {
   const { check, authenticator } = realm(hash);
   const underWay = check('right');
   authenticator.replaceUsers([{ name: 'ann', password: 'other' }]);
-  assert.equal(await told(underWay), 'right');
-  assert.equal(await told(check('right')), 'wrong');
-  assert.equal(await told(check('other')), 'right');
+  assert.equal(await verdictOf(underWay), 'right');
+  assert.equal(await verdictOf(check('right')), 'wrong');
+  assert.equal(await verdictOf(check('other')), 'right');
 });
 
 test('Authenticator counts by address and user if requested', async () => {
   const { check } = realm();
   for (let count = 0; count < 5; count++) check('wrong', { byUser: true });
-  assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
-  assert.equal(await told(check('right', { byUser: true, user: 'bob' })), 'wrong');
-  assert.equal(await told(check('right')), 'right');
+  assert.equal(await verdictOf(check('right', { byUser: true })), 'wait 10000');
+  assert.equal(await verdictOf(check('right', { byUser: true, user: 'bob' })), 'wrong');
+  assert.equal(await verdictOf(check('right')), 'right');
 });
 
 test('Authenticator makes an address with too many attempts wait, and serves others first', async () => {
   const { check } = realm(hash);
   const order: string[] = [];
-  const noted = async (address: string, verdict: Verdict | Promise<Verdict>) => {
-    if ((await told(verdict)) !== 'wait 1000') order.push(address);
+  const recorded = async (address: string, verdict: Verdict | Promise<Verdict>) => {
+    if ((await verdictOf(verdict)) !== 'wait 1000') order.push(address);
   };
   const from = (address: string, index: number) =>
-    noted(address, check('wrong', { address, user: `user${index}`, byUser: true }));
+    recorded(address, check('wrong', { address, user: `user${index}`, byUser: true }));
   const verdicts = Array.from({ length: 200 }, (_, index) => from('10.0.0.1', index));
   const others = Array.from({ length: 8 }, (_, index) => `10.0.1.${index}`);
   verdicts.push(...others.map(from));
@@ -120,7 +121,7 @@ test('Authenticator makes an address with too many attempts wait, and serves oth
 test('Authenticator lets at most 1,024 computations of all clients wait', async () => {
   const { check } = realm(hash);
   const verdicts = Array.from({ length: 1200 }, (_, index) =>
-    told(check(`w${index}`, { address: `10.0.${index >> 8}.${index & 255}` })),
+    verdictOf(check(`w${index}`, { address: `10.0.${index >> 8}.${index & 255}` })),
   );
   const answers = await Promise.all(verdicts);
   assert.equal(answers.filter((answer) => answer === 'wait 1000').length, 1200 - 1024 - 2);
@@ -141,7 +142,7 @@ for (const byUser of [false, true]) {
     const counts = new Map<string, number>();
     for (let index = 0; index < 2000; index++) {
       const address = `2001:db8:1:2::${(index % 400).toString(16)}`;
-      const verdict = await told(check(`w${index}`, { address, byUser }));
+      const verdict = await verdictOf(check(`w${index}`, { address, byUser }));
       counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
     }
     assert.deepEqual(
@@ -151,8 +152,11 @@ for (const byUser of [false, true]) {
         ['wait 10000', 1995],
       ],
     );
-    assert.equal(await told(check('right', { address: '2001:db8:1:3::1', byUser })), 'right');
-    assert.equal(await told(check('right', { address: '2001:db8:1:2:8::', byUser })), 'wait 10000');
+    assert.equal(await verdictOf(check('right', { address: '2001:db8:1:3::1', byUser })), 'right');
+    assert.equal(
+      await verdictOf(check('right', { address: '2001:db8:1:2:8::', byUser })),
+      'wait 10000',
+    );
   });
 }
 
@@ -170,11 +174,11 @@ test('Authenticator refuses new names of an address with 200 failures, not those
     { name: 'ann', password: 'right' },
     { name: 'bob', password: 'right' },
   ]);
-  assert.equal(await told(check('right', { byUser: true })), 'right');
+  assert.equal(await verdictOf(check('right', { byUser: true })), 'right');
   clock.advance(1000);
   const counts = new Map<string, number>();
   for (let index = 0; index < 12_000; index++) {
-    const verdict = await told(check('wrong', { byUser: true, user: `user${index}` }));
+    const verdict = await verdictOf(check('wrong', { byUser: true, user: `user${index}` }));
     counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
   }
   assert.deepEqual(
@@ -184,43 +188,46 @@ test('Authenticator refuses new names of an address with 200 failures, not those
       ['wait 10000', 11_800],
     ],
   );
-  assert.equal(await told(check('right', { byUser: true })), 'right');
-  assert.equal(await told(check('right', { byUser: true, user: 'bob' })), 'wait 10000');
-  assert.equal(await told(check('right', { byUser: true, user: 'bob', address: 'b' })), 'right');
+  assert.equal(await verdictOf(check('right', { byUser: true })), 'right');
+  assert.equal(await verdictOf(check('right', { byUser: true, user: 'bob' })), 'wait 10000');
+  assert.equal(
+    await verdictOf(check('right', { byUser: true, user: 'bob', address: 'b' })),
+    'right',
+  );
   for (let count = 0; count < 5; count++) {
-    assert.equal(await told(check('wrong', { byUser: true })), 'wrong');
+    assert.equal(await verdictOf(check('wrong', { byUser: true })), 'wrong');
   }
-  assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
+  assert.equal(await verdictOf(check('right', { byUser: true })), 'wait 10000');
   clock.advance(10_000);
-  assert.equal(await told(check('right', { byUser: true, user: 'bob' })), 'right');
+  assert.equal(await verdictOf(check('right', { byUser: true, user: 'bob' })), 'right');
 });
 
 test('Authenticator counts failures before a login and after it together', async () => {
   const { check } = realm();
   for (const password of ['w', 'w', 'right', 'w', 'w', 'w']) check(password, { byUser: true });
-  assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
+  assert.equal(await verdictOf(check('right', { byUser: true })), 'wait 10000');
 });
 
 test('Authenticator counts a name that has logged in separately, also in a full table', async () => {
   const { check } = realm();
-  await told(check('right', { byUser: true }));
+  await verdictOf(check('right', { byUser: true }));
   for (let index = 0; index < 10_000; index++) {
     const address = `10.1.${index >> 8}.${index & 255}`;
     check('wrong', { byUser: true, user: `user${index}`, address });
   }
   for (let index = 0; index < 5; index++) check('wrong', { byUser: true, user: `more${index}` });
-  assert.equal(await told(check('wrong', { byUser: true, user: 'bob' })), 'wait 10000');
-  assert.equal(await told(check('right', { byUser: true })), 'right');
+  assert.equal(await verdictOf(check('wrong', { byUser: true, user: 'bob' })), 'wait 10000');
+  assert.equal(await verdictOf(check('right', { byUser: true })), 'right');
   for (let count = 0; count < 5; count++) check('wrong', { byUser: true });
-  assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
+  assert.equal(await verdictOf(check('right', { byUser: true })), 'wait 10000');
 });
 
 test('Authenticator keeps the names that have logged in when the users change', async () => {
   const { check, authenticator } = realm();
-  await told(check('right', { byUser: true }));
+  await verdictOf(check('right', { byUser: true }));
   authenticator.replaceUsers([{ name: 'ann', password: 'other' }]);
   for (let index = 0; index < 300; index++) check('wrong', { byUser: true, user: `user${index}` });
-  assert.equal(await told(check('other', { byUser: true })), 'right');
+  assert.equal(await verdictOf(check('other', { byUser: true })), 'right');
 });
 
 test('Authenticator reports the key that has to wait', async () => {
@@ -256,7 +263,7 @@ test('Authenticator gives unknown users the kinds of password that existing user
   const names = Array.from({ length: 40 }, (_, index) => `nobody${index}`);
   const first = names.map((name) => isComputed(name, `first ${name}`));
   const again = names.map((name) => isComputed(name, `again ${name}`));
-  assert.deepEqual(again, first, 'the same for the same name');
+  assert.deepEqual(again, first, 'the kinds differ for the same name');
   assert.deepEqual(new Set(first), new Set([true, false]));
 });
 

@@ -4,12 +4,15 @@ import { join } from 'node:path';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import type { TlsIdentity } from '../../src/http/tls.ts';
 
-/** Path of a file in this folder. */
+/** Returns the path of a file in this folder. */
 export function tlsFile(name: string): string {
   return join(import.meta.dirname, name);
 }
 
-/** The identity of a server of that name; with `clientCa` it admits clients of that authority alone. */
+/**
+ * Returns the identity of a server with this name; with `clientCa` it admits only clients of this
+ * authority.
+ */
 export function identity(name: 'server' | 'server-2', clientCa?: string): TlsIdentity {
   return {
     certificate: readFileSync(tlsFile(`${name}.pem`)),
@@ -18,7 +21,9 @@ export function identity(name: 'server' | 'server-2', clientCa?: string): TlsIde
   };
 }
 
-/** A client of the port that trusts the authority alone; with `name` it has that certificate. */
+/**
+ * Returns a client of the port that trusts only the authority; with `name` it has that certificate.
+ */
 export function tlsClient(
   port: number,
   name?: 'client' | 'impostor',
@@ -37,7 +42,10 @@ export function tlsClient(
   return socket;
 }
 
-/** Waits until the handshake is done on the client's side; false: the socket was closed before. */
+/**
+ * Waits until the handshake is done on the client's side. Returns false if the socket was closed
+ * before.
+ */
 export async function isSecured(socket: TLSSocket): Promise<boolean> {
   return await new Promise((resolve) => {
     socket.once('secureConnect', () => resolve(true));

@@ -8,7 +8,7 @@ describe('Alarm', () => {
   const clock = new FakeClock();
   const alarm = new Alarm(clock, () => calls.push(clock.now()));
 
-  it('calls once, at the soonest time that it was set to', () => {
+  it('calls once, at the earliest time that was set', () => {
     const beganMs = clock.now();
     for (const ms of [500, 100.5, 300]) alarm.set(beganMs + ms);
     assert(alarm.isSet);
@@ -17,7 +17,7 @@ describe('Alarm', () => {
     assert(!alarm.isSet);
   });
 
-  it('can be set again, also by its callback and to a time in the past', () => {
+  it('can be set again, by its callback or to a time in the past', () => {
     const again = new Alarm(clock, () => {
       if (calls.push(clock.now()) < 3) again.set(clock.now() - 5);
     });
@@ -27,7 +27,7 @@ describe('Alarm', () => {
     assert.deepEqual(calls.splice(0), [beganMs + 10, beganMs + 10, beganMs + 10]);
   });
 
-  it('does not call once it is cancelled, and can be set to a later time then', () => {
+  it('does not call after it is cancelled, and can then be set to a later time', () => {
     const beganMs = clock.now();
     alarm.set(beganMs + 10);
     alarm.cancel();
@@ -39,7 +39,7 @@ describe('Alarm', () => {
     assert.deepEqual(calls, [beganMs + 20]);
   });
 
-  it('is cancelled by no time', () => {
+  it('is cancelled by an infinite time', () => {
     const none = new Alarm(clock, () => assert.fail());
     none.set(Number.POSITIVE_INFINITY);
     assert(!none.isSet);

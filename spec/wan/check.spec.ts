@@ -14,7 +14,7 @@ import { Member, Network, OPTIONS } from './members.ts';
 const PARTITIONS = 7;
 const LEAVES = PARTITIONS * 512;
 
-/** A source `a` and its target `b`; both have 500 entries of two maps. */
+/** Returns a source `a` and its target `b`; both have 500 entries of two maps. */
 async function pair(options: Partial<WanPublisherOptions> = {}, partitionCount = PARTITIONS) {
   const network = new Network();
   const publisher = {
@@ -46,7 +46,7 @@ async function end({ network, a }: Pair, uuid: string): Promise<TaskStatus> {
     if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
     await network.pass(5);
   }
-  throw new Error('it does not end');
+  throw new Error('the task does not end');
 }
 
 async function check(members: Pair, map = 'map'): Promise<TaskStatus> {
@@ -64,9 +64,9 @@ async function synchronise(members: Pair, map?: string): Promise<number> {
   return batches.reduce((sum, { message }) => sum + eventsOf(message), 0);
 }
 
-/** Number of events in a batch of one section, as synchronisations send them. */
+/** Returns the number of events in a batch of one section, as synchronisations send it. */
 function eventsOf(message: Buffer): number {
-  // Head, epoch and data set, then three texts and the number of sections.
+  // Head, epoch and data set; then three texts and the number of sections.
   let at = 48 + 24;
   for (let text = 0; text < 3; text++) at += 2 + message.readUInt16LE(at);
   assert.equal(message.readUInt16LE(at), 1);

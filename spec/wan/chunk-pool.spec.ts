@@ -9,14 +9,14 @@ import type { LaneContent } from '../../src/wan/lane-content.ts';
 import { changeOf } from './messages.ts';
 
 describe('ChunkPool', () => {
-  it('gives chunks whose lengths are powers of two, and of longer records their own', () => {
+  it('returns chunks whose lengths are powers of two, and separate chunks for longer records', () => {
     const pool = new ChunkPool();
     const wanted = [1, 2048, 2048 + 1, CHUNK_BYTES_MAX, CHUNK_BYTES_MAX + 8];
     const lengths = wanted.map((bytes) => pool.acquire(bytes, 0).bytes.length);
     assert.deepEqual(lengths, [2048, 2048, 4096, 262_144, 262_152]);
   });
 
-  it('gives a chunk again, empty, at its new position', () => {
+  it('returns a chunk again, empty, at its new position', () => {
     const pool = new ChunkPool();
     const chunk = pool.acquire(3000, 0);
     chunk.used = 3000;
@@ -28,7 +28,7 @@ describe('ChunkPool', () => {
     assert.notEqual(pool.acquire(4000, 0), chunk);
   });
 
-  it('does not reuse chunks that are shared, or have a length of their own', () => {
+  it('does not reuse chunks that are shared, or have a special length', () => {
     const pool = new ChunkPool();
     for (const [bytes, isShared] of [
       [4000, true],
@@ -41,7 +41,7 @@ describe('ChunkPool', () => {
     }
   });
 
-  it('keeps 4 MiB of free chunks, and no more', () => {
+  it('retains at most 4 MiB of free chunks', () => {
     const pool = new ChunkPool();
     const count = 16;
     const chunks = Array.from({ length: count + 1 }, () => pool.acquire(CHUNK_BYTES_MAX, 0));
@@ -56,7 +56,7 @@ describe('ChunkPool', () => {
 });
 
 describe('Lane.cut', () => {
-  it('has the records of its moment, whatever the lane does with its chunks', () => {
+  it('contains the records of its time, whatever the lane does with its chunks', () => {
     const lane = new Lane(0, { events: 0, bytes: 0 }, new ChunkPool());
     const fill = (value: string) => {
       for (let key = 0; key < 20; key++) {
@@ -71,7 +71,7 @@ describe('Lane.cut', () => {
     const removed = lane.cut([0]);
     lane.remove(20);
     fill('b');
-    // Records removed before the copy are left out.
+    // Records removed before the copy are omitted.
     assert.equal(textOf(removed), '');
     const content = lane.cut([0]);
     fill('c');

@@ -47,7 +47,7 @@ export class ComparedSide {
   readonly receiver: WanReceiver;
   tree: MapTree;
   #outcome = 0;
-  readonly #noted: Receiver = {
+  readonly #outcomeReceiver: Receiver = {
     onResult: ({ outcome }) => {
       this.#outcome = outcome;
     },
@@ -81,12 +81,12 @@ export class ComparedSide {
     const span = spanOf('').set(bytes, 0, bytes.length);
     const lifetime = { timeToLiveMs, maxIdleSeconds };
     const places = [spanOf(map), spanOf(key)] as const;
-    this.engine.set(...places, span, spanOf(type), lifetime, undefined, this.#noted);
+    this.engine.set(...places, span, spanOf(type), lifetime, undefined, this.#outcomeReceiver);
     assert.equal(this.#outcome, APPLIED);
   }
 
   delete(key: string, map = 'map'): void {
-    this.engine.delete(spanOf(map), spanOf(key), undefined, this.#noted);
+    this.engine.delete(spanOf(map), spanOf(key), undefined, this.#outcomeReceiver);
     assert.equal(this.#outcome, APPLIED);
   }
 
@@ -102,7 +102,7 @@ export interface Compared {
   /** Bytes of requests and responses, without the heads of HTTP. */
   readonly bytes: number;
   readonly requests: number;
-  /** The figures reported meanwhile. */
+  /** The figures reported during the comparison. */
   readonly checked: readonly number[];
 }
 
@@ -135,7 +135,7 @@ export async function compare(
   return { differences, bytes, requests, checked };
 }
 
-/** The expected result, from the entries of both sides, leaf by leaf, as texts. */
+/** Returns the expected result, from the entries of both sides, leaf by leaf, as texts. */
 export function expectedOf(source: ComparedSide, target: ComparedSide, depth: number) {
   const own = leavesOf(source, depth);
   const theirs = leavesOf(target, depth);

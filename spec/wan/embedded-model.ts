@@ -1,5 +1,5 @@
 /**
- * An embedded engine in place of a model engine. A sink keeps the log; a restart replays its
+ * An embedded engine instead of a model engine. A sink stores the log; a restart replays its
  * durable part.
  */
 import assert from 'node:assert/strict';

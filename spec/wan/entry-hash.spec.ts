@@ -66,7 +66,7 @@ function hashOf(entry: Mutation, key = Buffer.from('0123abcd')): string {
   return bytes.toString('hex');
 }
 
-/** The same bytes with others before and after them, also as words. */
+/** Returns a span of equal bytes with others before and after them, also as words. */
 function embedded(span: Span): Span {
   const bytes = span.toBuffer();
   const words = new Int32Array(bytes.length + 4).fill(-1);
@@ -94,7 +94,7 @@ describe('EntryHash', () => {
     assert.equal(hashOf(entry, key), halfSipHash(key, message, [1, 3]).toString('hex'));
   });
 
-  it('is the same wherever the bytes stand', () => {
+  it('does not depend on the position of the bytes', () => {
     for (let length = 0; length < 20; length++) {
       const entry = entryOf('k'.repeat(length), 'v'.repeat(19 - length), 't'.repeat(length >> 1));
       const moved = new Mutation();
@@ -130,7 +130,7 @@ describe('EntryHash', () => {
 });
 
 describe('PartitionTree', () => {
-  it('has in each node the sum of the hashes below it, whatever their order', () => {
+  it('has in each node the sum of the hashes below it, in any order', () => {
     const random = generator(3);
     const added = Array.from({ length: 2000 }, () => ({
       leaf: Math.floor(random() * 16),

@@ -15,7 +15,7 @@ import { headOf, SENDER, WALL_MS } from './messages.ts';
 import { generator } from './simulation.ts';
 
 const BATCH_EVENTS = 40;
-/** Events after which a new member receives them, so that memory stays small. */
+/** Number of events after which a new member receives them, so that memory use stays low. */
 const MEMBER_EVENTS = 20_000;
 const TYPES = ['', 'text/plain', 'a/b;\tc="d"', 'text/h\xe9', ' ', '\xff'.repeat(500)];
 const BAD = ['\r', '\n', '\0', '\x01', '\x0b', '\x1f', '\x7f', '\x1b[2J'];
@@ -27,12 +27,12 @@ const NAMES = ['m', 'map', 'ma p', '\r\n', '\0', 'h\xe9', '%2F', 'a/b', '?#'];
 
 type Below = (count: number) => number;
 
-/** A SET or DELETE; a third of them are hostile. */
+/** Returns a SET or DELETE; a third of them are hostile. */
 function randomEvent(below: Below, number: number): Mutation {
   const change = new Mutation();
   change.operation = below(8) === 0 ? DELETE : SET;
   const drawn = below(20);
-  // Few events are long, as these take most of the time.
+  // Few events are long, because these take most of the time.
   const kind = drawn <= 4 && drawn !== 1 && below(8) > 0 ? 19 : drawn;
   const name = kind === 0 ? 'n'.repeat(LONG[below(2)]!) : NAMES[below(NAMES.length)]!;
   let key = `${number} ${BAD[below(BAD.length)]}${below(3) === 0 ? '%/?'.repeat(below(100)) : ''}`;
@@ -77,7 +77,7 @@ function couldBeWritten({ name, key, contentType }: Mutation): boolean {
   return isType && isFitting && key.length > 0 && target.length <= targetBytesMax;
 }
 
-/** A batch of one lane whose events have the numbers from `firstNumber` on. */
+/** Returns a batch of one lane whose events have the numbers from `firstNumber` on. */
 function hostileBatch(changes: readonly Mutation[], target: Buffer, firstNumber: number): Buffer {
   const lane = new Lane(0, { events: 0, bytes: 0 }, new ChunkPool());
   for (const each of changes) lane.append(each, 0, 0, false);
@@ -90,7 +90,7 @@ function hostileBatch(changes: readonly Mutation[], target: Buffer, firstNumber:
   return sealPlain(bytes, headOf(BATCH));
 }
 
-/** A summary of a change for comparison. */
+/** Returns a summary of a change for comparison. */
 function outline({ operation, name, key, value, contentType }: Mutation): string {
   return JSON.stringify([operation, ...[name, key, value, contentType].map(textOf)]);
 }
@@ -109,14 +109,14 @@ export async function sendHostileEvents(count: number, seed: number): Promise<nu
       const changes = Array.from({ length: BATCH_EVENTS }, () => randomEvent(below, sent++));
       const message = hostileBatch(changes, member.dataSetId, number);
       const { status, body } = await member.receive(message);
-      const told = `seed ${seed}, event ${sent}`;
-      assert.equal(status, 200, told);
+      const context = `seed ${seed}, event ${sent}`;
+      assert.equal(status, 200, context);
       const taken = changes.filter(couldBeWritten);
       own += changes.length - taken.length;
       const answer = Buffer.from(body);
-      assert.equal(answer.readUInt32LE(HEAD_BYTES + 4), changes.length, told);
-      assert.equal(answer.readDoubleLE(HEAD_BYTES + 16), own, told);
-      assert.deepEqual(log.splice(0).map(outline), taken.map(outline), told);
+      assert.equal(answer.readUInt32LE(HEAD_BYTES + 4), changes.length, context);
+      assert.equal(answer.readDoubleLE(HEAD_BYTES + 16), own, context);
+      assert.deepEqual(log.splice(0).map(outline), taken.map(outline), context);
     }
     rejected += own;
     await member.replications.close(0);

@@ -1,4 +1,4 @@
-/** Messages over HTTP, against servers that behave and servers that do not. */
+/** Messages over HTTP, to servers that behave correctly and servers that do not. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createPlainServer, type Server } from 'node:net';
@@ -32,7 +32,7 @@ async function listening(server: Server): Promise<WanEndpoint> {
   return { host: '127.0.0.1', port, segment: undefined, tls: false };
 }
 
-/** A server that counts its connections. */
+/** Returns a server that counts its connections. */
 async function serve(handle: (request: IncomingMessage, response: ServerResponse) => void) {
   const counts = { connections: 0 };
   const server = createServer(handle);
@@ -116,7 +116,7 @@ describe('HttpTransport', () => {
     assert.equal(transport.connectionCount, 0);
   });
 
-  it('gives each message of a connection a time of its own', async () => {
+  it('applies the timeout to each message of a connection separately', async () => {
     const delays = [0, 600, 0, LONG_MS];
     const { counts, endpoint } = await serve((request, response) => {
       request.resume().on('end', () => {
@@ -210,7 +210,7 @@ describe('HttpTransport', () => {
     }
   });
 
-  it('uses no connection of before for a message after a reload of the files of TLS', async () => {
+  it('uses no earlier connection for a message after a reload of the TLS files', async () => {
     const { counts, endpoint } = await serve((request, response) => {
       request.resume();
       request.on('end', () => setTimeout(() => response.end('answer'), 20));

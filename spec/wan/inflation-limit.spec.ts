@@ -8,7 +8,7 @@ import { batchOf, CHANGES, headOf, receiver } from './messages.ts';
 const MEBIBYTE = 2 ** 20;
 
 describe('InflationLimit', () => {
-  it('lets 64 MiB in, and the others in their order', async () => {
+  it('admits 64 MiB at a time, and the other messages in their order', async () => {
     const room = new InflationLimit();
     const order: string[] = [];
     const enter = (name: string, mebibytes: number) =>
@@ -31,7 +31,7 @@ describe('InflationLimit', () => {
     assert.equal(room.usedBytes, 0);
   });
 
-  it('lets one in, whatever its length', () => {
+  it('admits one message of any length', () => {
     const room = new InflationLimit();
     assert.equal(room.enter(1000 * MEBIBYTE), undefined);
     assert.ok(room.enter(1) instanceof Promise);

@@ -52,7 +52,7 @@ class Pair {
     return source;
   }
 
-  /** Starts again after only the process has ended. */
+  /** Starts again after an end of only the process. */
   async restart(source: KeptSource, options: Options = {}): Promise<KeptSource> {
     source.end();
     this.storage = this.storage.afterKill();
@@ -68,7 +68,7 @@ class Pair {
     }
   }
 
-  /** Keys at the target. */
+  /** The keys at the target. */
   get there(): string[] {
     return this.target.engine.contents().map((text) => text.split(' ')[0]!);
   }
@@ -97,7 +97,7 @@ const places = (...keys: readonly string[]) => keys.map((key) => `map/${key}`).s
 
 describe('a publisher of a source with persistence', () => {
   for (const initialPublisherState of ['PAUSED', 'STOPPED'] as const) {
-    it(`gets back what waits, also where it begins ${initialPublisherState}`, async () => {
+    it(`recovers its waiting events, also if it begins ${initialPublisherState}`, async () => {
       const pair = new Pair();
       const first = await pair.start();
       set(first, 'a', 'b', 'c');
@@ -169,7 +169,7 @@ describe('a publisher of a source with persistence', () => {
   });
 
   for (const damage of ['empty', 'cut', 'flipped'] as const) {
-    it(`counts the synced marks where the unsynced file is ${damage}`, async () => {
+    it(`uses the synced marks if the unsynced file is ${damage}`, async () => {
       const pair = new Pair();
       const first = await pair.start();
       pair.target.isDown = false;
@@ -236,14 +236,14 @@ describe('a publisher of a source with persistence', () => {
     assert.deepEqual(await pair.sent(again), places(...keys));
   });
 
-  it('drops the newest events if the bytes still do not suffice', async () => {
+  it('drops the newest events if they still exceed the bytes', async () => {
     const pair = new Pair();
     const long = Buffer.alloc(2 ** 20);
     const options = { queueBytesMax: 2 ** 20, segmentBytes: 2 ** 22 };
     const first = await pair.start(options);
     for (let index = 0; index < 80; index++) {
       new AtOnce(first.engine).set('map', `key${index}`, long);
-      // Before marks are written, which count dropped changes.
+      // Before marks that count dropped changes are written.
       if (index % 2 === 0) await pair.pass(1, 1);
     }
     const again = await pair.restart(first, options);
@@ -264,7 +264,7 @@ describe('a publisher of a source with persistence', () => {
     assert.deepEqual(await pair.sent(again), []);
   });
 
-  it('is cleared if that can be stored, and unchanged otherwise', async () => {
+  it('is cleared if that can be stored, otherwise unchanged', async () => {
     const pair = new Pair();
     const first = await pair.start();
     set(first, 'a', 'b');
@@ -301,7 +301,7 @@ describe('a publisher of a source with persistence', () => {
       let hasSet = false;
       let writes = 0;
       storage.rename = async (from, to) => {
-        // The second write of a clear has the marks without the waiting changes.
+        // The second write of a clear contains the marks without the waiting changes.
         if (to === MARKS && ++writes === 2) {
           set(first, 'b', 'd');
           hasSet = true;
@@ -316,7 +316,7 @@ describe('a publisher of a source with persistence', () => {
     }
   });
 
-  it('writes marks while they change, once a second, and sets no timer otherwise', async () => {
+  it('writes marks once a second while they change, and sets no timer otherwise', async () => {
     const pair = new Pair();
     const first = await pair.start();
     pair.target.isDown = false;
@@ -451,7 +451,7 @@ describe('a snapshot', () => {
 describe('a full disk', () => {
   const options = { keepsTombstones: false, initialPublisherState: 'PAUSED' } as const;
 
-  it('retains waiting removals, and values that ended before they were sent', async () => {
+  it('retains waiting removals, and values that expired before they were sent', async () => {
     const pair = new Pair(120_000);
     const source = await pair.start(options);
     const ask = new AtOnce(source.engine);
@@ -478,7 +478,7 @@ describe('a full disk', () => {
 });
 
 describe('damaged or missing marks', () => {
-  it('let the member start: everything in the log is sent again', async () => {
+  it('allow the member to start: everything in the log is sent again', async () => {
     for (const damage of ['missing', 'changed'] as const) {
       const pair = new Pair();
       const first = await pair.start();

@@ -1,4 +1,4 @@
-/** Waiting events survive every end of the source; `WAN_SEEDS` and `make soak` run many seeds. */
+/** Waiting events survive any end of the source; `WAN_SEEDS` and `make soak` run many seeds. */
 import { describe, it } from 'node:test';
 import { keptRound } from './kept-simulation.ts';
 

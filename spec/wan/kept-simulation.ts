@@ -1,9 +1,9 @@
 /**
- * A source that writes at random, on a storage that crashes at random places, and sends over a
- * network that loses and delays messages to a target that is down at times. It restarts again and
- * again, also paused, with snapshots in between and a disk that may become full. At the end both
- * have the same entries, including writes that got no response, except for changes that the source
- * lost in a power loss after sending them.
+ * A source that writes at random, on a storage that crashes at random calls, and sends over a
+ * network that loses and delays messages to a target that is sometimes down. The source restarts
+ * repeatedly, sometimes paused, with snapshots in between and a disk that may become full. At the
+ * end both have equal entries, including writes that got no response, except for changes that the
+ * source lost in a power loss after sending them.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -26,7 +26,7 @@ const DISK_BYTES = 60_000;
 
 /** Counts that show whether the rounds reach their cases. */
 export interface KeptReport {
-  /** Starts with waiting events stored with a snapshot. */
+  /** Starts whose waiting events were stored with a snapshot. */
   snapshots: number;
   /** Events that waited after starts. */
   restored: number;
@@ -180,8 +180,8 @@ class Round {
   }
 
   /**
-   * Records the changes that no longer exist, also of earlier lives that did not end in a power
-   * loss.
+   * Records the changes that no longer exist, including those of earlier lives that did not end
+   * with a power loss.
    */
   async #noteLost(): Promise<void> {
     const probe = this.#source();
@@ -197,42 +197,42 @@ class Round {
     this.#storage = this.#storage.afterKill();
   }
 
-  /** From now on nothing fails: both sides must converge. */
+  /** Ends all faults, after which both sides must converge. */
   async #settle(): Promise<void> {
     this.#network.fate = () => ({ arrivals: [1], answerMs: 1 });
     this.#target.isDown = false;
     const source = this.#source();
-    assert.ok(await source.open(), `seed ${this.#seed}: it starts`);
+    assert.ok(await source.open(), `seed ${this.#seed}: the source does not start`);
     this.report.restored += source.status.queueSize;
     source.control.resume();
     for (let round = 0; round < 200 && source.status.queueSize > 0; round++) {
       await this.#pass(100, 10);
     }
-    const told = `seed ${this.#seed}, ${this.#sync}`;
-    assert.equal(source.status.queueSize, 0, `${told}: ${source.status.lastError}`);
-    assert.equal(source.status.eventsDropped, 0, told);
+    const context = `seed ${this.#seed}, ${this.#sync}`;
+    assert.equal(source.status.queueSize, 0, `${context}: ${source.status.lastError}`);
+    assert.equal(source.status.eventsDropped, 0, context);
     assert.deepEqual(
       source.log.lines.filter((line) => line === 'marks lost'),
       [],
-      told,
+      context,
     );
     // All lifetimes have ended.
     await this.#pass(10_000, 1000);
     this.#target.engine.expire();
-    this.#compare(source, told);
-    assert.ok(await source.stop(), told);
+    this.#compare(source, context);
+    assert.ok(await source.stop(), context);
   }
 
-  #compare({ engine }: KeptSource, told: string): void {
+  #compare({ engine }: KeptSource, context: string): void {
     const placeOf = (text: string) => text.split(' = ')[0]!;
     const own = visited(engine)
       .filter(({ name }) => !name.toBuffer().toString().startsWith('own'))
       .map(textOf);
     const there = this.#target.engine.contents();
     const excused = (text: string) => this.#lost.some((change) => isOf(change, placeOf(text)));
-    if (this.#sync === 'always') assert.deepEqual(there, own.sort(), told);
+    if (this.#sync === 'always') assert.deepEqual(there, own.sort(), context);
     const strictly = (texts: readonly string[]) => texts.filter((text) => !excused(text)).sort();
-    assert.deepEqual(strictly(there), strictly(own), told);
+    assert.deepEqual(strictly(there), strictly(own), context);
   }
 }
 

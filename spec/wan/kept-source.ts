@@ -1,7 +1,7 @@
 /**
  * A member with persistence, on a storage that crashes, that publishes to another one. Its process
- * ends when the storage crashes or the test ends it: then nothing of it runs any more, and it sends
- * nothing.
+ * ends when the storage crashes or the test ends it: then none of its code runs any more, and it
+ * sends nothing.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
@@ -26,7 +26,7 @@ export interface KeptSourceParts {
   readonly publishers: readonly WanPublisherOptions[];
   readonly segmentBytes?: number;
   readonly snapshotBytesMin?: number;
-  /** Whether removals leave tombstones, as by default; a long outage outlasts them. */
+  /** Whether removals leave tombstones, which is the default; a long outage outlasts them. */
   readonly keepsTombstones?: boolean;
 }
 
@@ -156,7 +156,7 @@ export class KeptSource {
   }
 
   /**
-   * Sends everything possible, then stops the member. Returns false if the storage crashed
+   * Sends everything possible, then stops the member. Returns false if the storage has crashed
    * meanwhile.
    */
   async stop(): Promise<boolean> {
@@ -196,10 +196,10 @@ export class KeptSource {
   }
 
   receive(): Promise<never> {
-    throw new Error('nobody sends to the source');
+    throw new Error('the source received a message');
   }
 
-  /** The clock of the network while the process lives. */
+  /** Returns the clock of the network while the process lives. */
   #clock(): Clock {
     const { clock } = this.#parts.network;
     const alive = (run: () => void) => () => {

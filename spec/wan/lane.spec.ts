@@ -13,7 +13,7 @@ import { generator } from './simulation.ts';
 const TARGET = Buffer.alloc(16, 't');
 const ANY_ROOM = 2 ** 30;
 const STEPS = 400;
-/** Lengths of values, so that some chunks have every length. */
+/** Lengths of values, so that chunks of every length exist. */
 const VALUE_BYTES = [0, 3, 100, 5000, 300_000] as const;
 
 interface Expected {
@@ -43,7 +43,7 @@ class Model {
     this.live.push({ position: this.lane.append(change, 2, this.#sequence, false), event });
   }
 
-  /** Sends up to `events` records, whose bytes must be the same. */
+  /** Sends up to `events` records, whose bytes must be equal. */
   send(events: number): void {
     const room = { events, bytes: ANY_ROOM };
     const chosen = { bytes: 0 };
@@ -64,7 +64,7 @@ class Model {
     this.numberedCount = Math.max(0, this.numberedCount - count);
   }
 
-  /** Kills a record that waits. */
+  /** Kills a waiting record. */
   kill(index: number, isReplaced: boolean): void {
     const [dead] = this.live.splice(this.numberedCount + index, 1);
     assert(this.lane.isWaiting(dead!.position));
@@ -105,7 +105,7 @@ class Model {
 
 describe('Lane', () => {
   for (let seed = 1; seed <= 8; seed++) {
-    it(`does what a list does, seed ${seed}`, () => {
+    it(`does the same as a list, seed ${seed}`, () => {
       const random = generator(seed);
       const below = (count: number) => Math.floor(random() * count);
       const model = new Model();

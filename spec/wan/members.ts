@@ -33,7 +33,7 @@ export const OPTIONS: WanPublisherOptions = {
   compression: 'none',
 };
 
-/** The defaults of a member. */
+/** The default limits of a member. */
 export const REQUEST_LIMITS = {
   segment: 'grid',
   headerBytesMax: 32_768,
@@ -45,7 +45,7 @@ export function endpoint(host: string): WanEndpoint {
   return { host, port: 5701, segment: undefined, tls: false };
 }
 
-/** Lines of a member's log. */
+/** Stores the lines of a member's log. */
 export class KeptLog {
   readonly lines: string[] = [];
   info(_fields: object, text: string): void {
@@ -59,17 +59,17 @@ export class KeptLog {
   }
 }
 
-/** The fate of a message. */
+/** What happens to a message. */
 export interface Fate {
   /** Delays of its deliveries; empty if it is lost. */
   readonly arrivals: readonly number[];
-  /** Delay of the response to the first delivery; undefined if it is lost. */
+  /** Delay of the response to the first delivery; undefined if the response is lost. */
   readonly answerMs: number | undefined;
 }
 
 const AT_ONCE: Fate = { arrivals: [1], answerMs: 1 };
 
-/** The network's view of a member. */
+/** A member as the network uses it. */
 interface Receiving {
   readonly isDown: boolean;
   receive(message: Buffer): Promise<TransportResponse>;
@@ -78,13 +78,13 @@ interface Receiving {
 export class Network {
   readonly clock: FakeClock;
   readonly members = new Map<string, Receiving>();
-  /** Decides the fate of each message. */
+  /** Decides what happens to each message. */
   fate: (from: Receiving, to: string) => Fate = () => AT_ONCE;
-  /** Responds in place of the member if it returns a response. */
+  /** Responds instead of the member if it returns a response. */
   answer: (message: Buffer, to: string) => TransportResponse | undefined = () => undefined;
-  /** For jitter and epochs. */
+  /** Random numbers for jitter and epochs. */
   random: () => number = () => 0.5;
-  /** Messages, copied, their targets, and the memory in which they lay. */
+  /** Copies of the messages, their targets, and the memory that contained them. */
   readonly sent: {
     readonly to: string;
     readonly message: Buffer;
@@ -160,10 +160,10 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   readonly log = new KeptLog();
   dataSetId: Buffer;
   isDown = false;
-  /** Whether changes are still to be written. */
+  /** Whether changes have yet to be written. */
   delaysAll = false;
   isPassive = false;
-  /** The uuid of the synchronisation or check that was begun last. */
+  /** The uuid of the synchronisation or check started last. */
   lastTask: string | undefined;
   /** Merge policy of its maps' references. */
   policy = LATEST_UPDATE as number;
@@ -174,7 +174,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   /** Limit of the waiting events of all publishers, in bytes. */
   readonly #queueBytesMax: number;
   readonly #makeEngine: (clock: Clock) => Made;
-  /** The durable changes of all lives of the member. */
+  /** Durable changes of all lives of the member. */
   #history: Mutation[] = [];
 
   constructor(
@@ -220,7 +220,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     this.replications.release();
   }
 
-  /** Drops what was not durable; the rest is applied and queued again. */
+  /** Drops all changes that were not durable; the others are applied and queued again. */
   restart(): void {
     void this.replications.close(0);
     this.#history = [...this.#history, ...this.engine.log.slice(0, this.engine.durableCount)];
@@ -246,14 +246,14 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     const scratch = Buffer.from(message);
     const { engine, replications } = this;
     const answering = replications.receive(new Span().set(scratch, 0, scratch.length));
-    // The bytes are only valid during the call.
+    // The bytes are valid only during the call.
     scratch.fill(0xee);
     const answer = await answering;
     if (answer.error !== undefined) {
       const { status } = answer.error;
       return { status, body: Buffer.from(answer.error.message) };
     }
-    // Delays the response as the HTTP server does.
+    // Delays the response like the HTTP server.
     if (answer.partition === EVERY_PARTITION) {
       const count = engine.log.length;
       while (engine.durableCount < count) {

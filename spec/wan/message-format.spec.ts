@@ -26,7 +26,7 @@ async function send(member: Member, message: Buffer): Promise<number> {
 }
 
 describe('an event', () => {
-  it('is read as it was written, whatever it is', () => {
+  it('is read as it was written, for any content', () => {
     for (const each of CHANGES) {
       const bytes = viewed(Buffer.alloc(eventBytes(each) + 5));
       writeEvent(bytes, 3, each, 4);
@@ -45,7 +45,7 @@ describe('an event', () => {
 });
 
 describe('WanReceiver.receive', () => {
-  it('applies a batch, and not again', async () => {
+  it('applies a batch once', async () => {
     const member = receiver();
     const message = sealPlain(batchOf(CHANGES.slice(0, 2), member.dataSetId), headOf(BATCH));
     assert.equal(await send(member, message), 200);
@@ -55,7 +55,7 @@ describe('WanReceiver.receive', () => {
     assert.equal(member.engine.mergedCount, count);
   });
 
-  it('applies nothing of a batch of which a byte is flipped or cut', async () => {
+  it('applies nothing of a batch in which a byte is flipped or cut off', async () => {
     for (const isCompressed of [false, true]) {
       const member = receiver();
       const batch = batchOf(CHANGES, member.dataSetId);
@@ -64,13 +64,13 @@ describe('WanReceiver.receive', () => {
         const flipped = Buffer.from(message);
         flipped[at]! ^= 1 << (at % 8);
         assert.equal(await send(member, flipped), 400, `byte ${at}`);
-        assert.equal(await send(member, message.subarray(0, at)), 400, `cut to ${at}`);
+        assert.equal(await send(member, message.subarray(0, at)), 400, `truncated to ${at}`);
       }
       assert.equal(member.engine.mergedCount, 0);
     }
   });
 
-  it('applies nothing of a batch that is wrong inside, with a right checksum', async () => {
+  it('applies nothing of a batch with invalid content and a valid checksum', async () => {
     await sendWrongBatches(3000, 1);
   });
 
@@ -83,10 +83,10 @@ describe('WanReceiver.receive', () => {
     }
   });
 
-  it('refuses a message that inflates to more than its head declares, or declares too much', async () => {
+  it('refuses a message that inflates to more than its head declares, or that declares too much', async () => {
     const member = receiver();
     const bomb = deflateRawSync(Buffer.alloc(2 ** 26));
-    for (const [said, status] of [
+    for (const [declaredBytes, status] of [
       [10, 400],
       [2 ** 24, 400],
       [2 ** 24 + 1, 413],
@@ -94,13 +94,13 @@ describe('WanReceiver.receive', () => {
     ] as const) {
       const message = sealPlain(Buffer.concat([Buffer.alloc(HEAD_BYTES), bomb]), headOf(BATCH));
       message[6] = 1;
-      message.writeUInt32LE(said, 16);
+      message.writeUInt32LE(declaredBytes, 16);
       const sealed = resealed(message);
-      assert.equal(await send(member, sealed), status, `${said}`);
+      assert.equal(await send(member, sealed), status, `${declaredBytes}`);
     }
   });
 
-  it('answers a clock that is more than 24 h ahead with 400, 60 s with a warning', async () => {
+  it('responds to a clock that is ahead with 400 for more than 24 h, with a warning for 60 s', async () => {
     const member = receiver();
     const later = (ms: number) => {
       const made = changeOf(SET, 'a', 'x');

@@ -44,7 +44,7 @@ export function headOf(kind: 1 | 2) {
   return { kind, isOnReceipt: false, clock: new Version(), dataSet: SENDER, respondsTo: 0 };
 }
 
-/** A batch without its head, of these changes in two lanes. */
+/** Returns a batch of these changes in two lanes, without its head. */
 export function batchOf(changes: readonly Mutation[], target: Buffer): Buffer {
   const sections = [0, 1].map((number) => {
     const lane = new Lane(number, { events: 0, bytes: 0 }, new ChunkPool());
@@ -64,7 +64,7 @@ export function resealed(message: Buffer): Buffer {
   return message;
 }
 
-/** A member without publishers whose changes are durable at once. */
+/** Returns a member without publishers whose changes are durable at once. */
 export function receiver(): Member {
   const member = new Member(new Network(), 'm', []);
   member.engine.durableCount = Number.POSITIVE_INFINITY;
@@ -73,7 +73,7 @@ export function receiver(): Member {
 
 /**
  * Sends batches with random faults in their payload and a correct checksum. Nothing of a refused
- * one is applied, and each gets a status of the interface.
+ * batch is applied, and each gets a status of the interface.
  */
 export async function sendWrongBatches(rounds: number, seed: number): Promise<void> {
   const random = generator(seed);

@@ -35,12 +35,12 @@ export function spanOf(text: string): Span {
   return new Span().set(bytes, 0, bytes.length);
 }
 
-/** The engine interface that the members of the specs need. */
+/** The part of an engine that the members of the specs need. */
 export interface SimulatedEngine extends WanEngine {
-  /** Every change that was made, in order; those from `durableCount` on are lost in a restart. */
+  /** Every change in order; those from `durableCount` on are lost in a restart. */
   readonly log: Mutation[];
   durableCount: number;
-  /** The entries of all maps, each as a text, sorted. */
+  /** Returns the entries of all maps, each as a text, sorted. */
   contents(): string[];
   /** Makes a client's change. Returns false if a sink refuses it. */
   change(operation: Operation, map: string, key: string, value?: string, ttlMs?: number): boolean;
@@ -53,12 +53,12 @@ export interface SimulatedEngine extends WanEngine {
 
 export class ModelEngine implements SimulatedEngine {
   readonly partitionCount = 7;
-  /** Every change that was made, in order; those from `durableCount` on are lost in a restart. */
+  /** Every change in order; those from `durableCount` on are lost in a restart. */
   readonly log: Mutation[] = [];
   durableCount = 0;
   /** Outcome of the next merges; undefined to apply them. */
   refusal: Outcome | undefined;
-  /** Changes made by merging. */
+  /** Number of changes made by merging. */
   mergedCount = 0;
   readonly #clock: HybridClock;
   readonly #wall: () => number;
@@ -73,7 +73,7 @@ export class ModelEngine implements SimulatedEngine {
     this.#wall = () => clock.wall();
   }
 
-  /** The entries of all maps, each as a text, sorted. */
+  /** Returns the entries of all maps, each as a text, sorted. */
   contents(): string[] {
     const all = [...this.#entries.values()].filter((entry) => !this.#isOver(entry));
     return all.map(textOf).sort();
@@ -136,7 +136,7 @@ export class ModelEngine implements SimulatedEngine {
     this.#sinks.splice(this.#sinks.indexOf(sink), 1);
   }
 
-  /** Visits all of the partition at once, so that no step misses an entry that moves. */
+  /** Visits the complete partition at once, so that no step misses an entry that moves. */
   visit(partition: number, _cursor: object, _budget: number, visitor: StoredVisitor): boolean {
     for (const entry of this.#entries.values()) {
       if (partitionOf(entry) !== partition || this.#isOver(entry)) continue;
@@ -216,7 +216,7 @@ export class ModelEngine implements SimulatedEngine {
   }
 }
 
-/** Returns a copy as if a client had made the change, but with its version. */
+/** Returns a copy like a change of a client, but with the version of the original. */
 export function ownCopyOf(change: Mutation): Mutation {
   const copy = copyOf(change);
   copy.origin = FROM_CLIENT;
@@ -231,7 +231,7 @@ function partitionOf({ key }: Mutation): number {
   return [...key.toBuffer()].reduce((sum, byte) => sum + byte, 0) % 7;
 }
 
-/** The entry as a text. */
+/** Returns the entry as a text. */
 export function textOf(entry: Mutation): string {
   const { low, high } = entry.version;
   return `${placeOf(entry)} = ${entry.value.toBuffer()} at ${high}:${low >>> 0}, ${entry.expiryMs}`;

@@ -1,4 +1,4 @@
-/** Each member's own keys arrive everywhere and never vanish; `make soak` runs many seeds. */
+/** Every member's keys arrive everywhere and never vanish; `make soak` runs many seeds. */
 import { describe, it } from 'node:test';
 import { type MergePolicy, PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { SHAPES, simulateOwnKeys } from './own-keys-simulation.ts';
@@ -14,8 +14,8 @@ const POLICIES = [
   'ExpirationTime',
 ];
 
-describe('WanReplications whose members write keys of their own, and are killed', () => {
-  it('never removes an entry by an older delete that arrives on another path: seeds that have failed', async () => {
+describe('WanReplications whose members write separate keys, and are killed', () => {
+  it('never removes an entry because of an older delete that arrives on another path: seeds that have failed', async () => {
     await simulateOwnKeys('mesh', 3, PASS_THROUGH, 110);
     await simulateOwnKeys('mesh', 4, PASS_THROUGH, 105);
   });

@@ -1,9 +1,9 @@
 /**
- * Members of chains, rings, stars and meshes, each of which writes keys of its own, under one
- * policy, over a network that loses, delays, duplicates and reorders messages. Sources and targets
- * are killed and started again: a source sends everything again, and a target has lost its record
- * of applied events. At the end all have the same entries, and no reader has ever seen an entry
- * vanish that its writer did not remove.
+ * Members of chains, rings, stars and meshes, each of which writes separate keys, under one policy,
+ * over a network that loses, delays, duplicates and reorders messages. Sources and targets are
+ * killed and restarted: then a source sends everything again, and a target has lost its record of
+ * applied events. At the end all have equal entries, and no reader has ever seen an entry vanish
+ * that its writer did not remove.
  */
 import assert from 'node:assert/strict';
 import { LATEST_UPDATE, type MergePolicy, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
@@ -45,20 +45,20 @@ export async function simulateOwnKeys(
 }
 
 class Round {
-  readonly #told: string;
+  readonly #context: string;
   readonly #shape: Shape;
   readonly #policy: MergePolicy;
   readonly #network = new Network();
   readonly #members: readonly Member<EmbeddedModel>[];
   readonly #below: (count: number) => number;
-  /** By map and key. */
+  /** Histories by map and key. */
   readonly #stories = new Map<string, Story>();
-  /** By member, map and key, the last operation that a reader has seen. */
+  /** The last operation that a reader has seen, by member, map and key. */
   readonly #seen = new Map<string, number>();
   #isCalm = false;
 
   constructor(shape: Shape, count: number, policy: MergePolicy, seed: number) {
-    this.#told = `${shape} of ${count}, policy ${policy}, seed ${seed}`;
+    this.#context = `${shape} of ${count}, policy ${policy}, seed ${seed}`;
     this.#shape = shape;
     this.#policy = policy;
     const random = generator(seed * 11 + 5);
@@ -113,7 +113,7 @@ class Round {
       if (round > 60 && this.#members.every(isIdle)) break;
     }
     for (const member of this.#members) {
-      assert.ok(isIdle(member), `${this.#told}: the queues of ${member.name} are empty`);
+      assert.ok(isIdle(member), `${this.#context}: the queues of ${member.name} are not empty`);
     }
     this.#compare();
     for (const { engine, replications } of this.#members) {
@@ -125,7 +125,7 @@ class Round {
   #write(): void {
     const number = this.#below(this.#members.length);
     const { engine } = this.#members[number]!;
-    // Under LatestUpdate also keys that others write, which are not checked.
+    // Under LatestUpdate, also writes keys of others, which are not checked.
     if (this.#policy === LATEST_UPDATE && this.#below(3) === 0) {
       const operation = ([SET, SET, SET, DELETE, CLEAR] as const)[this.#below(5)]!;
       if (this.#shape !== 'chain') {
@@ -165,7 +165,7 @@ class Round {
     return story;
   }
 
-  /** Every change is written to the log, so that a kill loses none. */
+  /** Writes every change to the log, so that a kill loses none. */
   #sync(): void {
     for (const member of this.#members) member.sync();
   }
@@ -178,7 +178,7 @@ class Round {
         const seen = this.#seen.get(`${name} ${place}`) ?? 0;
         if (value === undefined) {
           const text = `${place} vanished at ${name} after its change ${seen}`;
-          assert.ok(seen === 0 || lastRemoval > seen, `${this.#told}: ${text}`);
+          assert.ok(seen === 0 || lastRemoval > seen, `${this.#context}: ${text}`);
         } else this.#seen.set(`${name} ${place}`, Math.max(seen, Number(value)));
       }
     }
@@ -190,17 +190,17 @@ class Round {
       for (const [place, { count, isThere }] of this.#stories) {
         const writer = Number(place.slice('map'.length, place.indexOf('/')));
         if (this.#shape === 'chain' && writer > number) continue;
-        const text = `${this.#told}: ${place} at ${name}`;
+        const text = `${this.#context}: ${place} at ${name}`;
         assert.equal(there.get(place), isThere ? String(count) : undefined, text);
       }
       const shared = (each: EmbeddedModel) =>
         [...valuesOf(each)].filter(([place]) => place.startsWith('all/'));
-      assert.deepEqual(shared(engine), shared(this.#members[0]!.engine), this.#told);
+      assert.deepEqual(shared(engine), shared(this.#members[0]!.engine), this.#context);
     }
   }
 }
 
-/** The values by map and key. */
+/** Returns the values by map and key. */
 function valuesOf(engine: EmbeddedModel): Map<string, string> {
   return new Map(
     engine.contents().map((text) => {

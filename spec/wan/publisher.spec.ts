@@ -30,7 +30,10 @@ import { endpoint, Member, Network, OPTIONS } from './members.ts';
 import { changeOf } from './messages.ts';
 import { spanOf } from './model-engine.ts';
 
-/** A source `a` that publishes to `b` over the test's network; everything is durable at once. */
+/**
+ * Returns a source `a` that publishes to `b` over the test's network. All changes are durable at
+ * once.
+ */
 function pair(options: Partial<WanPublisherOptions> = {}) {
   const network = new Network();
   const a = new Member(network, 'a', [{ ...OPTIONS, ...options }]);
@@ -50,12 +53,15 @@ function set({ engine }: Member, count: number, from = 0): number {
 const LANES = 8;
 const TEXTS = new MessageTexts('dev', 'r', 'p');
 
-/** A handshake as `a` sends it, of any epoch. */
+/** Returns a handshake as `a` sends it, of any epoch. */
 function forgedHandshake(a: Member, epoch: number): Buffer {
   return handshakeMessage({ dataSetId: a.dataSetId, epoch, now: () => {} }, TEXTS);
 }
 
-/** A batch as `a` sends it to `b`, of any epoch and any numbers, with a few events in each lane. */
+/**
+ * Returns a batch as `a` sends it to `b`, of any epoch and any numbers, with a few events in each
+ * lane.
+ */
 function forgedBatch(a: Member, b: Member, epoch: number, number: number, count: number): Buffer {
   const sender = { dataSetId: a.dataSetId, epoch, now: () => {} };
   const change = changeOf(SET, 'forged', 'v');
@@ -133,7 +139,7 @@ describe('a queue of WanReplications', () => {
     assert.ok(a.status.queueBytes <= 1000 && a.status.queueBytes > 800);
   });
 
-  it('has an equal share of the bytes of all, which no full queue uses', async () => {
+  it('has an equal share of all bytes, which no other full queue uses', async () => {
     const network = new Network();
     const publishers = ['b', 'c'].map((id) => ({
       ...OPTIONS,
@@ -155,14 +161,14 @@ describe('a queue of WanReplications', () => {
     assert.ok(toDead!.eventsDropped > 0);
     assert.ok(toDead!.queueBytes > 9000 && toDead!.queueBytes <= 10_000, `${toDead?.queueBytes}`);
     assert.equal(live.engine.contents().length, 1000);
-    // The remaining publisher has the whole share.
+    // The remaining publisher has all the bytes.
     a.replications.remove('r', 'b');
     set(a, 1000, 1000);
     const [only] = a.replications.publishers();
     assert.ok(only!.queueBytes > 19_000 && only!.queueBytes <= 20_000, `${only?.queueBytes}`);
   });
 
-  it('sends as soon beside seven whose targets are dead as it does alone', async () => {
+  it('sends as fast beside seven with dead targets as without them', async () => {
     const times: number[] = [];
     for (const dead of [0, 7]) {
       const network = new Network();
@@ -185,11 +191,11 @@ describe('a queue of WanReplications', () => {
       assert.ok(others.every(({ eventsSent, eventsDropped }) => eventsSent < eventsDropped));
     }
     const [alone = 0, beside = 0] = times;
-    // Each step of a millisecond lets the loop turn a few times only.
+    // A step of one millisecond lets the loop turn only a few times.
     assert.ok(beside <= alone * 1.1, `${beside} ms in place of ${alone}`);
   });
 
-  it('has numbers of its own where one of the same name was removed', async () => {
+  it('has separate numbers if a queue of the same name was removed before', async () => {
     const { network, a, b } = pair();
     for (let round = 0; round < 3; round++) {
       set(a, 20, round * 20);
@@ -204,7 +210,7 @@ describe('a queue of WanReplications', () => {
     );
   });
 
-  it('keeps only the latest event of a key with snapshot-enabled', async () => {
+  it('retains only the latest event of a key with snapshot-enabled', async () => {
     const { network, a, b } = pair({ snapshotEnabled: true, queueCapacity: 3 });
     a.control.pause();
     for (let round = 0; round < 10_000; round++) {
@@ -220,7 +226,7 @@ describe('a queue of WanReplications', () => {
     assert.equal(a.status.eventsSent, 3);
   });
 
-  it('accepts a later event of a waiting key with snapshot-enabled, although it is full', () => {
+  it('accepts a later event of a waiting key with snapshot-enabled even if it is full', () => {
     const queueFullBehavior = 'THROW_EXCEPTION';
     const { a } = pair({ snapshotEnabled: true, queueBytesMax: 1000, queueFullBehavior });
     a.control.pause();
@@ -244,7 +250,7 @@ describe('a queue of WanReplications', () => {
     assert.equal(keysOf(b).length, 20);
   });
 
-  it('queues only the maps that are referred to', () => {
+  it('queues only the maps with a reference', () => {
     const { a } = pair();
     a.control.pause();
     a.engine.change(SET, 'own', 'key', 'value');
@@ -272,7 +278,7 @@ describe('the states of a publisher', () => {
     assert.equal(a.status.eventsDropped, 0);
   });
 
-  it('let clear drop all that waits, and go on with numbers of their own', async () => {
+  it('let clear drop all waiting events, and continue with new numbers', async () => {
     const { network, a, b } = pair();
     set(a, 5);
     await network.pass(300);
@@ -292,7 +298,7 @@ describe('the states of a publisher', () => {
 });
 
 describe('a batch', () => {
-  it('leaves no sooner than the answers to its changes may', async () => {
+  it('is not sent before the responses to its changes may be sent', async () => {
     const { network, a, b } = pair();
     a.engine.durableCount = 3;
     set(a, 6);
@@ -304,7 +310,7 @@ describe('a batch', () => {
     assert.equal(keysOf(b).length, 6);
   });
 
-  it('leaves no sooner than the changes of the turn are written, though each turn has some', async () => {
+  it('is not sent before the changes of the turn are written, even if each turn has changes', async () => {
     const { network, a, b } = pair();
     a.engine.durableCount = Number.POSITIVE_INFINITY;
     a.delaysAll = true;
@@ -320,7 +326,7 @@ describe('a batch', () => {
     assert.equal(keysOf(b).length, 20);
   });
 
-  it('leaves at batch-size at once, otherwise after batch-max-delay-millis', async () => {
+  it('is sent at batch-size at once, otherwise after batch-max-delay-millis', async () => {
     const { network, a, b } = pair({ batchSize: 10, batchMaxDelayMs: 1000 });
     set(a, 10);
     await network.pass(50);
@@ -332,7 +338,7 @@ describe('a batch', () => {
     assert.equal(keysOf(b).length, 19);
   });
 
-  it('has 4 MiB at most; a longer event has a batch of its own', async () => {
+  it('has at most 4 MiB; a longer event has a separate batch', async () => {
     const { network, a, b } = pair({ batchSize: 1000 });
     for (let index = 0; index < 5; index++) {
       a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(1_500_000));
@@ -344,10 +350,10 @@ describe('a batch', () => {
     assert.equal(lengths.filter((length) => length > 4_300_000).length, 1);
   });
 
-  it('is deflated if the publisher is configured so', async () => {
+  it('is deflated if this is configured', async () => {
     const { network, a, b } = pair({ compression: 'deflate' });
     a.engine.change(SET, 'map', 'key', 'x'.repeat(100_000));
-    // A thread deflates the batch in its own time.
+    // A thread deflates the batch asynchronously.
     for (let round = 0; round < 1000 && keysOf(b).length === 0; round++) {
       await network.pass(50);
       await new Promise((resolve) => setTimeout(resolve, 2));
@@ -356,7 +362,7 @@ describe('a batch', () => {
     assert.ok(network.sent.every(({ message }) => message.length < 2000));
   });
 
-  it('is halved after 413, down to an event that is skipped and logged', async () => {
+  it('is halved after 413, until one event remains, which is skipped and logged', async () => {
     const { network, a, b } = pair({ batchSize: 64 });
     network.answer = (message) =>
       message.length > 1000 ? { status: 413, body: Buffer.alloc(0) } : undefined;
@@ -402,7 +408,7 @@ describe('a batch', () => {
     assert.equal(keysOf(b).length, 3);
   });
 
-  it('is sent again to a target that has died with its answer, and then a clear ends all of it', async () => {
+  it('is sent again to a target that failed before it responded; a clear then drops all of it', async () => {
     const network = new Network();
     const made = (clock: Clock) => new EmbeddedModel(clock);
     const a = new Member(network, 'a', [{ ...OPTIONS, batchSize: 500 }], 0, made);
@@ -426,7 +432,7 @@ describe('a batch', () => {
     assert.deepEqual(b.engine.contents(), []);
   });
 
-  it('that is applied in part continues at its end', async () => {
+  it('continues at the end of its applied part', async () => {
     const { network, a, b } = pair();
     set(a, 3);
     await network.pass(200);
@@ -441,7 +447,7 @@ describe('a batch', () => {
     assert.equal(a.status.lastError, null);
   });
 
-  it('is applied no further once the cluster is PASSIVE, and continued afterwards', async () => {
+  it('is no longer applied once the cluster is PASSIVE, and continued afterwards', async () => {
     const { network, a, b } = pair();
     const merge = b.engine.merge.bind(b.engine);
     b.engine.merge = (...change) => {
@@ -458,7 +464,7 @@ describe('a batch', () => {
     assert.deepEqual([b.engine.mergedCount, a.status.eventsSent], [5, 5]);
   });
 
-  it('is acknowledged on receipt if the publisher is configured so', async () => {
+  it('is acknowledged on receipt if this is configured', async () => {
     const { network, a, b } = pair({ acknowledgeType: 'ACK_ON_RECEIPT' });
     b.engine.durableCount = 0;
     set(a, 5);
@@ -480,7 +486,7 @@ describe('a batch', () => {
 });
 
 describe('the endpoints of a publisher', () => {
-  it('are tried again after 100 ms, doubling, up to discovery-period-seconds', async () => {
+  it('are retried after 100 ms, doubling, up to discovery-period-seconds', async () => {
     const { network, a, b } = pair();
     b.isDown = true;
     set(a, 1);
@@ -494,7 +500,7 @@ describe('the endpoints of a publisher', () => {
   });
 
   for (const status of [401, 403]) {
-    it(`are tried again after 10 s where they answer ${status}`, async () => {
+    it(`are retried after 10 s if they respond with ${status}`, async () => {
       const { network, a } = pair();
       network.answer = () => ({ status, body: Buffer.from('no\r\n\x1b[2J') });
       set(a, 1);
@@ -506,7 +512,7 @@ describe('the endpoints of a publisher', () => {
     });
   }
 
-  it('share the events; if one fails, the other gets them all', async () => {
+  it('share the events; if one fails, the other gets all events', async () => {
     const network = new Network();
     const targetEndpoints = [endpoint('b'), endpoint('c')];
     const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints }]);
@@ -524,7 +530,7 @@ describe('the endpoints of a publisher', () => {
     assert.equal(a.status.eventsDropped, 0);
   });
 
-  it('with another data set are not used, until no other is left', async () => {
+  it('with another data set are not used until no other one is left', async () => {
     const network = new Network();
     const targetEndpoints = [endpoint('b'), endpoint('c')];
     const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints }]);
@@ -553,7 +559,7 @@ describe('the endpoints of a publisher', () => {
     );
   });
 
-  it('that are waited for keep no event of the others back', async () => {
+  it('do not delay the events of others while they are unavailable', async () => {
     const network = new Network();
     const targetEndpoints = [endpoint('b'), endpoint('c')];
     const discoveryPeriodSeconds = 3600;
@@ -575,7 +581,7 @@ describe('the endpoints of a publisher', () => {
     assert.equal(keysOf(b).length, 5 * (OPTIONS.batchSize + 1));
   });
 
-  it('that change between two data sets get no number for two events', async () => {
+  it('that switch between two data sets get no number for two events', async () => {
     const { network, a, b } = pair();
     const other = new Member(network, 'other', []);
     other.engine.durableCount = Number.POSITIVE_INFINITY;
@@ -626,7 +632,7 @@ describe('the endpoints of a publisher', () => {
     assert.ok(a.log.lines.length < 20, `${a.log.lines.length} lines`);
   });
 
-  it("with the publisher's own data set are an error that names restore --new-member", async () => {
+  it("with the publisher's own data set cause an error that mentions restore --new-member", async () => {
     const { network, a, b } = pair();
     b.dataSetId = a.dataSetId;
     b.restart();
@@ -636,7 +642,7 @@ describe('the endpoints of a publisher', () => {
     assert.equal(keysOf(b).length, 0);
   });
 
-  it('of another cluster answer 403', async () => {
+  it('of another cluster respond with 403', async () => {
     const { network, a } = pair({ clusterName: 'other' });
     set(a, 1);
     await network.pass(500);
@@ -646,7 +652,7 @@ describe('the endpoints of a publisher', () => {
     );
   });
 
-  it("of another cluster do not learn this one's name, which the log has", async () => {
+  it("of another cluster do not send this one's name, which is in the log", async () => {
     const { network, a, b } = pair({ clusterName: 'other' });
     set(a, 1);
     await network.pass(5000);
@@ -655,7 +661,7 @@ describe('the endpoints of a publisher', () => {
     assert.equal(lines.length, 1);
   });
 
-  it('refuse an epoch more than a day ahead, which would lock its data set out', async () => {
+  it('refuse an epoch more than a day ahead, which would exclude its data set', async () => {
     const { network, a, b } = pair();
     const last = Number.MAX_SAFE_INTEGER;
     const day = 86_400_000;
@@ -675,13 +681,13 @@ describe('the endpoints of a publisher', () => {
     assert.ok(keysOf(b).includes('map/key0'), keysOf(b).join());
   });
 
-  it('apply later events, whatever numbers another peer has sent', async () => {
+  it('apply later events, whatever numbers another client has sent', async () => {
     for (const acknowledgeType of ['ACK_ON_OPERATION_COMPLETE', 'ACK_ON_RECEIPT'] as const) {
       const { network, a, b } = pair({ batchSize: 100, acknowledgeType });
       set(a, 20);
       await network.pass(500);
       for (const [round, number] of [2 ** 53 - 3, 100_000, 30].entries()) {
-        // The handshake reveals the epoch to any peer.
+        // The handshake reveals the epoch to any client.
         const hello = forgedHandshake(a, 1);
         const { body } = await b.receive(hello);
         const { epoch } = await readHandshakeResponse(body, hello);
@@ -719,7 +725,7 @@ describe('the endpoints of a publisher', () => {
     assert.equal(a.status.queueSize, 0);
   });
 
-  it('that have recorded a later start of this data set make it begin a later epoch', async () => {
+  it('that have recorded a later start of this data set cause a later epoch', async () => {
     const { network, a, b } = pair();
     set(a, 3);
     await network.pass(500);
@@ -738,7 +744,7 @@ describe('the endpoints of a publisher', () => {
 });
 
 describe('a republished change', () => {
-  it('is not forwarded with 16 data sets in its path, nor to one of them', async () => {
+  it('is not forwarded if its path has 16 data sets, nor to a data set in its path', async () => {
     const { network, a, b } = pair();
     set(a, 1);
     await network.pass(300);

@@ -10,7 +10,7 @@ import { PublisherQueue } from '../../src/wan/publisher-queue.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { changeOf } from './messages.ts';
 
-it('PublisherQueue has only the latest set of a key while it is restored', () => {
+it('PublisherQueue contains only the latest set of a key while it is restored', () => {
   const queue = new PublisherQueue(7, { capacity: 100, bytesMax: 2 ** 20, batchesMax: 4 }, false);
   let sequence = 0;
   const add = (operation: Operation, key: string) => {
@@ -31,7 +31,7 @@ it('PublisherQueue has only the latest set of a key while it is restored', () =>
   assert.deepEqual([add(SET, 'a'), add(SET, 'a')], [5, 6]);
 });
 
-it('PublisherQueue has as many lanes as batches may be under way, from 8 to 32, or as partitions', () => {
+it('PublisherQueue has as many lanes as batches may be in progress, from 8 to 32, or as partitions', () => {
   const lanesOf = (partitions: number, batchesMax: number) =>
     new PublisherQueue(partitions, { capacity: 1, bytesMax: 1, batchesMax }, false).lanes.length;
   const wanted = [4, 8, 9, 32, 33].map((batchesMax) => lanesOf(271, batchesMax));
@@ -44,7 +44,7 @@ for (const [before, afterwards] of [
   [32, 8],
   [8, 32],
 ] as const) {
-  it(`what waited in ${before} lanes is restored into ${afterwards}`, () => {
+  it(`events in ${before} lanes are restored into ${afterwards}`, () => {
     const partitions = 64;
     const limits = { capacity: 1000, bytesMax: 2 ** 24 };
     const kept = new PublisherQueue(partitions, { ...limits, batchesMax: before }, false);
@@ -68,7 +68,7 @@ for (const [before, afterwards] of [
       clock: new FakeClock(),
       published: () => undefined,
       onCleared: () => assert.fail(),
-      onDropped: () => assert.fail('there is room'),
+      onDropped: () => assert.fail('the queue is full'),
     });
     restored.beginRestore(new Float64Array(partitions));
     for (let lane = 0; lane < before; lane++) {
@@ -76,7 +76,7 @@ for (const [before, afterwards] of [
       assert(restored.restore(lane, bytes, 0, kept.cut(lane).copy(bytes, 0, bytes.length)));
     }
     assert.equal(queue.size, kept.size);
-    // The result at a target that receives the lanes one after the other.
+    // The result at a target that receives the lanes one after another.
     const stored = new Map<string, number>();
     let cleared = 0;
     const event = new Mutation();

@@ -1,7 +1,7 @@
 /**
  * Members that write at random and replicate over a network that loses, delays, duplicates and
- * reorders messages, with clocks apart or equal, and restarts, synchronisations and checks. At the
- * end all must have the same entries.
+ * reorders messages, with clocks that are apart or equal, and restarts, synchronisations and
+ * checks. At the end all must have equal entries.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
@@ -23,7 +23,7 @@ const TARGETS: Readonly<Record<Shape, readonly (readonly number[])[]>> = {
   ],
 };
 
-/** A generator of Park and Miller, which repeats its numbers for a seed. */
+/** Returns a Park-Miller generator, which repeats its numbers for a seed. */
 export function generator(seed: number): () => number {
   let state = (seed % 2_147_483_646) + 1;
   return () => {
@@ -79,15 +79,16 @@ export async function simulate(
     await network.pass(below(3) === 0 ? below(40) : 0);
   }
   isCalm = true;
-  // Tasks in progress end, also after failures. With batches of one event that may take longer, but
+  // Tasks in progress end, even after failures. With batches of one event this may take longer, but
   // not without progress.
   await network.pass(options.responseTimeoutMs * 3, 50);
   for (let round = 0; round < 20 && members.some(hasTask); round++) {
     const before = headway(members);
     await network.pass(options.responseTimeoutMs * 2, 50);
-    assert.notEqual(headway(members), before, `seed ${seed}: no headway`);
+    assert.notEqual(headway(members), before, `seed ${seed}: no progress`);
   }
-  for (const member of members) assert.ok(!hasTask(member), `seed ${seed}: ${member.name} is done`);
+  for (const member of members)
+    assert.ok(!hasTask(member), `seed ${seed}: ${member.name} has a task`);
   const rounds = network.sent.length;
   for (let round = 0; round < 400; round++) {
     for (const member of members) member.sync();
@@ -95,14 +96,14 @@ export async function simulate(
     if (round > 60 && members.every(isIdle)) break;
   }
   for (const member of members) {
-    assert.ok(isIdle(member), `seed ${seed}: the queues of ${member.name} are empty`);
-    assert.ok(network.sent.length - rounds < 5000, `seed ${seed}: nothing circulates`);
+    assert.ok(isIdle(member), `seed ${seed}: the queues of ${member.name} are not empty`);
+    assert.ok(network.sent.length - rounds < 5000, `seed ${seed}: messages circulate`);
     const dropped = member.replications
       .publishers()
       .reduce((sum, { eventsDropped }) => sum + eventsDropped, 0);
     assert.equal(dropped, 0);
   }
-  // All lifetimes have ended, by every clock.
+  // All lifetimes have ended by every clock.
   await network.pass(25_000, 5000);
   for (const member of members) member.engine.expire();
   const [first, ...others] = members.map(({ engine }) => engine.contents());
@@ -111,15 +112,15 @@ export async function simulate(
   for (const member of members) await checkAll(member, seed);
 }
 
-/** A check finds no difference to any target. */
+/** Asserts that a check finds no difference to any target. */
 async function checkAll(member: Member<SimulatedEngine>, seed: number): Promise<void> {
   const { replications, network } = member;
   for (const { wanPublisherId } of replications.publishers()) {
     member.lastTask = replications.check('r', wanPublisherId, Buffer.from('map0'));
     for (let round = 0; round < 1000 && hasTask(member); round++) await network.pass(5);
     const { stage, differentLeaves, message } = replications.progressOf(member.lastTask) ?? {};
-    const told = `seed ${seed}: ${member.name}, ${message}`;
-    assert.deepEqual([stage, differentLeaves], ['FINISHED', 0], told);
+    const context = `seed ${seed}: ${member.name}, ${message}`;
+    assert.deepEqual([stage, differentLeaves], ['FINISHED', 0], context);
   }
 }
 
@@ -127,7 +128,7 @@ function isIdle({ replications }: Member<SimulatedEngine>): boolean {
   return replications.publishers().every(({ queueSize }) => queueSize === 0);
 }
 
-/** Begins a synchronisation or a check, unless one is in progress. */
+/** Starts a synchronisation or a check, unless one is in progress. */
 function beginTask(member: Member<SimulatedEngine>, below: (count: number) => number): void {
   const { replications } = member;
   const publishers = replications.publishers();
@@ -138,7 +139,7 @@ function beginTask(member: Member<SimulatedEngine>, below: (count: number) => nu
   else member.lastTask = replications.synchronise('r', id, below(2) === 0 ? map : undefined);
 }
 
-/** Changes with each acknowledged event and each completed partition. */
+/** Returns a text that changes with each acknowledged event and each completed partition. */
 function headway(members: readonly Member<SimulatedEngine>[]): string {
   return JSON.stringify(
     members.map(({ replications, lastTask }) => [

@@ -5,7 +5,7 @@ import { SET } from '../../src/engine/mutation.ts';
 import { BATCH, sealPlain } from '../../src/wan/message-format.ts';
 import { batchOf, changeOf, headOf, receiver } from './messages.ts';
 
-it('WanReplications.close applies the rest of the batches acknowledged on receipt', async () => {
+it('WanReplications.close applies the rest of the batches that were acknowledged on receipt', async () => {
   const member = receiver();
   const { engine, network } = member;
   const merge = engine.merge.bind(engine);

@@ -1,8 +1,8 @@
 /**
- * Under PassThrough the target accepts whatever arrives, so its changes are the ones sent, in that
- * order. While one member writes, pauses, stops, clears and synchronises at random, over a network
- * that loses, delays and duplicates messages, the target never gets an older value after a newer
- * one. At the end it has all of the source's entries.
+ * Under PassThrough the target accepts all changes, so its changes are those sent, in order. While
+ * one member writes, pauses, stops, clears and synchronises at random, over a network that loses,
+ * delays and duplicates messages, the target never gets an older value after a newer one. At the
+ * end it has every entry of the source.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -15,7 +15,7 @@ import { generator } from './simulation.ts';
 const SEEDS = Number(process.env.WAN_SEEDS ?? 8);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
 
-it(`a target of synchronisations gets nothing older after something newer, seeds from ${FIRST} on`, async () => {
+it(`a target of synchronisations never gets an older value after a newer one, seeds from ${FIRST} on`, async () => {
   for (let seed = FIRST; seed < FIRST + SEEDS; seed++) await simulate(seed);
 });
 
@@ -96,16 +96,18 @@ async function simulate(seed: number): Promise<void> {
   for (const entry of valuesOf(a)) assert.ok(there.has(entry), `seed ${seed}: ${entry} is missing`);
 }
 
-/** The latest value set for each key; none may be older than one before it. */
+/**
+ * Returns the latest value set for each key, and asserts that none is older than the previous one.
+ */
 function latestOf(log: readonly Mutation[], seed: number): ReadonlyMap<string, string> {
   const latest = new Map<string, string>();
   for (const { operation, key, value } of log) {
     if (operation !== SET) continue;
     const name = key.toBuffer().toString();
-    const told = value.toBuffer().toString();
+    const text = value.toBuffer().toString();
     const before = latest.get(name) ?? '';
-    assert.ok(told >= before, `seed ${seed}: ${name} is ${told} after ${before}`);
-    latest.set(name, told);
+    assert.ok(text >= before, `seed ${seed}: ${name} is ${text} after ${before}`);
+    latest.set(name, text);
   }
   return latest;
 }

@@ -1,8 +1,8 @@
 /**
  * Synchronisations after, during and before removals and overwrites at the target, under each
- * policy: a sync restores entries that the target's own clients have removed, except under
- * LatestUpdate, and does not change entries that the policy retains; and a removal at the source
- * during a sync is not undone.
+ * policy. A sync restores entries removed by clients of the target, except under LatestUpdate, and
+ * does not change entries that the policy retains. A removal at the source during a sync is not
+ * undone.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -26,7 +26,7 @@ const LATEST_UPDATE = 2;
 const KEYS = 8;
 const keyOf = (index: number): string => `k${index}`;
 
-/** A chain: the source, its target, and the target of that. */
+/** A chain: the source, its target, and the target of the target. */
 class Chain {
   readonly network = new Network();
   readonly source: Member<EmbeddedModel>;
@@ -65,14 +65,14 @@ class Chain {
     }
   }
 
-  /** The progress of a task of the source, at its end. */
+  /** Returns the status of a task of the source at its end. */
   async ended(uuid: string) {
     for (let round = 0; round < 500; round++) {
       const status = this.source.replications.progressOf(uuid)!;
       if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
       await this.pass(20);
     }
-    return assert.fail('the task ends');
+    return assert.fail('the task does not end');
   }
 
   async sync() {
@@ -103,12 +103,12 @@ for (const [policy, name] of POLICIES.entries()) {
   const restores = policy !== LATEST_UPDATE;
 
   describe(`a sync under ${name}`, () => {
-    // The others differ from PassThrough only where there is an entry.
+    // The others differ from PassThrough only if there is an entry.
     const isWhole = policy === PASS_THROUGH || policy === LATEST_UPDATE;
     for (const removal of isWhole ? REMOVALS : (['both'] as const)) {
       for (const isDelta of [false, true]) {
         const kind = isDelta ? 'delta sync' : 'sync';
-        it(`restores what ${removal} at the target have removed: ${kind}, and a restart`, async () => {
+        it(`restores entries that ${removal} removed at the target: ${kind}, and a restart`, async () => {
           const chain = new Chain(policy);
           const { source, target, third } = chain;
           fill(source, 'v');
@@ -135,14 +135,15 @@ for (const [policy, name] of POLICIES.entries()) {
           target.restart();
           await chain.pass();
           const status = await chain.sync();
-          // An expired entry's tombstone has its version, which is later than the source's.
+          // The tombstone of an expired entry has the entry's version, which is later than the
+          // source's.
           assert.equal(count(target), restores ? KEYS : 0);
           assert.equal(count(third), restores ? KEYS : 0);
           assert.equal(status.entriesNotTaken, restores ? 0 : KEYS);
           const { differentLeaves, entriesToSync } = await chain.check();
           assert.equal((differentLeaves ?? 0) > 0, !restores);
           assert.equal((entriesToSync ?? 0) >= KEYS, !restores);
-          // Restored entries are changed and deleted as before.
+          // Restored entries can be changed and deleted as before.
           source.engine.change(SET, 'm', 'k0', 'again');
           source.engine.change(DELETE, 'm', 'k1');
           await chain.pass();
@@ -171,7 +172,7 @@ for (const [policy, name] of POLICIES.entries()) {
       const { entriesNotTaken } = await chain.sync();
       const isKept = policy === PUT_IF_ABSENT || policy === LATEST_UPDATE;
       assert.equal(count(target, 'own'), isKept ? KEYS : 0);
-      // Under PutIfAbsent it still has its own earlier entries.
+      // Under PutIfAbsent it still has its earlier entries.
       assert.equal(count(third, 'own'), policy === LATEST_UPDATE ? KEYS : 0);
       assert.equal(entriesNotTaken, isKept ? KEYS : 0);
       const lines = source.log.lines.filter((line) =>
@@ -181,7 +182,7 @@ for (const [policy, name] of POLICIES.entries()) {
       assert.equal((await chain.check()).differentLeaves === 0, !isKept);
     });
 
-    it('does not undo removals by the source meanwhile, or by the target after it began', async () => {
+    it('does not undo removals by the source during it, or by the target after its beginning', async () => {
       for (const operation of [DELETE, CLEAR] as const) {
         const chain = new Chain(policy, { batchSize: 2 });
         const { source, target, third } = chain;
@@ -207,7 +208,7 @@ for (const [policy, name] of POLICIES.entries()) {
 }
 
 describe('a sync whose batches arrive twice', () => {
-  it('counts each entry that was not taken once', async () => {
+  it('counts each entry that was not accepted once', async () => {
     const chain = new Chain(LATEST_UPDATE, { batchSize: 3 });
     const { source, target } = chain;
     fill(source, 'v');

@@ -1,5 +1,6 @@
 /**
- * Synchronisations: the entries sent in each state of a publisher, their order, and how tasks end.
+ * Synchronisations: the entries sent in each state of a publisher, their order, and the end of
+ * tasks.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -13,7 +14,10 @@ import { EmbeddedModel } from './embedded-model.ts';
 import { Member, Network, OPTIONS } from './members.ts';
 import type { SimulatedEngine } from './model-engine.ts';
 
-/** A source `a` that publishes to `b`, with embedded engines; everything is durable at once. */
+/**
+ * Returns a source `a` that publishes to `b`, with embedded engines. All changes are durable at
+ * once.
+ */
 function pair(options: Partial<WanPublisherOptions> = {}, policy = PASS_THROUGH as number) {
   const network = new Network();
   const publishers = [{ ...OPTIONS, ...options }];
@@ -30,7 +34,7 @@ function set({ engine }: Member<SimulatedEngine>, count: number, from = 0): void
   }
 }
 
-/** The entries of all maps: `map/key = value`. */
+/** Returns the entries of all maps as `map/key = value`. */
 function entriesOf({ engine }: Member<SimulatedEngine>): string[] {
   return engine.contents().map((text) => text.split(' at ')[0] ?? '');
 }
@@ -146,7 +150,7 @@ describe('WanReplications.synchronise', () => {
     }
   });
 
-  it('leaves waiting events that are newer, or of other keys, in their order', async () => {
+  it('keeps waiting events that are newer, or of other keys, in order', async () => {
     const { network, a, b } = pair();
     a.control.pause();
     a.engine.change(SET, 'map', 'gone', '1');
@@ -155,7 +159,7 @@ describe('WanReplications.synchronise', () => {
     let isChanged = false;
     network.fate = () => ({ arrivals: [100], answerMs: 100 });
     network.answer = ([...bytes]) => {
-      // While the entry is in flight.
+      // Changes the key while the entry is in flight.
       if (bytes[5] === BATCH && !isChanged) a.engine.change(SET, 'map', 'key', '2');
       if (bytes[5] === BATCH) isChanged = true;
       return undefined;
@@ -168,7 +172,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual(entriesOf(b), ['map/key = 2']);
   });
 
-  it('keeps an entry that was set after a clear that waits', async () => {
+  it('retains an entry that was set after a waiting clear', async () => {
     const { network, a, b } = pair();
     a.engine.change(SET, 'map', 'old', '1');
     await network.pass(200);
@@ -182,7 +186,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual(entriesOf(b), ['map/key = 2']);
   });
 
-  it('first sends events that may have arrived, and no others of the queue', async () => {
+  it('first sends events that may have arrived, but no other events of the queue', async () => {
     const { network, a, b } = pair();
     network.fate = () => ({ arrivals: [1], answerMs: network.sent.length > 1 ? undefined : 1 });
     a.engine.change(SET, 'map', 'key', '1');
@@ -201,7 +205,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual([a.status.queueSize, a.status.eventsSent], [2, 1]);
   });
 
-  it('fails if nothing is acknowledged for the response timeout; the next one sends all', async () => {
+  it('fails if nothing is acknowledged for the response timeout; the next one sends all entries', async () => {
     const { network, a, b } = pair({ initialPublisherState: 'PAUSED' });
     set(a, 200);
     b.isDown = true;
@@ -236,7 +240,7 @@ describe('WanReplications.synchronise', () => {
     assert.match(message ?? '', /memory is used up/);
   });
 
-  it('accepts a target emptied before it, and fails if that happens during it', async () => {
+  it('accepts a target that was emptied before it, but fails if this happens during it', async () => {
     const { network, a, b } = pair();
     set(a, 3);
     await network.pass(200);
@@ -259,7 +263,7 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual(entriesOf(b), entriesOf(a));
   });
 
-  it('retains entries that may have arrived after a failure, so that nothing older follows', async () => {
+  it('retains entries that may have arrived after a failure, so that nothing older is sent later', async () => {
     const { network, a, b } = pair({ queueCapacity: 1 });
     a.control.pause();
     a.engine.change(SET, 'map', 'key', '1');
@@ -290,7 +294,7 @@ describe('WanReplications.synchronise', () => {
     assert.equal(a.status.eventsRejected, 1);
   });
 
-  it('sends no entry whose change may still be lost', async () => {
+  it('sends no entry whose change may be lost', async () => {
     const { network, a, b } = pair({ initialPublisherState: 'STOPPED' });
     a.engine.durableCount = 3;
     set(a, 6);
@@ -304,7 +308,7 @@ describe('WanReplications.synchronise', () => {
     assert.equal(entriesOf(b).length, 6);
   });
 
-  it('is refused while one is under way, for maps without a reference and unknown names', async () => {
+  it('is refused during another one, for maps without a reference, and for unknown names', async () => {
     const { network, a } = pair();
     const uuid = begin(a);
     assert.throws(() => begin(a), { code: 'WAN_TASK_UNDER_WAY', message: new RegExp(uuid) });
@@ -321,7 +325,7 @@ describe('WanReplications.synchronise', () => {
     assert.equal(a.replications.progressOf('x'), undefined);
   });
 
-  it('are remembered: the last 100, until the end of the member', async () => {
+  it('retains the last 100 tasks until the end of the member', async () => {
     const { network, a } = pair();
     const uuids: string[] = [];
     for (let count = 0; count < 101; count++) {
@@ -342,10 +346,10 @@ function setState({ control }: Member<SimulatedEngine>, state: PublisherState): 
   else control.stop();
 }
 
-/** Calls `look` every 5 ms. */
-async function watch(network: Network, ms: number, look: () => void): Promise<void> {
+/** Calls `probe` every 5 ms. */
+async function watch(network: Network, ms: number, probe: () => void): Promise<void> {
   for (let passed = 0; passed < ms; passed += 5) {
     await network.pass(5);
-    look();
+    probe();
   }
 }

@@ -7,8 +7,8 @@ import { ComparedSide, compare, entriesOf, expectedOf, figuresOf, requestOf } fr
 import { generator } from './simulation.ts';
 
 /**
- * Two members with the same entries, written in different orders, on the second with intermediate
- * values.
+ * Returns two members with equal entries, written in different orders, on the second with
+ * intermediate values.
  */
 function equalSides(count: number, depth = 10): readonly [ComparedSide, ComparedSide] {
   const tree = { isOn: true, depth: Math.min(depth, 16) };
@@ -101,7 +101,7 @@ describe('compareMap', () => {
     ['the source has none', true, false],
     ['neither has any', true, true],
   ] as const) {
-    it(`counts every leaf that has entries where ${name}`, async () => {
+    it(`counts every leaf that has entries if ${name}`, async () => {
       const source = new ComparedSide();
       const target = new ComparedSide();
       for (let index = 0; index < 5000; index++) {
@@ -115,7 +115,7 @@ describe('compareMap', () => {
     });
   }
 
-  it('compares whole values, also long ones, and no expired entries', async () => {
+  it('compares complete values, including long ones, but no expired entries', async () => {
     const [source, target] = equalSides(10);
     const long = Buffer.alloc(1_000_001, 'long');
     for (let index = 0; index < 20; index++) {
@@ -132,7 +132,7 @@ describe('compareMap', () => {
     assert.equal(differences.differentLeaves, 1);
   });
 
-  it('changes nothing on either side, and reads no entry', async () => {
+  it('changes nothing on either side, and counts as no read of an entry', async () => {
     const [source, target] = equalSides(500);
     target.set('key7', 'other');
     const before = [source, target].map(({ engine }) => [contentOf(engine), engine.sequences()]);
@@ -144,7 +144,7 @@ describe('compareMap', () => {
     assert.ok(!entriesOf(source).some(({ key }) => key.toBuffer().toString() === 'idle'));
   });
 
-  it('moves little: some kilobytes for a hundred differences', async () => {
+  it('transfers little: some kilobytes for a hundred differences', async () => {
     for (const depth of [10, 16]) {
       const [source, target] = equalSides(20_000, depth);
       for (let index = 0; index < 100; index++) target.set(`key${index * 199}`, 'other');
@@ -250,7 +250,7 @@ describe('compareMap fails', () => {
   });
 });
 
-describe('trees that a target keeps', () => {
+describe('the trees of a target', () => {
   const question = { partitionCount: 271, levels: 3 };
 
   it('are dropped 10 s after their last use', async () => {
@@ -268,7 +268,7 @@ describe('trees that a target keeps', () => {
     assert.equal(clock.timerCount, count);
   });
 
-  it('use 8 MiB at most, and are built again after eviction', async () => {
+  it('use at most 8 MiB, and are built again after eviction', async () => {
     const [source, target] = equalSides(2000, 16);
     for (let index = 0; index < 50; index++) target.set(`key${index * 13}`, 'other');
     let largest = 0;
@@ -294,7 +294,7 @@ describe('trees that a target keeps', () => {
     assert.ok(largest > 7_000_000 && largest <= 8_388_608, `${largest} bytes`);
   });
 
-  it('are those of each comparison for itself', async () => {
+  it('are separate for each comparison', async () => {
     const [source, target] = equalSides(2000);
     target.set('key7', 'other');
     const all = await Promise.all([1, 2, 3, 4].map(async () => await compare(source, target)));
@@ -303,7 +303,7 @@ describe('trees that a target keeps', () => {
     }
   });
 
-  it('are made for one request after the other', async () => {
+  it('are built for one request after another', async () => {
     const [, target] = equalSides(100);
     const { engine } = target;
     const visit = engine.visit.bind(engine);
@@ -321,7 +321,7 @@ describe('trees that a target keeps', () => {
     assert.deepEqual(partitions, [...all, ...all, ...all]);
   });
 
-  it('are made for 64 requests at most that wait; beyond that the answer is 503', async () => {
+  it('are built for at most 64 waiting requests; further requests get 503', async () => {
     const [, target] = equalSides(100);
     const all = Array.from({ length: 70 }, async () => await target.receive(requestOf(question)));
     const statuses = (await Promise.all(all)).map(({ status }) => status);
@@ -329,7 +329,7 @@ describe('trees that a target keeps', () => {
     assert.equal((await target.receive(requestOf(question))).status, 200);
   });
 
-  it('are empty for a map that is not there', async () => {
+  it('are empty for a map that does not exist', async () => {
     const [, target] = equalSides(10);
     const { status, body } = await target.receive(requestOf(question, 'none'));
     assert.equal(status, 200);

@@ -17,7 +17,7 @@ import { headOf } from './messages.ts';
 const roots = (count: number) => Array.from({ length: count }, (_, index) => nodeOf(index, 0));
 
 describe('a request for hash trees', () => {
-  it('gets as many sums as it requests, also if it is deflated', async () => {
+  it('gets as many sums as it requests, even if it is deflated', async () => {
     const side = hostileSide();
     for (const [index, sums] of [3, 16, 24].entries()) {
       const request = REQUESTS[index]!;
@@ -41,7 +41,11 @@ describe('a request for hash trees', () => {
         const flipped = Buffer.from(request);
         flipped[at]! ^= 1 << (at % 8);
         assert.equal((await side.receive(flipped)).status, 400, `byte ${at}`);
-        assert.equal((await side.receive(request.subarray(0, at))).status, 400, `cut to ${at}`);
+        assert.equal(
+          (await side.receive(request.subarray(0, at))).status,
+          400,
+          `truncated to ${at}`,
+        );
       }
     }
     assert.deepEqual(contentOf(side.engine), before);
@@ -86,14 +90,14 @@ describe('a request for hash trees', () => {
     assert.ok(body.length > 63_000 && body.length < 65_536, `${body.length}`);
   });
 
-  it('is refused as an answer', async () => {
+  it('is refused as a response', async () => {
     const side = hostileSide();
     const answer = Buffer.from(requestOf({}));
     answer[5] = 6;
     assert.equal((await side.receive(resealed(answer))).status, 400);
   });
 
-  it('changes nothing, gets a short response and leaves no memory in use if its payload is invalid', async () => {
+  it('with an invalid payload changes nothing, gets a short response and leaves no memory in use', async () => {
     await sendWrongRequests(6000, 1);
   });
 });
