@@ -59,7 +59,7 @@ export class KeptLog {
   }
 }
 
-/** What happens to a message. */
+/** The delays with which a message and its response arrive. */
 export interface Fate {
   /** Delays of its deliveries; empty if it is lost. */
   readonly arrivals: readonly number[];
