@@ -1,15 +1,15 @@
 /**
  * The simulation of replication (spec/wan/simulation.ts) with SOAK_SIZE / 10 seeds of each shape,
- * from SOAK_SEED on; the simulation of a source with persistence (spec/wan/kept-simulation.ts) with
+ * from SOAK_SEED on; the simulation of a source with persistence (spec/wan/persistent-simulation.ts) with
  * a tenth of these seeds in each sync mode; and SOAK_CASES batches with wrong bytes.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Clock } from '../../src/base/clock.ts';
 import { EmbeddedModel } from '../wan/embedded-model.ts';
-import { type KeptReport, keptRound } from '../wan/kept-simulation.ts';
 import { sendWrongBatches } from '../wan/messages.ts';
 import type { SimulatedEngine } from '../wan/model-engine.ts';
+import { type KeptReport, keptRound } from '../wan/persistent-simulation.ts';
 import { type Shape, simulate } from '../wan/simulation.ts';
 
 const SEEDS = Math.max(10, Number(process.env.SOAK_SIZE ?? 10_000) / 10);

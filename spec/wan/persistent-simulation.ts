@@ -14,9 +14,9 @@ import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 import { MemoryStorage } from '../persistence/memory-storage.ts';
-import { KeptSource } from './kept-source.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 import { textOf } from './model-engine.ts';
+import { KeptSource } from './persistent-source.ts';
 
 const LIVES_MAX = 5;
 const STEPS_MAX = 60;

@@ -9,8 +9,8 @@ import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { until } from '../persistence/subject.ts';
-import { KeptSource, PARTITION_COUNT } from './kept-source.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { KeptSource, PARTITION_COUNT } from './persistent-source.ts';
 
 const MARKS = 'wan-marks';
 const UNSYNCED_MARKS = 'wan-marks-unsynced';

@@ -1,6 +1,6 @@
 /** Waiting events survive any end of the source; `WAN_SEEDS` and `make soak` run many seeds. */
 import { describe, it } from 'node:test';
-import { keptRound } from './kept-simulation.ts';
+import { keptRound } from './persistent-simulation.ts';
 
 const SEEDS = Number(process.env.WAN_SEEDS ?? 4);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
