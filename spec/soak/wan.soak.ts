@@ -9,7 +9,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import { EmbeddedModel } from '../wan/embedded-model.ts';
 import { sendWrongBatches } from '../wan/messages.ts';
 import type { SimulatedEngine } from '../wan/model-engine.ts';
-import { type KeptReport, keptRound } from '../wan/persistent-simulation.ts';
+import { type PersistentReport, persistentRound } from '../wan/persistent-simulation.ts';
 import { type Shape, simulate } from '../wan/simulation.ts';
 
 const SEEDS = Math.max(10, Number(process.env.SOAK_SIZE ?? 10_000) / 10);
@@ -42,10 +42,10 @@ describe(`WanReplications, ${SEEDS} seeds from ${FIRST_SEED} on`, () => {
 describe(`WanReplications with persistence, seeds from ${FIRST_SEED} on`, () => {
   for (const sync of ['always', 'interval', 'never'] as const) {
     it(`makes both sides equal with sync ${sync}, whenever the source ends`, async () => {
-      const all: Partial<KeptReport> = {};
+      const all: Partial<PersistentReport> = {};
       for (let seed = FIRST_SEED; seed < FIRST_SEED + Math.max(25, SEEDS / 10); seed++) {
-        for (const [name, count] of Object.entries(await keptRound(seed, sync))) {
-          const key = name as keyof KeptReport;
+        for (const [name, count] of Object.entries(await persistentRound(seed, sync))) {
+          const key = name as keyof PersistentReport;
           all[key] = (all[key] ?? 0) + count;
         }
       }

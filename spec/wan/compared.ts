@@ -20,7 +20,7 @@ import { WanReceiver } from '../../src/wan/wan-receiver.ts';
 import type { TransportResponse } from '../../src/wan/wan-transport.ts';
 import { contentOf, visited } from '../engine/stored-engine.case.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { KeptLog, REQUEST_LIMITS } from './members.ts';
+import { REQUEST_LIMITS, RecordedLog } from './members.ts';
 import { spanOf } from './model-engine.ts';
 import { generator } from './simulation.ts';
 
@@ -66,7 +66,7 @@ export class ComparedSide {
       clusterName: () => 'dev',
       acceptsWrites: () => true,
       clock: this.clock,
-      log: new KeptLog(),
+      log: new RecordedLog(),
       payloadBytesMax: 2 ** 24,
       queueBytesMax: 2 ** 28,
       requestLimits: REQUEST_LIMITS,

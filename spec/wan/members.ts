@@ -46,7 +46,7 @@ export function endpoint(host: string): WanEndpoint {
 }
 
 /** Stores the lines of a member's log. */
-export class KeptLog {
+export class RecordedLog {
   readonly lines: string[] = [];
   info(_fields: object, text: string): void {
     this.lines.push(`info ${text}`);
@@ -157,7 +157,7 @@ export class Network {
 export class Member<Made extends SimulatedEngine = ModelEngine> {
   readonly name: string;
   readonly network: Network;
-  readonly log = new KeptLog();
+  readonly log = new RecordedLog();
   dataSetId: Buffer;
   isDown = false;
   /** Whether changes have yet to be written. */

@@ -10,7 +10,7 @@ import { AtOnce } from '../engine/embedded/at-once.ts';
 import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { until } from '../persistence/subject.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
-import { KeptSource, PARTITION_COUNT } from './persistent-source.ts';
+import { PARTITION_COUNT, PersistentSource } from './persistent-source.ts';
 
 const MARKS = 'wan-marks';
 const UNSYNCED_MARKS = 'wan-marks-unsynced';
@@ -34,12 +34,12 @@ class Pair {
     this.target.isDown = true;
   }
 
-  async start(options: Options = {}): Promise<KeptSource> {
+  async start(options: Options = {}): Promise<PersistentSource> {
     const { snapshotBytesMin = Number.POSITIVE_INFINITY, segmentBytes = 4096, ...more } = options;
     const { keepsTombstones = true, ...own } = more;
     const { network, storage } = this;
     const publishers = [{ ...OPTIONS, targetEndpoints: [endpoint('target')], ...own }];
-    const source = new KeptSource({
+    const source = new PersistentSource({
       network,
       storage,
       sync: 'interval',
@@ -53,7 +53,7 @@ class Pair {
   }
 
   /** Starts again after an end of only the process. */
-  async restart(source: KeptSource, options: Options = {}): Promise<KeptSource> {
+  async restart(source: PersistentSource, options: Options = {}): Promise<PersistentSource> {
     source.end();
     this.storage = this.storage.afterKill();
     return await this.start(options);
@@ -73,7 +73,7 @@ class Pair {
     return this.target.engine.contents().map((text) => text.split(' ')[0]!);
   }
 
-  async sent(source: KeptSource): Promise<string[]> {
+  async sent(source: PersistentSource): Promise<string[]> {
     this.target.isDown = false;
     source.control.resume();
     await this.pass(4000, 50);
@@ -89,7 +89,7 @@ class Pair {
   }
 }
 
-function set({ engine }: KeptSource, ...keys: readonly string[]): void {
+function set({ engine }: PersistentSource, ...keys: readonly string[]): void {
   for (const key of keys) new AtOnce(engine).set('map', key, VALUE);
 }
 
@@ -367,7 +367,7 @@ describe('a snapshot', () => {
       (name) => storage.has(name),
     );
 
-  async function filled(): Promise<{ pair: Pair; source: KeptSource; keys: string[] }> {
+  async function filled(): Promise<{ pair: Pair; source: PersistentSource; keys: string[] }> {
     const pair = new Pair();
     const source = await pair.start(options);
     const keys: string[] = [];

@@ -16,7 +16,7 @@ import { visited } from '../engine/stored-engine.case.ts';
 import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 import { textOf } from './model-engine.ts';
-import { KeptSource } from './persistent-source.ts';
+import { PersistentSource } from './persistent-source.ts';
 
 const LIVES_MAX = 5;
 const STEPS_MAX = 60;
@@ -25,7 +25,7 @@ const KEYS = 14;
 const DISK_BYTES = 60_000;
 
 /** Counts that show whether the rounds reach their cases. */
-export interface KeptReport {
+export interface PersistentReport {
   /** Starts whose waiting events were stored with a snapshot. */
   snapshots: number;
   /** Events that waited after starts. */
@@ -36,14 +36,14 @@ export interface KeptReport {
   refused: number;
 }
 
-export async function keptRound(seed: number, sync: SyncMode): Promise<KeptReport> {
+export async function persistentRound(seed: number, sync: SyncMode): Promise<PersistentReport> {
   const round = new Round(seed, sync);
   await round.run();
   return round.report;
 }
 
 class Round {
-  readonly report: KeptReport = {
+  readonly report: PersistentReport = {
     snapshots: 0,
     restored: 0,
     kills: 0,
@@ -108,15 +108,15 @@ class Round {
     await this.#settle();
   }
 
-  #source(): KeptSource {
+  #source(): PersistentSource {
     const states = ['REPLICATING', 'REPLICATING', 'PAUSED', 'STOPPED'] as const;
     const initialPublisherState = states[this.#random.below(states.length)]!;
     const publishers = [{ ...this.#options, initialPublisherState }];
     const parts = { network: this.#network, storage: this.#storage, sync: this.#sync };
-    return new KeptSource({ ...parts, publishers });
+    return new PersistentSource({ ...parts, publishers });
   }
 
-  async #work(source: KeptSource): Promise<void> {
+  async #work(source: PersistentSource): Promise<void> {
     const random = this.#random;
     // Changes made while it is STOPPED are not sent.
     if (source.status.state === 'STOPPED') source.control.pause();
@@ -132,7 +132,7 @@ class Round {
     }
   }
 
-  #write(source: KeptSource): void {
+  #write(source: PersistentSource): void {
     const random = this.#random;
     const ask = new AtOnce(source.engine);
     const map = `map${random.below(2)}`;
@@ -164,7 +164,7 @@ class Round {
   }
 
   /** Ends the process: by a stop, a kill or a power loss. */
-  async #end(source: KeptSource): Promise<void> {
+  async #end(source: PersistentSource): Promise<void> {
     const random = this.#random;
     if (!source.hasEnded && random.below(4) === 0 && (await source.stop())) this.report.stops++;
     source.end();
@@ -223,7 +223,7 @@ class Round {
     assert.ok(await source.stop(), context);
   }
 
-  #compare({ engine }: KeptSource, context: string): void {
+  #compare({ engine }: PersistentSource, context: string): void {
     const placeOf = (text: string) => text.split(' = ')[0]!;
     const own = visited(engine)
       .filter(({ name }) => !name.toBuffer().toString().startsWith('own'))

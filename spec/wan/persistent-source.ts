@@ -15,7 +15,7 @@ import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import { copyOf } from '../engine/sinks.ts';
 import type { MemoryStorage } from '../persistence/memory-storage.ts';
-import { KeptLog, type Network, REQUEST_LIMITS } from './members.ts';
+import { type Network, REQUEST_LIMITS, RecordedLog } from './members.ts';
 
 export const PARTITION_COUNT = 5;
 
@@ -30,9 +30,9 @@ export interface KeptSourceParts {
   readonly keepsTombstones?: boolean;
 }
 
-export class KeptSource {
+export class PersistentSource {
   readonly isDown = false;
-  readonly log = new KeptLog();
+  readonly log = new RecordedLog();
   readonly engine: EmbeddedEngine;
   readonly persistence: Persistence;
   readonly replications: WanReplications;
