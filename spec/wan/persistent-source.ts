@@ -19,7 +19,7 @@ import { type Network, REQUEST_LIMITS, RecordedLog } from './members.ts';
 
 export const PARTITION_COUNT = 5;
 
-export interface KeptSourceParts {
+export interface PersistentSourceParts {
   readonly network: Network;
   readonly storage: MemoryStorage;
   readonly sync: SyncMode;
@@ -40,11 +40,11 @@ export class PersistentSource {
   snapshotCount = 0;
   /** Changes recorded in this life, without those of its recovery. */
   readonly history: Mutation[] = [];
-  readonly #parts: KeptSourceParts;
+  readonly #parts: PersistentSourceParts;
   #hasEnded = false;
   #onProgress = (): void => {};
 
-  constructor(parts: KeptSourceParts) {
+  constructor(parts: PersistentSourceParts) {
     const { network, storage, sync, publishers } = parts;
     const { segmentBytes = 4096, snapshotBytesMin = 8192, keepsTombstones = true } = parts;
     this.#parts = parts;
