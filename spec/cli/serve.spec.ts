@@ -351,7 +351,7 @@ test('serve reloads the configuration at SIGHUP, also if the signal arrived whil
   assert.equal(await exit, 0);
 });
 
-test('a member that does not start reports the reason beside the log, in one line', async () => {
+test('a member that does not start also reports the reason outside the log, in one line', async () => {
   const data = new GridError('DATA_DIRECTORY_LOCKED', { directory: 'd' });
   const { exit, lines, fatal } = served({}, () => Promise.reject(data));
   assert.equal(await exit, 3);

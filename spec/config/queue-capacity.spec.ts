@@ -36,7 +36,7 @@ test('queueCapacity matches each byte of a name to only one part of a pattern', 
   assert.equal(capacityOf({ 'a*b*b': 1 }, 'abb'), 1);
 });
 
-test('queueCapacity compares bytes: it distinguishes names that are not UTF-8, or longer in it', () => {
+test('queueCapacity compares the bytes of names, including names that are not UTF-8', () => {
   assert.equal(capacityOf({ é: 1 }, Buffer.from([0xc3, 0xa9])), 1);
   assert.equal(capacityOf({ é: 1 }, Buffer.from([0xe9])), Number.POSITIVE_INFINITY);
   assert.equal(capacityOf({ 'a*': 1 }, Buffer.from([0x61, 0xff, 0])), 1);

@@ -7,8 +7,8 @@
  * overwritten when its receiver returns (late-result.ts).
  *
  * An ordered late engine behaves like an engine on another thread: one lane for all calls.
- * Otherwise it behaves like an engine on several servers: a lane for each partition, reads of maps
- * beside them, a clear across all.
+ * Otherwise it behaves like an engine on several servers: a lane for each partition, separate
+ * lanes for reads of maps, and a clear that spans all lanes.
  *
  * It can inject faults: UNKNOWN results, whether or not the change was made, and UNREACHABLE. The
  * result of an acknowledge is never UNREACHABLE; if it is UNKNOWN, the hold has ended in any case,

@@ -4,7 +4,7 @@
  * random numbers.
  *
  * A wide call takes effect after all calls before it and before all calls after it, in any lane.
- * Only loose calls, which have a lane of their own, ignore that order.
+ * Only loose calls, which have separate lanes, ignore that order.
  */
 import assert from 'node:assert/strict';
 import type { Random } from '../../bench/harness.ts';

@@ -18,7 +18,7 @@ import { copied, Keeper, span } from './results.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
 export function answerCases(name: string, open: OpenSubject): void {
-  describe(`${name}: answers`, () => {
+  describe(`${name}: results`, () => {
     it(
       'a receiver may call the engine, and its own result does not change',
       withSubject(open, async (asker, { engine, many, quiet }) => {

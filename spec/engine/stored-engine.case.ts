@@ -641,7 +641,7 @@ async function keyElsewhere(asker: Asker, partition: number): Promise<string> {
   return '0';
 }
 
-/** Does some operations of each kind, on maps `m`, `n` and `gone`, and queues `q` and `empty`. */
+/** Runs some operations of each kind on maps `m`, `n` and `gone`, and queues `q` and `empty`. */
 async function mixedWork(asker: Asker): Promise<void> {
   for (let index = 0; index < 300; index++) {
     await asker.set(index % 3 === 0 ? 'm' : 'n', `k${index % 90}`, `v${index}`, `t/${index % 4}`);

@@ -140,7 +140,7 @@ describe('A connection of a server that drains', () => {
     assert.equal(reader.responses()[0]?.body, 'value');
   });
 
-  it('answers waiting polls 204, and all later requests; the last response announces the end', () => {
+  it('answers waiting polls with 204, and all later requests; the last response announces the end', () => {
     const polling = client();
     polling.socket.receive(poll('q') + LIVE + poll('q'));
     drain(polling);

@@ -154,7 +154,7 @@ describe('requests under way together', () => {
     const held = heldServer();
     const { application, clock } = held;
     const { socket, bodies } = held.client();
-    // In `finishNow`, a handler of this application answers 204, in any order.
+    // In `finishNow`, a handler of this application responds with 204, in any order.
     application.finishesNow = false;
     socket.receive(late('a', 'b'));
     socket.receiveEnd();

@@ -23,8 +23,8 @@ const PROMISED_MS = 100;
 /** Resolves with the outcome: refused, or started with all guaranteed changes. */
 export async function damageRound(seed: number): Promise<'refused' | 'started'> {
   const random = new Random(seed * 2654435761);
-  // The storage has a generator of its own: the number of its calls depends on the speed of the
-  // machine.
+  // The storage has a separate generator, because the number of its calls depends on the speed of
+  // the machine.
   const storage = new MemoryStorage(new Random(seed), 'boot');
   const isStopped = random.below(2) === 0;
   const written = await writeAtRandom(storage, random, isStopped);

@@ -70,7 +70,7 @@ describe('compareMap', () => {
         assert.deepEqual(figuresOf(differences), expected);
         const found = entriesOf(source).filter((each) => differences.has(each.partition, each.key));
         assert.equal(found.length, entriesToSync);
-        // Leaves of depth 16 have one entry each here.
+        // In these trees, leaves of depth 16 have one entry each.
         if (depth > 2) assert.equal(entriesToSync, entries);
       });
     }
