@@ -186,7 +186,7 @@ test('the name of the cluster authenticates, or the user with a password from th
   }
 });
 
-test('the exit code is 3 if no member responds, or another server does', async () => {
+test('the exit code is 3 if no server responds, or one that is not a member', async () => {
   const other = createServer((socket) => {
     socket.resume().end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi');
   }).listen(0, '127.0.0.1');

@@ -8,7 +8,7 @@ import { run, start } from './gridnode-process.ts';
 const WARNING =
   /^max-memory \(921600 MiB\), network\.http\.in-flight-bytes-max \([\d.]+ MiB\) and the process \([\d.]+ MiB\) are more than the (machine|container) has, [\d.]+ MiB$/m;
 
-test('gridnode config prints the effective memory, the share it is, and warns of limits that are too large', async () => {
+test('gridnode config prints the effective memory and its share, and warns of limits that are too large', async () => {
   const { maxMemory, inFlightBytesMax } = memoryDefaults({}, machineMemory());
   const { output, errors } = await run(['config', '--json']);
   const settings = JSON.parse(output);

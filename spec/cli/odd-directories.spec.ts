@@ -161,7 +161,7 @@ describe('the target directory of restore or repair', () => {
     ];
   }
 
-  it('contains neither a lock nor a marker afterwards, and nor does the source', async () => {
+  it('contains neither a lock nor a marker afterwards, and neither does the source', async () => {
     for (const command of commands()) {
       const target = join(folder, command[0] ?? '', 'deep');
       const { code, errors } = await run(...command, target);

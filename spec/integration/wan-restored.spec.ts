@@ -1,5 +1,5 @@
 /**
- * Members whose data come from a backup, as targets, as sources, and beside the member of the
+ * Members whose data were restored from a backup, as targets, as sources, and beside the member of the
  * backup.
  */
 

@@ -2,8 +2,8 @@
  * One seeded data directory, of a member that has stopped or was killed, and starts on it in which
  * one write, sync, rename or truncation fails: each of them once with ENOSPC, once with EIO, and
  * together with all later ones on a disk that remains full for a while. The member is used as far
- * as possible, and is stopped or killed. Then a start with enough room has all confirmed changes,
- * and refuses nothing.
+ * as possible, and is stopped or killed. Then a start with enough space recovers all confirmed
+ * changes, and refuses nothing.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';

@@ -9,7 +9,7 @@ import { visited } from '../engine/stored-engine.case.ts';
 
 /**
  * Returns the greatest number of mutations, counted from the first, that result in exactly this
- * content (see contentOf), or -1 if there is none.
+ * content (see contentOf), or -1 if no number does.
  */
 export function countThatLeaves(history: readonly Mutation[], content: readonly string[]): number {
   const stored = new Map<string, string>();
