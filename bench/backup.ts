@@ -85,7 +85,8 @@ async function measurePauses(harness: Harness, directory: string, entries: numbe
   while (!isDone) {
     for (let each = 0; each < LOADED_CHANGES_PER_TURN; each++) change(engine, random, entries);
     changes += LOADED_CHANGES_PER_TURN;
-    const [startMs, startUsed] = [performance.now(), usedMs()];
+    const startMs = performance.now();
+    const startUsed = usedMs();
     await turn();
     pauses.push(Math.min(performance.now() - startMs, usedMs() - startUsed));
   }
@@ -107,7 +108,8 @@ async function measurePauses(harness: Harness, directory: string, entries: numbe
   await restored.persistence.close();
   restored.engine.close();
   for (const [name, content] of wanted) {
-    const [seen, sought] = [describe(found.get(name)), describe(content)];
+    const seen = describe(found.get(name));
+    const sought = describe(content);
     if (seen !== sought)
       throw new Error(`Cannot trust the backup: "${name}" has ${seen}, not ${sought}`);
   }
@@ -122,13 +124,19 @@ async function open(directory: string, segmentBytes: number) {
   const observer = { onReleased, onRefusing, onFailed, onProgress, onSnapshot, onCompacted };
   const persistence = new Persistence(
     {
-      ...{ storage, clock, partitionCount: PARTITIONS, sync: 'interval', syncIntervalMs: 1000 },
+      storage,
+      clock,
+      partitionCount: PARTITIONS,
+      sync: 'interval',
+      syncIntervalMs: 1000,
       segmentBytes,
     },
     { ...observer, onSnapshotFailed: onFailed, onCompactionFailed: onFailed },
   );
   const engine = new EmbeddedEngine({
-    ...{ partitionCount: PARTITIONS, clock, sinks: [persistence.log] },
+    partitionCount: PARTITIONS,
+    clock,
+    sinks: [persistence.log],
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
   await persistence.begin();
@@ -199,7 +207,9 @@ async function measurePosts(
   const target = `/grid/rest/maps/${MAPS[0]?.toBuffer()}/${KEY}`;
   const load = {
     requests: [{ method: 'POST', target, bodyBytes: VALUE_BYTES }],
-    ...{ keyCount: (entries * BIG_MAP_SHARE) / PLACES, connections: harness.pick(8, 64), depth: 1 },
+    keyCount: (entries * BIG_MAP_SHARE) / PLACES,
+    connections: harness.pick(8, 64),
+    depth: 1,
     seconds: harness.pick(0.2, ROUND_SECONDS),
     ...(harness.size === 'full' ? {} : { amount: 1000 }),
   };
@@ -264,7 +274,8 @@ function change(engine: EmbeddedEngine, random: Random, entries: number): void {
 
 /** Returns the map of the entry and sets its key in `key`, or returns the queue of the item. */
 function placeOf(number: number): readonly [map: Span, queue: Span | undefined] {
-  const [round, place] = [Math.floor(number / PLACES), number % PLACES];
+  const round = Math.floor(number / PLACES);
+  const place = number % PLACES;
   const isBig = place < BIG_MAP_SHARE;
   const bytes = Buffer.from(keyOf(isBig ? round * BIG_MAP_SHARE + place : round));
   key.set(bytes, 0, bytes.length);

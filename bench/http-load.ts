@@ -133,9 +133,11 @@ async function measureRound(
   server: ServerProcess,
   load: Load,
 ): Promise<Round> {
-  const [cpuBefore, heapBefore] = [server.cpuUs(), server.allocated()];
+  const cpuBefore = server.cpuUs();
+  const heapBefore = server.allocated();
   const figures = await generator.drive(load);
-  const [cpuAfter, heapAfter] = [server.cpuUs(), server.allocated()];
+  const cpuAfter = server.cpuUs();
+  const heapAfter = server.allocated();
   const cpuUs = (cpuAfter ?? Number.NaN) - (cpuBefore ?? Number.NaN);
   const isCollected = heapAfter.collections > heapBefore.collections + 1;
   const allocated = isCollected ? heapAfter.bytes - heapBefore.bytes : Number.NaN;

@@ -49,10 +49,12 @@ export const bench: Bench = {
 /** Calls of the engine itself, with bytes; its result is not copied. */
 function engineSides(keys: readonly string[], value: Buffer) {
   const engine = new EmbeddedEngine({
-    ...{ partitionCount: PARTITIONS, clock: new SystemClock() },
+    partitionCount: PARTITIONS,
+    clock: new SystemClock(),
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
-  const [map, none] = [spanOf('bench'), spanOf('')];
+  const map = spanOf('bench');
+  const none = spanOf('');
   const spans = new Map(keys.map((key) => [key, spanOf(key)]));
   const bytes = new Span().set(value, 0, value.length);
   const receiver = { onResult() {} };

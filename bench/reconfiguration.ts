@@ -157,7 +157,8 @@ function moreQueues(length: number): string {
 async function longestTurn<Value>(
   work: () => Promise<Value>,
 ): Promise<{ value: Value; longestUs: number; lastedUs: number }> {
-  let [longestUs, last] = [0, threadUs()];
+  let longestUs = 0;
+  let last = threadUs();
   let isDone = false;
   const watch = (): void => {
     const now = threadUs();

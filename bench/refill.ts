@@ -82,7 +82,9 @@ async function filled({ entries, stockBytes, beforeMs }: Work): Promise<Done> {
       const number = from + at < entries ? from + at : random.below(entries);
       describe(changes[at] as Mutation, number, from + at + 1);
     }
-    const [thread, used, start] = [threadUs(), process.cpuUsage(), performance.now()];
+    const thread = threadUs();
+    const used = process.cpuUsage();
+    const start = performance.now();
     for (let at = 0; at < made; at++) replay.apply(changes[at] as Mutation);
     const passedUs = (performance.now() - start) * 1000;
     const { user, system } = process.cpuUsage(used);

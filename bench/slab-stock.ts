@@ -59,7 +59,8 @@ async function taken({ stockSlabs, beforeMs }: Work): Promise<Times> {
   const held = objects(HELD_OBJECTS);
   await new Promise((resolve) => setTimeout(resolve, beforeMs));
   const slabs: ArrayBuffer[] = [];
-  let [sum, longest] = [0, 0];
+  let sum = 0;
+  let longest = 0;
   for (let turn = 1; turn <= SLABS * TURNS_PER_SLAB; turn++) {
     objects(DROPPED_OBJECTS);
     await new Promise((resolve) => setImmediate(resolve));

@@ -43,7 +43,9 @@ async function fillPart(
   first: number,
   count: number,
 ): Promise<void> {
-  for (let [done, silent] = [0, 0]; done < count; ) {
+  let done = 0;
+  let silent = 0;
+  while (done < count) {
     const answered = await fillOver(port, exchange, depth, first + done, count - done);
     silent = answered === 0 ? silent + 1 : 0;
     if (silent > SILENT_IN_A_ROW) {
@@ -64,7 +66,9 @@ function fillOver(
   const batch = new Batch(exchange.request);
   const answer = Buffer.from(exchange.answer);
   return new Promise((resolve, reject) => {
-    let [sent, answered, matched] = [0, 0, 0];
+    let sent = 0;
+    let answered = 0;
+    let matched = 0;
     const fail = (reason: string) => {
       socket.destroy();
       reject(new Error(`Cannot fill: ${reason}, ${answered} of ${count} stored`));

@@ -20,7 +20,9 @@ const WAKE_TIMEOUT_MS = 20_000;
 
 export function blockedPollsWork(name: string, about: string, peers: readonly string[]): Work {
   return {
-    ...{ name, about, placement: 'pinned' },
+    name,
+    about,
+    placement: 'pinned',
     sides: (arena) => arena.installed(peers).flatMap((peer) => sideOf(arena, peer)),
   };
 }

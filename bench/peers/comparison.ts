@@ -15,8 +15,17 @@ import { THREE_ON_REDIS, THREE_ORIGINALS } from './three-members.ts';
 import { Arena, type FigureName, type Figures, type Side, type Size, type Work } from './work.ts';
 
 export const PEERS: readonly Peer[] = [
-  ...[GRIDNODE, BARE, NODE_HTTP, NGINX, REDIS, WEBDIS, ON_REDIS, ON_REDIS_CONFIRMED, ORIGINAL],
-  ...[THREE_ON_REDIS, THREE_ORIGINALS],
+  GRIDNODE,
+  BARE,
+  NODE_HTTP,
+  NGINX,
+  REDIS,
+  WEBDIS,
+  ON_REDIS,
+  ON_REDIS_CONFIRMED,
+  ORIGINAL,
+  THREE_ON_REDIS,
+  THREE_ORIGINALS,
 ];
 
 export interface SideResult {

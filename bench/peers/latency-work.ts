@@ -29,7 +29,9 @@ const run = promisify(execFile);
 /** Loads each server at half its own peak. */
 export function latencyWork(name: string, about: string, peers: readonly string[]): Work {
   return {
-    ...{ name, about, placement: 'pinned' },
+    name,
+    about,
+    placement: 'pinned',
     sides: (arena) =>
       arena.installed(peers).map((peer) => {
         let perSecond = 0;
@@ -47,7 +49,9 @@ export function latencyWork(name: string, about: string, peers: readonly string[
  */
 export function storedLatencyWork(name: string, about: string, peer: string): Work {
   return {
-    ...{ name, about, placement: 'pinned' },
+    name,
+    about,
+    placement: 'pinned',
     sides: (arena) =>
       arena.installed([peer]).flatMap((each) => {
         let perSecond = 0;
@@ -96,8 +100,11 @@ function latencySide(
 async function halfOfPeak(arena: Arena, process: PeerProcess): Promise<number> {
   const request = process.peer.request('get', VALUE_BYTES);
   const { perSecond = Number.NaN } = await measured(arena, process, {
-    ...{ port: process.port, requests: request === undefined ? [] : [request] },
-    ...{ keyCount: Math.min(KEYS, arena.size.entries), connections: CONNECTIONS, depth: 1 },
+    port: process.port,
+    requests: request === undefined ? [] : [request],
+    keyCount: Math.min(KEYS, arena.size.entries),
+    connections: CONNECTIONS,
+    depth: 1,
     seconds: arena.size.seconds,
   });
   return Math.floor(perSecond / 2);

@@ -33,7 +33,9 @@ export interface LoadOptions {
 export function loadWork(options: LoadOptions): Work {
   const { placement = 'pinned' } = options;
   return {
-    ...{ name: options.name, about: options.about, placement },
+    name: options.name,
+    about: options.about,
+    placement,
     sides: (arena) => [
       ...arena.installed(options.peers).flatMap((peer) => sideOf(peer, arena, options, placement)),
       ...arena
@@ -56,8 +58,12 @@ function sideOf(peer: Peer, arena: Arena, options: LoadOptions, placement: Place
   const keys = Math.min(keyCount, arena.size.entries);
   const drive = (process: PeerProcess): Promise<Figures> =>
     measured(arena, process, {
-      ...{ port: process.port, requests, keyCount: keys },
-      ...{ connections, depth, seconds: arena.size.seconds },
+      port: process.port,
+      requests,
+      keyCount: keys,
+      connections,
+      depth,
+      seconds: arena.size.seconds,
     });
   return [
     {

@@ -27,7 +27,10 @@ export function memoryWork(
   times: number,
 ): Work {
   return {
-    ...{ name, about, placement: 'pinned', isAlone: true },
+    name,
+    about,
+    placement: 'pinned',
+    isAlone: true,
     roundsMax: times > 1 ? 1 : MEMORY_ROUNDS_MAX,
     sides: (arena) =>
       arena.installed(peers).map((peer) => ({
@@ -58,7 +61,10 @@ async function memoryRound(arena: Arena, peer: Peer, entries: number): Promise<F
 /** Measures the time from a process's creation to its first response, and its memory while idle. */
 export function startWork(name: string, about: string, peers: readonly string[]): Work {
   return {
-    ...{ name, about, placement: 'all', isAlone: true },
+    name,
+    about,
+    placement: 'all',
+    isAlone: true,
     sides: (arena) =>
       arena.installed(peers).map((peer) => ({
         name: peer.name,

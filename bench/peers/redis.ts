@@ -84,10 +84,18 @@ export function redisServer(port: number, folder: string, ...others: string[]): 
  */
 function webdisConfiguration(port: number, innerPort: number, folder: string): object {
   return {
-    ...{ redis_host: '127.0.0.1', redis_port: innerPort },
-    ...{ http_host: '127.0.0.1', http_port: port, http_max_request_size: 134_217_728 },
-    ...{ threads: 2, pool_size: 20, daemonize: false, websockets: false },
-    ...{ acl: [{ disabled: [] }], verbosity: 0, logfile: join(folder, 'webdis.log') },
+    redis_host: '127.0.0.1',
+    redis_port: innerPort,
+    http_host: '127.0.0.1',
+    http_port: port,
+    http_max_request_size: 134_217_728,
+    threads: 2,
+    pool_size: 20,
+    daemonize: false,
+    websockets: false,
+    acl: [{ disabled: [] }],
+    verbosity: 0,
+    logfile: join(folder, 'webdis.log'),
   };
 }
 

@@ -22,8 +22,12 @@ export const THREE_ON_REDIS: Peer = {
     const addresses = servers.map((each) => `127.0.0.1:${each}`);
     const member = (each: number | undefined) =>
       gridnode(
-        ...['--port', String(each), '--enable-group', 'DATA'],
-        ...['--engine', `redis://${addresses.join()}`],
+        '--port',
+        String(each),
+        '--enable-group',
+        'DATA',
+        '--engine',
+        `redis://${addresses.join()}`,
       );
     return [
       ...servers.map((each, index) => clusterServer(place, each, ports[SERVERS + index])),
@@ -46,9 +50,18 @@ export const THREE_ORIGINALS: Peer = {
 
 function clusterServer({ folder }: Place, port: number, busPort: number | undefined): Command {
   return redisServer(
-    ...([port, folder, '--dbfilename', `${port}.rdb`] as const),
-    ...['--cluster-enabled', 'yes', '--cluster-config-file', `${port}.conf`],
-    ...['--cluster-port', String(busPort), '--repl-diskless-sync-delay', '0'],
+    port,
+    folder,
+    '--dbfilename',
+    `${port}.rdb`,
+    '--cluster-enabled',
+    'yes',
+    '--cluster-config-file',
+    `${port}.conf`,
+    '--cluster-port',
+    String(busPort),
+    '--repl-diskless-sync-delay',
+    '0',
   );
 }
 

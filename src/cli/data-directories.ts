@@ -26,7 +26,8 @@ export function openToRead(flag: string, directory: string): FileStorage {
 export function checkOutside(flag: string, directory: string, source: string, role: string): void {
   // Opening it refuses a file.
   if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false) return;
-  const [inner, outer] = [realPath(resolve(directory)), realPath(resolve(source))];
+  const inner = realPath(resolve(directory));
+  const outer = realPath(resolve(source));
   const fault = `Cannot use ${flag} ${JSON.stringify(directory)}: it is`;
   if (inner === outer) throw new TypeError(`${fault} ${role}`);
   if (inner.startsWith(outer.endsWith(sep) ? outer : outer + sep)) {

@@ -26,7 +26,9 @@ export class StopEvents {
 
   /** `source` is the process, or a substitute in tests; `now` is in milliseconds. */
   constructor(source: EventEmitter, now: () => number = () => performance.now()) {
-    const [first, second, failure] = [deferred<string>(), deferred<string>(), deferred<unknown>()];
+    const first = deferred<string>();
+    const second = deferred<string>();
+    const failure = deferred<unknown>();
     this.first = first.promise;
     this.second = second.promise;
     this.failure = failure.promise;

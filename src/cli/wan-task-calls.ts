@@ -117,7 +117,9 @@ async function follow(client: Client, streams: Streams, uuid: string): Promise<E
 
 function progressOf(uuid: string): ClusterCall {
   return {
-    ...{ words: '', about: '', isRead: true },
+    words: '',
+    about: '',
+    isRead: true,
     path: `wan/sync/progress/${percentEncoded(uuid)}`,
     show: (told) => lineOf(taskOf(told)),
   };

@@ -94,13 +94,11 @@ function countsWithoutEffect(config: Config, why: string): Finding[] {
 const BACKUP_COUNTS = ['mapBackupCounts', 'queueBackupCounts'] as const;
 const OF_TLS = ['engineTlsCa', 'engineTlsCertificate', 'engineTlsKey'] as const;
 const OF_SERVERS = [
-  ...([
-    'engineUser',
-    'enginePassword',
-    'engineDeadlineMillis',
-    'engineNoHeartbeatSeconds',
-    'engineAllowEviction',
-  ] as const),
+  'engineUser',
+  'enginePassword',
+  'engineDeadlineMillis',
+  'engineNoHeartbeatSeconds',
+  'engineAllowEviction',
   ...OF_TLS,
 ] as const;
 const OF_OWN_DATA = ['maxMemory'] as const;

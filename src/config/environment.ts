@@ -45,11 +45,18 @@ const BOOLEANS: ReadonlySet<string> = new Set(
 /** Variables of the command line client, and the one that names the file. */
 const OTHERS: ReadonlySet<string> = new Set([
   'GRID_CONFIG',
-  ...['GRID_ADDRESS', 'GRID_USER', 'GRID_PASSWORD', 'GRID_CA', 'GRID_PATH_SEGMENT'],
+  'GRID_ADDRESS',
+  'GRID_USER',
+  'GRID_PASSWORD',
+  'GRID_CA',
+  'GRID_PATH_SEGMENT',
 ]);
 /** Variables that the original does not read as settings either. */
 const NO_SETTINGS: ReadonlySet<string> = new Set([
-  ...['HZ_HOME', 'HZ_LICENSE_KEY', 'HZ_PHONE_HOME_ENABLED', 'HZ_CP_MOUNT'],
+  'HZ_HOME',
+  'HZ_LICENSE_KEY',
+  'HZ_PHONE_HOME_ENABLED',
+  'HZ_CP_MOUNT',
 ]);
 
 const NAMES_FILE = 'use GRID_CONFIG or --config for the configuration file';

@@ -69,10 +69,14 @@ function moreOf(count: number, things: string): string {
 
 /** Compares two findings of the same file by line and column. */
 export function byPlace(one: Finding, other: Finding): number {
-  const [a, b] = [one, other].map(({ place }) => /^(.*?):(\d+):(\d+)$/.exec(place));
+  const a = PLACE.exec(one.place);
+  const b = PLACE.exec(other.place);
   if (!a || !b || a[1] !== b[1]) return 0;
   return Number(a[2]) - Number(b[2]) || Number(a[3]) - Number(b[3]);
 }
+
+/** Matches the file, the line and the column of a place. */
+const PLACE = /^(.*?):(\d+):(\d+)$/;
 
 /** Returns a user's text in quotes, shortened if it is long. */
 export function quoted(text: string): string {

@@ -278,7 +278,9 @@ function emptyBlocks(file: FileContent | undefined): Statement[] {
 }
 
 const USED_BLOCKS: ReadonlySet<string> = new Set([
-  ...['map.{name}', 'queue.{name}', ...WAN_BLOCKS],
+  'map.{name}',
+  'queue.{name}',
+  ...WAN_BLOCKS,
   ...(rowOf('endpointGroups').aliases ?? []),
   'advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{name}',
 ]);

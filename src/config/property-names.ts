@@ -7,8 +7,10 @@ import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-paths.ts
 /** Names of properties that have an effect, by the path of the properties. */
 export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
   properties: [
-    ...['grid.rest.enabled', 'hazelcast.rest.enabled'],
-    ...['hazelcast.partition.count', 'hazelcast.max.no.heartbeat.seconds'],
+    'grid.rest.enabled',
+    'hazelcast.rest.enabled',
+    'hazelcast.partition.count',
+    'hazelcast.max.no.heartbeat.seconds',
   ],
   ...Object.fromEntries(
     [PUBLISHER_PATH, PUBLISHER_ITEM].map((path) => [
@@ -24,10 +26,22 @@ export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
     ].map((ssl) => [
       `${ssl}.properties`,
       [
-        ...['keyStore', 'keyStorePassword', 'keyStoreType', 'keyManagerAlgorithm'],
-        ...['trustStore', 'trustStorePassword', 'trustStoreType', 'trustManagerAlgorithm'],
-        ...['protocol', 'ciphersuites', 'mutualAuthentication', 'validateIdentity'],
-        ...['keyFile', 'keyPassword', 'keyCertChainFile', 'trustCertCollectionFile'],
+        'keyStore',
+        'keyStorePassword',
+        'keyStoreType',
+        'keyManagerAlgorithm',
+        'trustStore',
+        'trustStorePassword',
+        'trustStoreType',
+        'trustManagerAlgorithm',
+        'protocol',
+        'ciphersuites',
+        'mutualAuthentication',
+        'validateIdentity',
+        'keyFile',
+        'keyPassword',
+        'keyCertChainFile',
+        'trustCertCollectionFile',
       ],
     ]),
   ),

@@ -21,7 +21,8 @@ export function sectionsWithMeaning(): ReadonlySet<string> {
   const patterns = [
     ...patternsOf(ALL_ROWS),
     ...REFUSED_PATTERNS,
-    ...['import.resource', 'auditlog.enabled'],
+    'import.resource',
+    'auditlog.enabled',
     ...OF_WAN,
     ...Object.keys(PROPERTY_NAMES).map((section) => `${section}.{name}`),
   ];
@@ -48,9 +49,9 @@ export function listPatterns(): ReadonlySet<string> {
  * Patterns of WAN replication in addition to its rows: those of XML, and those that are refused.
  */
 const OF_WAN: readonly string[] = [
-  ...[PUBLISHER_PATH, PUBLISHER_ITEM].flatMap((publisher) => [
-    ...['any', 'properties.{name}', 'sync.any'].map((name) => `${publisher}.${name}`),
-  ]),
+  ...[PUBLISHER_PATH, PUBLISHER_ITEM].flatMap((publisher) =>
+    ['any', 'properties.{name}', 'sync.any'].map((name) => `${publisher}.${name}`),
+  ),
   ...['custom-publisher.{name}.any', 'custom-publisher.any', 'consumer.any'].map(
     (name) => `${REPLICATION_PATTERN}.${name}`,
   ),
