@@ -18,7 +18,7 @@ const COMMENT_COLUMNS_MAX = 110;
  * of a part, or `types of` a part, which allows only imports that the compiler erases.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  bin: ['cli', 'index', 'src/config/reading-thread-answers.ts'],
+  bin: ['cli', 'index', 'src/config/reading-thread-worker.ts'],
   index: ['embedding', 'local', 'config', 'base'],
   embedding: ['member', 'local', 'config', 'telemetry', 'base'],
   local: ['types of http', 'src/http/output-piece.ts', 'types of cluster', 'engine', 'base'],

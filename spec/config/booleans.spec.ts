@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
-import { knownSettings } from '../../src/config/known-settings.ts';
+import { knownSettings } from '../../src/config/document-schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { isNamed } from '../../src/config/setting.ts';
 import { rowOf, SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 import { readBoolean } from '../../src/config/value-type.ts';
 import { load, xmlOf, yamlOf } from './documents.ts';
-import { isWhole, knownPaths } from './known-paths.ts';
+import { isWhole, knownPaths } from './schema-paths.ts';
 
 const TEXTS = ['1', '0', 'TRUE', 'False', 'yes', 'on', '01', 'truee'];
 

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { runCli } from '../../src/cli/main.ts';
-import { readEnvironment } from '../../src/config/environment.ts';
 import {
   type KnownContent,
   type KnownNode,
   knownSettings,
-} from '../../src/config/known-settings.ts';
+} from '../../src/config/document-schema.ts';
+import { readEnvironment } from '../../src/config/environment.ts';
 import { PROPERTY_NAMES } from '../../src/config/property-names.ts';
 import { ALL_ROWS } from '../../src/config/setting-rows.ts';
 import { ROUTES } from '../../src/rest/routes.ts';

@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { knownSettings } from '../../src/config/known-settings.ts';
+import { knownSettings } from '../../src/config/document-schema.ts';
 import { run } from '../cli/gridnode-process.ts';
 import { type LoadedWithFindings, load, writeConfig } from '../config/documents.ts';
 import { isWhole, type KnownPath, knownPaths, misspelt, stated } from '../config/known-paths.ts';

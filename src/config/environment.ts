@@ -7,11 +7,11 @@
  * overrides `HZ_`. A variable that matches no setting is a warning.
  */
 import type { Config } from './config.ts';
+import { type KnownContent, knownSettings } from './document-schema.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from './endpoint-group.ts';
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX, FindingList, quoted } from './finding-list.ts';
 import { insteadOfJavaOptions } from './java-options.ts';
-import { type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import { isOn, type RefusedSetting, refusedAt } from './refused-settings.ts';
 import { ALL_ROWS } from './setting-rows.ts';

@@ -4,8 +4,8 @@
  * another character it could change a name or password.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
+import type { Form } from './document-schema.ts';
 import { type FindingList, quoted } from './finding-list.ts';
-import type { Form } from './known-settings.ts';
 import type { Place } from './place.ts';
 
 /** Number of bytes at the start that are searched for an XML declaration. */

@@ -207,10 +207,10 @@ const FILE_DEFAULTS: readonly Assignment[] = [
 ];
 
 const configFile = lazyModule(() => import('./config-file.ts'));
-const meanings = lazyModule(() => import('./sections-with-meaning.ts'));
+const meanings = lazyModule(() => import('./strict-sections.ts'));
 const environmentReader = lazyModule(() => import('./environment.ts'));
 
-/** The paths in the tables of settings, in the form of known-settings.ts. */
+/** The paths in the tables of settings, in the form of document-schema.ts. */
 const OWN_PATHS: readonly string[] = ALL_ROWS.flatMap(({ path, isList, isOwnList }) => {
   // Properties may have any name.
   if (path === undefined || path.includes('.properties.')) return [];

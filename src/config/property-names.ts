@@ -1,6 +1,6 @@
 /**
  * The original's properties that have an effect. They are separate from the tables of all its
- * settings (known-settings.ts), which are loaded only for a file or variables.
+ * settings (document-schema.ts), which are loaded only for a file or variables.
  */
 import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-paths.ts';
 

@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { ConfigFault, configFault } from './config-fault.ts';
 import type { ConfigRequest, LoadedConfig } from './load.ts';
 import { LoadedPieces } from './loaded-pieces.ts';
-import type { ThreadMessage } from './reading-thread-answers.ts';
+import type { ThreadMessage } from './reading-thread-worker.ts';
 
 /** Limits of a reading; the most expensive known text of a mebibyte needs a fifth of them. */
 const BOUNDS = { timeMs: 60_000, memoryMb: 1024 };

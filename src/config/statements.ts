@@ -5,8 +5,8 @@
  * collected separately.
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
+import type { Form, KnownContent, KnownNode } from './document-schema.ts';
 import { FindingList, quoted, shortened } from './finding-list.ts';
-import type { Form, KnownContent, KnownNode } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import type { Place } from './place.ts';
 import { PROPERTY_NAMES } from './property-names.ts';

@@ -1,7 +1,7 @@
 /** Messages about unknown names in a document, with similar known names. */
 import type { DocumentEntry } from './document.ts';
+import type { KnownContent } from './document-schema.ts';
 import { quoted } from './finding-list.ts';
-import type { KnownContent } from './known-settings.ts';
 import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
 import { pathOf } from './settings.ts';
 

@@ -3,8 +3,9 @@
  * steps of the known settings, ignoring case and `-`. Free names (of maps, queues, groups) are
  * matched with known ones: the endpoint groups, the properties in use, and the names in the file.
  */
+
+import type { KnownContent, KnownNode } from './document-schema.ts';
 import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
-import type { KnownContent, KnownNode } from './known-settings.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
 import type { NamedBlock, Statement } from './statements.ts';
 

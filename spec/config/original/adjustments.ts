@@ -3,7 +3,7 @@
  * to its own readers of files, and the YAML paths of the settings in XML. Whether gridnode uses a
  * setting does not matter.
  */
-import { emptyTree, type KnownTree, leafTree, merged } from './known-tree.ts';
+import { emptyTree, type KnownTree, leafTree, merged } from './schema-tree.ts';
 import type { SchemaTrees } from './schemas.ts';
 
 export function adjusted({ yaml, xml }: SchemaTrees): SchemaTrees {

@@ -6,7 +6,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Form } from '../../../src/config/known-settings.ts';
+import type { Form } from '../../../src/config/document-schema.ts';
 import { adjusted } from './adjustments.ts';
 import { type Notation, notationOf } from './notation.ts';
 import { treesOfJars } from './schemas.ts';
@@ -28,7 +28,7 @@ function write(form: Form, { shapes, settings }: Notation): void {
   const name = `KNOWN_${form.toUpperCase()}`;
   const inForm = form.toUpperCase();
   writeFileSync(
-    join(CONFIG, `known-${form}-shapes.ts`),
+    join(CONFIG, `original-shapes-${form}.ts`),
     sourceText(
       `Words and shapes that several settings share in ${inForm}.\n * ${WRITTEN}`,
       `${name}_SHAPES`,
@@ -36,7 +36,7 @@ function write(form: Form, { shapes, settings }: Notation): void {
     ),
   );
   writeFileSync(
-    join(CONFIG, `known-${form}.ts`),
+    join(CONFIG, `original-settings-${form}.ts`),
     sourceText(
       `Every setting that a member file of the original accepts in ${inForm}, in the notation that\n` +
         ' * known-settings.ts reads. It has only names and types: settings.ts lists the used settings,\n' +

@@ -3,8 +3,8 @@
  * of a source file. Content that occurs at several places is written once, as a shape; words that
  * several settings share are also written once.
  */
-import type { Form } from '../../../src/config/known-settings.ts';
-import type { KnownTree } from './known-tree.ts';
+import type { Form } from '../../../src/config/document-schema.ts';
+import type { KnownTree } from './schema-tree.ts';
 
 const LINE_LENGTH_MAX = 100;
 /** Smallest length of a text that a shape replaces, also within another shape, in characters. */

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type JsonSchema, treeOfJsonSchema } from './json-schema.ts';
-import { type KnownTree, merged } from './known-tree.ts';
+import { type KnownTree, merged } from './schema-tree.ts';
 import { treeOfXmlSchema } from './xml-schema.ts';
 
 const ROOT = 'hazelcast';

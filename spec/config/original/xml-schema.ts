@@ -5,7 +5,7 @@
  */
 import type { DocumentEntry, DocumentNode } from '../../../src/config/document.ts';
 import { parseXml } from '../../../src/config/xml-document.ts';
-import { emptyTree, type KnownTree, leafTree, merged, rangeType } from './known-tree.ts';
+import { emptyTree, type KnownTree, leafTree, merged, rangeType } from './schema-tree.ts';
 
 /** Returns the tree below the root of this name. */
 export function treeOfXmlSchema(text: string, root: string): KnownTree {

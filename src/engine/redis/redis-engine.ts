@@ -31,7 +31,7 @@ import type { PrimaryOptions } from './primary.ts';
 import { QUEUE_SCRIPTS } from './queue-scripts.ts';
 import type { ConnectionOptions } from './redis-connection.ts';
 import { RedisMaps } from './redis-maps.ts';
-import { RedisMemberStore } from './redis-member-store.ts';
+import { RedisMemberStore } from './redis-membership-store.ts';
 import { RedisQueues } from './redis-queues.ts';
 import { Results } from './redis-result.ts';
 import { Rights } from './rights.ts';

@@ -6,13 +6,13 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { knownSettings } from '../../src/config/known-settings.ts';
-import { sectionsWithMeaning } from '../../src/config/sections-with-meaning.ts';
+import { knownSettings } from '../../src/config/document-schema.ts';
 import { StatementReader } from '../../src/config/statements.ts';
+import { sectionsWithMeaning } from '../../src/config/strict-sections.ts';
 import { parseXml } from '../../src/config/xml-document.ts';
 import { parseYaml } from '../../src/config/yaml-document.ts';
 import { load } from './documents.ts';
-import { isWhole, knownPaths, misspelt, stated } from './known-paths.ts';
+import { isWhole, knownPaths, misspelt, stated } from './schema-paths.ts';
 
 /** Sections in which every name has a meaning, and some sections in which no name has one. */
 const COUNTS = new Set(['security']);

@@ -1,6 +1,6 @@
 /** Every setting that a file may contain, and documents that set it, spelt correctly or not. */
 import assert from 'node:assert/strict';
-import type { Form, KnownContent } from '../../src/config/known-settings.ts';
+import type { Form, KnownContent } from '../../src/config/document-schema.ts';
 import type { ValueType } from '../../src/config/value-type.ts';
 import { type Stated, xmlOf, yamlOf } from './documents.ts';
 

@@ -10,10 +10,10 @@
  * `@` is an attribute, `map{}` an element that its attribute `name` names, and `a>b` an element `a`
  * whose content is that of `b` in YAML. Every element may be repeated.
  */
-import { KNOWN_XML } from './known-xml.ts';
-import { KNOWN_XML_SHAPES } from './known-xml-shapes.ts';
-import { KNOWN_YAML } from './known-yaml.ts';
-import { KNOWN_YAML_SHAPES } from './known-yaml-shapes.ts';
+import { KNOWN_XML } from './original-settings-xml.ts';
+import { KNOWN_YAML } from './original-settings-yaml.ts';
+import { KNOWN_XML_SHAPES } from './original-shapes-xml.ts';
+import { KNOWN_YAML_SHAPES } from './original-shapes-yaml.ts';
 import { readValueType, type ValueType } from './value-type.ts';
 
 /** The content that a setting may have. */

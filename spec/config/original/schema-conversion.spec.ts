@@ -3,11 +3,11 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Form, type KnownContent, readNotation } from '../../../src/config/known-settings.ts';
+import { type Form, type KnownContent, readNotation } from '../../../src/config/document-schema.ts';
 import { adjusted } from './adjustments.ts';
 import { type JsonSchema, treeOfJsonSchema } from './json-schema.ts';
-import { type KnownTree, leafTree, merged, rangeType } from './known-tree.ts';
 import { notationOf } from './notation.ts';
+import { type KnownTree, leafTree, merged, rangeType } from './schema-tree.ts';
 import { treeOfXmlSchema } from './xml-schema.ts';
 
 /** Returns the notation of a member's file, by the definition of its root. */
