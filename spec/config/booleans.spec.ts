@@ -5,20 +5,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
-import { knownSettings } from '../../src/config/document-schema.ts';
+import { documentSchema } from '../../src/config/document-schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { isNamed } from '../../src/config/setting.ts';
 import { rowOf, SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 import { readBoolean } from '../../src/config/value-type.ts';
 import { load, xmlOf, yamlOf } from './documents.ts';
-import { isWhole, knownPaths } from './schema-paths.ts';
+import { isWhole, schemaPaths } from './schema-paths.ts';
 
 const TEXTS = ['1', '0', 'TRUE', 'False', 'yes', 'on', '01', 'truee'];
 
 for (const form of ['yaml', 'xml'] as const) {
   test(`Every boolean in ${form} is true, false, 1 or 0`, async () => {
     const stated = { yaml: yamlOf, xml: xmlOf }[form];
-    const booleans = knownPaths(knownSettings(form, []), form)
+    const booleans = schemaPaths(documentSchema(form, []), form)
       .filter(isWhole)
       .filter(({ types }) => types.some(({ expects }) => expects === 'true or false'));
     assert.ok(booleans.length > 100, `${booleans.length}`);

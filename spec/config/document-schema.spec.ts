@@ -6,21 +6,21 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { knownSettings } from '../../src/config/document-schema.ts';
+import { documentSchema } from '../../src/config/document-schema.ts';
 import { StatementReader } from '../../src/config/statements.ts';
-import { sectionsWithMeaning } from '../../src/config/strict-sections.ts';
+import { strictSections } from '../../src/config/strict-sections.ts';
 import { parseXml } from '../../src/config/xml-document.ts';
 import { parseYaml } from '../../src/config/yaml-document.ts';
 import { load } from './documents.ts';
-import { isWhole, knownPaths, misspelt, stated } from './schema-paths.ts';
+import { isWhole, misspelt, schemaPaths, stated } from './schema-paths.ts';
 
 /** Sections in which every name has a meaning, and some sections in which no name has one. */
 const COUNTS = new Set(['security']);
 const MEANS_NOTHING = new Set(['jet', 'cache', 'serialization', 'metrics', 'rest']);
 
 for (const form of ['yaml', 'xml'] as const) {
-  const known = knownSettings(form, []);
-  const all = knownPaths(known, form);
+  const known = documentSchema(form, []);
+  const all = schemaPaths(known, form);
 
   describe(`Known settings in ${form}`, () => {
     it('cover those of the original', () => {

@@ -1,10 +1,10 @@
 /** Every setting that a file may contain, and documents that set it, spelt correctly or not. */
 import assert from 'node:assert/strict';
-import type { Form, KnownContent } from '../../src/config/document-schema.ts';
+import type { Form, SectionSchema } from '../../src/config/document-schema.ts';
 import type { ValueType } from '../../src/config/value-type.ts';
 import { type Stated, xmlOf, yamlOf } from './documents.ts';
 
-export interface KnownPath {
+export interface SchemaPath {
   /** Steps for yamlOf or xmlOf. */
   readonly steps: readonly string[];
   readonly types: readonly ValueType[];
@@ -24,7 +24,7 @@ export function knownPaths(content: KnownContent, form: Form): KnownPath[] {
  * Whether a member can use a document with only this setting. A publisher also needs endpoints, and
  * a reference needs a replication.
  */
-export function isWhole({ steps }: KnownPath): boolean {
+export function isWhole({ steps }: SchemaPath): boolean {
   return !/^wan-replication\W.*batch-publisher|^map\W.*wan-replication-ref/.test(steps.join('.'));
 }
 
@@ -59,7 +59,7 @@ function pathsOf(content: KnownContent, form: Form, around: readonly string[] = 
   });
 }
 
-const EMPTY: KnownContent = { children: new Map(), isOpen: false };
+const EMPTY: SectionSchema = { children: new Map(), isOpen: false };
 
 function freeName(around: readonly string[]): string {
   return around.at(-1) === 'endpoint-groups' ? 'DATA' : 'some';

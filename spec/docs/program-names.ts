@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { runCli } from '../../src/cli/main.ts';
 import {
-  type KnownContent,
-  type KnownNode,
-  knownSettings,
+  documentSchema,
+  type SectionSchema,
+  type SettingSchema,
 } from '../../src/config/document-schema.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { PROPERTY_NAMES } from '../../src/config/property-names.ts';
@@ -16,19 +16,19 @@ const OWN_PATHS = ALL_ROWS.flatMap(({ path, aliases = [] }) =>
   path === undefined ? [] : [path, ...aliases],
 );
 
-const TREE = knownSettings('yaml', OWN_PATHS);
+const TREE = documentSchema('yaml', OWN_PATHS);
 
 const PROPERTIES = new Set(Object.values(PROPERTY_NAMES).flat());
 
 /** Whether the path names a setting or a section; `*`, `{name}` and `<name>` match any name. */
 export function isSettingPath(path: string): boolean {
   if (PROPERTIES.has(path)) return true;
-  let content: KnownContent = TREE;
+  let content: SectionSchema = TREE;
   const steps = path.replace(/\.\*$/, '').split('.');
   for (const [index, step] of steps.entries()) {
     const rest = steps.slice(index).join('.');
     if (index > 0 && (content.isOpen || PROPERTIES.has(rest))) return true;
-    const next: KnownNode | undefined = content.children.get(step) ?? content.named;
+    const next: SettingSchema | undefined = content.children.get(step) ?? content.named;
     if (next === undefined) return false;
     content = next.content.item?.content ?? next.content;
   }
@@ -76,7 +76,7 @@ export function isVariable(name: string): boolean {
   return warnings.length === 0;
 }
 
-function stepsBelow(content: KnownContent, seen: Set<KnownContent>): string[] {
+function stepsBelow(content: SectionSchema, seen: Set<SectionSchema>): string[] {
   if (seen.has(content)) return [];
   seen.add(content);
   const nodes = [...content.children.values(), content.named, content.item];

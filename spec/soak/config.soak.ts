@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { knownSettings } from '../../src/config/document-schema.ts';
+import { documentSchema } from '../../src/config/document-schema.ts';
 import { run } from '../cli/gridnode-process.ts';
 import { type LoadedWithFindings, load, writeConfig } from '../config/documents.ts';
 import { isWhole, type KnownPath, knownPaths, misspelt, stated } from '../config/known-paths.ts';
@@ -27,12 +27,12 @@ function kindOf({ refused, structured, config }: LoadedWithFindings): Kind {
 /** Returns COUNT of the paths, evenly spread, or all if there are fewer. */
 function sampleOf(all: readonly KnownPath[]): KnownPath[] {
   const count = Math.min(COUNT, all.length);
-  const at = (index: number) => all[Math.floor((index * all.length) / count)] as KnownPath;
+  const at = (index: number) => all[Math.floor((index * all.length) / count)] as SchemaPath;
   return Array.from({ length: count }, (_, index) => at(index));
 }
 
 for (const form of ['yaml', 'xml'] as const) {
-  const all = knownPaths(knownSettings(form, []), form);
+  const all = schemaPaths(documentSchema(form, []), form);
 
   describe(`gridnode config with settings in ${form}`, () => {
     const byKind = new Map<Kind, KnownPath[]>();

@@ -39,21 +39,21 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
   const enabled = statements.findLast(({ pattern }) => pattern === 'advanced-network.enabled');
   if (enabled === undefined || !isOn(enabled)) return { statements, warnings: [] };
   const kept: Statement[] = [];
-  const outweighed: Statement[] = [];
+  const overridden: Statement[] = [];
   let hasEndpoint = false;
   for (const statement of statements) {
     const [first, second] = statement.path;
     hasEndpoint ||= first === SECTION && second === ENDPOINT;
     const moved = first === SECTION ? inNetwork(statement) : undefined;
     if (moved !== undefined) kept.push(moved);
-    else if (isOutweighed(statement)) outweighed.push(statement);
+    else if (isOverridden(statement)) overridden.push(statement);
     else kept.push(statement);
   }
   const pattern = pathOf('restEnabled');
   const text = String(hasEndpoint);
   kept.push({ ...enabled, path: pattern.split('.'), pattern, text });
-  if (outweighed.length === 0) return { statements: kept, warnings: [] };
-  const names = [...new Set(outweighed.map(({ path }) => pathText(path)))];
+  if (overridden.length === 0) return { statements: kept, warnings: [] };
+  const names = [...new Set(overridden.map(({ path }) => pathText(path)))];
   const named = bounded(names, 'settings').join(', ');
   const warning = `Overridden by advanced-network, which is enabled: ${named}`;
   return { statements: kept, warnings: [finding('warning', warning)] };
@@ -82,7 +82,7 @@ export function advancedPatterns(patterns: readonly string[]): string[] {
   return [`${SECTION}.enabled`, ...moved];
 }
 
-function isOutweighed({ path, pattern }: Statement): boolean {
+function isOverridden({ path, pattern }: Statement): boolean {
   if (pattern === pathOf('restEnabled')) return true;
   return PLACES.some((place) => place.every((step, index) => path[index] === step));
 }

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { lazyModule } from '../base/lazy-module.ts';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
-import { type Form, type KnownContent, knownSettings } from './document-schema.ts';
+import { documentSchema, type Form, type SectionSchema } from './document-schema.ts';
 import * as files from './file-bytes.ts';
 import { type FileText, fileText, formOf } from './file-text.ts';
 import { FindingList, quoted } from './finding-list.ts';
@@ -116,7 +116,7 @@ class FileReader {
   readonly #problems = new FindingList();
   readonly #reading: FileReading;
   readonly #reader: StatementReader;
-  readonly #known = new Map<Form, KnownContent>();
+  readonly #known = new Map<Form, SectionSchema>();
   #root: Root | undefined;
   #count = 0;
 
@@ -243,8 +243,8 @@ class FileReader {
     }
   }
 
-  #knownOf(form: Form): KnownContent {
-    const known = this.#known.get(form) ?? knownSettings(form, this.#reading.ownPaths);
+  #knownOf(form: Form): SectionSchema {
+    const known = this.#known.get(form) ?? documentSchema(form, this.#reading.ownPaths);
     this.#known.set(form, known);
     return known;
   }

@@ -21,9 +21,9 @@ export function configWarnings(config: Config): Finding[] {
 }
 
 function exposureWarnings(config: Config): Finding[] {
-  const isHostGiven = configSourceOf(config, 'host').kind !== 'default';
+  const isHostSet = configSourceOf(config, 'host').kind !== 'default';
   const isInside =
-    config.interfacesEnabled && !isHostGiven
+    config.interfacesEnabled && !isHostSet
       ? config.interfaces.every(isLoopback)
       : isLoopback(config.host);
   const isCovered = (group: EndpointGroup) =>

@@ -67,7 +67,7 @@ export interface Config extends Values, WanConfig {
  * RangeError for one out of range. The message names the source and the value.
  */
 export function resolveConfig(assignments: readonly Assignment[], memory?: MachineMemory): Config {
-  const { config, faults } = weighConfig(assignments, NO_SECURITY, memory);
+  const { config, faults } = buildConfig(assignments, NO_SECURITY, memory);
   const [fault] = faults;
   if (fault === undefined) return config;
   throw new (fault.isOutOfRange ? RangeError : TypeError)(lineOf(fault));
@@ -85,7 +85,7 @@ export interface Block {
 }
 
 /** Returns the configuration, and every fault of the assignments. */
-export function weighConfig(
+export function buildConfig(
   assignments: readonly Assignment[],
   security: SecurityConfig = NO_SECURITY,
   memory?: MachineMemory,
@@ -150,8 +150,11 @@ function setMemoryDefaults(
 ): void {
   const isDefault = (key: MemoryKey): boolean => sources.get(pathOf(key)) === DEFAULT;
   const open = MEMORY_KEYS.filter(isDefault);
-  const given = MEMORY_KEYS.filter((key) => !open.includes(key)).map((key) => [key, values[key]]);
-  const defaults = memoryDefaults(Object.fromEntries(given), memory, hasWan);
+  const specified = MEMORY_KEYS.filter((key) => !open.includes(key)).map((key) => [
+    key,
+    values[key],
+  ]);
+  const defaults = memoryDefaults(Object.fromEntries(specified), memory, hasWan);
   for (const key of open) {
     const { value, from } = defaults[key];
     values[key] = value;
@@ -161,11 +164,13 @@ function setMemoryDefaults(
 
 function contradictions(config: Config): ValueFault[] {
   return [
-    ...lonely(config, 'tlsCertificate', 'tlsKey'),
-    ...lonely(config, 'tlsKey', 'tlsCertificate'),
-    ...(config.tlsKeyStore === undefined ? lonely(config, 'tlsClientCa', 'tlsCertificate') : []),
-    ...lonely(config, 'engineTlsCertificate', 'engineTlsKey'),
-    ...lonely(config, 'engineTlsKey', 'engineTlsCertificate'),
+    ...missingCompanion(config, 'tlsCertificate', 'tlsKey'),
+    ...missingCompanion(config, 'tlsKey', 'tlsCertificate'),
+    ...(config.tlsKeyStore === undefined
+      ? missingCompanion(config, 'tlsClientCa', 'tlsCertificate')
+      : []),
+    ...missingCompanion(config, 'engineTlsCertificate', 'engineTlsKey'),
+    ...missingCompanion(config, 'engineTlsKey', 'engineTlsCertificate'),
     ...authenticationFaults(config),
     ...bodyFaults(config),
     ...engineFaults(config),
@@ -179,10 +184,20 @@ function contradictions(config: Config): ValueFault[] {
 function bodyFaults(config: Config): ValueFault[] {
   const { bodyBytesMax, inFlightBytesMax } = config;
   if (bodyBytesMax <= inFlightBytesMax) return [];
-  const isBodySaid = configSourceOf(config, 'bodyBytesMax').kind !== 'default';
-  return isBodySaid
-    ? cannotUse(config, 'bodyBytesMax', `more than ${said(config, 'inFlightBytesMax')}`, true)
-    : cannotUse(config, 'inFlightBytesMax', `less than ${said(config, 'bodyBytesMax')}`, true);
+  const isBodySet = configSourceOf(config, 'bodyBytesMax').kind !== 'default';
+  return isBodySet
+    ? cannotUse(
+        config,
+        'bodyBytesMax',
+        `more than ${settingText(config, 'inFlightBytesMax')}`,
+        true,
+      )
+    : cannotUse(
+        config,
+        'inFlightBytesMax',
+        `less than ${settingText(config, 'bodyBytesMax')}`,
+        true,
+      );
 }
 
 /** Returns a fault if logins are required but security, and with it every user, is off. */
@@ -197,12 +212,12 @@ function engineFaults(config: Config): ValueFault[] {
   return cannotUse(
     config,
     'engineUrl',
-    `it cannot be combined with ${said(config, 'persistenceEnabled')}`,
+    `it cannot be combined with ${settingText(config, 'persistenceEnabled')}`,
   );
 }
 
 /** Returns a fault if a setting is set without another one that it needs. */
-function lonely(config: Config, key: SettingKey, other: SettingKey): ValueFault[] {
+function missingCompanion(config: Config, key: SettingKey, other: SettingKey): ValueFault[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
   const { kind, name } = configSourceOf(config, key);
   const missing = kind === 'flag' ? flagLike(name, rowOf(other)) : pathOf(other);
@@ -223,7 +238,7 @@ function cannotUse(
 }
 
 /** Returns the name, source and value of another setting, for a message. */
-function said(config: Config, key: SettingKey): string {
+function settingText(config: Config, key: SettingKey): string {
   const { kind, name } = configSourceOf(config, key);
   const place = pathOf(key);
   const subject = kind === 'file' ? `${place} at ${name}` : name || place;
@@ -239,9 +254,9 @@ export function configSourceOf({ sources }: Pick<Config, 'sources'>, key: Settin
  * Returns the row's flag in the form of the other one: programs pass options, whose names differ
  * from flags.
  */
-function flagLike(given: string, { flags }: AnySetting): string {
+function flagLike(specified: string, { flags }: AnySetting): string {
   const flag = flags[0]?.name ?? '';
-  return given.startsWith('--') ? flag : optionName(flag);
+  return specified.startsWith('--') ? flag : optionName(flag);
 }
 
 /** Returns the name of a flag as an option of a program: `--tls-key` is `tlsKey`. */

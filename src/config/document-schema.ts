@@ -10,26 +10,26 @@
  * `@` is an attribute, `map{}` an element that its attribute `name` names, and `a>b` an element `a`
  * whose content is that of `b` in YAML. Every element may be repeated.
  */
-import { KNOWN_XML } from './original-settings-xml.ts';
-import { KNOWN_YAML } from './original-settings-yaml.ts';
-import { KNOWN_XML_SHAPES } from './original-shapes-xml.ts';
-import { KNOWN_YAML_SHAPES } from './original-shapes-yaml.ts';
+import { XML_SETTINGS } from './original-settings-xml.ts';
+import { YAML_SETTINGS } from './original-settings-yaml.ts';
+import { XML_SHAPES } from './original-shapes-xml.ts';
+import { YAML_SHAPES } from './original-shapes-yaml.ts';
 import { readValueType, type ValueType } from './value-type.ts';
 
 /** The content that a setting may have. */
-export interface KnownContent {
-  readonly children: Map<string, KnownNode>;
+export interface SectionSchema {
+  readonly children: Map<string, SettingSchema>;
   /** The setting for any other name. */
-  named?: KnownNode;
-  item?: KnownNode;
+  named?: SettingSchema;
+  item?: SettingSchema;
   /** Whether unknown names are allowed. */
   isOpen: boolean;
 }
 
-export interface KnownNode {
+export interface SettingSchema {
   /** Types of the value; empty if no value is allowed. */
   readonly types: readonly ValueType[];
-  readonly content: KnownContent;
+  readonly content: SectionSchema;
   /** Steps of the path in YAML from the enclosing setting to this one. */
   readonly steps: readonly string[];
 }
@@ -38,15 +38,15 @@ export interface KnownNode {
 export type Form = 'yaml' | 'xml';
 
 /** Returns the content that a file of the form may have below its root. */
-export function knownSettings(form: Form, ownPaths: readonly string[]): KnownContent {
-  const notation = form === 'yaml' ? KNOWN_YAML_SHAPES + KNOWN_YAML : KNOWN_XML_SHAPES + KNOWN_XML;
+export function documentSchema(form: Form, ownPaths: readonly string[]): SectionSchema {
+  const notation = form === 'yaml' ? YAML_SHAPES + YAML_SETTINGS : XML_SHAPES + XML_SETTINGS;
   const root = readNotation(notation, form);
   for (const path of ownPaths) addOwn(root, path, form);
   return root;
 }
 
 /** Returns the content that a text in the notation describes. */
-export function readNotation(notation: string, form: Form): KnownContent {
+export function readNotation(notation: string, form: Form): SectionSchema {
   return new NotationReader(form, notation).read();
 }
 
@@ -62,7 +62,7 @@ interface Block {
 class NotationReader {
   readonly #form: Form;
   readonly #blocks = new Map<string, Block>();
-  readonly #shapes = new Map<string, KnownContent>();
+  readonly #shapes = new Map<string, SectionSchema>();
   readonly #types = new Map<string, ValueType>();
 
   constructor(form: Form, notation: string) {
@@ -70,7 +70,7 @@ class NotationReader {
     for (const block of blocksOf(joinedLines(notation))) this.#blocks.set(block.head, block);
   }
 
-  read(): KnownContent {
+  read(): SectionSchema {
     const root = emptyContent();
     for (const block of this.#blocks.values()) {
       const { head, rest } = block;
@@ -84,20 +84,20 @@ class NotationReader {
    * Returns the content of a setting: that of its shape, or that of its line and the lines below
    * it.
    */
-  #contentOf({ rest, below }: Block): KnownContent {
+  #contentOf({ rest, below }: Block): SectionSchema {
     if (rest.startsWith('&')) return this.#shape(rest);
     const content = emptyContent();
     this.#fill(content, rest, below);
     return content;
   }
 
-  #fill(content: KnownContent, rest: string, below: readonly string[]): void {
+  #fill(content: SectionSchema, rest: string, below: readonly string[]): void {
     this.#addTokens(content, rest);
     for (const block of blocksOf(below))
       this.#add(content, block.head, () => this.#contentOf(block));
   }
 
-  #addTokens(content: KnownContent, tokens: string): void {
+  #addTokens(content: SectionSchema, tokens: string): void {
     for (const token of tokens.split(' ')) {
       if (token === '...') content.isOpen = true;
       else if (token !== '') this.#add(content, token, () => leafContent(token));
@@ -105,7 +105,7 @@ class NotationReader {
   }
 
   /** Adds a setting. `token`: its name with types, free names and items. */
-  #add(around: KnownContent, token: string, contentOf: () => KnownContent): void {
+  #add(around: SectionSchema, token: string, contentOf: () => SectionSchema): void {
     const [key = '', typeText = ''] = token.split('=');
     const types = typeText === '' ? [] : typeText.split(',').map((type) => this.#typeOf(type));
     if (this.#form === 'xml') {
@@ -142,7 +142,7 @@ class NotationReader {
     return found?.slice(name.length + 1) ?? '';
   }
 
-  #shape(name: string): KnownContent {
+  #shape(name: string): SectionSchema {
     let shape = this.#shapes.get(name);
     if (shape === undefined) {
       const block = this.#blocks.get(name);
@@ -155,23 +155,23 @@ class NotationReader {
 }
 
 /** A setting whose content is read when it is first used. */
-class LateNode implements KnownNode {
+class LateNode implements SettingSchema {
   readonly types: readonly ValueType[];
   readonly steps: readonly string[];
-  readonly #contentOf: () => KnownContent;
-  #content: KnownContent | undefined;
+  readonly #contentOf: () => SectionSchema;
+  #content: SectionSchema | undefined;
 
   constructor(
     types: readonly ValueType[],
     steps: readonly string[],
-    contentOf: () => KnownContent,
+    contentOf: () => SectionSchema,
   ) {
     this.types = types;
     this.steps = steps;
     this.#contentOf = contentOf;
   }
 
-  get content(): KnownContent {
+  get content(): SectionSchema {
     this.#content ??= this.#contentOf();
     return this.#content;
   }
@@ -220,11 +220,11 @@ function stepsOf(key: string): string[] {
 /**
  * Returns the content of a setting without known content; the types `a` and `o` allow any content.
  */
-function leafContent(token: string): KnownContent {
+function leafContent(token: string): SectionSchema {
   return { children: new Map(), isOpen: /=[ao]$/.test(token) };
 }
 
-function emptyContent(): KnownContent {
+function emptyContent(): SectionSchema {
   return { children: new Map(), isOpen: false };
 }
 
@@ -233,7 +233,7 @@ function emptyContent(): KnownContent {
  * only the original's lists have items, below a name only the last step may be gridnode's, and a
  * setting named like the element around it is that element's text.
  */
-function addOwn(root: KnownContent, path: string, form: Form): void {
+function addOwn(root: SectionSchema, path: string, form: Form): void {
   if (form === 'xml' && /\[|\b([a-z-]+)\.\1$/.test(path)) return;
   let content = root;
   const isBelowName = path.includes('{name}');
@@ -242,7 +242,7 @@ function addOwn(root: KnownContent, path: string, form: Form): void {
   for (const [index, step] of steps.entries()) {
     const isLast = index === steps.length - 1;
     const attribute = form === 'xml' && isLast ? content.children.get(`@${step}`) : undefined;
-    const known = knownStep(content, step) ?? attribute;
+    const known = schemaOf(content, step) ?? attribute;
     // The type of an attribute of the original also applies to an element of that name.
     if (attribute !== undefined && known === attribute) content.children.set(step, attribute);
     if (known !== undefined) {
@@ -262,7 +262,7 @@ function addOwn(root: KnownContent, path: string, form: Form): void {
   }
 }
 
-function knownStep(content: KnownContent, step: string): KnownNode | undefined {
+function schemaOf(content: SectionSchema, step: string): SettingSchema | undefined {
   if (step === '{name}') return content.named;
   if (step === '[]') return content.item;
   return content.children.get(step);

@@ -7,7 +7,7 @@
  * overrides `HZ_`. A variable that matches no setting is a warning.
  */
 import type { Config } from './config.ts';
-import { type KnownContent, knownSettings } from './document-schema.ts';
+import { documentSchema, type SectionSchema } from './document-schema.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from './endpoint-group.ts';
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX, FindingList, quoted } from './finding-list.ts';
@@ -98,7 +98,7 @@ export function readEnvironment(
 class EnvironmentReader {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #file: FileNames;
-  readonly #known: KnownContent;
+  readonly #known: SectionSchema;
   readonly #names: VariableNames;
   readonly #statements: Statement[] = [];
   readonly #blocks: NamedBlock[] = [];
@@ -111,7 +111,7 @@ class EnvironmentReader {
   constructor(environment: NodeJS.ProcessEnv, ownPaths: readonly string[], file: FileNames) {
     this.#environment = environment;
     this.#file = file;
-    this.#known = knownSettings('yaml', ownPaths);
+    this.#known = documentSchema('yaml', ownPaths);
     this.#names = new VariableNames(this.#known, file.blocks);
   }
 

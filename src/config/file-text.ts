@@ -19,10 +19,10 @@ export interface FileText {
 /** Returns the text, or undefined if it cannot be read; the reason is added to `problems`. */
 export function fileText(
   file: string,
-  given: Uint8Array,
+  content: Uint8Array,
   problems: FindingList,
 ): FileText | undefined {
-  const whole = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
+  const whole = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   const foreign = FOREIGN.find(({ marks }) => marks.some((mark) => startsWith(whole, mark)));
   if (foreign !== undefined) {
     const message = `Cannot read text: it is ${foreign.name}; write it as UTF-8`;

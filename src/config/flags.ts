@@ -33,7 +33,7 @@ export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonl
     const wanted = flag.expects ?? flag.argument;
     throw new TypeError(`Cannot use ${flag.name} ${JSON.stringify(text)}: not ${wanted}`);
   }
-  const said = parts.map(([name, value]) => ({
+  const assignments = parts.map(([name, value]) => ({
     key,
     name,
     text: value,
@@ -41,7 +41,7 @@ export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonl
     seen: text,
     ...expects,
   }));
-  return [...said, ...implied];
+  return [...assignments, ...implied];
 }
 
 function helpOf(row: AnySetting, flag: Flag): string {

@@ -61,7 +61,7 @@ export function interpret(
   const list = new RefusedList();
   refuseSettings(effective, list);
   const tls = readTls(effective, list);
-  for (const [key, statement] of tls.said) assignments.add(key, statement);
+  for (const [key, statement] of tls.assigned) assignments.add(key, statement);
   for (const statement of statements) {
     const isOfTls = statement.pattern.startsWith('network.ssl.');
     const key = isOfTls ? undefined : keyOf(statement);

@@ -5,7 +5,7 @@
  */
 import { lazyModule } from '../base/lazy-module.ts';
 import { translateAdvancedNetwork } from './advanced-network.ts';
-import { type Assignment, type Block, type Config, weighConfig } from './config.ts';
+import { type Assignment, type Block, buildConfig, type Config } from './config.ts';
 import { ConfigFault, configFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
 import { configWarnings } from './config-warnings.ts';
@@ -45,7 +45,7 @@ export interface ConfigRequest {
    * The configuration file: its name (default: GRID_CONFIG), a text in its place, or the content of
    * a pipe.
    */
-  readonly file: string | GivenText | PipedFile | undefined;
+  readonly file: string | ConfigText | PipedFile | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags: readonly Assignment[];
   /** Called while a long file is read, with the progress: `conf.yaml, 40 %`. */
@@ -53,7 +53,7 @@ export interface ConfigRequest {
 }
 
 /** A text in place of a file. */
-interface GivenText {
+interface ConfigText {
   readonly text: string;
   /**
    * For a text that is added to the configuration in force: names of the replications of that
@@ -107,19 +107,19 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   const secured = readSecurity(statements, file?.written ?? []);
   const all = [...statements, ...emptyBlocks(file)];
   const reading = interpret(all, secured.used);
-  const said = [...reading.deprecated, ...reading.assignments, ...request.flags];
+  const assignments = [...reading.deprecated, ...reading.assignments, ...request.flags];
   // The root of an added text has no effect.
   const isText = typeof named === 'object' && 'text' in named;
   const root = isText ? undefined : file?.root;
   const {
-    config: weighed,
+    config: built,
     faults,
     faultCount,
-  } = weighConfig(
+  } = buildConfig(
     [
       ...(file === undefined ? [] : FILE_DEFAULTS),
-      ...(root === undefined ? [] : assignmentsOfRoot(root, said)),
-      ...said,
+      ...(root === undefined ? [] : assignmentsOfRoot(root, assignments)),
+      ...assignments,
     ],
     secured.security,
     undefined,
@@ -128,10 +128,10 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   );
   const wan = readWan(
     { statements: all, blocks, written: file?.written ?? [] },
-    weighed,
+    built,
     isText ? named.replications : undefined,
   );
-  const config = { ...weighed, ...wan.config };
+  const config = { ...built, ...wan.config };
   const ofFile = [
     fromEnvironment?.problems,
     file?.problems,
@@ -186,8 +186,8 @@ function throwProblems(
     .sort(byPlace)
     .map((each) => {
       const name = names.get(each.place);
-      const isSaid = name === undefined || each.message.includes('environment variable');
-      return isSaid ? each : { ...each, message: `${each.message}; ${missingVariable(name)}` };
+      const isExplained = name === undefined || each.message.includes('environment variable');
+      return isExplained ? each : { ...each, message: `${each.message}; ${missingVariable(name)}` };
     });
   throw new ConfigFault(shown({ listed, count }, 'problems'));
 }
@@ -224,12 +224,12 @@ async function readFile(
 ): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
   const { fileFault, readConfigFile, readConfigText, readPipedFile } = await configFile();
-  const { listPatterns, sectionsWithMeaning } = await meanings();
+  const { listPatterns, strictSections } = await meanings();
   const reading = {
     environment,
     onProgress,
     ownPaths: OWN_PATHS,
-    sections: sectionsWithMeaning(),
+    sections: strictSections(),
     lists: listPatterns(),
   };
   if (typeof file !== 'string') {

@@ -54,11 +54,11 @@ interface MemoryDefault {
 }
 
 /**
- * Returns the defaults. `given`: the configured values. `hasWan`: whether the member has
+ * Returns the defaults. `specified`: the configured values. `hasWan`: whether the member has
  * publishers, or may receive changes of other clusters.
  */
 export function memoryDefaults(
-  given: Partial<MemorySettings>,
+  specified: Partial<MemorySettings>,
   memory: MachineMemory = machineMemory(),
   hasWan = false,
 ): Readonly<Record<MemoryKey, MemoryDefault>> {
@@ -67,15 +67,15 @@ export function memoryDefaults(
   const least = (most: number): MemoryDefault =>
     most <= eighth ? { value: most, from: '' } : { value: eighth, from: `1/8 of ${whole}` };
   const bodyBytesMax = least(SETTINGS.bodyBytesMax.fallback);
-  const body = given.bodyBytesMax ?? bodyBytesMax.value;
+  const body = specified.bodyBytesMax ?? bodyBytesMax.value;
   const flight = least(SETTINGS.inFlightBytesMax.fallback);
   const inFlightBytesMax =
     flight.value >= body ? flight : { value: body, from: pathOf('bodyBytesMax') };
   const wanQueueBytesMax = least(SETTINGS.wanQueueBytesMax.fallback);
-  const ofWan = hasWan ? wanBytes(given.wanQueueBytesMax ?? wanQueueBytesMax.value) : 0;
+  const ofWan = hasWan ? wanBytes(specified.wanQueueBytesMax ?? wanQueueBytesMax.value) : 0;
   // Recovery reads while no requests run, into less memory than requests in flight may use.
   const rest =
-    memory.bytes - PROCESS_BYTES - (given.inFlightBytesMax ?? inFlightBytesMax.value) - ofWan;
+    memory.bytes - PROCESS_BYTES - (specified.inFlightBytesMax ?? inFlightBytesMax.value) - ofWan;
   const left = Math.floor(
     Math.max(rest - RETAINED_BYTES_MAX, rest / 2, memory.bytes * DATA_SHARE_MIN),
   );

@@ -4,7 +4,7 @@
  * refused-settings.ts those that are refused; all others have no effect.
  * Written by `make known-tables`: see spec/config/original.
  */
-export const KNOWN_XML = `
+export const XML_SETTINGS = `
 *: cluster-name=s license-key=s instance-name=s @id=s
 import=a: @resource=s
 config-replacers: @fail-if-value-missing=b

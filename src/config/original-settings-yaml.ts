@@ -4,7 +4,7 @@
  * refused-settings.ts those that are refused; all others have no effect.
  * Written by `make known-tables`: see spec/config/original.
  */
-export const KNOWN_YAML = `
+export const YAML_SETTINGS = `
 *: import[]=s cluster-name=s license-key=s instance-name=s properties=o listeners[]=s
 config-replacers: fail-if-value-missing=b ...
  replacers[]: class-name=s properties=o ...

@@ -2,7 +2,7 @@
  * Words and shapes that several settings share in XML.
  * Written by `make known-tables`: see spec/config/original.
  */
-export const KNOWN_XML_SHAPES = `
+export const XML_SHAPES = `
 %unit=BYTES|KILOBYTES|MEGABYTES|GIGABYTES
 %cluster-data-recovery-policy=FULL_RECOVERY_ONLY|PARTIAL_RECOVERY_MOST_RECENT
  + |PARTIAL_RECOVERY_MOST_COMPLETE

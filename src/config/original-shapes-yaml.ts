@@ -2,7 +2,7 @@
  * Words and shapes that several settings share in YAML.
  * Written by `make known-tables`: see spec/config/original.
  */
-export const KNOWN_YAML_SHAPES = `
+export const YAML_SHAPES = `
 %actions=all|create|destroy|modify|read|remove|lock|listen|release|acquire|put|add|index|intercept
  + |publish|aggregate|projection|deploy|use|optimize|submit|cancel|restart|export-snapshot
  + |add-resources|write|instance|member|migration|view-mapping|create-view|drop-view|create-type

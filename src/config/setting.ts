@@ -171,8 +171,8 @@ export function listSetting(
     isList: true,
     parse(text) {
       const items = text.split(',').map((item) => item.trim());
-      const given = items.filter((item) => item !== '');
-      return given.every(allows) ? { value: given } : { fault: 'type' };
+      const nonEmpty = items.filter((item) => item !== '');
+      return nonEmpty.every(allows) ? { value: nonEmpty } : { fault: 'type' };
     },
   };
 }

@@ -5,7 +5,7 @@
  * collected separately.
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
-import type { Form, KnownContent, KnownNode } from './document-schema.ts';
+import type { Form, SectionSchema, SettingSchema } from './document-schema.ts';
 import { FindingList, quoted, shortened } from './finding-list.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import type { Place } from './place.ts';
@@ -88,7 +88,7 @@ export class StatementReader {
   }
 
   /** Reads the content below the root of a document; names in YAML are already unique. */
-  read(root: DocumentNode, known: KnownContent, form: Form): void {
+  read(root: DocumentNode, known: SectionSchema, form: Form): void {
     this.#places = form === 'xml' ? new Map() : undefined;
     this.#readEntries(root, known, [], '');
   }
@@ -125,7 +125,7 @@ export class StatementReader {
     return joined;
   }
 
-  #readNode(node: DocumentNode, known: KnownNode, path: string[], pattern: string): void {
+  #readNode(node: DocumentNode, known: SettingSchema, path: string[], pattern: string): void {
     const { content, types } = known;
     if (hasTextBeside(node)) return this.#complainOfText(node, path);
     if (node.items !== undefined) {
@@ -171,7 +171,7 @@ export class StatementReader {
     );
   }
 
-  #readEntries(node: DocumentNode, known: KnownContent, path: string[], pattern: string): void {
+  #readEntries(node: DocumentNode, known: SectionSchema, path: string[], pattern: string): void {
     for (const entry of node.entries) {
       const child = known.children.get(entry.name);
       if (child !== undefined) this.#readChild(entry, child, path, pattern);
@@ -179,7 +179,7 @@ export class StatementReader {
     }
   }
 
-  #readChild(entry: DocumentEntry, child: KnownNode, path: string[], pattern: string): void {
+  #readChild(entry: DocumentEntry, child: SettingSchema, path: string[], pattern: string): void {
     let { node } = entry;
     const steps = [...path];
     let patternSteps = pattern;
@@ -219,7 +219,7 @@ export class StatementReader {
   }
 
   /** Reports an element without the attribute `name` that it needs. */
-  #complainOfNoName(entry: DocumentEntry, known: KnownContent): void {
+  #complainOfNoName(entry: DocumentEntry, known: SectionSchema): void {
     const slip = slippedName(entry, known);
     if (slip !== undefined) {
       return this.#complain(slip.at, () => `Cannot use ${unknownNaming(slip, entry)}`);
@@ -231,7 +231,7 @@ export class StatementReader {
    * Returns the content of an element that needs no name, because it has no effect, without a
    * misspelt `name`.
    */
-  #withoutSlip(entry: DocumentEntry, known: KnownContent): DocumentNode {
+  #withoutSlip(entry: DocumentEntry, known: SectionSchema): DocumentNode {
     const slip = slippedName(entry, known);
     if (slip === undefined) return entry.node;
     this.unknown.add(slip.at, () => `${NO_MEANING}: ${unknownNaming(slip, entry)}`);
@@ -239,7 +239,7 @@ export class StatementReader {
   }
 
   /** Reads an entry with an unknown name. */
-  #readOther(entry: DocumentEntry, known: KnownContent, path: string[], pattern: string): void {
+  #readOther(entry: DocumentEntry, known: SectionSchema, path: string[], pattern: string): void {
     const { name, at, node } = entry;
     const isFree = known.named !== undefined || known.isOpen;
     if (!isFree || slippedNames(name, known.children.keys()).length > 0) {
@@ -259,7 +259,7 @@ export class StatementReader {
 
   #readItems(
     items: readonly DocumentNode[],
-    item: KnownNode,
+    item: SettingSchema,
     path: string[],
     pattern: string,
   ): void {
@@ -364,7 +364,7 @@ export function pathText(path: readonly string[]): string {
 }
 
 /** Whether the entry is a setting that belongs below a name but is written without one. */
-function isWithoutName({ name, node }: DocumentEntry, named: KnownNode): boolean {
+function isWithoutName({ name, node }: DocumentEntry, named: SettingSchema): boolean {
   const setting = named.content.children.get(name);
   const isValue = (node.text ?? '') !== '' && node.entries.length === 0;
   return isValue && named.types.length === 0 && (setting?.types.length ?? 0) > 0;
@@ -384,11 +384,11 @@ function sectionText(path: readonly string[]): string {
   return path.length === 0 ? 'at the root' : `in ${pathText(path)}`;
 }
 
-function isLeaf({ children, named, item }: KnownContent): boolean {
+function isLeaf({ children, named, item }: SectionSchema): boolean {
   return children.size === 0 && named === undefined && item === undefined;
 }
 
-function expected({ types, content }: KnownNode): string {
+function expected({ types, content }: SettingSchema): string {
   if (types.length > 0) return types.map(({ expects }) => expects).join(' or ');
   return content.item !== undefined ? 'a list' : 'a section';
 }

@@ -17,7 +17,7 @@ import {
 } from './wan-paths.ts';
 
 /** Returns the patterns of the sections, as in statements; that of the root is ''. */
-export function sectionsWithMeaning(): ReadonlySet<string> {
+export function strictSections(): ReadonlySet<string> {
   const patterns = [
     ...patternsOf(ALL_ROWS),
     ...REFUSED_PATTERNS,

@@ -27,24 +27,24 @@ const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
 
 interface TlsReading {
   /** The settings that are set, each with its statement. */
-  readonly said: readonly (readonly [SettingKey, Statement])[];
+  readonly assigned: readonly (readonly [SettingKey, Statement])[];
   /** Statements that have an effect. */
   readonly used: ReadonlySet<Statement>;
 }
 
 export function readTls(effective: Effective, refused: RefusedList): TlsReading {
-  const said: [SettingKey, Statement][] = [];
+  const assigned: [SettingKey, Statement][] = [];
   const used = new Set<Statement>();
   const enabled = effective.get(pathOf('tlsEnabled'));
-  if (enabled === undefined || !isOn(enabled)) return { said, used };
+  if (enabled === undefined || !isOn(enabled)) return { assigned, used };
   used.add(enabled);
-  said.push(['tlsEnabled', enabled]);
+  assigned.push(['tlsEnabled', enabled]);
   const property = (name: string): Statement | undefined => effective.get(`${PROPERTIES}.${name}`);
   for (const key of KEYS) {
     const statement = effective.get(pathOf(key));
     if (statement === undefined) continue;
     used.add(statement);
-    said.push([key, statement]);
+    assigned.push([key, statement]);
   }
   const refuse = (statement: Statement | undefined, reason: string | undefined): void => {
     if (statement === undefined || reason === undefined) return;
@@ -66,10 +66,10 @@ export function readTls(effective: Effective, refused: RefusedList): TlsReading 
     if (fault !== undefined) refuse(authorities ?? authentication, fault);
     else if (authorities !== undefined) {
       used.add(authorities);
-      said.push(['tlsClientCa', authorities]);
+      assigned.push(['tlsClientCa', authorities]);
     }
   }
-  return { said, used };
+  return { assigned, used };
 }
 
 /** The reason for refusing `network.ssl.enabled` of a member without a certificate. */

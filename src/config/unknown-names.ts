@@ -1,6 +1,6 @@
 /** Messages about unknown names in a document, with similar known names. */
 import type { DocumentEntry } from './document.ts';
-import type { KnownContent } from './document-schema.ts';
+import type { SectionSchema } from './document-schema.ts';
 import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
 import { pathOf } from './settings.ts';
@@ -16,7 +16,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Returns the message about an unknown name. `section`: its location, with "in" or "at". */
-export function unknownName(name: string, known: KnownContent, section: string): string {
+export function unknownName(name: string, known: SectionSchema, section: string): string {
   const names = [...known.children.keys()];
   const replacement = RENAMED.get(name);
   if (replacement !== undefined && known.children.has(replacement)) {
@@ -33,7 +33,7 @@ export function unknownName(name: string, known: KnownContent, section: string):
 /** Returns an attribute whose name is nearly `name`. */
 export function slippedName(
   { node }: DocumentEntry,
-  known: KnownContent,
+  known: SectionSchema,
 ): DocumentEntry | undefined {
   const others = node.entries.filter((each) => !known.children.has(each.name));
   return others.find((each) => slippedNames(each.name, ['@name']).length > 0);

@@ -44,26 +44,26 @@ export async function addConfigText(
   const fault = refusedFault(loaded.findings);
   if (fault !== undefined) throw fault;
   const update = new Update();
-  const said = loaded.config;
+  const addition = loaded.config;
   const { mapTimeToLiveSeconds, mapMaxIdleSeconds, mapBackupCounts, queueBackupCounts } = config;
   const newMaps = new Set<string>();
   const isMapThere = (name: string) =>
     [mapTimeToLiveSeconds, mapMaxIdleSeconds, mapBackupCounts].some((names) => names.has(name));
-  await update.each(said.mapTimeToLiveSeconds.keys(), (name) => {
+  await update.each(addition.mapTimeToLiveSeconds.keys(), (name) => {
     if (update.note(!isMapThere(name), 'map', name)) newMaps.add(name);
   });
   const isNewMap = (name: string) => newMaps.has(name);
   const isNewQueue = (name: string) =>
     !config.queueMaxSizes.has(name) && !queueBackupCounts.has(name);
-  await update.each(said.queueMaxSizes.keys(), (name) => {
+  await update.each(addition.queueMaxSizes.keys(), (name) => {
     update.note(isNewQueue(name), 'queue', name);
   });
-  for (const group of said.endpointGroups.keys()) {
-    const isStated = said.sources.get(pathOf('endpointGroups', group))?.kind === 'file';
+  for (const group of addition.endpointGroups.keys()) {
+    const isStated = addition.sources.get(pathOf('endpointGroups', group))?.kind === 'file';
     if (isStated) update.note(false, 'endpoint-groups', group);
   }
-  const realms = await addedRealms(config, said, update);
-  if (said.security.permissions !== undefined) {
+  const realms = await addedRealms(config, addition, update);
+  if (addition.security.permissions !== undefined) {
     update.ignored.push({ sectionName: SECURITY_PATHS.permissions });
   }
   for (const sectionName of loaded.sections) {
@@ -76,14 +76,14 @@ export async function addConfigText(
       ...config,
       mapTimeToLiveSeconds: await extended(
         mapTimeToLiveSeconds,
-        said.mapTimeToLiveSeconds,
+        addition.mapTimeToLiveSeconds,
         isNewMap,
       ),
-      mapMaxIdleSeconds: await extended(mapMaxIdleSeconds, said.mapMaxIdleSeconds, isNewMap),
-      mapBackupCounts: await extended(mapBackupCounts, said.mapBackupCounts, isNewMap),
-      mapWan: await extended(config.mapWan, said.mapWan, isNewMap),
-      queueMaxSizes: await extended(config.queueMaxSizes, said.queueMaxSizes, isNewQueue),
-      queueBackupCounts: await extended(queueBackupCounts, said.queueBackupCounts, isNewQueue),
+      mapMaxIdleSeconds: await extended(mapMaxIdleSeconds, addition.mapMaxIdleSeconds, isNewMap),
+      mapBackupCounts: await extended(mapBackupCounts, addition.mapBackupCounts, isNewMap),
+      mapWan: await extended(config.mapWan, addition.mapWan, isNewMap),
+      queueMaxSizes: await extended(config.queueMaxSizes, addition.queueMaxSizes, isNewQueue),
+      queueBackupCounts: await extended(queueBackupCounts, addition.queueBackupCounts, isNewQueue),
       security: realms === undefined ? config.security : { ...config.security, realms },
     },
     added: update.added,
@@ -126,12 +126,12 @@ export function shownNames(name: string, things: readonly NamedConfig[]): object
  */
 async function addedRealms(
   config: Config,
-  said: Config,
+  addition: Config,
   update: Update,
 ): Promise<ReadonlyMap<string, readonly UserConfig[]> | undefined> {
   const realms = new Map(config.security.realms);
   let isChanged = false;
-  for (const [realm, more] of said.security.realms) {
+  for (const [realm, more] of addition.security.realms) {
     const users = [...(realms.get(realm) ?? [])];
     const names = new Set(users.map(({ name }) => name));
     isChanged ||= !realms.has(realm);
@@ -166,15 +166,15 @@ class Update {
   }
 
   /**
-   * Returns the values of `before` and the new ones of `said`. Rejects with ConfigFault for too
+   * Returns the values of `before` and the new ones of `addition`. Rejects with ConfigFault for too
    * many patterns.
    */
   async extended<Value>(
     before: ReadonlyMap<string, Value>,
-    said: ReadonlyMap<string, Value>,
+    addition: ReadonlyMap<string, Value>,
     isNew: (name: string) => boolean,
   ): Promise<ReadonlyMap<string, Value>> {
-    if (said.size === 0) return before;
+    if (addition.size === 0) return before;
     const all = new Map<string, Value>();
     let patternCount = 0;
     const add = ([name, value]: [string, Value]): void => {
@@ -184,7 +184,7 @@ class Update {
       if (patternCount > PATTERNS_MAX) throw configFault(tooManyPatterns(name));
     };
     await this.each(before, add);
-    await this.each(said, (entry) => {
+    await this.each(addition, (entry) => {
       if (isNew(entry[0])) add(entry);
     });
     return all;

@@ -4,7 +4,7 @@
  * matched with known ones: the endpoint groups, the properties in use, and the names in the file.
  */
 
-import type { KnownContent, KnownNode } from './document-schema.ts';
+import type { SectionSchema, SettingSchema } from './document-schema.ts';
 import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
 import type { NamedBlock, Statement } from './statements.ts';
@@ -35,14 +35,14 @@ export function bare(name: string): string {
 }
 
 export class VariableNames {
-  readonly #known: KnownContent;
+  readonly #known: SectionSchema;
   readonly #blocks: readonly NamedBlock[];
   /** The children of a section by their bare names. */
-  readonly #children = new WeakMap<KnownContent, ReadonlyMap<string, [string, KnownNode]>>();
+  readonly #children = new WeakMap<SectionSchema, ReadonlyMap<string, [string, SettingSchema]>>();
   /** Names in the file, by the path of their section and then by their bare names. */
   readonly #names = new Map<string, ReadonlyMap<string, readonly string[]>>();
 
-  constructor(known: KnownContent, blocks: readonly NamedBlock[]) {
+  constructor(known: SectionSchema, blocks: readonly NamedBlock[]) {
     this.#known = known;
     this.#blocks = blocks;
   }
@@ -77,7 +77,7 @@ export class VariableNames {
     return search.found;
   }
 
-  childOf(content: KnownContent, part: string): [string, KnownNode] | undefined {
+  childOf(content: SectionSchema, part: string): [string, SettingSchema] | undefined {
     let children = this.#children.get(content);
     if (children === undefined) {
       children = new Map([...content.children].map((child) => [bare(child[0]), child]));
@@ -119,7 +119,7 @@ class Search {
   }
 
   /** Searches the content. `at`: index of the first part that belongs below it. */
-  below(content: KnownContent, at: number, draft: Draft): void {
+  below(content: SectionSchema, at: number, draft: Draft): void {
     const part = this.#parts[at];
     if (part === undefined) return;
     const child = this.#names.childOf(content, part);
@@ -132,7 +132,7 @@ class Search {
     } else if (content.isOpen) this.#property(at, draft);
   }
 
-  #node(node: KnownNode, at: number, draft: Draft): void {
+  #node(node: SettingSchema, at: number, draft: Draft): void {
     const { content, types } = node;
     if (at < this.#parts.length) return this.below(content, at, draft);
     const { children, named, item } = content;
@@ -143,7 +143,7 @@ class Search {
     }
   }
 
-  #named(node: KnownNode, at: number, draft: Draft): void {
+  #named(node: SettingSchema, at: number, draft: Draft): void {
     const section = draft.path.at(-1);
     if (section === 'endpoint-groups') return this.#group(node, at, draft);
     const pattern = [...draft.pattern, '{name}'].join('.');
@@ -163,7 +163,13 @@ class Search {
   }
 
   /** Adds a free name to the draft. `names`: similar names in the file. */
-  #name(node: KnownNode, at: number, draft: Draft, name: string, names: readonly string[]): void {
+  #name(
+    node: SettingSchema,
+    at: number,
+    draft: Draft,
+    name: string,
+    names: readonly string[],
+  ): void {
     const next = stepped(draft, name, '{name}');
     if (names.includes(name)) return this.#node(node, at, next);
     const { path } = next;
@@ -172,7 +178,7 @@ class Search {
   }
 
   /** Matches an endpoint group, whose name has one part or two. */
-  #group(node: KnownNode, at: number, draft: Draft): void {
+  #group(node: SettingSchema, at: number, draft: Draft): void {
     for (const end of [at + 1, at + 2]) {
       const name = bare(this.#parts.slice(at, end).join(''));
       const group = GROUPS.find((each) => bare(each) === name);
@@ -206,7 +212,7 @@ function isBelow(path: readonly string[], around: readonly string[]): boolean {
  * Returns the names of settings without free names. `isOriginal`: a section has no value itself,
  * and a list only has items.
  */
-function fixedNames(known: KnownContent, isOriginal: boolean, around = ''): string[] {
+function fixedNames(known: SectionSchema, isOriginal: boolean, around = ''): string[] {
   return [...known.children].flatMap(([step, { types, content }]) => {
     const name = around + step.replaceAll('-', '').toUpperCase();
     const hasContent = content.children.size > 0 || content.named !== undefined;

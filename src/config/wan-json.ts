@@ -19,7 +19,7 @@ import {
   type WanPublisher,
   type WanReplication,
 } from './wan-config.ts';
-import { type GivenPublisher, publisherOf } from './wan-publisher.ts';
+import { publisherOf, type SpecifiedPublisher } from './wan-publisher.ts';
 import {
   PUBLISHER_KEYS,
   PUBLISHER_SETTINGS,
@@ -157,25 +157,28 @@ class JsonReader {
       this.#complain(path, 'not an object');
       return undefined;
     }
-    const { given, wrong } = this.#given(item, path);
+    const { specified, wrong } = this.#readPublisher(item, path);
     this.#checkUnused(item, path);
     if (this.#refuseDiscovery(item, path)) wrong.add('targetEndpoints');
     const { wanEndpoints, wanQueueBytesMax } = this.#config;
-    const made = publisherOf(given, undefined, wanEndpoints, wanQueueBytesMax);
+    const made = publisherOf(specified, undefined, wanEndpoints, wanQueueBytesMax);
     if ('publisherId' in made) return made;
     for (const { key, isMissing, reason } of made) {
       if (wrong.has(key)) continue;
       const problem = isMissing
         ? `no value; ${reason}`
-        : `${quoted(String(given[key]))}: ${reason}`;
+        : `${quoted(String(specified[key]))}: ${reason}`;
       this.#complain(`${path}.${fieldOf(key)}`, problem);
     }
     return undefined;
   }
 
   /** Returns the values of the settings, and the settings whose values are wrong. */
-  #given(item: Fields, path: string): { given: GivenPublisher; wrong: Set<PublisherKey> } {
-    const given: Record<string, unknown> = {};
+  #readPublisher(
+    item: Fields,
+    path: string,
+  ): { specified: SpecifiedPublisher; wrong: Set<PublisherKey> } {
+    const specified: Record<string, unknown> = {};
     const wrong = new Set<PublisherKey>();
     const sections = {
       '': item,
@@ -191,14 +194,14 @@ class JsonReader {
       const row = PUBLISHER_SETTINGS[key];
       const text = textOf(key, value);
       const parsed = text === undefined ? ({ fault: 'type' } as const) : row.parse(text);
-      if ('value' in parsed) given[key] = parsed.value;
+      if ('value' in parsed) specified[key] = parsed.value;
       else {
         wrong.add(key);
         const seen = isHidden(row, seenText(value)) ? MASK : seenText(value);
         this.#complain(`${path}.${fieldOf(key)}`, `${seen} is not ${expected(key)}`);
       }
     }
-    return { given: given as GivenPublisher, wrong };
+    return { specified: specified as SpecifiedPublisher, wrong };
   }
 
   /** Checks the types of settings that have no effect. */

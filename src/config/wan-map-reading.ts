@@ -23,7 +23,7 @@ import { REF_PATH } from './wan-paths.ts';
 interface Draft {
   /** The name of its replication, with its first place. */
   ref: { readonly name: string; readonly at: Place } | undefined;
-  readonly said: Map<MapWanKey, Statement>;
+  readonly statements: Map<MapWanKey, Statement>;
   readonly filters: Statement[];
 }
 
@@ -66,7 +66,7 @@ class MapWanReader {
     for (const statement of statements) {
       const { pattern, path } = statement;
       const key = pattern.startsWith('map.') ? KEYS.get(pattern) : undefined;
-      if (key !== undefined) this.#draftOf(path).said.set(key, statement);
+      if (key !== undefined) this.#draftOf(path).statements.set(key, statement);
       else if (FILTER_PATTERNS.includes(pattern)) this.#draftOf(path).filters.push(statement);
     }
     return new Map([...this.#drafts].map(([map, draft]) => [map, this.#settingsOf(map, draft)]));
@@ -74,7 +74,7 @@ class MapWanReader {
 
   #draftOf(path: readonly string[]): Draft {
     const map = path[1] ?? '';
-    const draft = this.#drafts.get(map) ?? { ref: undefined, said: new Map(), filters: [] };
+    const draft = this.#drafts.get(map) ?? { ref: undefined, statements: new Map(), filters: [] };
     this.#drafts.set(map, draft);
     return draft;
   }
@@ -93,14 +93,14 @@ class MapWanReader {
     }
   }
 
-  #settingsOf(map: string, { ref, said, filters }: Draft): MapWan {
-    const values = this.#valuesOf(said);
-    const policy = said.get('mergePolicy');
+  #settingsOf(map: string, { ref, statements, filters }: Draft): MapWan {
+    const values = this.#valuesOf(statements);
+    const policy = statements.get('mergePolicy');
     if (policy !== undefined && BY_STATISTICS.has(values.mergePolicy)) {
       this.#checkStatistics(policy, values);
     }
     const { perEntryStatsEnabled, merkleTreeEnabled, merkleTreeDepth } = values;
-    const depth = said.get('merkleTreeDepth');
+    const depth = statements.get('merkleTreeDepth');
     if (depth !== undefined && merkleTreeDepth > MERKLE_DEPTH_COUNTED_MAX) this.#warnOfDepth(depth);
     const merkleTree = { enabled: merkleTreeEnabled, depth: merkleTreeDepth };
     const patterns = this.#patternsOf(filters);
@@ -111,7 +111,7 @@ class MapWanReader {
       republishingEnabled,
       filters: patterns,
     };
-    this.#show(map, ref?.name, said, values);
+    this.#show(map, ref?.name, statements, values);
     for (const [index, statement] of filters.entries()) {
       this.#findings.showOnce(statement, [...statement.path.slice(0, -1), `[${index}]`]);
     }
@@ -119,12 +119,12 @@ class MapWanReader {
   }
 
   /** Returns the values of the settings; invalid ones are problems. */
-  #valuesOf(said: ReadonlyMap<MapWanKey, Statement>): Values {
+  #valuesOf(statements: ReadonlyMap<MapWanKey, Statement>): Values {
     const rows = Object.entries(MAP_WAN_SETTINGS);
     const values: Record<string, unknown> = Object.fromEntries(
       rows.map(([key, { fallback }]) => [key, fallback]),
     );
-    for (const [key, statement] of said) {
+    for (const [key, statement] of statements) {
       const { text, path, at } = statement;
       const { expects, ...row } = MAP_WAN_SETTINGS[key];
       const parsed = row.parse(text);
@@ -181,11 +181,11 @@ class MapWanReader {
   #show(
     map: string,
     ref: string | undefined,
-    said: ReadonlyMap<MapWanKey, Statement>,
+    statements: ReadonlyMap<MapWanKey, Statement>,
     values: Values,
   ): void {
     for (const key of Object.keys(MAP_WAN_SETTINGS) as MapWanKey[]) {
-      const statement = said.get(key);
+      const statement = statements.get(key);
       const pattern = MAP_WAN_SETTINGS[key].path ?? '';
       const isOfRef = ref !== undefined && pattern.startsWith(REF_PATH);
       const value = values[key];

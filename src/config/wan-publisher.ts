@@ -12,7 +12,7 @@ import { PUBLISHER_SETTINGS, type PublisherKey } from './wan-publisher-settings.
 type Rows = typeof PUBLISHER_SETTINGS;
 
 /** The values that were set; each is of its type. */
-export type GivenPublisher = {
+export type SpecifiedPublisher = {
   readonly [Key in PublisherKey]?: Rows[Key]['fallback'];
 };
 
@@ -32,7 +32,7 @@ const CLUSTER_NAME = 'dev';
  * and id.
  */
 function publisherIdOf(
-  { publisherId, clusterName }: GivenPublisher,
+  { publisherId, clusterName }: SpecifiedPublisher,
   name: string | undefined,
 ): string | undefined {
   return publisherId ?? name ?? clusterName;
@@ -43,43 +43,44 @@ function publisherIdOf(
  * configuration.
  */
 export function publisherOf(
-  given: GivenPublisher,
+  specified: SpecifiedPublisher,
   name: string | undefined,
   endpoints: WanConfig['wanEndpoints'],
   queueBytesMax: number,
 ): WanPublisher | readonly PublisherFault[] {
-  const publisherId = publisherIdOf(given, name);
-  const written = targetEndpointsIn(given.targetEndpoints ?? '');
-  const faults = faultsOf(given, name, endpoints, queueBytesMax);
+  const publisherId = publisherIdOf(specified, name);
+  const written = targetEndpointsIn(specified.targetEndpoints ?? '');
+  const faults = faultsOf(specified, name, endpoints, queueBytesMax);
   if (faults.length > 0 || publisherId === undefined || written === undefined) return faults;
-  const values = { ...DEFAULTS, queueBytesMax, ...given };
-  const tls = endpoints.get(given.endpoint ?? '');
+  const values = { ...DEFAULTS, queueBytesMax, ...specified };
+  const tls = endpoints.get(specified.endpoint ?? '');
   const { endpoint: _, ...settings } = values;
   return {
     ...settings,
     publisherId,
-    clusterName: given.clusterName ?? name ?? CLUSTER_NAME,
+    clusterName: specified.clusterName ?? name ?? CLUSTER_NAME,
     targetEndpoints: written.map((each) => ({ ...each, tls: each.tls ?? tls !== undefined })),
     tls: tls ?? NO_WAN_TLS,
   };
 }
 
 function faultsOf(
-  given: GivenPublisher,
+  specified: SpecifiedPublisher,
   name: string | undefined,
   endpoints: WanConfig['wanEndpoints'],
   queueBytesMax: number,
 ): PublisherFault[] {
-  const { endpoint, username, password } = given;
+  const { endpoint, username, password } = specified;
   const faults: PublisherFault[] = [];
   const lack = (key: PublisherKey, reason: string) => faults.push({ key, isMissing: true, reason });
-  if (publisherIdOf(given, name) === undefined) {
+  if (publisherIdOf(specified, name) === undefined) {
     lack('clusterName', 'it names the target, and the publisher if that has no other id');
   }
-  if (given.targetEndpoints === undefined) lack('targetEndpoints', 'it names at least one member');
+  if (specified.targetEndpoints === undefined)
+    lack('targetEndpoints', 'it names at least one member');
   if (username === undefined && password !== undefined) lack('username', 'it has a password');
   if (username !== undefined && password === undefined) lack('password', 'it has a username');
-  if (given.queueBytesMax !== undefined && given.queueBytesMax > queueBytesMax) {
+  if (specified.queueBytesMax !== undefined && specified.queueBytesMax > queueBytesMax) {
     const reason = `more than ${pathOf('wanQueueBytesMax')}, ${queueBytesMax}`;
     faults.push({ key: 'queueBytesMax', isMissing: false, reason });
   }

@@ -26,7 +26,7 @@ import {
   PUBLISHER_PATH,
   REPLICATION_PATTERN,
 } from './wan-paths.ts';
-import { type GivenPublisher, type PublisherFault, publisherOf } from './wan-publisher.ts';
+import { type PublisherFault, publisherOf, type SpecifiedPublisher } from './wan-publisher.ts';
 import {
   PUBLISHER_KEYS,
   PUBLISHER_SETTINGS,
@@ -51,7 +51,7 @@ interface Draft {
   /** Name of the block; undefined in XML. */
   readonly name: string | undefined;
   /** Statements by their paths below the publisher, with the names of properties. */
-  readonly said: Map<string, Statement>;
+  readonly statements: Map<string, Statement>;
   /** Kinds of discovery that are written as sections. */
   readonly sections: Map<string, WrittenSection>;
 }
@@ -73,7 +73,7 @@ class WanReader {
   /** Drafts by replication, then by the name of the block or the item. */
   readonly #drafts = new Map<string, Map<string, Draft>>();
   /** Statements of endpoint configurations by name, then by path below. */
-  readonly #said = new Map<string, Map<string, Statement>>();
+  readonly #endpoints = new Map<string, Map<string, Statement>>();
   /**
    * TLS of the endpoint configurations by name; '' is that of one without a name, or else the
    * member's own.
@@ -109,7 +109,7 @@ class WanReader {
       // An empty name is a problem reported elsewhere.
       if (name === '') continue;
       if (pattern === REPLICATION_PATTERN) mapIn(this.#drafts, name);
-      else if (pattern === ENDPOINT_PATTERN) mapIn(this.#said, name);
+      else if (pattern === ENDPOINT_PATTERN) mapIn(this.#endpoints, name);
       else if (pattern === PUBLISHER_PATH) this.#addDraft(block, name);
     }
     for (const section of this.#text.written) {
@@ -128,7 +128,7 @@ class WanReader {
     const drafts = mapIn(this.#drafts, path[1] ?? '');
     const key = path[PUBLISHER_DEPTH - 1] ?? '';
     if (drafts.has(key)) return;
-    drafts.set(key, { path, at, name, said: new Map(), sections: new Map() });
+    drafts.set(key, { path, at, name, statements: new Map(), sections: new Map() });
   }
 
   #draftAt(path: readonly string[]): Draft | undefined {
@@ -140,14 +140,14 @@ class WanReader {
     if (pattern.startsWith(`${ENDPOINT_PATTERN}.`)) {
       const [, , name = ''] = path;
       // An endpoint configuration without a name is not a block.
-      const said = name === '' ? mapIn(this.#said, '') : this.#said.get(name);
-      said?.set(path.slice(3).join('.'), statement);
+      const statements = name === '' ? mapIn(this.#endpoints, '') : this.#endpoints.get(name);
+      statements?.set(path.slice(3).join('.'), statement);
     } else if (pattern === `${REPLICATION_PATTERN}.consumer.class-name`) {
       this.#findings.refuse(statement, `${NO_CLASS}remove it: a member receives without it`);
     } else if (pattern.startsWith(`${REPLICATION_PATTERN}.custom-publisher`)) {
       this.#findings.used.add(statement);
     } else if (pattern.startsWith(PUBLISHER_PATH) || pattern.startsWith(PUBLISHER_ITEM)) {
-      this.#draftAt(path)?.said.set(path.slice(PUBLISHER_DEPTH).join('.'), statement);
+      this.#draftAt(path)?.statements.set(path.slice(PUBLISHER_DEPTH).join('.'), statement);
     }
   }
 
@@ -161,11 +161,11 @@ class WanReader {
     const own = ownTls(this.#config, ofMember);
     this.#tls.set('', own);
     this.#usable.set('', own.tls);
-    for (const [name, said] of this.#said) {
-      const read = endpointTls(said);
+    for (const [name, statements] of this.#endpoints) {
+      const read = endpointTls(statements);
       // An endpoint configuration without a name that sets no TLS does not replace that of the
       // member.
-      if (name === '' && !said.has('ssl.enabled') && read.faults.length === 0) continue;
+      if (name === '' && !statements.has('ssl.enabled') && read.faults.length === 0) continue;
       this.#tls.set(name, read);
       if (read.faults.length > 0) continue;
       this.#usable.set(name, read.tls);
@@ -176,18 +176,18 @@ class WanReader {
   #publishersOf(drafts: ReadonlyMap<string, Draft>): WanPublisher[] {
     const publishers = new Map<string, WanPublisher>();
     for (const draft of drafts.values()) {
-      const { given, wrong } = this.#givenBy(draft);
+      const { specified, wrong } = this.#readPublisher(draft);
       if (this.#refuseDiscovery(draft)) wrong.add('targetEndpoints');
       this.#refuseEngine(draft);
-      if (this.#refuseEndpoint(given.endpoint ?? '')) wrong.add('endpoint');
-      const made = publisherOf(given, draft.name, this.#usable, this.#config.wanQueueBytesMax);
+      if (this.#refuseEndpoint(specified.endpoint ?? '')) wrong.add('endpoint');
+      const made = publisherOf(specified, draft.name, this.#usable, this.#config.wanQueueBytesMax);
       if (!('publisherId' in made)) {
         for (const fault of made) if (!wrong.has(fault.key)) this.#complain(draft, fault);
       } else if (publishers.has(made.publisherId)) this.#complainOfTwin(draft, made.publisherId);
       else {
         publishers.set(made.publisherId, made);
         this.#count(draft);
-        this.#show(draft, made, given);
+        this.#show(draft, made, specified);
       }
     }
     return [...publishers.values()];
@@ -197,11 +197,14 @@ class WanReader {
    * Returns the values of the settings, and the settings whose values are wrong, which are
    * problems.
    */
-  #givenBy({ said, path }: Draft): { given: GivenPublisher; wrong: Set<PublisherKey> } {
+  #readPublisher({ statements, path }: Draft): {
+    specified: SpecifiedPublisher;
+    wrong: Set<PublisherKey>;
+  } {
     const { used, problems } = this.#findings;
-    const given: Record<string, unknown> = {};
+    const specified: Record<string, unknown> = {};
     const wrong = new Set<PublisherKey>();
-    for (const [name, statement] of said) {
+    for (const [name, statement] of statements) {
       const key = KEYS.get(name);
       if (key === undefined) continue;
       used.add(statement);
@@ -210,7 +213,7 @@ class WanReader {
       if (key === 'publisherId' && text.trim() === '') continue;
       const row = PUBLISHER_SETTINGS[key];
       const parsed = row.parse(text);
-      if ('value' in parsed) given[key] = parsed.value;
+      if ('value' in parsed) specified[key] = parsed.value;
       else {
         wrong.add(key);
         const seen = isHidden(row, text) ? MASK : quoted(text);
@@ -222,15 +225,15 @@ class WanReader {
         );
       }
     }
-    return { given: given as GivenPublisher, wrong };
+    return { specified: specified as SpecifiedPublisher, wrong };
   }
 
   /** Refuses enabled discovery; returns whether there is any. */
-  #refuseDiscovery({ path, said, name, sections }: Draft): boolean {
+  #refuseDiscovery({ path, statements, name, sections }: Draft): boolean {
     const isXml = name === undefined;
     const on: (readonly [Statement, string])[] = [];
     for (const kind of DISCOVERIES) {
-      const enabled = said.get(`${kind}.enabled`);
+      const enabled = statements.get(`${kind}.enabled`);
       const section = sections.get(kind);
       // As in the original, a section is on by default in XML and off in YAML.
       if (isOn(enabled)) on.push([enabled as Statement, kind]);
@@ -238,10 +241,10 @@ class WanReader {
         on.push([{ ...section, text: '', types: [] }, kind]);
       }
     }
-    for (const [place, statement] of said) {
+    for (const [place, statement] of statements) {
       const [, item, last] = STRATEGY.exec(place) ?? [];
       if (item === undefined) continue;
-      const enabled = said.get(`discovery-strategies.${item}.enabled`);
+      const enabled = statements.get(`discovery-strategies.${item}.enabled`);
       const isDefault = !isXml && last === 'class' && enabled === undefined;
       if (isDefault || (last === 'enabled' && isOn(statement))) on.push([statement, place]);
     }
@@ -287,9 +290,9 @@ class WanReader {
     this.#findings.problems.add(at, message);
   }
 
-  #complain({ path, at, said }: Draft, { key, isMissing, reason }: PublisherFault): void {
+  #complain({ path, at, statements }: Draft, { key, isMissing, reason }: PublisherFault): void {
     const name = publisherNameOf(key);
-    const statement = said.get(name);
+    const statement = statements.get(name);
     const message = isMissing
       ? () => `Cannot use ${pathText(path)}: no ${name}; ${reason}`
       : () => `Cannot use ${pathText([...path, name])} ${quoted(statement?.text ?? '')}: ${reason}`;
@@ -302,15 +305,15 @@ class WanReader {
   }
 
   /** Shows a publisher below its id, as in YAML. */
-  #show(draft: Draft, made: WanPublisher, given: GivenPublisher): void {
+  #show(draft: Draft, made: WanPublisher, specified: SpecifiedPublisher): void {
     const around = [...draft.path.slice(0, PUBLISHER_DEPTH - 1), made.publisherId];
-    const { targetEndpoints, endpoint } = given;
-    const texts: GivenPublisher = { ...made, targetEndpoints, endpoint };
+    const { targetEndpoints, endpoint } = specified;
+    const texts: SpecifiedPublisher = { ...made, targetEndpoints, endpoint };
     for (const key of PUBLISHER_KEYS) {
       const name = publisherNameOf(key);
       const value = texts[key];
       if (key === 'publisherId' || value === undefined) continue;
-      const statement = draft.said.get(name);
+      const statement = draft.statements.get(name);
       const isNamed = key === 'clusterName' && statement === undefined && draft.name !== undefined;
       const at = isNamed ? draft.at : statement?.at;
       this.#findings.values.push({

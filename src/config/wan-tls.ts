@@ -28,18 +28,18 @@ export interface TargetTls {
 }
 
 /** Returns the TLS of an endpoint configuration. */
-export function endpointTls(said: SectionStatements): TargetTls {
+export function endpointTls(statements: SectionStatements): TargetTls {
   const faults: [Statement, string][] = [];
   const used: Statement[] = [];
   for (const [name, reason] of Object.entries(REASONS)) {
-    const statement = said.get(name);
+    const statement = statements.get(name);
     if (statement !== undefined && isOn(statement)) faults.push([statement, reason]);
   }
-  const enabled = said.get('ssl.enabled');
+  const enabled = statements.get('ssl.enabled');
   if (enabled !== undefined) used.push(enabled);
   if (!isOn(enabled)) return { tls: undefined, used, faults };
   const property = (name: string): Statement | undefined => {
-    const statement = said.get(`ssl.properties.${name}`);
+    const statement = statements.get(`ssl.properties.${name}`);
     if (statement !== undefined) used.push(statement);
     return statement;
   };
@@ -48,7 +48,7 @@ export function endpointTls(said: SectionStatements): TargetTls {
   };
   const store = property('keyStore');
   check(store, keyStoreFault(store, property('keyStoreType')));
-  const factory = said.get('ssl.factory-class-name');
+  const factory = statements.get('ssl.factory-class-name');
   if (factory !== undefined) used.push(factory);
   for (const [name, statement] of [
     ['factory-class-name', factory] as const,

@@ -3,7 +3,7 @@
  * to its own readers of files, and the YAML paths of the settings in XML. Whether gridnode uses a
  * setting does not matter.
  */
-import { emptyTree, type KnownTree, leafTree, merged } from './schema-tree.ts';
+import { emptyTree, leafTree, merged, type SchemaTree } from './schema-tree.ts';
 import type { SchemaTrees } from './schemas.ts';
 
 export function adjusted({ yaml, xml }: SchemaTrees): SchemaTrees {
@@ -12,7 +12,7 @@ export function adjusted({ yaml, xml }: SchemaTrees): SchemaTrees {
 
 const RECOVERY = 'FULL_RECOVERY_ONLY|PARTIAL_RECOVERY_MOST_RECENT|PARTIAL_RECOVERY_MOST_COMPLETE';
 
-type Change = (tree: KnownTree) => KnownTree;
+type Change = (tree: SchemaTree) => SchemaTree;
 
 /** Path of names, `{}` and `[]`, and the change to the setting at this path. */
 const YAML_CHANGES: readonly (readonly [string, Change])[] = [
@@ -102,7 +102,7 @@ const UNNAMED =
 /** Elements that occur once for each name, although the schema allows only one. */
 const NAMED = new Set(['split-brain-protection']);
 
-function changedAll(tree: KnownTree, changes: typeof YAML_CHANGES): KnownTree {
+function changedAll(tree: SchemaTree, changes: typeof YAML_CHANGES): SchemaTree {
   return changes.reduce((all, [path, change]) => changed(all, path.split('.'), change), tree);
 }
 
@@ -127,11 +127,11 @@ function alsoHolding(name: string): Change {
   return (tree) => ({ ...tree, children: new Map(tree.children).set(name, leafTree('s')) });
 }
 
-function withoutNames(tree: KnownTree): KnownTree {
+function withoutNames(tree: SchemaTree): SchemaTree {
   return { ...tree, children: new Map(), isOpen: false };
 }
 
-function withoutInnerList(tree: KnownTree): KnownTree {
+function withoutInnerList(tree: SchemaTree): SchemaTree {
   return tree.item?.item === undefined ? tree : { ...tree, item: tree.item.item };
 }
 
@@ -140,18 +140,18 @@ interface Types {
   readonly [name: string]: string | Types;
 }
 
-function section(types: Types): KnownTree {
+function section(types: Types): SchemaTree {
   const children = Object.entries(types).map(
     ([name, type]) => [name, typeof type === 'string' ? leafTree(type) : section(type)] as const,
   );
   return { ...emptyTree(), children: new Map(children) };
 }
 
-function named(tree: KnownTree): KnownTree {
+function named(tree: SchemaTree): SchemaTree {
   return { ...emptyTree(), named: tree };
 }
 
-function executor(more: Types): KnownTree {
+function executor(more: Types): SchemaTree {
   const common = {
     ...{ 'statistics-enabled': 'b', 'pool-size': 'i1..' },
     ...{ 'split-brain-protection-ref': 's', 'user-code-namespace': 's' },
@@ -159,8 +159,8 @@ function executor(more: Types): KnownTree {
   return { ...section({ ...common, ...more }), isOpen: true };
 }
 
-function withDenials(permissions: KnownTree): KnownTree {
-  const withDenial = (tree: KnownTree, isOpen: boolean): KnownTree => ({
+function withDenials(permissions: SchemaTree): SchemaTree {
+  const withDenial = (tree: SchemaTree, isOpen: boolean): SchemaTree => ({
     ...merged(tree, section({ deny: 'b' })),
     isOpen,
   });

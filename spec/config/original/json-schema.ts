@@ -45,7 +45,7 @@ class JsonSchemaReader {
     return tree;
   }
 
-  #refer(reference: string): KnownTree {
+  #refer(reference: string): SchemaTree {
     const known = this.#referred.get(reference);
     if (known !== undefined) return known;
     if (this.#referred.has(reference))
@@ -61,7 +61,7 @@ class JsonSchemaReader {
     return tree;
   }
 
-  #readOwn(schema: JsonSchema): KnownTree {
+  #readOwn(schema: JsonSchema): SchemaTree {
     const tree = emptyTree();
     const type = valueType(schema);
     if (type !== undefined) tree.types.add(type);
@@ -70,7 +70,7 @@ class JsonSchemaReader {
     return tree;
   }
 
-  #readNames(schema: JsonSchema, tree: KnownTree): void {
+  #readNames(schema: JsonSchema, tree: SchemaTree): void {
     const { properties, patternProperties = {}, additionalProperties } = schema;
     for (const [name, property] of Object.entries(properties ?? {})) {
       tree.children.set(name, this.read(property));

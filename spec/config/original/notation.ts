@@ -4,7 +4,7 @@
  * several settings share are also written once.
  */
 import type { Form } from '../../../src/config/document-schema.ts';
-import type { KnownTree } from './schema-tree.ts';
+import type { SchemaTree } from './schema-tree.ts';
 
 const LINE_LENGTH_MAX = 100;
 /** Smallest length of a text that a shape replaces, also within another shape, in characters. */
@@ -17,7 +17,7 @@ export interface Notation {
   readonly settings: string;
 }
 
-export function notationOf(tree: KnownTree, form: Form): Notation {
+export function notationOf(tree: SchemaTree, form: Form): Notation {
   const writer = new NotationWriter(form);
   writer.count(tree, 'settings');
   const settings = writer.root(tree);
@@ -26,7 +26,7 @@ export function notationOf(tree: KnownTree, form: Form): Notation {
 
 interface Shape {
   readonly name: string;
-  readonly tree: KnownTree;
+  readonly tree: SchemaTree;
   uses: number;
 }
 
@@ -35,7 +35,7 @@ class NotationWriter {
   /** Shapes by the text of a setting's content. */
   readonly #shapes = new Map<string, Shape>();
   readonly #words = new Map<string, Shape>();
-  readonly #texts = new Map<KnownTree, string>();
+  readonly #texts = new Map<SchemaTree, string>();
   readonly #names = new Set<string>();
 
   constructor(form: Form) {
@@ -43,7 +43,7 @@ class NotationWriter {
   }
 
   /** Counts the occurrences of equal content. Content within a shape counts once. */
-  count(tree: KnownTree, name: string): void {
+  count(tree: SchemaTree, name: string): void {
     for (const type of tree.types) {
       if (type.length >= WORDS_LENGTH_MIN) this.#note(this.#words, type, name, tree);
     }
@@ -59,7 +59,7 @@ class NotationWriter {
     if (tree.item !== undefined) this.count(tree.item, name);
   }
 
-  #note(among: Map<string, Shape>, text: string, name: string, tree: KnownTree): boolean {
+  #note(among: Map<string, Shape>, text: string, name: string, tree: SchemaTree): boolean {
     const known = among.get(text);
     if (known !== undefined) known.uses += 1;
     else among.set(text, { name, tree, uses: 1 });
@@ -128,7 +128,7 @@ class NotationWriter {
     return [...wrapped(`${indent}${head}: ${leaves.join(' ')}`.trimEnd(), indent), ...below];
   }
 
-  #typesOf({ types, ...tree }: KnownTree): string {
+  #typesOf({ types, ...tree }: SchemaTree): string {
     const isSection = !isLeaf({ types, ...tree });
     const texts = [...types]
       .filter((type) => !isSection || type !== 'o')
@@ -180,7 +180,7 @@ function isShared({ uses }: Shape): boolean {
   return uses > 1;
 }
 
-function isLeaf({ children, named, item }: KnownTree): boolean {
+function isLeaf({ children, named, item }: SchemaTree): boolean {
   return children.size === 0 && named === undefined && item === undefined;
 }
 

@@ -3,11 +3,15 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Form, type KnownContent, readNotation } from '../../../src/config/document-schema.ts';
+import {
+  type Form,
+  readNotation,
+  type SectionSchema,
+} from '../../../src/config/document-schema.ts';
 import { adjusted } from './adjustments.ts';
 import { type JsonSchema, treeOfJsonSchema } from './json-schema.ts';
 import { notationOf } from './notation.ts';
-import { type KnownTree, leafTree, merged, rangeType } from './schema-tree.ts';
+import { leafTree, merged, rangeType, type SchemaTree } from './schema-tree.ts';
 import { treeOfXmlSchema } from './xml-schema.ts';
 
 /** Returns the notation of a member's file, by the definition of its root. */
@@ -23,7 +27,7 @@ function xmlNotation(body: string): string {
   return written(treeOfXmlSchema(text, 'grid'), 'xml');
 }
 
-function written(tree: KnownTree, form: Form): string {
+function written(tree: SchemaTree, form: Form): string {
   const { shapes, settings } = notationOf(tree, form);
   return [...(shapes === '' ? [] : [shapes]), settings].join('\n');
 }

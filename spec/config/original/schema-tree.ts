@@ -7,7 +7,7 @@
 export interface KnownTree {
   /** Types of the setting's value, in the notation of value-type.ts; empty: no value is allowed. */
   readonly types: Set<string>;
-  readonly children: Map<string, KnownTree>;
+  readonly children: Map<string, SchemaTree>;
   /** The tree of any other name. */
   named?: KnownTree | undefined;
   item?: KnownTree | undefined;
@@ -19,7 +19,7 @@ export interface KnownTree {
   steps?: string;
 }
 
-export function emptyTree(): KnownTree {
+export function emptyTree(): SchemaTree {
   return { types: new Set(), children: new Map(), isOpen: false, repeats: false };
 }
 
@@ -50,9 +50,9 @@ export function merged(one: KnownTree, other: KnownTree): KnownTree {
 }
 
 function mergedIfBoth(
-  one: KnownTree | undefined,
-  other: KnownTree | undefined,
-): KnownTree | undefined {
+  one: SchemaTree | undefined,
+  other: SchemaTree | undefined,
+): SchemaTree | undefined {
   return one === undefined || other === undefined ? (one ?? other) : merged(one, other);
 }
 

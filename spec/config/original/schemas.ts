@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type JsonSchema, treeOfJsonSchema } from './json-schema.ts';
-import { type KnownTree, merged } from './schema-tree.ts';
+import { merged, type SchemaTree } from './schema-tree.ts';
 import { treeOfXmlSchema } from './xml-schema.ts';
 
 const ROOT = 'hazelcast';
@@ -12,8 +12,8 @@ const MAJOR_VERSION_MIN = 5;
 const SCHEMA_BYTES_MAX = 16_777_216;
 
 export interface SchemaTrees {
-  readonly yaml: KnownTree;
-  readonly xml: KnownTree;
+  readonly yaml: SchemaTree;
+  readonly xml: SchemaTree;
 }
 
 interface Schema {

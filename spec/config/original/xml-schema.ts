@@ -5,7 +5,7 @@
  */
 import type { DocumentEntry, DocumentNode } from '../../../src/config/document.ts';
 import { parseXml } from '../../../src/config/xml-document.ts';
-import { emptyTree, type KnownTree, leafTree, merged, rangeType } from './schema-tree.ts';
+import { emptyTree, leafTree, merged, rangeType, type SchemaTree } from './schema-tree.ts';
 
 /** Returns the tree below the root of this name. */
 export function treeOfXmlSchema(text: string, root: string): KnownTree {
@@ -77,7 +77,7 @@ class XmlSchemaReader {
     return leafTree('s');
   }
 
-  #type(name: string): KnownTree {
+  #type(name: string): SchemaTree {
     if (name.startsWith('xs:')) return leafTree(builtIn(name));
     const known = this.#types.get(name);
     if (known !== undefined) return known;
@@ -122,7 +122,7 @@ class XmlSchemaReader {
     return tree;
   }
 
-  #group(node: DocumentNode): KnownTree {
+  #group(node: DocumentNode): SchemaTree {
     let tree = this.#content(node);
     if (childrenOf(node, 'any').length > 0) tree.isOpen = true;
     for (const element of childrenOf(node, 'element')) {
