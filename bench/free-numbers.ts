@@ -36,7 +36,7 @@ class LowestFirst implements Pool {
   }
 }
 
-class LastGivenFirst implements Pool {
+class LastReleasedFirst implements Pool {
   readonly #spare: Int32Array[] = [];
 
   take(): Int32Array {
@@ -54,7 +54,7 @@ export const bench: Bench = {
   run(harness) {
     const pools = {
       'lowest first': new LowestFirst(),
-      'last released first': new LastGivenFirst(),
+      'last released first': new LastReleasedFirst(),
     };
     for (const [name, pool] of Object.entries(pools)) {
       const underWay: Int32Array[] = [];

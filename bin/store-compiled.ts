@@ -39,7 +39,7 @@ async function freePort(): Promise<number> {
 async function answered(method: string, path: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      return await ask(method, path);
+      return await send(method, path);
     } catch (error) {
       if (tries === TRIES_MAX) throw error;
       await wait(TRY_MS);
@@ -47,11 +47,11 @@ async function answered(method: string, path: string): Promise<void> {
   }
 }
 
-function ask(method: string, path: string): Promise<void> {
+function send(method: string, path: string): Promise<void> {
   return new Promise((done, reject) => {
-    const asking = request({ host: '127.0.0.1', port, method, path }, (response) =>
+    const sent = request({ host: '127.0.0.1', port, method, path }, (response) =>
       response.resume().on('end', done),
     );
-    asking.on('error', reject).end();
+    sent.on('error', reject).end();
   });
 }

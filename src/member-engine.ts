@@ -59,7 +59,7 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
     const replicas = new ReplicaCounts(config);
     const engine = await makeSharedEngine(config, engineUrl, clock, log, capacity, replicas);
     const shared: SharedEngine = {
-      store: engine.memberStore,
+      store: engine.membershipStore,
       work: engine,
       isKeptSafe: () => engine.isKeptSafe,
       connectionCount: () => engine.connectionCount,

@@ -248,7 +248,7 @@ class StoreLine implements MembershipStore {
 
   onHint(listener: () => void): void {
     this.#world.store.onHint(() => {
-      if (this.#isAway || !this.hasHints) return;
+      if (this.#isUnreachable || !this.hasHints) return;
       this.#world.time.after(this.delayMs / 2, () => this.#clock.whenRunning(listener));
     });
   }
@@ -257,7 +257,7 @@ class StoreLine implements MembershipStore {
     this.#world.store.onMoved(() => this.#clock.whenRunning(listener));
   }
 
-  get #isAway(): boolean {
+  get #isUnreachable(): boolean {
     return this.isCut || this.#world.isStoreAway;
   }
 
@@ -268,11 +268,11 @@ class StoreLine implements MembershipStore {
   ): Promise<Answer> {
     return this.#steps.run(async () => {
       await this.#passes(this.delayMs / 2);
-      if (this.#isAway) throw new Error('the store does not answer');
+      if (this.#isUnreachable) throw new Error('the store does not answer');
       const answer = await this.#make(make, refused);
       await this.#passes(this.delayMs / 2);
       await new Promise<void>((resolve) => this.#clock.whenRunning(resolve));
-      if (this.answersLost === 0 && !this.#isAway) return answer;
+      if (this.answersLost === 0 && !this.#isUnreachable) return answer;
       this.answersLost = Math.max(0, this.answersLost - 1);
       throw new OutcomeUnknown(new Error('the answer was lost'));
     });

@@ -27,7 +27,7 @@ export async function joiningMember(
   const engine = await storeEngine(options);
   const reports: string[] = [];
   const cluster = new SharedCluster({
-    ...{ store: engine.memberStore, work: engine, clock: new SystemClock(), uuid },
+    ...{ store: engine.membershipStore, work: engine, clock: new SystemClock(), uuid },
     ...{ memberVersion: '1.2.3', isLite: false, leaseMs },
     events: {
       onJoined: (joinNumber) => reports.push(`joined ${joinNumber}`),

@@ -31,7 +31,7 @@ after(() => server.stop());
 describeMemberStore('on one server', async () => {
   const { port } = server;
   const engine = await storeEngine({ port, clusterName: `store ${clusterCount++}` });
-  return { store: engine.memberStore, pass: sleep, close: () => engine.close() };
+  return { store: engine.membershipStore, pass: sleep, close: () => engine.close() };
 });
 
 it('the store shifts a limit when the clock is set back', async () => {
@@ -71,14 +71,14 @@ it('a join writes the layout, and compares a stored layout with that of the memb
   const join = { ...identity, version: '1.2', leaseMs: LEASE_MS };
   const record = keyOf(clusterName, 'record');
   const engine = await storeEngine({ port, clusterName });
-  await engine.memberStore.join(join);
+  await engine.membershipStore.join(join);
   assert.equal(
     await serverCommand(port, 'HGET', record, 'layout'),
     '{"format":1,"partitionCount":271}',
   );
   const other = await storeEngine({ port, clusterName, partitionCount: 300 });
   const refusal = async (): Promise<string> => {
-    const error = await other.memberStore.join(join).catch((caught: unknown) => caught);
+    const error = await other.membershipStore.join(join).catch((caught: unknown) => caught);
     assert.ok(error instanceof StoreUnusable, String(error));
     return error.message;
   };
@@ -293,7 +293,7 @@ describe('an engine', () => {
       },
     });
     const lost = [asker.set('m', 'k', 'new'), asker.poll('q'), asker.offer('q', 'b')];
-    const joining = engine.memberStore.join({
+    const joining = engine.membershipStore.join({
       ...{ uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false, version: '1.2' },
       leaseMs: LEASE_MS,
     });
@@ -324,7 +324,7 @@ describe('an engine', () => {
     proxy.silence(false);
     // Until then steps fail immediately, as the server has been silent for a deadline.
     while (!engine.isReachable) await sleep(5);
-    const again = await engine.memberStore.join(join);
+    const again = await engine.membershipStore.join(join);
     assert.ok('view' in again && again.joinNumber === 2);
     const { port } = server;
     const options = { port, clusterName: `few ${clusterCount++}`, deadlineMs: DEADLINE_MS };

@@ -69,10 +69,10 @@ export function addClientCommands(
 
   const addCalls = (parent: Command, calls: readonly ClusterCall[]) => {
     for (const call of calls) {
-      add(parent, call.words, call.about).action((...given: unknown[]) => {
+      add(parent, call.words, call.about).action((...parameters: unknown[]) => {
         // commander's last two arguments are the options and the command itself.
-        const texts = given.slice(0, -2).filter((each) => each !== undefined) as string[];
-        place(given.at(-1) as Command, (client) => client.askCluster(call, texts));
+        const texts = parameters.slice(0, -2).filter((each) => each !== undefined) as string[];
+        place(parameters.at(-1) as Command, (client) => client.callCluster(call, texts));
       });
     }
   };
@@ -186,11 +186,11 @@ function addWithKey(parent: Command, words: string, about: string): Command {
 /** The arguments after the name of the map. One is required if no flag sets the key. */
 function keyWords(command: Command, ...words: readonly (string | undefined)[]): readonly string[] {
   const { keyBase64, keyFile } = command.opts<KeyOptions>();
-  const given = words.filter((word) => word !== undefined);
-  if (given.length === 0 && keyBase64 === undefined && keyFile === undefined) {
+  const parameters = words.filter((word) => word !== undefined);
+  if (parameters.length === 0 && keyBase64 === undefined && keyFile === undefined) {
     command.error("error: missing required argument 'key'");
   }
-  return given;
+  return parameters;
 }
 
 function addValueFlags(command: Command): Command {

@@ -3,13 +3,13 @@
  * to standard output unchanged, an error to standard error. The exit code is the kind of result.
  */
 import {
-  type Call,
   callMember,
   type MemberLocation,
+  type MemberRequest,
   type MemberResponse,
   UnreachableError,
 } from '../client/member-client.ts';
-import type { ClusterAnswer, ClusterCall } from './cluster-calls.ts';
+import type { ClusterCall, ClusterResponse } from './cluster-calls.ts';
 import { passwordOfEnvironment, readPassword, readText, readValue } from './command-input.ts';
 import { type KeyOptions, readKey, refuseReplaced } from './entry-key.ts';
 import {
@@ -123,43 +123,46 @@ export class Client {
   async queueSize(queue: string): Promise<ExitCode> {
     const path = this.#path(`rest/${namePath('queues', queue)}/size`);
     const call = { method: 'GET', path } as const;
-    const answer = await this.#ask(call);
-    if (answer.status !== 200) return await this.#refuse(answer, call);
-    const text = answer.body.toString();
-    await this.tell(text, { size: Number(text) });
+    const response = await this.#request(call);
+    if (response.status !== 200) return await this.#refuse(response, call);
+    const text = response.body.toString();
+    await this.printResult(text, { size: Number(text) });
     return EXIT_CLEAN;
   }
 
-  async askCluster(call: ClusterCall, given: readonly string[]): Promise<ExitCode> {
-    const value = await this.answerTo(call, given);
+  async callCluster(call: ClusterCall, parameters: readonly string[]): Promise<ExitCode> {
+    const value = await this.responseTo(call, parameters);
     if (typeof value === 'number') return value;
-    await this.tell(call.show(value), value);
+    await this.printResult(call.show(value), value);
     return EXIT_CLEAN;
   }
 
   /** Returns the response to the call, or the exit code if it is a refusal, which has been printed. */
-  async answerTo(call: ClusterCall, given: readonly string[]): Promise<ClusterAnswer | ExitCode> {
+  async responseTo(
+    call: ClusterCall,
+    parameters: readonly string[],
+  ): Promise<ClusterResponse | ExitCode> {
     const path = this.#path(`rest/${call.path}`);
-    const request: Call = call.isRead
+    const request: MemberRequest = call.isRead
       ? { method: 'GET', path }
-      : { method: 'POST', path, body: await this.#parameters(call, given) };
-    const answer = await (call.isRead ? this.#ask(request) : this.#call(request));
-    if (answer.status !== 200) return await this.#refuse(answer, request);
-    const value = answer.json() as ClusterAnswer;
+      : { method: 'POST', path, body: await this.#parameters(call, parameters) };
+    const response = await (call.isRead ? this.#request(request) : this.#call(request));
+    if (response.status !== 200) return await this.#refuse(response, request);
+    const value = response.json() as ClusterResponse;
     // Members with --compatibility return 200 for some failures.
-    return value.status === 'fail' ? await this.#refuse(answer, request) : value;
+    return value.status === 'fail' ? await this.#refuse(response, request) : value;
   }
 
   /** A call with credentials and arguments in its content. */
-  async #parameters(call: ClusterCall, given: readonly string[]): Promise<Buffer> {
-    for (const text of given) refuseReplaced('parameter', text);
+  async #parameters(call: ClusterCall, parameters: readonly string[]): Promise<Buffer> {
+    for (const text of parameters) refuseReplaced('parameter', text);
     const { user, clusterName } = this.#options;
     const texts: (string | Buffer)[] = [
       user ?? clusterName,
       user === undefined ? '' : await this.#passwordOf(user),
     ];
-    texts.push(...(call.takesFile ? [await readText(this.#streams, given[0])] : given));
-    const missing = (call.parameterCount ?? given.length) - given.length;
+    texts.push(...(call.takesFile ? [await readText(this.#streams, parameters[0])] : parameters));
+    const missing = (call.parameterCount ?? parameters.length) - parameters.length;
     for (let count = 0; count < missing; count++) texts.push('');
     return Buffer.from(texts.map(percentEncoded).join('&'));
   }
@@ -168,24 +171,25 @@ export class Client {
   async health(part: string | undefined): Promise<ExitCode> {
     const path = part === undefined ? 'health' : `health/${percentEncoded(part)}`;
     const call = { method: 'GET', path: this.#path(path) } as const;
-    const answer = await this.#ask(call);
-    const isNo = isBare503(answer);
-    if (answer.status !== 200 && !isNo) return await this.#refuse(answer, call);
-    const value = answer.body.length > 0 ? answer.json() : !isNo;
-    await this.tell(inWords(value), value);
+    const response = await this.#request(call);
+    const isNo = isBare503(response);
+    if (response.status !== 200 && !isNo) return await this.#refuse(response, call);
+    const value = response.body.length > 0 ? response.json() : !isNo;
+    await this.printResult(inWords(value), value);
     return isNo ? EXIT_ABSENT : EXIT_CLEAN;
   }
 
-  async #printValue(call: Call): Promise<ExitCode> {
-    const answer = await this.#ask(call);
-    if (answer.status !== 200 && answer.status !== 204) return await this.#refuse(answer, call);
-    const isFound = answer.status === 200;
+  async #printValue(call: MemberRequest): Promise<ExitCode> {
+    const response = await this.#request(call);
+    if (response.status !== 200 && response.status !== 204)
+      return await this.#refuse(response, call);
+    const isFound = response.status === 200;
     if (this.#options.json) {
-      const { contentType = null, body } = answer;
+      const { contentType = null, body } = response;
       const value = isFound ? { contentType, base64: body.toString('base64') } : {};
-      await this.tell('', { found: isFound, ...value });
+      await this.printResult('', { found: isFound, ...value });
     } else if (isFound) {
-      await print(this.#streams, answer.body);
+      await print(this.#streams, response.body);
     }
     return isFound ? EXIT_CLEAN : EXIT_ABSENT;
   }
@@ -207,45 +211,45 @@ export class Client {
   }
 
   /** A call whose response has no content. A full queue is a 503 without a message. */
-  async #do(call: Call, canBeFull = false): Promise<ExitCode> {
-    const answer = await this.#ask(call);
-    const isFull = canBeFull && isBare503(answer);
-    if (answer.status !== 200 && !isFull) return await this.#refuse(answer, call);
+  async #do(call: MemberRequest, canBeFull = false): Promise<ExitCode> {
+    const response = await this.#request(call);
+    const isFull = canBeFull && isBare503(response);
+    if (response.status !== 200 && !isFull) return await this.#refuse(response, call);
     const { json } = this.#options;
-    if (json) await this.tell('', isFull ? { full: true } : { done: true });
+    if (json) await this.printResult('', isFull ? { full: true } : { done: true });
     else if (isFull) this.#streams.stderr.write('The queue is full\n');
     return isFull ? EXIT_ABSENT : EXIT_CLEAN;
   }
 
-  async #refuse(answer: MemberResponse, call: Call): Promise<ExitCode> {
-    const { status } = answer;
-    const message = refusalReason(answer, call, this.#options);
-    if (this.#options.json) await this.tell('', { status, message });
+  async #refuse(response: MemberResponse, call: MemberRequest): Promise<ExitCode> {
+    const { status } = response;
+    const message = refusalReason(response, call, this.#options);
+    if (this.#options.json) await this.printResult('', { status, message });
     else this.#streams.stderr.write(`Refused with ${status}${message && `: ${message}`}\n`);
     return EXIT_REFUSED;
   }
 
   /** Prints a line: `words` for people, or `value` as JSON. */
-  async tell(words: string, value: unknown): Promise<void> {
+  async printResult(words: string, value: unknown): Promise<void> {
     await printLine(this.#streams, this.#options.json ? JSON.stringify(value) : words);
   }
 
-  #path(behind: string): string {
-    return `/${this.#options.pathSegment}/${behind}`;
+  #path(rest: string): string {
+    return `/${this.#options.pathSegment}/${rest}`;
   }
 
   /**
    * Sends a request, with a login by HTTP Basic if a user is given: at once if the environment has the
    * password, else after the member has responded with 401.
    */
-  async #ask(call: Call): Promise<MemberResponse> {
+  async #request(call: MemberRequest): Promise<MemberResponse> {
     const { user } = this.#options;
     if (user === undefined) return await this.#call(call);
-    const atHand = passwordOfEnvironment();
-    if (atHand !== undefined)
-      return await this.#call({ ...call, login: { user, password: atHand } });
-    const answer = await this.#call(call);
-    if (answer.status !== 401) return answer;
+    const fromEnvironment = passwordOfEnvironment();
+    if (fromEnvironment !== undefined)
+      return await this.#call({ ...call, login: { user, password: fromEnvironment } });
+    const response = await this.#call(call);
+    if (response.status !== 401) return response;
     const password = await this.#passwordOf(user);
     return await this.#call({ ...call, login: { user, password } });
   }
@@ -256,7 +260,7 @@ export class Client {
     return this.#password;
   }
 
-  async #call(call: Call): Promise<MemberResponse> {
+  async #call(call: MemberRequest): Promise<MemberResponse> {
     this.#location ??= await locateMember(this.#options, this.#nameOf);
     return await callMember(this.#location, call);
   }

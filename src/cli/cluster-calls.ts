@@ -17,11 +17,11 @@ export interface ClusterCall {
   /** Parameters after the credentials; omitted arguments are sent empty. */
   readonly parameterCount?: number;
   /** Formats the response for people. */
-  show(answer: ClusterAnswer): string;
+  show(response: ClusterResponse): string;
 }
 
 /** The fields of the responses of all calls. */
-export interface ClusterAnswer {
+export interface ClusterResponse {
   readonly status?: string;
   readonly message?: string;
   readonly state?: string;
@@ -153,7 +153,7 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
     about: 'Print the TCP-IP join list',
     path: TCP_IP,
     isRead: true,
-    show: (answer) => (answer['member-list'] ?? []).join('\n'),
+    show: (response) => (response['member-list'] ?? []).join('\n'),
   },
   call('change-member-list <list>', 'Change the TCP-IP join list', TCP_IP),
 ];
@@ -163,27 +163,27 @@ function call(words: string, about: string, path: string): ClusterCall {
   return { words, about, path, show: messageOf };
 }
 
-export function messageOf({ message, status }: ClusterAnswer): string {
+export function messageOf({ message, status }: ClusterResponse): string {
   return message?.trim() ?? status ?? 'done';
 }
 
-function stateOf({ state }: ClusterAnswer): string {
+function stateOf({ state }: ClusterResponse): string {
   return state ?? '';
 }
 
-function versionOf({ version }: ClusterAnswer): string {
+function versionOf({ version }: ClusterResponse): string {
   return version ?? '';
 }
 
 /** One line per block: whether it was added or ignored, its section and its name. */
-function showUpdate({ message = 'done', result }: ClusterAnswer): string {
+function showUpdate({ message = 'done', result }: ClusterResponse): string {
   const lines = (word: string, sections: readonly NamedSection[] = []) =>
     sections.map(({ sectionName, configName }) =>
       [word.padEnd(8), sectionName, ...(configName === undefined ? [] : [configName])].join(' '),
     );
-  const told = [
+  const blocks = [
     ...lines('added', result?.addedConfigs),
     ...lines('ignored', result?.ignoredConfigs),
   ];
-  return [message.trim(), ...told].join('\n');
+  return [message.trim(), ...blocks].join('\n');
 }

@@ -16,7 +16,7 @@ export async function readStandardInput({ stdin }: Streams): Promise<Buffer> {
 /** Reads the file, or standard input if none is given. Throws TypeError. */
 export async function readText(streams: Streams, file: string | undefined): Promise<Buffer> {
   if (file !== undefined) return await readInput('', file);
-  tellWaiting(streams, 'text');
+  showWaiting(streams, 'text');
   return await readStandardInput(streams);
 }
 
@@ -31,12 +31,12 @@ export async function readValue(
   }
   if (argument !== undefined) return Buffer.from(argument);
   if (file !== undefined) return await readInput('--file', file);
-  tellWaiting(streams, 'value');
+  showWaiting(streams, 'value');
   return await readStandardInput(streams);
 }
 
 /** Prints to a terminal that the command waits for input, so that it does not seem to hang. */
-function tellWaiting({ stdin, stderr }: Streams, what: string): void {
+function showWaiting({ stdin, stderr }: Streams, what: string): void {
   if (stdin.isTTY) stderr.write(`Waiting for the ${what}; Ctrl-D at the start of a line ends it\n`);
 }
 
@@ -59,18 +59,18 @@ export function passwordOfEnvironment(): string | undefined {
  * is neither.
  */
 export async function readPassword(streams: Streams, prompt: string): Promise<string> {
-  const given = passwordOfEnvironment();
-  if (given !== undefined) return given;
+  const password = passwordOfEnvironment();
+  if (password !== undefined) return password;
   if (!streams.stdin.isTTY) {
     throw new TypeError(
       `Cannot ask for a password: no terminal, and ${PASSWORD_VARIABLE} is not set`,
     );
   }
-  return await askUnseen(streams, prompt);
+  return await promptHidden(streams, prompt);
 }
 
 /** Prompts on the terminal; the input is not shown. */
-export async function askUnseen(streams: Streams, prompt: string): Promise<string> {
+export async function promptHidden(streams: Streams, prompt: string): Promise<string> {
   const { stdin, stderr } = streams;
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
   // Raw mode is on before the prompt is printed, so that early input is not shown.

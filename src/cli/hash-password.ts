@@ -1,6 +1,6 @@
 /** The command `hash-password`: reads a password and prints the hash for a configuration. */
 import { hashPassword } from '../security/password.ts';
-import { askUnseen, readStandardInput } from './command-input.ts';
+import { promptHidden, readStandardInput } from './command-input.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { printLine, type Streams } from './output.ts';
 
@@ -9,7 +9,7 @@ import { printLine, type Streams } from './output.ts';
  * is not part of it.
  */
 export async function printPasswordHash(streams: Streams): Promise<ExitCode> {
-  const typed = streams.stdin.isTTY ? await askTwice(streams) : await readStandardInput(streams);
+  const typed = streams.stdin.isTTY ? await promptTwice(streams) : await readStandardInput(streams);
   const password = withoutLineEnd(typed);
   if (password.length === 0) throw new TypeError('Cannot hash a password: it is empty');
   await printLine(streams, await hashPassword(password));
@@ -17,9 +17,9 @@ export async function printPasswordHash(streams: Streams): Promise<ExitCode> {
 }
 
 /** Prompts twice: as the password is not shown, only a second input reveals a typing error. */
-async function askTwice(streams: Streams): Promise<Buffer> {
-  const typed = await askUnseen(streams, 'Password: ');
-  if (typed !== '' && typed !== (await askUnseen(streams, 'Again: '))) {
+async function promptTwice(streams: Streams): Promise<Buffer> {
+  const typed = await promptHidden(streams, 'Password: ');
+  if (typed !== '' && typed !== (await promptHidden(streams, 'Again: '))) {
     throw new TypeError('Cannot hash a password: the second input differs');
   }
   return Buffer.from(typed);

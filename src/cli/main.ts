@@ -207,17 +207,17 @@ async function runServe(request: ConfigRequest, streams: Streams): Promise<ExitC
   );
   for (const note of linesOf(findings, 'note')) log.info(note);
   for (const warning of linesOf(findings, 'warning')) log.warn(warning);
-  const tellFatal = (message: string) => {
+  const printFatal = (message: string) => {
     if (!areSameTerminal()) stderr.write(`${message}\n`);
   };
-  const screen = { isLogForPeople, tellFatal };
+  const screen = { isLogForPeople, printFatal };
   const again = piped === undefined ? request : { ...request, file: piped };
   const load = async () => (await import('../config/reading-thread.ts')).loadInThread(again);
-  const tellManager = serviceManager(process.env, (error) => log.warn(error.message));
+  const notifyManager = serviceManager(process.env, (error) => log.warn(error.message));
   const audit = openAudit(lines);
   const start: StartMember = (...parts) => startMember(...parts, audit);
   try {
-    return await serve(config, log, start, events, load, screen, tellManager);
+    return await serve(config, log, start, events, load, screen, notifyManager);
   } finally {
     lines.end();
   }

@@ -30,12 +30,12 @@ export async function locateMember(
   if (url.username !== '' || url.password !== '') {
     throw new TypeError(`Cannot use ${nameOf('address')}: --user logs in, not the address`);
   }
-  for (const [given, flag, other] of [
+  for (const [value, flag, other] of [
     [tlsCertificate, '--tls-certificate', tlsKey === undefined ? '--tls-key' : undefined],
     [tlsKey, '--tls-key', tlsCertificate === undefined ? '--tls-certificate' : undefined],
   ]) {
-    if (given === undefined) continue;
-    const use = `Cannot use ${flag} ${JSON.stringify(given)}`;
+    if (value === undefined) continue;
+    const use = `Cannot use ${flag} ${JSON.stringify(value)}`;
     if (other !== undefined) throw new TypeError(`${use}: ${other} is not given`);
     if (url.protocol === 'http:') {
       throw new TypeError(`${use}: ${nameOf('address')} does not begin with https://`);

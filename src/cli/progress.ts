@@ -22,10 +22,10 @@ export class Progress {
   /** Adds processed bytes. */
   readonly add = (bytes: number): void => {
     this.#bytes += bytes;
-    this.tell(`${Math.floor(this.#bytes / MIB)} MiB`);
+    this.show(`${Math.floor(this.#bytes / MIB)} MiB`);
   };
 
-  tell(text: string): void {
+  show(text: string): void {
     const { stderr } = this.#streams;
     const nowMs = performance.now();
     if (!stderr.isTTY || nowMs - this.#writtenMs < INTERVAL_MS) return;
@@ -42,7 +42,7 @@ export class Progress {
 export async function loadShown(request: ConfigRequest, streams: Streams): Promise<LoadedConfig> {
   const progress = new Progress(streams, 'Reading configuration');
   try {
-    return await loadConfig({ ...request, onProgress: (done) => progress.tell(done) });
+    return await loadConfig({ ...request, onProgress: (done) => progress.show(done) });
   } finally {
     progress.end();
   }

@@ -1,37 +1,41 @@
 /**
  * The reason of a refused request: the member's message, or the meaning of the status for that request.
  */
-import type { Call, MemberResponse } from '../client/member-client.ts';
-import type { ClusterAnswer } from './cluster-calls.ts';
+import type { MemberRequest, MemberResponse } from '../client/member-client.ts';
+import type { ClusterResponse } from './cluster-calls.ts';
 
 /** The flags that administrative calls authenticate with. */
-interface GivenCredentials {
+interface CredentialFlags {
   readonly user?: string;
   readonly clusterName: string;
 }
 
-export function refusalReason(answer: MemberResponse, call: Call, given: GivenCredentials): string {
-  const message = messageOf(answer);
-  if (message === 'unauthenticated') return `${message}: ${doubtOf(given)}`;
-  return message || reasonOf(answer.status, call);
+export function refusalReason(
+  response: MemberResponse,
+  call: MemberRequest,
+  flags: CredentialFlags,
+): string {
+  const message = messageOf(response);
+  if (message === 'unauthenticated') return `${message}: ${causesOf(flags)}`;
+  return message || reasonOf(response.status, call);
 }
 
 /** The member's message; empty if there is none. */
-function messageOf(answer: MemberResponse): string {
-  if (answer.contentType !== 'application/json') return '';
-  const { message, state } = answer.json() as ClusterAnswer;
+function messageOf(response: MemberResponse): string {
+  if (response.contentType !== 'application/json') return '';
+  const { message, state } = response.json() as ClusterResponse;
   return message ?? (state === undefined ? '' : `the state is ${state}`);
 }
 
 /** The member does not report whether it requires a user or the name of the cluster. */
-function doubtOf({ user, clusterName }: GivenCredentials): string {
+function causesOf({ user, clusterName }: CredentialFlags): string {
   return user === undefined
     ? `the cluster is not called ${JSON.stringify(clusterName)}, or its member asks for --user`
     : `user ${JSON.stringify(user)} or the password is wrong, or the member asks for --cluster-name`;
 }
 
 /** Responses with these statuses have no content, so the client explains them. */
-function reasonOf(status: number, { path, body }: Call): string {
+function reasonOf(status: number, { path, body }: MemberRequest): string {
   const [, segment = '', ...rest] = path.split('/');
   switch (status) {
     case 400:

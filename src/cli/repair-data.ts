@@ -21,9 +21,9 @@ export interface Repairing {
 }
 
 /** Returns EXIT_FAILED for damage if no readable data was saved. */
-export async function repairData(given: Repairing, streams: Streams): Promise<ExitCode> {
-  const { dataDir, to } = given;
-  const partitionCount = readCount(given.partitionCount);
+export async function repairData(options: Repairing, streams: Streams): Promise<ExitCode> {
+  const { dataDir, to } = options;
+  const partitionCount = readCount(options.partitionCount);
   return await reportingDataFaults(streams, async () => {
     const source = openToRead('--data-dir', dataDir);
     if (to !== undefined) checkOutside('--to', to, dataDir, 'the directory to repair');
@@ -35,7 +35,7 @@ export async function repairData(given: Repairing, streams: Streams): Promise<Ex
     try {
       const yieldToEventLoop = () => {
         const seconds = Math.floor((performance.now() - beginMs) / 1000);
-        progress.tell(`${seconds} s, ${findings.length} findings`);
+        progress.show(`${seconds} s, ${findings.length} findings`);
         return new Promise<void>((next) => setImmediate(next));
       };
       const onFinding = (finding: Finding) => findings.push(finding);
@@ -50,7 +50,7 @@ export async function repairData(given: Repairing, streams: Streams): Promise<Ex
     } finally {
       progress.end();
       await source.close();
-      await printFindings(streams, given, findings, saved);
+      await printFindings(streams, options, findings, saved);
     }
   });
 }
@@ -64,8 +64,8 @@ async function printFindings(
 ): Promise<void> {
   if (json) {
     const { records = 0, bytes = 0, damages = 0 } = saved ?? {};
-    const told = { isDone: saved !== undefined, findings, damages, records, bytes };
-    return await printLine(streams, JSON.stringify(told));
+    const summary = { isDone: saved !== undefined, findings, damages, records, bytes };
+    return await printLine(streams, JSON.stringify(summary));
   }
   for (const finding of findings) await printLine(streams, describe(finding));
   if (saved === undefined) return;

@@ -29,8 +29,8 @@ export async function restoreBackup(
       restore(source, target, progress.add, newMember === true),
     ).finally(() => progress.end());
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    const told = `${files.length} files of ${bytes} bytes: the data stored at ${of}`;
-    await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : told);
+    const summary = `${files.length} files of ${bytes} bytes: the data stored at ${of}`;
+    await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : summary);
     return EXIT_CLEAN;
   });
 }

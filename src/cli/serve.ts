@@ -19,7 +19,7 @@ import {
 } from './exit-code.ts';
 import { listenError } from './listen-error.ts';
 import { listeningLine } from './listening-line.ts';
-import type { TellServiceManager } from './service-manager.ts';
+import type { NotifyServiceManager } from './service-manager.ts';
 import type { StopEvents } from './stop-events.ts';
 
 /** Time for a drain, in ms; service managers wait at least this long before they kill a process. */
@@ -42,11 +42,11 @@ interface Screen {
   /** Whether the log is on a terminal. */
   readonly isLogForPeople: boolean;
   /** Prints why the member does not start, unless the log is on the same terminal. */
-  tellFatal(message: string): void;
+  printFatal(message: string): void;
 }
 
-const NO_SCREEN: Screen = { isLogForPeople: false, tellFatal: () => {} };
-const NO_MANAGER: TellServiceManager = () => Promise.resolve();
+const NO_SCREEN: Screen = { isLogForPeople: false, printFatal: () => {} };
+const NO_MANAGER: NotifyServiceManager = () => Promise.resolve();
 
 export async function serve(
   config: Config,
@@ -55,13 +55,13 @@ export async function serve(
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
   screen: Screen = NO_SCREEN,
-  tellManager: TellServiceManager = NO_MANAGER,
+  notifyManager: NotifyServiceManager = NO_MANAGER,
 ): Promise<ExitCode> {
   const failed = events.failure.then((error): ExitCode => {
     log.fatal({ err: error }, 'failed');
     return EXIT_FAILED;
   });
-  return await Promise.race([failed, run(config, log, start, events, load, screen, tellManager)]);
+  return await Promise.race([failed, run(config, log, start, events, load, screen, notifyManager)]);
 }
 
 async function run(
@@ -71,7 +71,7 @@ async function run(
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
   screen: Screen,
-  tellManager: TellServiceManager,
+  notifyManager: NotifyServiceManager,
 ): Promise<ExitCode> {
   const starting = start(config, log, load, events.first).then(
     (member) => ({ member }),
@@ -85,7 +85,7 @@ async function run(
   if ('error' in started) {
     const fatal = (message: string, fields: object, logged = message) => {
       log.fatal(fields, logged);
-      screen.tellFatal(message);
+      screen.printFatal(message);
     };
     return reportNotStarted(started.error, config, log, fatal);
   }
@@ -93,14 +93,14 @@ async function run(
   const { address, port, healthPort } = member;
   if (screen.isLogForPeople) log.info(listeningLine(member, config));
   else log.info({ address, port, healthPort, ...explainMemory(config) }, 'listening');
-  void tellManager('READY=1');
+  void notifyManager('READY=1');
   events.onReload = () => member.reload();
   events.onIgnored = (signal) => log.info({ signal }, 'signal ignored');
   const stoppedBy = await Promise.race([events.first, member.stopRequested]);
-  const told = tellManager('STOPPING=1');
+  const notified = notifyManager('STOPPING=1');
   const { shutdownDelaySeconds } = config;
   const exitCode = await stop(member, stoppedBy, shutdownDelaySeconds, events.second, log);
-  await within(END_TIMEOUT_MS, told);
+  await within(END_TIMEOUT_MS, notified);
   return exitCode;
 }
 

@@ -10,7 +10,7 @@ type ServiceState = 'READY=1' | 'STOPPING=1';
 /**
  * Resolves when the message was sent. Passes a failure to `onError`; the member continues.
  */
-export type TellServiceManager = (state: ServiceState) => Promise<void>;
+export type NotifyServiceManager = (state: ServiceState) => Promise<void>;
 
 const PROGRAM = 'systemd-notify';
 
@@ -21,13 +21,13 @@ export function serviceManager(
   environment: Readonly<Record<string, string | undefined>>,
   onError: (error: Error) => void,
   program = PROGRAM,
-): TellServiceManager {
+): NotifyServiceManager {
   if (!environment.NOTIFY_SOCKET) return () => Promise.resolve();
   /** The last message; messages are sent one at a time, so that they arrive in order. */
-  let told: Promise<void> = Promise.resolve();
+  let last: Promise<void> = Promise.resolve();
   return (state) => {
-    told = told.then(() => run(program, state, environment)).catch(onError);
-    return told;
+    last = last.then(() => run(program, state, environment)).catch(onError);
+    return last;
   };
 }
 

@@ -1,6 +1,6 @@
 /** The calls of `gridnode wan`, one row each. */
 import type { PublisherStatus } from '../wan/wan-service.ts';
-import { type ClusterAnswer, type ClusterCall, messageOf } from './cluster-calls.ts';
+import { type ClusterCall, type ClusterResponse, messageOf } from './cluster-calls.ts';
 
 export const WAN_CALLS: readonly ClusterCall[] = [
   {
@@ -54,7 +54,7 @@ function showAdded({
   message = 'done',
   addedPublisherIds = [],
   ignoredPublisherIds = [],
-}: ClusterAnswer): string {
+}: ClusterResponse): string {
   const added = addedPublisherIds.map((id) => `added    ${id}`);
   return [message, ...added, ...ignoredPublisherIds.map((id) => `ignored  ${id}`)].join('\n');
 }

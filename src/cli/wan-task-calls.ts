@@ -2,7 +2,7 @@
 import { setTimeout as passed } from 'node:timers/promises';
 import type { TaskStatus } from '../wan/wan-service.ts';
 import type { Client } from './client.ts';
-import type { ClusterAnswer, ClusterCall } from './cluster-calls.ts';
+import type { ClusterCall, ClusterResponse } from './cluster-calls.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
 import type { Streams } from './output.ts';
 import { percentEncoded } from './percent-encoded.ts';
@@ -10,7 +10,7 @@ import { Progress } from './progress.ts';
 import { WAN_CALLS } from './wan-calls.ts';
 
 /** Interval between two queries of the progress, in ms. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 export interface WaitOptions {
   /** Whether to wait for the end. */
@@ -56,7 +56,7 @@ export async function progress(
   { wait }: WaitOptions,
 ): Promise<ExitCode> {
   if (wait) return await follow(client, streams, uuid);
-  return await client.askCluster(progressOf(uuid), []);
+  return await client.callCluster(progressOf(uuid), []);
 }
 
 async function begin(
@@ -74,19 +74,19 @@ async function begin(
     path,
     show: ({ message = 'done', uuid = '' }) => `${message} ${uuid}`,
   };
-  const given = [name, publisher, ...(map === undefined ? [] : [map])];
-  if (!wait) return await client.askCluster(call, given);
-  const told = await client.answerTo(call, given);
-  if (typeof told === 'number') return told;
-  return await follow(client, streams, told.uuid ?? '');
+  const parameters = [name, publisher, ...(map === undefined ? [] : [map])];
+  if (!wait) return await client.callCluster(call, parameters);
+  const response = await client.responseTo(call, parameters);
+  if (typeof response === 'number') return response;
+  return await follow(client, streams, response.uuid ?? '');
 }
 
 /** The name of the only replication of the member, or the exit code of a refusal. */
 async function onlyReplication(client: Client): Promise<string | ExitCode> {
   const [publishersCall] = WAN_CALLS;
-  const told = await client.answerTo(publishersCall!, []);
-  if (typeof told === 'number') return told;
-  const all = (told.publishers ?? []).map(({ wanReplicationName }) => wanReplicationName);
+  const response = await client.responseTo(publishersCall!, []);
+  if (typeof response === 'number') return response;
+  const all = (response.publishers ?? []).map(({ wanReplicationName }) => wanReplicationName);
   const names = [...new Set(all)];
   if (names.length === 1) return names[0]!;
   const known = names.length === 0 ? 'the member has none' : `give one of ${names.join(', ')}`;
@@ -95,23 +95,23 @@ async function onlyReplication(client: Client): Promise<string | ExitCode> {
 
 /** Waits for the end; returns 1 if the task failed, or a check found a difference. */
 async function follow(client: Client, streams: Streams, uuid: string): Promise<ExitCode> {
-  const shown = new Progress(streams, uuid);
+  const display = new Progress(streams, uuid);
   try {
     for (;;) {
-      const told = await client.answerTo(progressOf(uuid), []);
-      if (typeof told === 'number') return told;
-      const status = taskOf(told);
+      const response = await client.responseTo(progressOf(uuid), []);
+      if (typeof response === 'number') return response;
+      const status = taskOf(response);
       if (status.stage === 'FINISHED' || status.stage === 'FAILED') {
-        shown.end();
-        await client.tell(lineOf(status), told);
+        display.end();
+        await client.printResult(lineOf(status), response);
         const isClean = status.stage === 'FINISHED' && (status.differentLeaves ?? 0) === 0;
         return isClean ? EXIT_CLEAN : EXIT_FAILED;
       }
-      shown.tell(`${status.stage} ${status.progress} %`);
-      await passed(LOOK_MS);
+      display.show(`${status.stage} ${status.progress} %`);
+      await passed(POLL_MS);
     }
   } finally {
-    shown.end();
+    display.end();
   }
 }
 
@@ -121,11 +121,11 @@ function progressOf(uuid: string): ClusterCall {
     about: '',
     isRead: true,
     path: `wan/sync/progress/${percentEncoded(uuid)}`,
-    show: (told) => lineOf(taskOf(told)),
+    show: (response) => lineOf(taskOf(response)),
   };
 }
 
-function taskOf({ result }: ClusterAnswer): TaskStatus {
+function taskOf({ result }: ClusterResponse): TaskStatus {
   return result as unknown as TaskStatus;
 }
 

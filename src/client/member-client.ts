@@ -25,7 +25,7 @@ interface Login {
   readonly password: string;
 }
 
-export interface Call {
+export interface MemberRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Path and query, encoded as sent. */
   readonly path: string;
@@ -54,7 +54,7 @@ export class UnreachableError extends Error {
 }
 
 /** Sends the request and resolves with the response. Rejects with UnreachableError. */
-export function callMember(location: MemberLocation, call: Call): Promise<MemberResponse> {
+export function callMember(location: MemberLocation, call: MemberRequest): Promise<MemberResponse> {
   const { url, certificates, ownCertificate, ownKey } = location;
   return new Promise((resolve, reject) => {
     const fail = (reason: string) => {
@@ -103,7 +103,12 @@ function parse(body: Buffer, url: URL): unknown {
   }
 }
 
-function fieldsOf({ method, body, contentType, login }: Call): Record<string, string | number> {
+function fieldsOf({
+  method,
+  body,
+  contentType,
+  login,
+}: MemberRequest): Record<string, string | number> {
   const fields: Record<string, string | number> = {};
   if (method === 'POST') fields['Content-Length'] = body?.length ?? 0;
   if (contentType !== undefined) fields['Content-Type'] = contentType;

@@ -99,7 +99,7 @@ class Poll implements LocalWait {
   readonly #signal: GivingUp | undefined;
   readonly #onAbort = () => this.#abort();
   #ticket = NO_TICKET;
-  #isGivenUp = false;
+  #isAborted = false;
 
   constructor(
     data: LocalData,
@@ -147,7 +147,7 @@ class Poll implements LocalWait {
     if (item !== undefined && hold === NO_HOLD) this.#ignoreSignal();
     data.answers.send(partition, sequence, (isDurable) => {
       if (hold !== NO_HOLD) {
-        data.engine.acknowledge(hold, isDurable && !this.#isGivenUp, NOBODY);
+        data.engine.acknowledge(hold, isDurable && !this.#isAborted, NOBODY);
       }
       this.#settle(isDurable, item);
     });
@@ -161,7 +161,7 @@ class Poll implements LocalWait {
   /** Aborts the poll. An item that is still held is returned to the queue. */
   #abort(): void {
     this.#cancel();
-    this.#isGivenUp = true;
+    this.#isAborted = true;
     this.#fail(this.#signal?.reason);
   }
 

@@ -38,12 +38,12 @@ export class PlainBytes {
    * bytes nor text, or for text that has no UTF-8 encoding (half of a surrogate pair), RangeError
    * for too many bytes.
    */
-  of(given: BytesOrText): Span {
-    if (typeof given === 'string') return this.#ofText(given);
-    if (!(given instanceof Uint8Array)) {
-      throw new TypeError(`Cannot use ${typeName(given)} as ${this.#what}: neither bytes nor text`);
+  of(value: BytesOrText): Span {
+    if (typeof value === 'string') return this.#ofText(value);
+    if (!(value instanceof Uint8Array)) {
+      throw new TypeError(`Cannot use ${typeName(value)} as ${this.#what}: neither bytes nor text`);
     }
-    const bytes = asBuffer(given);
+    const bytes = asBuffer(value);
     this.#check(bytes.length);
     return this.span.set(bytes, 0, bytes.length);
   }
@@ -130,8 +130,8 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function typeName(given: unknown): string {
-  return given === null ? 'null' : Array.isArray(given) ? 'an array' : typeof given;
+function typeName(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value;
 }
 
 /** Whether every surrogate has its other half. */

@@ -106,8 +106,8 @@ async function readBytes(storage: Storage, file: StoredFile): Promise<Buffer> {
   const { name, length } = file;
   const header = Buffer.alloc(HEADER_BYTES);
   await file.read(header, 0);
-  const isOurs = length >= HEADER_BYTES && header.toString('latin1', 0, 8) === MAGIC;
-  if (!isOurs) throw new DamagedData(storage, name, 0, 'has no valid header');
+  const hasHeader = length >= HEADER_BYTES && header.toString('latin1', 0, 8) === MAGIC;
+  if (!hasHeader) throw new DamagedData(storage, name, 0, 'has no valid header');
   if (length - HEADER_BYTES !== header.readUInt32LE(16) || length > FILE_BYTES_MAX) {
     throw new DamagedData(storage, name, 16, `has a wrong length of ${length} bytes`);
   }

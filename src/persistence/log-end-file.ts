@@ -186,8 +186,8 @@ async function readLogEnd(storage: Storage): Promise<LogEnd | undefined> {
     await file.close();
   }
   const { bytes, words } = page;
-  const isOurs = bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
-  if (!isOurs || words[2] !== DATA_FORMAT) return undefined;
+  const hasHeader = bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
+  if (!hasHeader || words[2] !== DATA_FORMAT) return undefined;
   if (words[3] !== checksum(page, 4, FILE_BYTES >> 2, 0)) return undefined;
   return {
     end: placeAt(page, 4),

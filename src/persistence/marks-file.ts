@@ -98,8 +98,8 @@ async function readPage(storage: Storage, file: StoredFile): Promise<Page> {
   const { name, length } = file;
   const header = Buffer.alloc(HEADER_BYTES);
   await file.read(header, 0);
-  const isOurs = length >= HEADER_BYTES && header.toString('latin1', 0, 8) === MAGIC;
-  if (!isOurs) throw new DamagedData(storage, name, 0, 'has no valid header');
+  const hasHeader = length >= HEADER_BYTES && header.toString('latin1', 0, 8) === MAGIC;
+  if (!hasHeader) throw new DamagedData(storage, name, 0, 'has no valid header');
   if (length > FILE_BYTES_MAX) {
     throw new DamagedData(storage, name, 0, `has a wrong length of ${length} bytes`);
   }

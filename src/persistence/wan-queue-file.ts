@@ -65,8 +65,8 @@ export async function queueFileIn(storage: Storage, name: string): Promise<numbe
   if (number === undefined) return undefined;
   const page = new Page(HEADER_BYTES);
   await readBeginning(storage, name, page);
-  const isOurs = page.bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
-  return isOurs && page.words[4] === number ? number : undefined;
+  const hasHeader = page.bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
+  return hasHeader && page.words[4] === number ? number : undefined;
 }
 
 interface WriterParts {
@@ -244,8 +244,8 @@ async function readHeader(
   page.bytes.fill(0);
   await file.read(page.bytes, 0);
   const { bytes, words } = page;
-  const isOurs = file.length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
-  if (!isOurs || words[2] !== checksum(page, 3, HEADER_BYTES >> 2, 0)) {
+  const hasHeader = file.length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
+  if (!hasHeader || words[2] !== checksum(page, 3, HEADER_BYTES >> 2, 0)) {
     throw new DamagedData(storage, file.name, 0, 'has no valid header');
   }
   checkFormat(storage, file.name, words[3]!);

@@ -34,5 +34,5 @@ export function poll(call: Call): void {
     const { badValueStatus } = call.services.dialect;
     exchange.refuse('POLL_TIME_INVALID', values, undefined, badValueStatus);
   } else if (exchange.session.hasInputEnded) exchange.respondEmpty(204, INDEPENDENT, 0);
-  else call.take(seconds > 0 && exchange.mayWait ? seconds * 1000 : 0);
+  else call.poll(seconds > 0 && exchange.mayWait ? seconds * 1000 : 0);
 }

@@ -111,7 +111,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     } else if (!this.#refuseForMemory(endpoint)) endpoint.run(this);
   }
 
-  take(timeoutMs: number): void {
+  poll(timeoutMs: number): void {
     this.#poll ??= new QueuePoll(this, () => this.#refuseChange('wait for an item'));
     this.#poll.begin(this.name, timeoutMs);
   }

@@ -107,7 +107,7 @@ export interface Call extends Receiver {
    */
   readonly key: Span;
   /** Takes an item of the queue `name`, or waits for one up to `timeoutMs`. */
-  take(timeoutMs: number): void;
+  poll(timeoutMs: number): void;
   /** Continues when the promise is fulfilled. A rejection is a fault of the member. */
   await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void;
   /** Returns method and path, as sent. */

@@ -134,7 +134,7 @@ class Comparison {
       roots.push(await this.#tree(partition, 0));
       nodes.push(nodeOf(partition, 0));
     }
-    const theirs = await this.#ask(0, 0, nodes);
+    const theirs = await this.#request(0, 0, nodes);
     for (const [index, root] of roots.entries()) {
       const { low, high } = root.sum(0, 0);
       if (low !== theirs[2 * index] || high !== theirs[2 * index + 1])
@@ -181,10 +181,10 @@ class Comparison {
     const count = Math.floor(SUMS_MAX / width);
     const different: NodeNumber[] = [];
     for (let first = 0; first < nodes.length; first += count) {
-      const asked = nodes.slice(first, first + count);
-      const theirs = await this.#ask(level, levels, asked);
+      const requested = nodes.slice(first, first + count);
+      const theirs = await this.#request(level, levels, requested);
       let at = 0;
-      for (const node of asked) {
+      for (const node of requested) {
         const partition = partitionOf(node);
         const tree = trees.get(partition)!;
         const start = indexOf(node) * width;
@@ -209,7 +209,11 @@ class Comparison {
   }
 
   /** Requests the target's sums: low and high words. */
-  async #ask(level: number, levels: number, nodes: readonly NodeNumber[]): Promise<Uint32Array> {
+  async #request(
+    level: number,
+    levels: number,
+    nodes: readonly NodeNumber[],
+  ): Promise<Uint32Array> {
     const { engine, target, sender, isCancelled } = this.#parts;
     if (isCancelled()) throw this.#failure('it was cancelled');
     const { partitionCount } = engine;

@@ -26,7 +26,7 @@ export class Recorder {
    * sinks.
    */
   #admitted: Mutation | undefined;
-  #asked: Sinks = NO_SINKS;
+  #consenting: Sinks = NO_SINKS;
   /** The code of the last veto, until takeVeto returns it. */
   #veto = 0;
 
@@ -66,7 +66,7 @@ export class Recorder {
       return false;
     }
     this.#admitted = mutation;
-    this.#asked = sinks;
+    this.#consenting = sinks;
     return true;
   }
 
@@ -85,13 +85,13 @@ export class Recorder {
 
   abandon(mutation: Mutation): void {
     this.#use(mutation);
-    const sinks = this.#asked;
+    const sinks = this.#consenting;
     for (let index = 0; index < sinks.length; index++) sinks[index]!.abandon(mutation);
   }
 
   record(mutation: Mutation): void {
     this.#use(mutation);
-    const sinks = this.#asked;
+    const sinks = this.#consenting;
     for (let index = 0; index < sinks.length; index++) sinks[index]!.record(mutation);
   }
 

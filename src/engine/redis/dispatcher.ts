@@ -78,7 +78,7 @@ interface Waiting {
   readonly operation: Operation;
   readonly command: Buffer;
   /** The server to send it to, if another server named one with ASK. */
-  readonly asked: ServerAddress | undefined;
+  readonly askTarget: ServerAddress | undefined;
   /**
    * Whether a server has refused it for now. It is then sent without others, so that later ones
    * cannot overtake it.
@@ -199,8 +199,8 @@ export class Dispatcher {
     } else if (kind === AGAIN) servers.lookUpSoon();
     else if (kind === NO_SCRIPT) this.#loadScripts(connection!);
     if (kind <= NO_SCRIPT) {
-      const asked = kind === ASK ? addressIn(text, connection!.address) : undefined;
-      return this.#sendAgain(operation, asked, true);
+      const askTarget = kind === ASK ? addressIn(text, connection!.address) : undefined;
+      return this.#sendAgain(operation, askTarget, true);
     }
     const words = () => firstWords(connection!.copyCommand());
     if (kind >= WRONG_TYPE) this.#options.onFault(text);
@@ -260,8 +260,8 @@ export class Dispatcher {
    * Whether the queue's changes fail at once because its primary has been unreachable for a
    * deadline.
    */
-  isAway(place: QueuePlace): boolean {
-    return this.#isAway(this.#changeLinkOf(place));
+  isUnreachable(place: QueuePlace): boolean {
+    return this.#isUnreachable(this.#changeLinkOf(place));
   }
 
   /** Returns why the queue's changes fail while its primary is unreachable. */
@@ -299,7 +299,7 @@ export class Dispatcher {
 
   #beginAside(operation: Operation, primary: Primary | undefined): CommandBuffer | undefined {
     const link = linkOf(operation, primary);
-    if (this.#isClosed || this.#isAway(link)) return this.#refuse(operation, whyAway(link));
+    if (this.#isClosed || this.#isUnreachable(link)) return this.#refuse(operation, whyAway(link));
     if (isShort(operation, primary)) return this.#refuse(operation, SHORT, TOO_FEW);
     const connection = link?.connection;
     const lane = laneOf(operation);
@@ -331,7 +331,7 @@ export class Dispatcher {
     for (const script of this.#options.scripts) loadScript(connection, script, receiver);
   }
 
-  #isAway(link: Link | undefined): boolean {
+  #isUnreachable(link: Link | undefined): boolean {
     const { clock, deadlineMs, servers } = this.#options;
     const since = link === undefined ? servers.awaySince : link.awaySince;
     return since !== undefined && clock.now() - since > deadlineMs;
@@ -342,11 +342,11 @@ export class Dispatcher {
     operation.length = command.length;
     this.#commandBytes += command.length;
     operation.until = this.#options.clock.now() + this.#options.deadlineMs;
-    this.#wait({ operation, command, asked: undefined, isRefused: false });
+    this.#wait({ operation, command, askTarget: undefined, isRefused: false });
   }
 
   /** Sends an operation again that was certainly not done, or is repeatable. */
-  #sendAgain(operation: Operation, asked: ServerAddress | undefined, isRefused: boolean): void {
+  #sendAgain(operation: Operation, askTarget: ServerAddress | undefined, isRefused: boolean): void {
     const connection = operation.connection!;
     const command = connection.copyCommand();
     operation.group = undefined;
@@ -355,7 +355,7 @@ export class Dispatcher {
     if (operation.until === 0) operation.until = connection.lastTime + this.#options.deadlineMs;
     if (this.#isClosed) this.#fail(operation, AWAY);
     else if (this.#isForbidden(operation)) this.#fail(operation, CUT_OFF);
-    else this.#wait({ operation, command, asked, isRefused });
+    else this.#wait({ operation, command, askTarget, isRefused });
   }
 
   #isForbidden({ isChange, changesData }: Operation): boolean {
@@ -398,7 +398,7 @@ export class Dispatcher {
     while (lane.length > 0 && this.#writtenCounts[number] === 0) {
       let sent = 0;
       for (const waiting of lane) {
-        const isExclusive = waiting.isRefused || waiting.asked !== undefined;
+        const isExclusive = waiting.isRefused || waiting.askTarget !== undefined;
         if ((sent > 0 && isExclusive) || !this.#send(waiting, now)) break;
         sent++;
         if (isExclusive) break;
@@ -412,27 +412,27 @@ export class Dispatcher {
   }
 
   /** Sends or fails the operation. Returns false if it must continue to wait. */
-  #send({ operation, command, asked }: Waiting, now: number): boolean {
+  #send({ operation, command, askTarget }: Waiting, now: number): boolean {
     const { servers, layout } = this.#options;
     const slot = layout.slotOf(operation.partition);
-    const primary = asked === undefined ? servers.primaryOf(slot) : servers.at(asked);
+    const primary = askTarget === undefined ? servers.primaryOf(slot) : servers.at(askTarget);
     const link =
-      asked === undefined
+      askTarget === undefined
         ? linkOf(operation, primary)
         : changeLink(operation.isReplicated, primary);
     const connection = link?.connection;
     const isTooFew = isShort(operation, primary);
     const isOver = now >= operation.until || isTooFew;
-    if (connection === undefined && !isOver && !this.#isAway(link)) return false;
+    if (connection === undefined && !isOver && !this.#isUnreachable(link)) return false;
     if (connection === undefined || isOver) {
       this.#fail(operation, isTooFew ? SHORT : whyAway(link));
       return true;
     }
     const { commands } = connection;
-    if (asked !== undefined) {
-      const askingStart = commands.length;
+    if (askTarget !== undefined) {
+      const askStart = commands.length;
       commands.begin(ASKING);
-      connection.expect(askingStart, IGNORED);
+      connection.expect(askStart, IGNORED);
     }
     operation.connection = connection;
     const start = commands.length;

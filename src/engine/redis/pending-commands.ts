@@ -89,10 +89,10 @@ export class PendingCommands {
   }
 
   /**
-   * Removes the commands from number `from` on and calls `tell` for each receiver, which may add
+   * Removes the commands from number `from` on and calls `onDropped` for each receiver, which may add
    * others.
    */
-  drop(from: number, tell: (receiver: ReplyReceiver) => void): void {
+  drop(from: number, onDropped: (receiver: ReplyReceiver) => void): void {
     const dropped: [ReplyReceiver, PendingCommand][] = [];
     for (let number = from; number < this.tail; number++) {
       const at = this.#at(number);
@@ -105,7 +105,7 @@ export class PendingCommands {
     this.tail = from;
     for (const [receiver, command] of dropped) {
       this.#dropped = command;
-      tell(receiver);
+      onDropped(receiver);
     }
     this.#dropped = undefined;
   }

@@ -44,7 +44,7 @@ const ECHO_COUNT_MAX = 1e9;
 /** Errors with which a server may reply to ECHO. */
 const ECHO_REFUSED = /^(?:BUSY|LOADING|MASTERDOWN|NOAUTH|NOPERM|ERR unknown command)\b/;
 /** Interval between two checks whether a server may drop data, in ms. */
-const EVICTION_LOOK_MS = 60_000;
+const EVICTION_CHECK_MS = 60_000;
 const PRIMARY_ROLE = 'master';
 const REPLICA_ROLE = 'slave';
 
@@ -88,7 +88,7 @@ export class Primary {
   readonly #allowsEviction: boolean;
   readonly #onEviction: (policy: string) => void;
   /** Time of the last check of the policy, by `clock.now()`. */
-  #evictionAskedMs = Number.NEGATIVE_INFINITY;
+  #evictionReadMs = Number.NEGATIVE_INFINITY;
   readonly #links: readonly Link[];
   readonly #clock: Clock;
 
@@ -136,8 +136,8 @@ export class Primary {
       this.replicaCount = Number.POSITIVE_INFINITY;
       return;
     }
-    this.#askEviction(connection);
-    askRole(connection, (role) => {
+    this.#readEviction(connection);
+    readRole(connection, (role) => {
       if (role instanceof Error) return;
       const { replicaCount } = role;
       this.replicaCount = replicaCount ?? Number.POSITIVE_INFINITY;
@@ -146,10 +146,10 @@ export class Primary {
     });
   }
 
-  #askEviction(connection: RedisConnection): void {
+  #readEviction(connection: RedisConnection): void {
     const now = this.#clock.now();
-    if (this.#allowsEviction || now - this.#evictionAskedMs < EVICTION_LOOK_MS) return;
-    this.#evictionAskedMs = now;
+    if (this.#allowsEviction || now - this.#evictionReadMs < EVICTION_CHECK_MS) return;
+    this.#evictionReadMs = now;
     ask(connection, INFO_MEMORY, BULKS, (reply) => {
       if (reply.kind === ERROR) return;
       this.evictionPolicy = evictionPolicyIn(fieldsIn(reply.text));
@@ -158,19 +158,19 @@ export class Primary {
   }
 
   /**
-   * Queries the server's time. Returns false if this is not possible now. `askedAt`: by
+   * Queries the server's time. Returns false if this is not possible now. `sentAt`: by
    * `clock.now()`.
    */
-  askTime(onTime: (serverMs: number, askedAt: number) => void): boolean {
+  readTime(onTime: (serverMs: number, sentAt: number) => void): boolean {
     const { connection } = this.reads;
     if (connection === undefined) return false;
-    const askedAt = this.#clock.now();
+    const sentAt = this.#clock.now();
     ask(connection, TIME, ARRAYS, (reply) => {
       if (reply.kind === ERROR) return;
       const seconds = Number(reply.next().text);
       const micros = Number(reply.next().text);
       if (Number.isNaN(seconds + micros)) return connection.fail(new OutOfStep());
-      onTime(seconds * 1000 + micros / 1000, askedAt);
+      onTime(seconds * 1000 + micros / 1000, sentAt);
     });
     return true;
   }
@@ -197,7 +197,7 @@ interface Role {
 }
 
 /** Queries the server's role. `onRole` is called with it or with an error. */
-function askRole(connection: RedisConnection, onRole: (role: Role | Error) => void): void {
+function readRole(connection: RedisConnection, onRole: (role: Role | Error) => void): void {
   ask(connection, ROLE, ARRAYS, (reply) => {
     if (reply.kind === ERROR) return onRole(new Error(reply.text));
     const role = reply.next().text;
@@ -310,7 +310,7 @@ export class Link {
     if (this.#name !== undefined) kill(made, this.#name);
     setName(made, this.#options.connectionName());
     if (this.#isForPrimary) {
-      askRole(made, (role) => {
+      readRole(made, (role) => {
         if (role instanceof Error) made.fail(role);
         else if (role.replicaCount === undefined) made.fail(new IsReplica());
       });

@@ -97,7 +97,7 @@ export class QueueSteps {
     const queue = this.#queues.get(name);
     this.#turn.send(queue);
     // The next item belongs to the waiting takes.
-    if (queue.firstUnserved !== undefined && !dispatcher.isAway(queue)) {
+    if (queue.firstUnserved !== undefined && !dispatcher.isUnreachable(queue)) {
       return results.deliver(receiver, results.begin(ABSENT));
     }
     this.#read(queue, true, receiver);

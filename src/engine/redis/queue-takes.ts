@@ -84,7 +84,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   take(name: Span, timeoutMs: number, receiver: Receiver): number {
     const queue = this.#queues.get(name);
     const hasUnserved = queue.firstUnserved !== undefined;
-    if (hasUnserved && this.#context.dispatcher.isAway(queue)) {
+    if (hasUnserved && this.#context.dispatcher.isUnreachable(queue)) {
       this.#context.fail(receiver, this.#context.dispatcher.whyAway(queue));
       return NO_TICKET;
     }
@@ -177,7 +177,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
    */
   #retryReturnsOf(queue: LocalQueue): void {
     const own = this.#unreturned.get(queue.name.toString('latin1'));
-    if (own === undefined || this.#context.dispatcher.isAway(queue)) return;
+    if (own === undefined || this.#context.dispatcher.isUnreachable(queue)) return;
     for (const giveBack of own.splice(0, TAKES_MAX)) giveBack.send();
   }
 
@@ -195,7 +195,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     }
   }
 
-  onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void {
+  onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isExpelled: boolean): void {
     const { queue, takes } = holding;
     if (holding.isWaiting) queue.endScript();
     const removed: QueueTake[] = [];
@@ -218,7 +218,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     if (isLeft && queue.first !== undefined && queue.scriptCount === 0) this.serve(queue);
     for (const take of takes) {
       if (take.state !== OPEN) continue;
-      if (isOut) this.#endWith(take, LOST);
+      if (isExpelled) this.#endWith(take, LOST);
       else if (!take.isListed || (take.isDue && take.scriptCount === 0))
         this.#endWith(take, ABSENT);
     }
@@ -367,8 +367,8 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       take.isDue = true;
       return;
     }
-    const isAway = this.#context.dispatcher.isAway(take.queue);
-    if (!isAway && !take.mayHold) return this.#endWith(take, ABSENT);
+    const isUnreachable = this.#context.dispatcher.isUnreachable(take.queue);
+    if (!isUnreachable && !take.mayHold) return this.#endWith(take, ABSENT);
     this.#abandon(take);
     this.#context.fail(take.receiver, this.#context.dispatcher.whyAway(take.queue));
   }

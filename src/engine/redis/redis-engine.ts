@@ -31,7 +31,7 @@ import type { PrimaryOptions } from './primary.ts';
 import { QUEUE_SCRIPTS } from './queue-scripts.ts';
 import type { ConnectionOptions } from './redis-connection.ts';
 import { RedisMaps } from './redis-maps.ts';
-import { RedisMemberStore } from './redis-membership-store.ts';
+import { RedisMembershipStore } from './redis-membership-store.ts';
 import { RedisQueues } from './redis-queues.ts';
 import { Results } from './redis-result.ts';
 import { Rights } from './rights.ts';
@@ -85,7 +85,7 @@ type Life = Pick<MemberLife, 'hasLease'> & Partial<Pick<MemberLife, 'uuid'>>;
 export class RedisEngine implements Engine, ChangeWork {
   readonly isOrdered = false;
   /** The store of the members that share the servers' data. */
-  readonly memberStore: MembershipStore;
+  readonly membershipStore: MembershipStore;
   readonly #options: RedisEngineOptions;
   readonly #clock: Clock;
   readonly #servers: Servers;
@@ -94,7 +94,7 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #results = new Results();
   readonly #maps: RedisMaps;
   readonly #queues: RedisQueues;
-  readonly #memberStore: RedisMemberStore;
+  readonly #membershipStore: RedisMembershipStore;
   readonly #whole: Parameters<typeof clear>[0];
   readonly #counter = { count: 0 };
   readonly #namePrefix: string;
@@ -159,7 +159,7 @@ export class RedisEngine implements Engine, ChangeWork {
     });
     this.#maps = new RedisMaps({ ...common, time, versions });
     this.#whole = { ...common, now: () => time.wall() };
-    const memberStore = new RedisMemberStore({
+    const membershipStore = new RedisMembershipStore({
       clock,
       servers,
       layout,
@@ -180,19 +180,19 @@ export class RedisEngine implements Engine, ChangeWork {
       onOldest: () => sweeps.begin(),
     });
     const sweeps = new LifetimeSweeps(this.#whole);
-    const departedMembers = this.#newDepartedMembers(memberStore);
-    this.memberStore = this.#memberStore = memberStore;
+    const departedMembers = this.#newDepartedMembers(membershipStore);
+    this.membershipStore = this.#membershipStore = membershipStore;
   }
 
-  #newDepartedMembers(memberStore: RedisMemberStore): DepartedMembers {
+  #newDepartedMembers(membershipStore: RedisMembershipStore): DepartedMembers {
     const servers = this.#servers;
     return new DepartedMembers({
       clock: this.#clock,
       endChangesOf: (uuids) =>
         endConnections(servers.primaries, this.#namePrefix, (uuid) => uuids.has(uuid)),
-      gone: () => memberStore.gone(),
+      gone: () => membershipStore.gone(),
       returnHeld: (incarnation, outSeconds) => this.#queues.returnHeld(incarnation, outSeconds),
-      forget: (incarnation) => memberStore.forget(incarnation),
+      forget: (incarnation) => membershipStore.forget(incarnation),
     });
   }
 
@@ -200,7 +200,7 @@ export class RedisEngine implements Engine, ChangeWork {
     const options = this.#options;
     return {
       onReady: () => {
-        this.#memberStore.checkServer();
+        this.#membershipStore.checkServer();
         this.#dispatcher.sendWaiting();
       },
       onLost: (address, reason) => {
@@ -211,7 +211,7 @@ export class RedisEngine implements Engine, ChangeWork {
         // The start refuses such a server.
         if (this.#isOpen) options.onWarning(evictionText(address, policy));
       },
-      onTime: (serverMs, askedAt) => time.set(serverMs, askedAt),
+      onTime: (serverMs, sentAt) => time.set(serverMs, sentAt),
     };
   }
 
@@ -378,7 +378,7 @@ export class RedisEngine implements Engine, ChangeWork {
       this.#closing = Promise.resolve().then(() => this.#end());
       this.#queues.sendGathered();
       this.#queues.close();
-      this.#memberStore.close();
+      this.#membershipStore.close();
     }
     return this.#closing;
   }

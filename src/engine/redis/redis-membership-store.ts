@@ -91,7 +91,7 @@ interface ViewReply {
   readonly goneCount: number;
 }
 
-export class RedisMemberStore implements MembershipStore {
+export class RedisMembershipStore implements MembershipStore {
   readonly #options: RedisMemberStoreOptions;
   readonly #record: Buffer;
   readonly #channel: Buffer;

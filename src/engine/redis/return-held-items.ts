@@ -51,7 +51,7 @@ export async function returnHeld(options: ReturnedOptions): Promise<number> {
 
 async function returnOf(options: ReturnedOptions, partition: number): Promise<number> {
   const fields = await new Promise<readonly Buffer[]>((resolve, reject) => {
-    askHolds(options, partition, resolve, reject);
+    readHolds(options, partition, resolve, reject);
   });
   let count = 0;
   for (const field of fields) {
@@ -75,7 +75,7 @@ function giveBack(
   });
 }
 
-function askHolds(
+function readHolds(
   options: ReturnedOptions,
   partition: number,
   onHolds: (fields: readonly Buffer[]) => void,
@@ -83,8 +83,8 @@ function askHolds(
 ): void {
   const { context, incarnation, outSeconds } = options;
   const { dispatcher, layout } = context;
-  const asking = new HoldsAsked(options, onHolds, onError);
-  const operation = new Operation(dispatcher, asking, undefined);
+  const reading = new HoldsReading(options, onHolds, onError);
+  const operation = new Operation(dispatcher, reading, undefined);
   operation.isRepeatable = true;
   const commands = dispatcher.begin(operation, partition);
   if (commands === undefined) return;
@@ -97,7 +97,7 @@ function askHolds(
   dispatcher.end(operation);
 }
 
-class HoldsAsked implements Work {
+class HoldsReading implements Work {
   readonly replyKinds = kindSet(ARRAY);
   readonly #options: ReturnedOptions;
   readonly #onHolds: (fields: readonly Buffer[]) => void;

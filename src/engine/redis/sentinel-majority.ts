@@ -17,7 +17,7 @@ interface Sentinel {
   readonly address: ServerAddress;
   control: ControlConnection | undefined;
   /** Whether a query is pending. */
-  isAsked: boolean;
+  isPending: boolean;
 }
 
 interface SentinelReport {
@@ -53,7 +53,7 @@ export class SentinelMajority {
     const listed = new Set(this.#configured.map(addressText));
     let count = this.#configured.length;
     return await new Promise((resolve) => {
-      const asking = [...this.#sentinels.values()].map(async (sentinel) => {
+      const reports = [...this.#sentinels.values()].map(async (sentinel) => {
         const report = await this.#ask(sentinel);
         if (report === undefined) return;
         all.add(report.id);
@@ -62,7 +62,7 @@ export class SentinelMajority {
         count = Math.max(count, report.others.length + 1, all.size);
         if (2 * naming.size > count) resolve(true);
       });
-      void Promise.all(asking).then(() => {
+      void Promise.all(reports).then(() => {
         if (all.size > 0) this.#forget(listed);
         resolve(false);
       });
@@ -76,7 +76,7 @@ export class SentinelMajority {
   #add(address: ServerAddress): ServerAddress {
     const key = addressText(address);
     if (!this.#sentinels.has(key)) {
-      this.#sentinels.set(key, { address, control: undefined, isAsked: false });
+      this.#sentinels.set(key, { address, control: undefined, isPending: false });
     }
     return address;
   }
@@ -91,8 +91,8 @@ export class SentinelMajority {
 
   /** Returns undefined if the Sentinel does not reply. */
   async #ask(sentinel: Sentinel): Promise<SentinelReport | undefined> {
-    if (sentinel.isAsked) return undefined;
-    sentinel.isAsked = true;
+    if (sentinel.isPending) return undefined;
+    sentinel.isPending = true;
     try {
       if (sentinel.control === undefined || sentinel.control.isEnded) {
         sentinel.control = this.#options.connect(sentinel.address);
@@ -108,7 +108,7 @@ export class SentinelMajority {
       this.#options.onFailed(sentinel.address, error);
       return undefined;
     } finally {
-      sentinel.isAsked = false;
+      sentinel.isPending = false;
     }
   }
 }

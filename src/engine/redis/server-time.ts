@@ -17,10 +17,10 @@ export class ServerTime {
   }
 
   /**
-   * Sets the time that a server has reported. `askedAt`: the time of the query, by `clock.now()`.
+   * Sets the time that a server has reported. `sentAt`: the time of the query, by `clock.now()`.
    */
-  set(serverMs: number, askedAt: number): void {
+  set(serverMs: number, sentAt: number): void {
     const now = this.#clock.now();
-    this.#aheadMs = serverMs - (askedAt + now) / 2;
+    this.#aheadMs = serverMs - (sentAt + now) / 2;
   }
 }

@@ -61,7 +61,7 @@ export interface ServersObserver {
   /** Called every minute while a server may drop data by this policy. */
   onEviction(address: ServerAddress, policy: string): void;
   /**
-   * Called when a server has reported its time. `askedAt`: the time of the query, by `clock.now()`.
+   * Called when a server has reported its time. `sentAt`: the time of the query, by `clock.now()`.
    */
-  onTime(serverMs: number, askedAt: number): void;
+  onTime(serverMs: number, sentAt: number): void;
 }

@@ -37,8 +37,8 @@ export class StoreServers implements Servers {
   readonly #slots: (Primary | undefined)[] = new Array(SLOT_COUNT).fill(undefined);
   /** Connected servers, by address: the primaries, and those that ASK has named. */
   readonly #servers = new Map<string, Primary>();
-  /** Time at which a server was last requested by its address, by `clock.now()`. */
-  readonly #askedAt = new Map<Primary, number>();
+  /** Time at which a redirection last named the server, by `clock.now()`. */
+  readonly #redirectedAt = new Map<Primary, number>();
   readonly #topologyOptions: TopologyOptions;
   #source: TopologySource | undefined;
   /** Whether the first lookup has succeeded. */
@@ -80,7 +80,7 @@ export class StoreServers implements Servers {
 
   at(address: ServerAddress): Primary {
     const server = this.#serverAt(address);
-    this.#askedAt.set(server, this.#clock.now());
+    this.#redirectedAt.set(server, this.#clock.now());
     return server;
   }
 
@@ -258,20 +258,20 @@ export class StoreServers implements Servers {
     this.#isWhole = isWhole;
     this.awaySince = undefined;
     const unused = [...this.#servers].filter(
-      ([, server]) => !primaries.has(server) && !this.#isAskedFor(server),
+      ([, server]) => !primaries.has(server) && !this.#isRedirectTarget(server),
     );
     for (const [key, server] of unused) {
       this.#servers.delete(key);
-      this.#askedAt.delete(server);
+      this.#redirectedAt.delete(server);
       server.end();
     }
     this.#observer.onReady();
     this.#onProgress();
   }
 
-  #isAskedFor(server: Primary): boolean {
-    const askedAt = this.#askedAt.get(server) ?? Number.NEGATIVE_INFINITY;
-    return this.#clock.now() - askedAt < this.#options.deadlineMs;
+  #isRedirectTarget(server: Primary): boolean {
+    const redirectedAt = this.#redirectedAt.get(server) ?? Number.NEGATIVE_INFINITY;
+    return this.#clock.now() - redirectedAt < this.#options.deadlineMs;
   }
 
   #serverAt(address: ServerAddress): Primary {
@@ -305,7 +305,7 @@ export class StoreServers implements Servers {
     for (const server of this.#servers.values()) server.check();
     const { onTime } = this.#observer;
     for (const primary of this.primaries) {
-      if (primary.askTime((ms, askedAt) => onTime.call(this.#observer, ms, askedAt))) break;
+      if (primary.readTime((ms, sentAt) => onTime.call(this.#observer, ms, sentAt))) break;
     }
     this.#check = this.#clock.after(CHECK_MS, () => this.#checkEachSecond());
   }

@@ -28,9 +28,9 @@ const INTEGERS = kindSet(INTEGER);
 /** Receives the results of the operations. */
 export interface TakeObserver {
   /**
-   * `items`: those of the first takes; `isOut`: nothing can be held for this incarnation any more.
+   * `items`: those of the first takes; `isExpelled`: nothing can be held for this incarnation any more.
    */
-  onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void;
+  onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isExpelled: boolean): void;
   /** `mayHold`: whether items may be held nevertheless. */
   onNotHeld(holding: Holding, failure: Failure, mayHold: boolean): void;
   /** Called when the replicas have the removal. */
@@ -110,13 +110,13 @@ export class Holding implements Work {
   }
 
   onResult(reply: Reply): void {
-    const isOut = reply.kind === INTEGER;
-    const isLeft = !isOut && reply.next().integer === 1;
+    const isExpelled = reply.kind === INTEGER;
+    const isLeft = !isExpelled && reply.next().integer === 1;
     const items: Buffer[] = [];
-    if (!isOut) {
+    if (!isExpelled) {
       while (reply.next().kind === BULK) items.push(reply.bytes.toBuffer());
     }
-    this.#observer.onHeld(this, items, isLeft, isOut);
+    this.#observer.onHeld(this, items, isLeft, isExpelled);
   }
 
   onFailed(failure: Failure): void {

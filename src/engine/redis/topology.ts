@@ -24,7 +24,7 @@ export async function findTopology(options: TopologyOptions): Promise<TopologySo
   if (url.sentinelName !== undefined) return new SentinelTopology(options, url.sentinelName);
   for (const address of url.servers) {
     try {
-      const mode = await askedMode(address, connection);
+      const mode = await modeAt(address, connection);
       if (mode === 'cluster') return new ClusterTopology(options);
       if (mode === 'sentinel') {
         throw new StoreUnusable(
@@ -41,7 +41,7 @@ export async function findTopology(options: TopologyOptions): Promise<TopologySo
   throw new Error(`no server of ${url.text} answers`);
 }
 
-async function askedMode(address: ServerAddress, options: ConnectionOptions): Promise<string> {
+async function modeAt(address: ServerAddress, options: ConnectionOptions): Promise<string> {
   const control = new ControlConnection(address, options);
   try {
     return await modeOf(control);

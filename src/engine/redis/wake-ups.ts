@@ -111,7 +111,7 @@ class Subscriber {
   readonly #byChannel = new Map<string, number>();
   /** Partitions that are not subscribed to yet. */
   #due: number[] = [];
-  #isAsking = false;
+  #isBusy = false;
   readonly #queue = new Span();
 
   /** `onStopped`: called when the server has no subscription to the partition. */
@@ -134,12 +134,12 @@ class Subscriber {
   listen(partition: number): void {
     this.#partitions.add(partition);
     this.#due.push(partition);
-    this.#ask();
+    this.#subscribeNext();
   }
 
   /** Sends a PING; a server that does not reply ends the connection. */
   check(): void {
-    if (this.#isAsking || this.#link.connection === undefined) return;
+    if (this.#isBusy || this.#link.connection === undefined) return;
     this.#send(PING, undefined, () => {});
   }
 
@@ -148,19 +148,19 @@ class Subscriber {
   }
 
   #begin(): void {
-    this.#isAsking = false;
+    this.#isBusy = false;
     this.#due = [...this.#partitions];
-    this.#ask();
+    this.#subscribeNext();
   }
 
-  #ask(): void {
+  #subscribeNext(): void {
     const partition = this.#due[0];
-    if (partition === undefined || this.#isAsking || this.#link.connection === undefined) return;
+    if (partition === undefined || this.#isBusy || this.#link.connection === undefined) return;
     this.#due.shift();
     const { layout, listener } = this.#options;
     const channel = layout.key(WAKE_UPS, partition, listener);
     this.#byChannel.set(channel.toString('latin1'), partition);
-    this.#send(SSUBSCRIBE, channel, (reply) => this.#onAsked(partition, reply));
+    this.#send(SSUBSCRIBE, channel, (reply) => this.#onSubscribed(partition, reply));
   }
 
   #send(command: ViewedBytes, channel: Buffer | undefined, onReply: (reply: Reply) => void): void {
@@ -168,19 +168,19 @@ class Subscriber {
     const start = connection.commands.length;
     connection.commands.begin(command);
     if (channel !== undefined) connection.commands.bytes(channel);
-    this.#isAsking = true;
+    this.#isBusy = true;
     connection.expect(start, {
       replyKinds: ARRAYS_AND_PONG,
       onReply: (reply) => {
-        this.#isAsking = false;
+        this.#isBusy = false;
         onReply(reply);
-        this.#ask();
+        this.#subscribeNext();
       },
       onLost: () => {},
     });
   }
 
-  #onAsked(partition: number, reply: Reply): void {
+  #onSubscribed(partition: number, reply: Reply): void {
     if (reply.kind !== ERROR) {
       if (reply.next().text === SUBSCRIBED) return this.#options.onListening(partition);
       return this.#link.connection?.fail(new OutOfStep());
