@@ -275,7 +275,7 @@ test('Reloader adds no publisher that cannot be stored, nor if servers store the
   });
   const outcome = await (await reloader({ record: shared })).addWan(CALL);
   assert.ok('faults' in outcome);
-  assert.deepEqual(outcome.faults, ['Cannot add a WAN replication: servers keep the data']);
+  assert.deepEqual(outcome.faults, ['Cannot add a WAN replication: servers store the data']);
 });
 
 test('A configuration without a file has no WAN replication', () => {

@@ -216,7 +216,7 @@ export class Reloader {
     const record = this.#record;
     // Other members would need the files that the text names, and the shared record is readable by
     // all.
-    if (record.isShared) throw configFault('Cannot add a WAN replication: servers keep the data');
+    if (record.isShared) throw configFault('Cannot add a WAN replication: servers store the data');
     for (;;) {
       const { revision } = record;
       const addition = addWanText(this.#config, text);

@@ -371,7 +371,7 @@ test('on a terminal, one line shows address, groups, memory and whether data is 
   assert.equal(
     msg,
     'listening on http://127.0.0.1:5701/grid; groups CLUSTER_READ, HEALTH_CHECK; ' +
-      '1024 MiB for data; data is in memory only and lost when this process ends',
+      '1024 MiB for data; data is stored in memory only and lost when this process ends',
   );
   assert.deepEqual(Object.keys(fields), ['level', 'time', 'pid']);
   source.emit('SIGTERM');
@@ -389,6 +389,6 @@ test('the line of a member on all interfaces, with TLS, health port and persiste
   assert.equal(
     listeningLine({ ...MEMBER, address: '::', healthPort: 8080 }, config),
     'listening on https://localhost:5701/hazelcast on all interfaces, health on port 8080; ' +
-      'groups CLUSTER_READ, HEALTH_CHECK, DATA; 1024 MiB for data; data is kept in "data"',
+      'groups CLUSTER_READ, HEALTH_CHECK, DATA; 1024 MiB for data; data is stored in "data"',
   );
 });

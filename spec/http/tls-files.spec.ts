@@ -43,7 +43,7 @@ const absent = join(FOLDER, 'absent.pem');
 
 const refused: readonly (readonly [string, string, string | undefined, string, string])[] = [
   [absent, serverKey, undefined, absent, 'no such file'],
-  [FOLDER, serverKey, undefined, FOLDER, 'is a directory'],
+  [FOLDER, serverKey, undefined, FOLDER, 'a directory'],
   [noise, serverKey, undefined, noise, 'it contains no certificate in PEM form'],
   [broken, serverKey, undefined, broken, 'certificate 1 in it is invalid'],
   [server, absent, undefined, absent, 'no such file'],

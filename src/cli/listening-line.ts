@@ -26,8 +26,8 @@ export function listeningLine(
     `groups ${served}`,
     `${Math.floor(memoryBytesMax / MIB)} MiB for data`,
     config.persistenceEnabled
-      ? `data is kept in ${JSON.stringify(config.dataDirectory)}`
-      : 'data is in memory only and lost when this process ends',
+      ? `data is stored in ${JSON.stringify(config.dataDirectory)}`
+      : 'data is stored in memory only and lost when this process ends',
   ].join('; ');
 }
 

@@ -144,6 +144,6 @@ const STORE_FAILURES: readonly (readonly [RegExp, string])[] = [
 
 const READ_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
-  EACCES: 'permission denied',
-  EISDIR: 'is a directory',
+  EACCES: 'not permitted',
+  EISDIR: 'a directory',
 };
