@@ -21,7 +21,7 @@ interface ReplicationParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly maps: WanMaps;
-  /** First segment of the member's own paths. */
+  /** First segment of the member's paths. */
   readonly segment: string;
   /** Returns whether the cluster's state permits changes. */
   readonly acceptsWrites: () => boolean;

@@ -43,7 +43,7 @@ export interface WanParts {
   readonly log: Log;
   readonly engine: StoredEngine;
   readonly maps: WanMaps;
-  /** First segment of the member's own paths. */
+  /** First segment of the member's paths. */
   readonly segment: string;
   /** Returns whether the cluster's state permits changes. */
   readonly acceptsWrites: () => boolean;

@@ -20,7 +20,7 @@ interface Described {
   readonly about: string;
 }
 
-/** The script for that shell; `program` has all its commands. */
+/** Returns the script for the shell. `program`: the program with its commands. */
 export function completionScript(shell: Shell, program: Command): string {
   return WRITERS[shell](completedOf(program, []));
 }

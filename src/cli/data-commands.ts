@@ -1,5 +1,6 @@
 /**
- * The commands on a member's own files: `backup`, `restore` and `repair`. None needs a running member.
+ * The commands for files of a member: `backup`, `restore` and `repair`. None needs a running
+ * member.
  */
 import type { Command } from 'commander';
 import { SETTINGS } from '../config/settings.ts';

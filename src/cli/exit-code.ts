@@ -19,7 +19,8 @@ export const EXIT_UNREACHABLE = 3;
 export const EXIT_REFUSED = 4;
 
 /**
- * Standard output cannot be written. The commands on a member's own files end with EXIT_FAILED instead.
+ * Standard output cannot be written. The commands for files of a member end with EXIT_FAILED
+ * instead.
  */
 export const EXIT_NOT_PRINTED = 5;
 

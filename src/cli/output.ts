@@ -1,7 +1,7 @@
 /** Prints the output of commands. A start loads only this file for printing. */
 import type { Readable, Writable } from 'node:stream';
 
-/** The three streams of a command: the process's own, or substitutes in tests. */
+/** The three streams of a command: those of the process, or substitutes in tests. */
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable;

@@ -13,7 +13,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 export interface MemberLocation {
   /** `http:` or `https:`, host and port. */
   readonly url: URL;
-  /** Certificates to trust, in PEM; undefined for Node's own. */
+  /** Certificates to trust, in PEM; undefined for those of Node. */
   readonly certificates: Buffer | undefined;
   /** The client's certificate and private key, in PEM. */
   readonly ownCertificate: Buffer | undefined;

@@ -209,14 +209,12 @@ export interface ChangeResult {
 
 export interface MembershipStore {
   /**
-   * Joins the cluster. After the removals, a member with this uuid is also removed: it is the
-   * caller's own, from a join whose result did not arrive. Then a member that the caller replaces
-   * is removed. Then the obstacle is the first of these that is true:
-   * STOPPING: a member's number is not above `stopsUpTo`;
-   * VERSION: there are members, and the version is not the cluster's;
-   * ADDRESS: a member has this address;
-   * STATE: there are members, `admits` is ADMITS_RETURNED, and the address is not one that left;
-   * FULL: see JoinObstacle.
+   * Joins the cluster. After the removals, a member with this uuid is also removed: the caller has
+   * created it in a join whose result did not arrive. Then a member that the caller replaces is
+   * removed. Then the obstacle is the first of these that is true: STOPPING: a member's number is
+   * not above `stopsUpTo`; VERSION: there are members, and the version is not the cluster's;
+   * ADDRESS: a member has this address; STATE: there are members, `admits` is ADMITS_RETURNED, and
+   * the address is not one that left; FULL: see JoinObstacle.
    *
    * Without an obstacle, the version becomes the cluster's, as a change of the record if it
    * differs; a limit running in a cluster without members ends; and the address is removed from

@@ -38,7 +38,7 @@ interface SharedClusterOptions {
   readonly isLite: boolean;
   /** Time without a beat after which a member is removed, in ms; at least 2 * GAP_MS. */
   readonly leaseMs: number;
-  /** Whether changes have all the copies that they should have. */
+  /** Whether every change is stored on the required number of replicas. */
   readonly isKeptSafe: () => boolean;
   /** Ends the member. */
   readonly onStop: (because: string) => void;

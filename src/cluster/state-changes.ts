@@ -1,15 +1,15 @@
 /**
  * Changes of the cluster's state, in steps of the shared record, so that any member can complete
  * one:
- * 1. The initiator begins a transition in the record, with a limit by the store's clock. Of several
- *    initiators at once, one succeeds.
+ * 1. The initiator begins a transition in the record, with a limit by the store's clock. If several
+ *    members initiate one at the same time, one succeeds.
  * 2. Each member that sees the transition follows it (see SharedCluster), and confirms its revision
  *    once the changes that began before have their results. A member that joins has no such
  *    changes, so its join confirms.
  * 3. A member that sees all confirmations ends the connections of former members, as changes sent
  *    by those may still be in transit; then it ends the transition as reached. A member that sees
- *    that the limit has passed also ends it, as not reached: the old state remains. Of several
- *    members at once, one succeeds.
+ *    that the limit has passed also ends it, as not reached: the old state remains. If several
+ *    members end it at the same time, one succeeds.
  * 4. The initiator has its result once all members have also confirmed the end, or are out.
  * A member does not withdraw its confirmation while it is in, so "all" remains true. A member that
  * is out has no lease, so it changes nothing. A replaced member may have a lease: the end waits for

@@ -60,7 +60,7 @@ export interface FileContent {
 
 interface FileReading {
   readonly environment: NodeJS.ProcessEnv;
-  /** Paths of gridnode's own settings. */
+  /** Paths of the settings in the table of settings. */
   readonly ownPaths: readonly string[];
   /** Patterns of the sections in which settings have an effect. */
   readonly sections: ReadonlySet<string>;

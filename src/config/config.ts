@@ -206,7 +206,7 @@ function authenticationFaults(config: Config): ValueFault[] {
   return cannotUse(config, 'authentication', `${SECURITY_PATHS.isEnabled} is not true`);
 }
 
-/** Returns a fault if the data would be stored twice: by servers and on the member's own disk. */
+/** Returns a fault if the data would be stored twice: by servers and on the disk of the member. */
 function engineFaults(config: Config): ValueFault[] {
   if (config.engineUrl === undefined || !config.persistenceEnabled) return [];
   return cannotUse(

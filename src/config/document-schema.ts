@@ -1,7 +1,7 @@
 /**
  * The settings that each place of a document may have: those of the original's member file, in the
- * notation below, and gridnode's own, from the table of settings. There is one tree for YAML and
- * one for XML.
+ * notation below, and those that only gridnode has, from the table of settings. There is one tree
+ * for YAML and one for XML.
  *
  * The notation: a line is a setting, `:` and its content. Lines indented below it also belong to
  * its content. A line with `+` continues the line above. `=` gives types (value-type.ts), separated

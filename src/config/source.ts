@@ -1,4 +1,4 @@
-/** The source of a value, in the user's own words. */
+/** The source of a value, named as the user wrote it. */
 import { formatPlace, type Place } from './place.ts';
 
 export interface Source {

@@ -86,7 +86,7 @@ interface WanEndpoint {
   /** An address, without brackets, or a name. */
   readonly host: string;
   readonly port: number;
-  /** First segment of the target's paths; undefined if it is the member's own. */
+  /** First segment of the target's paths; undefined if it equals that of this member. */
   readonly segment: string | undefined;
   readonly tls: boolean;
 }

@@ -21,7 +21,7 @@ interface WanFile
 
 /**
  * Reads the part. `config`: the configuration without WAN replication. `replications`: the names
- * that maps may refer to, if these are not the text's own.
+ * that maps may refer to, if these are not defined in the text.
  */
 export function readWan(text: WanText, config: Config, replications?: readonly string[]): WanFile {
   const findings = new WanFindings();

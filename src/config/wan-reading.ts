@@ -75,8 +75,8 @@ class WanReader {
   /** Statements of endpoint configurations by name, then by path below. */
   readonly #endpoints = new Map<string, Map<string, Statement>>();
   /**
-   * TLS of the endpoint configurations by name; '' is that of one without a name, or else the
-   * member's own.
+   * TLS of the endpoint configurations by name; '' is that of one without a name, or else of
+   * `network.ssl`.
    */
   readonly #tls = new Map<string, TargetTls>();
   readonly #usable = new Map<string, WanTls | undefined>();

@@ -74,8 +74,8 @@ export function endpointTls(statements: SectionStatements): TargetTls {
 }
 
 /**
- * Returns the member's own TLS. `properties`: those of `network.ssl` in a file. Authorities are
- * used even if clients need no certificate.
+ * Returns the TLS settings of the member. `properties`: those of `network.ssl` in a file.
+ * Authorities are used even if clients need no certificate.
  */
 export function ownTls(config: Config, properties: SectionStatements): TargetTls {
   if (!config.tlsEnabled) return { tls: undefined, used: [], faults: [] };

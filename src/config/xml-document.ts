@@ -91,10 +91,7 @@ class XmlReader {
     this.#complain(this.#placeOf(this.#parser.position - 1), reason);
   }
 
-  /**
-   * Reports an element that is not closed. `found`: the end tag at `at` that was read instead of
-   * the element's own.
-   */
+  /** Reports an element that is not closed. `found`: the end tag at `at` that was read instead. */
   #complainOfUnclosed({ name, at: start }: OpenElement, found?: string, at = start): never {
     const element = shortened(name);
     const place = found === undefined ? '' : ` of ${start.line}:${start.column}`;

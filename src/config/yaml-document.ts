@@ -2,8 +2,8 @@
  * Reads YAML 1.2 (and JSON, which is a part of it) as a document with places. Texts remain as
  * written: `007` is not a number until a setting parses it. Aliases and merge keys are followed, up
  * to a limit of nodes, so that a small file cannot expand to a large one. The time taken is linear
- * in the text. The parser's own searches for equal keys and for the nodes of aliases are not
- * linear, so both are done here.
+ * in the text. The parser searches for equal keys and for the nodes of aliases in more than linear
+ * time, so both are done here.
  */
 import {
   Composer,

@@ -107,8 +107,8 @@ export interface OperationResult {
    */
   readonly partition: number;
   /**
-   * The partition's sequence at the time of the result: the mutation's own, or for a read the last
-   * one it saw. 0 with EVERY_PARTITION (see StoredEngine.sequences) and with NO_PARTITION.
+   * The partition's sequence at the time of the result: that of the mutation, or for a read the
+   * last one it saw. 0 with EVERY_PARTITION (see StoredEngine.sequences) and with NO_PARTITION.
    */
   readonly sequence: number;
   /** FOUND: the stored bytes. */

@@ -111,11 +111,12 @@ export function makerOf(bytes: Buffer, at: number): number {
 }
 
 /**
- * Compares two changes of one key in one life of its map: positive if the first counts, negative if
- * the other counts, 0 if they are equal. The one with the later version counts. With equal versions
- * a delete counts before an expiry, and an expiry before a set. Of two sets the one whose lifetime
- * ends later counts (time to live, then max idle; no end is the latest), then the one with the
- * greater bytes (value, then content type). This is a total order over the contents of the changes.
+ * Compares two changes of one key in one life of its map. Returns a positive number if the first
+ * wins, a negative one if the second wins, 0 if they are equal. The later version wins. With equal
+ * versions, a delete wins over an expiry, and an expiry over a set. If both are sets, the one whose
+ * lifetime ends later wins (time to live, then max idle; no end is the latest), then the one with
+ * the greater bytes (value, then content type). This is a total order over the contents of the
+ * changes.
  */
 export function compareChanges(change: Mutation, other: Mutation): number {
   if (!change.version.is(other.version)) return change.version.isAfter(other.version) ? 1 : -1;

@@ -1,5 +1,5 @@
 /**
- * The contract of an engine that stores this member's own data. In addition to the operations it
+ * The contract of an engine that stores the data in this member. In addition to the operations it
  * can be walked in steps, and be refilled from the records of sinks and the results of visits. Its
  * suite is spec/engine/stored-engine.case.ts.
  */
@@ -43,8 +43,8 @@ export interface StoredVisitor {
 export interface Replay {
   /**
    * Makes the change again unless it is already recorded, or was ended by a recorded one.
-   * Idempotent. Of two changes of a key with equal versions the one that compareChanges
-   * (mutation.ts) selects counts, in whatever order they are applied. For this, a removal is
+   * Idempotent. If two changes of a key have equal versions, compareChanges (mutation.ts) selects
+   * the one that remains, whatever the order in which they are applied. For this, a removal is
    * recorded for at least the next 65,535 removals; from beginLog on, a set that follows a removal
    * has won against it. Tombstones are restored.
    *
@@ -167,12 +167,12 @@ export interface StoredEngine extends Engine {
    * passed through, the sender last; without this one) and `maker`. The engine sets the other
    * fields. The version clock advances to the change's version.
    *
-   * A SET or DELETE that is not later than a tombstone of its key or its map changes nothing, under
-   * every policy. The same applies to one that is earlier than the entry and has the same maker: it
-   * is an earlier state of the entry, received again or by another route. Otherwise a SET wins if
-   * there is no entry, or by the policy; a DELETE wins if it is not earlier than the entry, and
-   * under PASS_THROUGH always; if there is no entry, it leaves its tombstone. A CLEAR removes
-   * everything in the map that is not later than the CLEAR, at once or in steps.
+   * Under every policy, a SET or DELETE changes nothing if it is not later than a tombstone of its
+   * key or its map, or if it is earlier than the entry and has the same maker: then it is an
+   * earlier state of the entry, received again or by another route. Otherwise a SET wins if there
+   * is no entry, or by the policy; a DELETE wins if it is not earlier than the entry, and under
+   * PASS_THROUGH always; if there is no entry, it leaves its tombstone. A CLEAR removes everything
+   * in the map that is not later than the CLEAR, at once or in steps.
    *
    * `syncBegan`: the SET belongs to a synchronisation that began at that version. Then a tombstone
    * or an entry from before that version does not stop it by the two rules above, except a

@@ -92,7 +92,10 @@ export class OutputArena {
     this.#runs++;
   }
 
-  /** Ends a run of `buffer`, which has been handed over. `isTaken`: whether the kernel has all of it. */
+  /**
+   * Ends a run of `buffer`, which has been handed over. `isTaken`: whether the kernel has accepted
+   * all of it.
+   */
   closeRun(buffer: Buffer, isTaken: boolean): void {
     if (buffer !== this.buffer) return;
     if (this.#runs === 0) assert.fail('a run is closed once');

@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import { GridError } from '../base/errors.ts';
 
 export const PAGE_BYTES = 65536;
-/** The module's own initial memory, and the enlarged one, in pages. */
+/** Initial memory as declared in the module, and after it is enlarged, in pages. */
 export const MODULE_PAGES = 2;
 export const PAGES = 64;
 /** SHA-256 of the module whose layout the specs check. */

@@ -15,7 +15,7 @@ function failure(code: UnreadableCode): ReadFailure {
   return codes.push(code) - 1;
 }
 
-/** Bytes that llhttp refuses; the log has llhttp's own reason. */
+/** Bytes that llhttp refuses; the log contains the reason that llhttp returns. */
 export const NOT_A_REQUEST = failure('NOT_A_REQUEST');
 export const PROTOCOL_UNKNOWN = failure('PROTOCOL_UNKNOWN');
 export const VERSION_UNKNOWN = failure('VERSION_UNKNOWN');

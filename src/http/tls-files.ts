@@ -45,8 +45,8 @@ interface TargetTlsFiles {
 }
 
 /**
- * Reads the TLS options for connections to other members: the authorities of their certificates, and the
- * client's own certificate and key. Rejects with GridError TLS_FILE_UNUSABLE.
+ * Reads the TLS options for connections to other members: the authorities of their certificates,
+ * and this member's certificate and key as a client. Rejects with GridError TLS_FILE_UNUSABLE.
  */
 export async function readTargetTls(files: TargetTlsFiles): Promise<SecureContextOptions> {
   const { authorities, certificate, key, keyPassword, keyStore, keyStorePassword } = files;

@@ -48,7 +48,7 @@ export class Handshakes {
         requestCert: identity.clientCa !== undefined,
         rejectUnauthorized: identity.clientCa !== undefined,
         ALPNProtocols: ['http/1.1', 'http/1.0'],
-        // Node's own timeout starts again with every byte.
+        // The timeout that Node implements starts again with every byte.
         handshakeTimeout: 0,
       },
       (socket) => {

@@ -175,7 +175,7 @@ function records(): number[] {
   code.push(...get(PADDED), ...constant(7), PLUS, ...constant(3), RIGHT, ...constant(3), LEFT);
   code.push(...set(PADDED), ...get(PADDED), ...left, GREATER, BRANCH_IF, 1);
   code.push(...get(AT), ...constant(LENGTH_OFFSET), PLUS, ...get(AT), ...get(PADDED), PLUS);
-  // The checksum is inverted: XOR with the correct one has all bits set, and adding one makes zero.
+  // The checksum is inverted: XOR with the correct one sets all bits, and adding one makes zero.
   code.push(...get(SUM), CALL, 0, ...get(AT), ...load(0), XOR, ...constant(1), PLUS, BRANCH_IF, 1);
   code.push(...get(AT), ...get(PADDED), PLUS, ...set(AT));
   return [...code, BRANCH, 0, END, END, ...get(AT), END];

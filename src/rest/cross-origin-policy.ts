@@ -1,7 +1,7 @@
 /**
  * Cross-origin policy: decides which requests of pages from other sites are refused, and sets the
  * header fields by which a browser lets a page read the response (Fetch Standard, CORS protocol). A
- * request of the member's own pages has an Origin equal to Host. Pages of the listed origins may
+ * request of a page from this member has an Origin equal to Host. Pages of the listed origins may
  * read and change whatever any client may.
  */
 import type { BrowserFields } from '../http/browser-fields.ts';

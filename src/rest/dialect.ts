@@ -1,5 +1,5 @@
 /**
- * The differences between the two interfaces: gridnode's own, and that of the original member
+ * The differences between the interface of gridnode and that of the original member
  * (`--compatibility hazelcast`). Everything else (framing, groups, credentials, names, values,
  * order) is the same in both. No code checks which dialect is active; it reads the one property
  * that it needs. So a difference is in one place: here, or in a row of hazelcast-routes.ts

@@ -28,7 +28,7 @@ const KEPT_BYTES_MAX = 512;
 
 export class Login {
   readonly #access: AccessControl;
-  /** The same connection's login under other rules: those of clients, or of members. */
+  /** The login of this connection under the other rules: those of clients, or of members. */
   readonly #other: Login | undefined;
   /** The last Authorization value with right credentials, or its digest if it is long. */
   #field: Buffer = Buffer.alloc(0);

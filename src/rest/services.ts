@@ -57,7 +57,7 @@ interface AccessServices {
   readonly credentials: Credentials;
 }
 
-/** The member's own administration. */
+/** Services for the administration of this member. */
 interface AdministrationServices {
   readonly license: License;
   readonly logLevel: LogLevelControl;

@@ -1,4 +1,4 @@
-/** Content type of the member's own responses in plain text. */
+/** Content type of the plain-text responses that the member generates. */
 import { Span } from '../base/span.ts';
 
 const NAME = Buffer.from('text/plain');

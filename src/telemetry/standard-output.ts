@@ -8,10 +8,10 @@
  *   affect the other processes that have inherited the same pipe or terminal and may not expect it,
  *   and each of them could clear it.
  * - A socket (systemd's journal) cannot be opened, nor can a pipe or terminal of another user
- *   (`su`), nor anything without /proc. Then descriptor 1 gets the flag, through Node's own handle
- *   of it. Node sets it on pipes and sockets anyway, and restores the state at the end of the
- *   process. Another Node process that shares the descriptor may do so earlier, so it is set before
- *   every write.
+ *   (`su`), nor anything without /proc. Then the flag is set on descriptor 1, through the handle
+ *   that Node has of it. Node sets it on pipes and sockets anyway, and restores the state at the
+ *   end of the process. Another Node process that shares the descriptor may do so earlier, so it is
+ *   set before every write.
  *
  * A thread that blocks in write(2) is no alternative: nothing cancels the call, and Node joins its
  * threads when the process ends, both workers and the thread pool. Neither is the stream

@@ -49,7 +49,7 @@
  *
  *     0  reason why not all events were applied, one byte: 0 all were, 1 no memory, 2 disk, 3 the
  *        target's data set is another one, 4 engine closed, 5 cluster PASSIVE; at 1 zero
- *     2  number of sections, two bytes; at 4 for each 20 bytes:
+ *     2  number of sections, two bytes; at 4 then 20 bytes per section:
  *
  *     0  how many of its events, from the first on, need not be sent again
  *     4  synchronisation entries that the target did not take, of this lane in this epoch, a double

@@ -50,7 +50,7 @@ export interface WanEndpoint {
   /** An address without brackets, or a host name. */
   readonly host: string;
   readonly port: number;
-  /** First segment of the target's paths; undefined for the member's own. */
+  /** First segment of the target's paths; undefined if it equals that of this member. */
   readonly segment: string | undefined;
   readonly tls: boolean;
 }

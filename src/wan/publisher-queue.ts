@@ -66,8 +66,8 @@ export class PublisherQueue {
 
   /**
    * Empties the queue for a recovery. Until `endRestore` only the latest set of a key is queued,
-   * because the target may already have all of them: under PASS_THROUGH an earlier set would win
-   * again, and count as a change that is later than the clear that follows.
+   * because the target may already have received all of them: under PASS_THROUGH an earlier set
+   * would win again, and count as a change that is later than the clear that follows.
    */
   beginRestore(): void {
     this.clear();

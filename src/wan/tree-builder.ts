@@ -21,7 +21,7 @@ const NO_LONG = -1;
 const WORK_BYTES_SHIFT = 8;
 
 export class TreeBuilder implements StoredVisitor {
-  /** Work done: 1 for each entry of any map, and 1 for each 256 bytes hashed. */
+  /** Work done: 1 per entry of any map, and 1 per 256 bytes hashed. */
   work = 0;
   readonly #engine: Pick<StoredEngine, 'visit'>;
   readonly #map: Buffer;

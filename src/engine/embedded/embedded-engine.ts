@@ -1,5 +1,5 @@
 /**
- * The in-process engine: all data is in the member's own memory, outside the JavaScript heap, and
+ * The in-process engine: all data is in the memory of the member, outside the JavaScript heap, and
  * every operation except a waiting take has its result during the call. This file implements the
  * contract with these components:
  *

@@ -280,7 +280,7 @@ export class EntryChanges {
 
   /**
    * Whether the draft's removal leaves a tombstone. The tombstone of a caller's removal has the
-   * removal's own version.
+   * version of that removal.
    */
   #leavesTombstone(id: number): boolean {
     const { draft } = this;

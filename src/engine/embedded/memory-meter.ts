@@ -1,9 +1,9 @@
 /**
  * Counts the bytes that the engine has allocated, and refuses more at the limit. Clients' writes
  * are refused below it: some memory is reserved for packing cells, so that space can still be
- * reclaimed when everything else is full, and a margin is reserved for the next start. The same
- * cells, written again in another order, fill extents and indexes differently and may need more of
- * them.
+ * reclaimed when everything else is full, and a margin is reserved for the next start. The margin
+ * is needed because cells that are written again in another order fill extents and indexes
+ * differently and may need more of them.
  *
  * While an engine is filled (refill.ts), all of the limit may be used, and Refill may exceed it.
  */

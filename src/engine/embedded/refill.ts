@@ -1,11 +1,11 @@
 /**
  * Fills an engine from messages (see Replay in ../stored-engine.ts). Whether a message applies
  * depends on its own fields and on the stored data: the version of an entry, the number of an item,
- * the life of a map. Of two changes of an entry with one version, compareChanges (../mutation.ts)
- * selects one: see entry-comparison.ts and recent-removals.ts. When a map has become empty, its
- * life must remain recorded, because another partition's messages may be of an earlier one. So
- * every named map is retained: to the end, or, once messages arrive in the order recorded, until
- * memory runs short.
+ * the life of a map. If two changes of an entry have the same version, compareChanges
+ * (../mutation.ts) selects one: see entry-comparison.ts and recent-removals.ts. When a map has
+ * become empty, its life must remain recorded, because another partition's messages may be of an
+ * earlier one. So every named map is retained: to the end, or, once messages arrive in the order
+ * recorded, until memory runs short.
  *
  * When memory is used up, all cells are packed, and ended lives are discarded. That takes long, so
  * it is repeated only after a further sixteenth of the memory has been allocated, which may exceed

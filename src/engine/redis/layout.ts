@@ -38,7 +38,7 @@ export const MARKS = 8;
 export const WAKE_UPS = 9;
 
 const LETTERS = 'mxeqrnwhku';
-/** The kind of the cluster's own keys. */
+/** The kind of the keys that store the cluster's members and state. */
 const CLUSTER_LETTER = 'c';
 
 export type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
@@ -93,7 +93,7 @@ export class Layout {
     return this.#pattern(LETTERS[kind]!);
   }
 
-  /** The pattern of the cluster's own keys. */
+  /** The pattern of the keys that store the cluster's members and state. */
   get clusterKeyPattern(): string {
     return this.#pattern(CLUSTER_LETTER);
   }

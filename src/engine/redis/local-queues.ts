@@ -1,5 +1,5 @@
 /**
- * The queues that a member uses: for each its settings and the member's own waiting takes, first
+ * The queues that a member uses: for each its settings and the waiting takes of this member, first
  * come first served. Queues that have not been used recently are removed.
  *
  * A waiting take is in one of two states. Either a script under way has its hold and may find an

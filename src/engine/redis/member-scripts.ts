@@ -1,7 +1,7 @@
 /**
- * The scripts of the cluster's own store: one for each step of a MembershipStore, which documents
- * the steps. All state is one hash in the slot of partition 0, as a server from or to which the slot
- * is migrating refuses a script with several keys if it has only some of them. The fields:
+ * The scripts of the membership store: one for each step of a MembershipStore, which documents the
+ * steps. All state is one hash in the slot of partition 0, as a server from or to which the slot is
+ * migrating refuses a script with several keys if it has only some of them. The fields:
  *
  *     revision, version, text, admits
  *     begun, limitEnd   while a limit is in force

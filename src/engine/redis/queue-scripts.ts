@@ -60,9 +60,9 @@ end
 
 /**
  * Adds items. Keys: items, returned, numbers, waiting. Arguments: the capacity or 0, the channels'
- * prefix, the queue, whether the member's own polls take next ('1' or empty); then for each item,
- * up to OFFERS_MAX, the first byte and the bytes after its number. Returns how many were added: if
- * not all, the queue is full.
+ * prefix, the queue, whether polls of this member take next ('1' or empty); then for each item, up
+ * to OFFERS_MAX, the first byte and the bytes after its number. Returns how many were added: if not
+ * all, the queue is full.
  */
 export const OFFER = script(
   `${WAKE}
@@ -208,8 +208,8 @@ return table.concat(reply)`,
 /**
  * Returns an item to its queue that is held, or whose removal has left a mark. Keys: returned,
  * numbers, waiting, held, marks. Arguments: the queue, the hold, the item if its removal was
- * requested and otherwise empty, the channels' prefix, whether the member's own polls take next
- * ('1' or empty). Returns 1, or 0 if there is neither.
+ * requested and otherwise empty, the channels' prefix, whether polls of this member take next ('1'
+ * or empty). Returns 1, or 0 if there is neither.
  */
 export const GIVE_BACK = script(
   `${WAKE}

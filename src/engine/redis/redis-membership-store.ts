@@ -1,7 +1,7 @@
 /**
- * The cluster's own store on the servers: each step is one script (member-scripts.ts) on the
- * primary of partition 0, by the time of that server. One step is under way at a time. Hints are
- * received over a channel.
+ * The membership store on the servers: each step is one script (member-scripts.ts) on the primary
+ * of partition 0, by the time of that server. One step is under way at a time. Hints are received
+ * over a channel.
  *
  * A join and a change of the record need replicas. A heartbeat counts if the servers agree on the
  * primary that has replied to it (Servers.agreeOn), or if a replica has it.
