@@ -16,7 +16,9 @@ const OTHER_COUNT = 16;
 const PERSISTENCE_COUNT = 16;
 /** Connections to the servers that store the data. */
 const ENGINE_COUNT = 64;
-/** Limits of the refused connections read at a time and of the health listener's connections. */
+/**
+ * Maximum number of refused connections read at a time, and of connections to the health listener.
+ */
 const REFUSED_MAX = 128;
 const REFUSED_MIN = 1;
 const HEALTH_MAX = 128;
@@ -26,7 +28,7 @@ const SHARE = 1 / 8;
 
 interface ListenerShares {
   readonly healthConnectionsMax: number;
-  /** Limit of refused connections that each listener reads at a time. */
+  /** Maximum number of refused connections that each listener reads at a time. */
   readonly refusedConnectionsMax: number;
 }
 

@@ -11,7 +11,7 @@ import type { Start } from './persistence/start-after-damage.ts';
 import { isFullDisk } from './persistence/storage.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** Limit of the foreign files that a log line names. */
+/** Maximum number of foreign files that a log line names. */
 const FILES_LOGGED_MAX = 10;
 const FOREIGN_FILES =
   'files in the data directory do not belong to a member; they are left unchanged';

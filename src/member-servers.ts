@@ -15,9 +15,9 @@ import type { Log } from './telemetry/log.ts';
 const REFUSED_MS = 60_000;
 /** Time limit for a probe's first request, in seconds. */
 const HEALTH_FIRST_REQUEST_SECONDS = 5;
-/** Limit of a probe's body, in bytes: probes send none. */
+/** Maximum size of a probe's body, in bytes: probes send none. */
 const HEALTH_BODY_BYTES_MAX = 1024;
-/** Limit of the bodies and responses in flight per connection of probes, in bytes. */
+/** Maximum size of the bodies and responses in flight per connection of probes, in bytes. */
 const HEALTH_IN_FLIGHT_BYTES = 65536;
 
 /** Creates the second listener, which responds when the first one accepts no more connections. */

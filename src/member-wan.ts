@@ -34,7 +34,7 @@ const MARKS_LOST =
   'cannot tell which changes were sent: WAN publishers resend everything in the log';
 const MARKS_FAILED =
   'cannot store which changes were sent, will try again: after a crash WAN publishers resend more';
-/** Least time for sending events, in ms, if clients' requests used up the limit. */
+/** Minimum time for sending events, in ms, if clients' requests used up the limit. */
 const SENDING_MS_MIN = 500;
 
 export interface WanParts {

@@ -390,8 +390,8 @@ export class Reloader {
 }
 
 /**
- * Limit of the added texts, in characters. Each addition writes all of them again, and all their
- * names are in one table, which doubles in a single step.
+ * Maximum length of the added texts, in characters. Each addition writes all of them again, and all
+ * their names are in one table, which doubles in a single step.
  */
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
 /** The log message of a failed call, and the action that failed. */
@@ -467,7 +467,7 @@ const FILLED: ReadonlySet<SettingKey> = new Set<FilledKey>([
   'queueMaxSizes',
 ]);
 
-/** Limit of pattern comparisons; beyond it a setting counts as changed. */
+/** Maximum number of pattern comparisons; beyond it a setting counts as changed. */
 const PATTERNS_COMPARED_MAX = 1_000_000;
 
 /** Returns whether the setting has another effect for any name. 0 equals no configuration. */

@@ -18,7 +18,8 @@ const IN_USE = -1;
 
 export class TicketTable {
   /**
-   * Limit of the indexes, which are numbered from 1 to capacity - 1. Only grows, by doubling.
+   * Number of elements that the owner's arrays need: indexes are 1 to capacity - 1. Only grows, by
+   * doubling.
    */
   capacity = CAPACITY_MIN;
   /** Number of indexes in use. */

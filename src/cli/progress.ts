@@ -2,7 +2,7 @@
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Streams } from './output.ts';
 
-/** Shortest time between two updates, in ms. */
+/** Minimum time between two updates, in ms. */
 const INTERVAL_MS = 200;
 const MIB = 1_048_576;
 /** Erases the line. */

@@ -10,7 +10,7 @@ import type { ConfigUpdate } from './update.ts';
 import type { MapWan, WanReplicationRef } from './wan-config.ts';
 import { KEY_FILTER } from './wan-map-settings.ts';
 
-/** Limit for plain-text passwords in one text: hashing each takes as long as a login. */
+/** Maximum number of plain-text passwords in one text: hashing each takes as long as a login. */
 const HASHED_PASSWORDS_MAX = 100;
 
 const REALM_SECTION = `${SECURITY_PATHS.realms}.`;

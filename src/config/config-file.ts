@@ -33,8 +33,8 @@ const PARSING_PART = 0.6;
 /** Length of a text that is read too quickly to report progress, in characters. */
 const LENGTH_UNNOTICED = 1_048_576;
 /**
- * Limit for all texts after the replacement of placeholders, in characters; as many as a file may
- * have bytes.
+ * Maximum length of all texts after the replacement of placeholders, in characters; equals the
+ * maximum size of a file in bytes.
  */
 const REPLACED_LENGTH_MAX = 16_777_216;
 

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Limit for a file, in bytes. People write configurations, so no larger file is expected. */
+/** Maximum size of a file, in bytes. People write configurations, so no larger file is expected. */
 const FILE_BYTES_MAX = 16_777_216;
 const PIPE_BYTES_FIRST = 65_536;
 

@@ -6,9 +6,9 @@
 import { type Finding, finding, type Severity } from './finding.ts';
 import { formatPlace, type Place } from './place.ts';
 
-/** Limit for listed findings; no operator reads more. */
+/** Maximum number of listed findings; no operator reads more. */
 export const FINDINGS_MAX = 100;
-/** Limit for a name or value in a message, in characters. */
+/** Maximum length of a name or value in a message, in characters. */
 const LETTERS_QUOTED_MAX = 200;
 
 export class FindingList {

@@ -6,7 +6,7 @@
  */
 import type { Span } from '../base/span.ts';
 
-/** Limit for cached names. Clients choose names, so their number must be bounded. */
+/** Maximum number of cached names. Clients choose names, so their number must be bounded. */
 const NAMES_KEPT_MAX = 10_000;
 
 export class MapSettings<Value> {

@@ -18,9 +18,9 @@ const PROCESS_BYTES = 88_080_384;
 const RECOVERY_SHARE = 1 / 16;
 const RECOVERY_BYTES_MAX = 67_108_864;
 /**
- * Limit for the memory reserved for the C library's heap, in bytes, even on a large machine. The
- * heap stores values of 16 to 256 KiB, and retains freed memory when shorter values replace them:
- * in the worst case as much as all the data (soak: container).
+ * Maximum amount of memory reserved for the C library's heap, in bytes, even on a large machine.
+ * The heap stores values of 16 to 256 KiB, and retains freed memory when shorter values replace
+ * them: in the worst case as much as all the data (soak: container).
  */
 const RETAINED_BYTES_MAX = 268_435_456;
 /**

@@ -6,7 +6,7 @@
  */
 import { NamePattern } from '../base/name-pattern.ts';
 
-/** Limit for configured names with `*`; maps and queues are counted separately. */
+/** Maximum number of configured names with `*`; maps and queues are counted separately. */
 export const PATTERNS_MAX = 10_000;
 
 /** Whether the configured name matches other names. */

@@ -35,7 +35,7 @@ const KINDS: ReadonlyMap<string, PermissionConfig['kind']> = new Map([
 /** Patterns that match any address, including IPv6; the second is the default of the original. */
 const EVERYWHERE: ReadonlySet<string> = new Set(['*', '*.*.*.*']);
 
-/** Limit for permissions: a login examines all of them. */
+/** Maximum number of permissions: a login examines all of them. */
 const PERMISSIONS_MAX = 10_000;
 
 interface Draft {

@@ -10,7 +10,7 @@ import {
 
 const SYNC_MODES = ['always', 'interval', 'never'] as const;
 const HOUR_MS = 3_600_000;
-/** Longest delay of a timer, in s. */
+/** Maximum delay of a timer, in s. */
 const TIMEOUT_SECONDS_MAX = 2_147_483;
 
 const RECOVERY_POLICIES = [

@@ -8,7 +8,7 @@
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import type { Place } from './place.ts';
 
-/** Limit for nested collections; the other parser reports deeper texts. */
+/** Maximum depth of nested collections; the other parser reports deeper texts. */
 const DEPTH_MAX = 50;
 /** Number of entries of a mapping up to which names are compared one by one. */
 const NAMES_COMPARED_MAX = 8;

@@ -10,7 +10,7 @@ const REALM_REFERENCES: readonly string[] = [
   SECURITY_PATHS.clientRealm,
 ];
 
-/** Limit for the realms listed in a message. */
+/** Maximum number of realms listed in a message. */
 const REALMS_LISTED_MAX = 12;
 
 export function realmProblems(statements: readonly Statement[]): FindingList {

@@ -203,7 +203,7 @@ export function integerRule(
   };
 }
 
-/** Limit for a name, in characters: it has to fit into a log line and a JSON field. */
+/** Maximum length of a name, in characters: it has to fit into a log line and a JSON field. */
 const NAME_LENGTH_MAX = 255;
 
 /** Returns the rule of a name, for textSetting. */

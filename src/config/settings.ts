@@ -39,7 +39,8 @@ import { WAN_SETTINGS } from './wan-settings.ts';
 /** Largest port; 0 makes the system choose a free one. */
 const PORT_MAX = 65535;
 /**
- * Limit for partitions. Each has its own index; beyond this number, more cost more than they gain.
+ * Maximum number of partitions. Each has its own index; beyond this number, more cost more than
+ * they gain.
  */
 const PARTITION_COUNT_MAX = 32768;
 /** Minimum in bytes. Less would be used up by a few partitions, each of which takes 64 KiB. */

@@ -5,7 +5,7 @@ import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
 import { pathOf } from './settings.ts';
 
-/** Limit for the known names that a message lists besides the nearest one. */
+/** Maximum number of known names that a message lists besides the nearest one. */
 const NAMES_LISTED_MAX = 12;
 
 /** Names at the root of 3.x files of the original, with their replacements. */

@@ -5,8 +5,8 @@
  */
 
 /**
- * Limit for publishers of a member: each has a queue, and each change of a map is offered to all
- * publishers of its replication.
+ * Maximum number of publishers of a member: each has a queue, and each change of a map is offered
+ * to all publishers of its replication.
  */
 export const PUBLISHERS_MAX = 64;
 
@@ -68,13 +68,13 @@ export interface WanPublisher {
   readonly acknowledgeType: AcknowledgeType;
   /** Maximum number of events that are not acknowledged. */
   readonly queueCapacity: number;
-  /** Limit for these events, in bytes. */
+  /** Maximum size of these events, in bytes. */
   readonly queueBytesMax: number;
   readonly queueFullBehavior: QueueFullBehavior;
   readonly initialPublisherState: PublisherState;
   /** Whether only the latest event of a key is queued. */
   readonly snapshotEnabled: boolean;
-  /** Longest time between two attempts to reach an endpoint. */
+  /** Maximum time between two attempts to reach an endpoint. */
   readonly discoveryPeriodSeconds: number;
   /** Batches sent at the same time; below 2, one for each endpoint. */
   readonly maxConcurrentInvocations: number;

@@ -14,7 +14,8 @@ interface WrittenEndpoint {
 }
 
 /**
- * Limit for endpoints. A partition uses one of them; more would not distribute the work further.
+ * Maximum number of endpoints. A partition uses one of them; more would not distribute the work
+ * further.
  */
 const ENDPOINTS_MAX = 100;
 const PORT_MAX = 65_535;

@@ -18,9 +18,9 @@ import { REF_PATH } from './wan-paths.ts';
 
 /** Prefix of a filter, before a pattern of keys; any other text is a class of the original. */
 export const KEY_FILTER = 'key:';
-/** Limit for filters of a map; all of them are tried for each change. */
+/** Maximum number of filters of a map; all of them are tried for each change. */
 export const FILTERS_MAX = 100;
-/** Limits of the depth, as in the original. */
+/** Minimum and maximum depth, as in the original. */
 const DEPTH = { min: 2, max: 27 };
 const SUFFIX = 'MergePolicy';
 

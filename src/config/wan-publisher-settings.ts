@@ -25,7 +25,7 @@ import { PUBLISHER_PATH } from './wan-paths.ts';
 import { QUEUE_BYTES_LIMIT, QUEUE_BYTES_MIN } from './wan-settings.ts';
 
 const INTEGER_MAX = 2_147_483_647;
-/** Longest delay of a timer, in s. */
+/** Maximum delay of a timer, in s. */
 const TIMEOUT_SECONDS_MAX = 2_147_483;
 
 export const PUBLISHER_SETTINGS = {
@@ -128,7 +128,7 @@ export const PUBLISHER_SETTINGS = {
   }),
   queueBytesMax: bytesSetting({
     path: at('queue-bytes-max'),
-    about: 'Limit for these events; at most wan.queue-bytes-max',
+    about: 'Maximum size of these events; at most wan.queue-bytes-max',
     unit: 'bytes',
     fallback: 268_435_456,
     fallbackText: 'wan.queue-bytes-max',
@@ -151,7 +151,7 @@ export const PUBLISHER_SETTINGS = {
   }),
   discoveryPeriodSeconds: integerSetting({
     path: at('discovery-period-seconds'),
-    about: 'Longest time between two attempts to reach an endpoint',
+    about: 'Maximum time between two attempts to reach an endpoint',
     unit: 'seconds',
     fallback: 10,
     minimum: 1,

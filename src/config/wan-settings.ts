@@ -3,7 +3,9 @@ import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 
 /** Limit in s: ten years, longer than any target is out of reach. */
 const RETENTION_SECONDS_MAX = 315_360_000;
-/** Limit for tombstones. Each takes about 40 bytes, which count towards the memory for data. */
+/**
+ * Maximum number of tombstones. Each takes about 40 bytes, which count towards the memory for data.
+ */
 const TOMBSTONES_LIMIT = 1_000_000_000;
 /**
  * Limits for the queues of a member, in bytes; a shorter queue would accept no event with a value
@@ -34,7 +36,7 @@ export const WAN_SETTINGS = {
   wanQueueBytesMax: bytesSetting({
     path: 'wan.queue-bytes-max',
     about:
-      'Limit for the events in the queues of all WAN publishers; each publisher has an equal share',
+      'Maximum size of the events in the queues of all WAN publishers; each publisher has an equal share',
     unit: 'bytes',
     fallback: 268_435_456,
     fallbackText: '268435456, or 1/8 of the memory if that is less',

@@ -10,7 +10,7 @@ import type { Place } from './place.ts';
 
 /** Number of characters that are searched for the end of an entity. */
 const ENTITY_MAX = 40;
-/** Limit for nested elements. */
+/** Maximum depth of nested elements. */
 const DEPTH_MAX = 100;
 
 /** Parses the text. `onProgress` is called now and then with the offset reached. */

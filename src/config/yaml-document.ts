@@ -23,9 +23,9 @@ import type { Place } from './place.ts';
 import { resolveAliases, type Targets, textOf } from './yaml-aliases.ts';
 import { tooDeep } from './yaml-depth.ts';
 
-/** Limit for nodes that aliases repeat, counted for every repetition. */
+/** Maximum number of nodes that aliases repeat, counted for every repetition. */
 const REPEATED_NODES_MAX = 10_000;
-/** Limit for nested collections. */
+/** Maximum depth of nested collections. */
 const DEPTH_MAX = 100;
 
 /** Parses the text. `onProgress` is called now and then with the offset reached. */

@@ -67,7 +67,7 @@ export interface MemberOptions {
   readonly dataDir?: string;
   /** Directory of the backups; by default there are none. */
   readonly backupDir?: string;
-  /** Limit of the memory for stored data. */
+  /** Maximum amount of memory for stored data. */
   readonly maxMemory?: Bytes;
   /** Number of partitions; default 271. */
   readonly partitionCount?: number;
@@ -84,15 +84,15 @@ export interface MemberOptions {
    * Path of the certificates, in PEM, of authorities that client certificates must be issued by.
    */
   readonly tlsClientCa?: string;
-  /** Limit of a request's header fields, including their line ends, in bytes. */
+  /** Maximum size of a request's header fields, including their line ends, in bytes. */
   readonly headerBytesMax?: Bytes;
-  /** Limit of the request target, in bytes. */
+  /** Maximum length of the request target, in bytes. */
   readonly targetBytesMax?: Bytes;
-  /** Limit of a request's body, in bytes. */
+  /** Maximum size of a request's body, in bytes. */
   readonly bodyBytesMax?: Bytes;
-  /** Limit of open connections. */
+  /** Maximum number of open connections. */
   readonly connectionsMax?: number;
-  /** Limit of the requests that wait on one connection. */
+  /** Maximum number of requests that wait on one connection. */
   readonly pipelineMax?: number;
   /** Time limit from the first byte of a request to the end of its header. */
   readonly headerTimeoutSeconds?: number;
@@ -103,8 +103,8 @@ export interface MemberOptions {
   /** Time limit without a request. */
   readonly keepAliveTimeoutSeconds?: number;
   /**
-   * Limit of the memory that all connections together use for bodies being received, responses not
-   * yet read, and whatever exceeds 4 KiB of headers and waiting polls per connection, in bytes.
+   * Maximum amount of memory that all connections together use for bodies being received, responses
+   * not yet read, and whatever exceeds 4 KiB of headers and waiting polls per connection, in bytes.
    */
   readonly inFlightBytesMax?: Bytes;
 }

@@ -17,7 +17,7 @@ import { statusLine } from './status.ts';
 const ARENA_BYTES = 262144;
 /** Space reserved for each prepared text, in bytes. */
 const PREPARED_BYTES = 256;
-/** Longest content type that becomes part of a prepared text, in bytes. */
+/** Maximum length of a content type that becomes part of a prepared text, in bytes. */
 const TYPE_BYTES_MAX = 96;
 
 /** Number of cached views, a power of two: more than the short runs of all connections in one turn. */

@@ -3,7 +3,10 @@ import type { ConnectionHost } from './connection-host.ts';
 import type { ConnectionRequests } from './connection-requests.ts';
 import type { ResponseQueue } from './response-queue.ts';
 
-/** Limit for the waiting responses of a connection, in bytes; the lower one applies to a full budget. */
+/**
+ * Maximum size of the waiting responses of a connection, in bytes; the lower one applies to a full
+ * budget.
+ */
 const UNSENT_BYTES_MAX = 1048576;
 const UNSENT_BYTES_MAX_FULL = 65536;
 

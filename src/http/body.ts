@@ -16,7 +16,10 @@ import { type BytesRetainer, endRetention, NO_PLACE, type Places } from './retai
 
 /** Initial size of the buffer of a chunked body, in bytes. */
 const CHUNKED_BYTES_FIRST = 4096;
-/** Most chunked content that can have been received with its head, in bytes: that of one read. */
+/**
+ * Maximum amount of chunked content that can have been received with its head, in bytes: that of
+ * one read.
+ */
 const CHUNKED_BYTES_FREE = 65536;
 
 /** The request that the content belongs to. */
@@ -27,7 +30,10 @@ export interface BodyOwner {
 
 export class Body implements BudgetUser, BytesRetainer {
   readonly #usualBytesMax: number;
-  /** Limit for the content, in bytes; longer content is dropped. Set when the request is admitted. */
+  /**
+   * Maximum size of the content, in bytes; longer content is dropped. Set when the request is
+   * admitted.
+   */
   bytesMax = Number.MAX_SAFE_INTEGER;
   /** Whether the content is accepted even if the budget has no room for it. */
   #isUrgent = false;

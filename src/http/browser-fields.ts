@@ -6,8 +6,8 @@
 import * as fields from './fields.ts';
 
 /**
- * Limit for each text, in bytes: no origin or host is longer, and the budget for bytes in flight does not
- * count these texts.
+ * Maximum length of each text, in bytes: no origin or host is longer, and the budget for bytes in
+ * flight does not count these texts.
  */
 const TEXT_BYTES_MAX = 2048;
 /** Stands for an Origin that is too long or repeated. It equals no origin. */

@@ -27,7 +27,10 @@ export interface ConnectionHost extends SlotHost, TimeSource {
    * input has been received since the stop.
    */
   readonly isDrainOver: boolean;
-  /** Most bytes of a connection that can have been received and unread when the server was stopped. */
+  /**
+   * Maximum number of bytes of a connection that can have been received and unread when the server
+   * was stopped.
+   */
   readonly receiveBufferBytesMax: number;
   /** The bytes that clients have not acknowledged; queried while the server drains. */
   readonly unacknowledged: Unacknowledged;

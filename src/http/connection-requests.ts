@@ -14,7 +14,7 @@ import type { SlotConnection } from './slot-connection.ts';
 import type { SlotPool } from './slot-pool.ts';
 import { SlotRing } from './slot-ring.ts';
 
-/** Limit for the requests of a connection under way. */
+/** Maximum number of requests of a connection under way. */
 const REQUESTS_UNDER_WAY_MAX = 64;
 /** Memory for the long heads of requests under way beyond which nothing more is read, in bytes. */
 const HEAD_BYTES_UNDER_WAY_MAX = 16_384;

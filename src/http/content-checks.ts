@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.ts';
 import type { Request } from './request.ts';
 import type { SlotHost } from './slot-host.ts';
 
-/** Limit for unwanted content that is read to let the connection continue, in bytes. */
+/** Maximum amount of unwanted content that is read to let the connection continue, in bytes. */
 export const DROPPED_BYTES_MAX = 1048576;
 
 /** Returns whether the head passes; if not, the request has been refused. */

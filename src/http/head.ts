@@ -17,9 +17,9 @@ import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import type { ServedHosts } from './served-hosts.ts';
 import { resolveTarget } from './target.ts';
 
-/** Longest carry that is reused for the next request, in bytes. */
+/** Maximum length of a carry that is reused for the next request, in bytes. */
 const CARRY_BYTES_REUSED = 4096;
-/** Longest part of a value that messages quote, in bytes. */
+/** Maximum length of a part of a value that messages quote, in bytes. */
 const SHOWN_BYTES_MAX = 200;
 
 const IN_TARGET = 0;

@@ -13,7 +13,7 @@ import type { Llhttp } from './llhttp.ts';
 import { DELETE, GET, HEAD, methodName, OPTIONS, POST, PUT } from './methods.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 
-/** Longest head that is stored, measured from the end of its target, in bytes. */
+/** Maximum length of a head that is stored, measured from the end of its target, in bytes. */
 const BYTES_MAX = 1024;
 const WORD_BYTES = 4;
 

@@ -5,7 +5,7 @@
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED, QuietListener, REFUSED } from './parser-listener.ts';
 
-/** Limit for the head of a response, in bytes. */
+/** Maximum length of the head of a response, in bytes. */
 const HEAD_BYTES_MAX = 65_536;
 const FINAL_STATUS_MIN = 200;
 

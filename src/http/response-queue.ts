@@ -29,7 +29,7 @@ import type { ResponseQueueHost } from './response-queue-host.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { statusLine } from './status.ts';
 
-/** Most bytes handed to the socket in one write. */
+/** Maximum number of bytes handed to the socket in one write. */
 const WRITE_BYTES_MAX = 65536;
 
 /** The connection that sends the responses. */

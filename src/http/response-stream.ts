@@ -14,9 +14,9 @@ import type { InFlightBudget } from './in-flight.ts';
 import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 
-/** Longest chunk, in bytes: with its framing it fits into one write. */
+/** Maximum length of a chunk, in bytes: with its framing it fits into one write. */
 const CHUNK_BYTES_MAX = 65520;
-/** Longest piece that is written into the arena, in bytes. */
+/** Maximum length of a piece that is written into the arena, in bytes. */
 const SHORT_BYTES_MAX = 4096;
 /** Room for the framing of a chunk, its hexadecimal size and line ends, in bytes. */
 const CHUNK_FRAMING_BYTES = 16;

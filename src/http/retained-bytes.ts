@@ -11,7 +11,7 @@ export const PLACE_BYTES = 192;
 /** Binary logarithm of the number of places in a buffer. */
 const BUFFER_BITS = 6;
 const PLACE_MASK = (1 << BUFFER_BITS) - 1;
-/** Longest separate buffer that is reused for later requests, in bytes. */
+/** Maximum length of a separate buffer that is reused for later requests, in bytes. */
 const REUSED_BYTES_MAX = 2048;
 export const NO_PLACE = -1;
 

@@ -35,7 +35,7 @@ export interface HttpServerOptions {
   readonly onFailure: (error: unknown) => void;
   /** Called for each connection that is refused because of `connectionsMax`. */
   readonly onRefused?: ((connectionsMax: number) => void) | undefined;
-  /** Limit for the refused connections that are read at a time; see RefusedConnections. */
+  /** Maximum number of refused connections that are read at a time; see RefusedConnections. */
   readonly refusedConnectionsMax?: number | undefined;
   /** Called for each response that omits a content type because it is not a valid field value. */
   readonly onBadType?: (() => void) | undefined;
@@ -52,7 +52,7 @@ export interface HttpServerOptions {
 export class HttpServer implements ConnectionHost, ResponseSender {
   readonly application: Application;
   readonly limits: HttpLimits;
-  /** Limit for the number of open connections, including those whose TLS handshake is under way. */
+  /** Maximum number of open connections, including those whose TLS handshake is under way. */
   connectionsMax: number;
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;

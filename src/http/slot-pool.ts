@@ -5,11 +5,11 @@ import { Places } from './retained-bytes.ts';
 import type { SlotHost } from './slot-host.ts';
 
 /**
- * Limit for the number of spare slots: those of 64 clients with 64 requests under way each. After a flood,
- * the slots beyond it are left to the garbage collector.
+ * Maximum number of spare slots: those of 64 clients with 64 requests under way each. After a
+ * flood, the slots beyond it are left to the garbage collector.
  */
 const SPARE_MAX = 4096;
-/** Limit for the number of places; a request with content has two. */
+/** Maximum number of places; a request with content has two. */
 const PLACES_MAX = 2 * SPARE_MAX;
 
 export class SlotPool {

@@ -10,7 +10,7 @@
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 
-/** Most bytes returned by one read. */
+/** Maximum number of bytes returned by one read. */
 export const READ_BYTES_MAX = 65536;
 
 /** Receives the first `length` bytes, which are only valid during the call. */

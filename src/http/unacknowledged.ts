@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 
 const FILES = ['/proc/net/tcp', '/proc/net/tcp6'];
-/** Longest time for which a list is reused, in ms. */
+/** Maximum time for which a list is reused, in ms. */
 const AGE_MS_MAX = 250;
 
 export class Unacknowledged {

@@ -25,7 +25,7 @@ export interface PollOptions {
   readonly signal?: GivingUp;
 }
 
-/** Limit of a poll's wait, in seconds. */
+/** Maximum time for which a poll waits, in seconds. */
 const POLL_SECONDS_MAX = 2 ** 31 - 1;
 
 /**

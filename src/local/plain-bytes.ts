@@ -6,11 +6,11 @@ import { Span } from '../base/span.ts';
 /** Bytes, or text, which is encoded as UTF-8. */
 export type BytesOrText = Uint8Array | string;
 
-/** Limit of a name or key, in bytes: the longest request target. */
+/** Maximum length of a name or key, in bytes: the longest request target. */
 export const KEY_BYTES_MAX = 65_536;
-/** Limit of a value, in bytes. */
+/** Maximum length of a value, in bytes. */
 export const VALUE_BYTES_MAX = 1_073_741_824;
-/** Limit of a content type, in characters. */
+/** Maximum length of a content type, in characters. */
 const CONTENT_TYPE_LENGTH_MAX = 8192;
 /**
  * Length up to which a loop encodes text faster than a call, in characters (bench: short-copies).

@@ -20,7 +20,8 @@ import type { Action, Call } from './route.ts';
 import type { RestServices } from './services.ts';
 
 /**
- * Limit of an encoded user or password, in bytes; longer ones are neither decoded nor compared.
+ * Maximum length of an encoded user or password, in bytes; longer ones are neither decoded nor
+ * compared.
  */
 const CREDENTIAL_BYTES_MAX = 4096;
 
@@ -274,7 +275,7 @@ function splitParameters(body: Buffer, count: number): Buffer[] {
   return parts;
 }
 
-/** Limit of a parameter that is decoded in one step, in bytes. */
+/** Maximum length of a parameter that is decoded in one step, in bytes. */
 const AT_ONCE_BYTES_MAX = 16_384;
 const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
 const WORD_BYTES_MAX = 128;

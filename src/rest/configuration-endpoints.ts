@@ -22,7 +22,7 @@ export function reload(call: AdministrativeCall): void {
   });
 }
 
-/** Limit of the text of an added configuration, in bytes. */
+/** Maximum length of the text of an added configuration, in bytes. */
 export const ADDED_TEXT_BYTES_MAX = 1_048_576;
 
 /**

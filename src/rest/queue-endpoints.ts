@@ -3,7 +3,7 @@ import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Call } from './route.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
-/** Limit of a poll's wait, in seconds. */
+/** Maximum time for which a poll waits, in seconds. */
 const POLL_SECONDS_MAX = 2 ** 31 - 1;
 
 export function offer(call: Call): void {

@@ -24,7 +24,7 @@ import type { WanCalls } from './services.ts';
  * length.
  */
 export const MESSAGE_BYTES_FURTHER = 1_048_576;
-/** Limit of the name of a replication or publisher, in bytes. */
+/** Maximum length of the name of a replication or publisher, in bytes. */
 export const NAME_BYTES_MAX = 65_536;
 
 export const pause = publisherWork('WAN publisher paused', (publisher) => publisher.pause());

@@ -7,9 +7,9 @@
 
 /** Number of computations that run at the same time. */
 const AT_ONCE = 2;
-/** Limit of one client's waiting computations. */
+/** Maximum number of waiting computations of one client. */
 const WAITING_MAX = 64;
-/** Limit of all waiting computations. */
+/** Maximum number of waiting computations of all clients. */
 const WAITING_IN_ALL_MAX = 1024;
 
 export class Computations {

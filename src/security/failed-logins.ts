@@ -16,7 +16,7 @@ import { FailureThrottle } from './failure-throttle.ts';
  * Number of failures after which a network has to wait with names that have not logged in from it.
  */
 const NETWORK_FAILURES_MAX = 200;
-/** Limit of the recorded names that have logged in, each with its network. */
+/** Maximum number of recorded names that have logged in, each with its network. */
 const LOGGED_IN_MAX = 10_000;
 
 /** The key that an attempt counts for. */

@@ -10,7 +10,7 @@ import { type LineStream, lineOptions } from './line-stream.ts';
 
 /** Interval in which the throttled logins of a key share a line, in ms. */
 const THROTTLED_MS = 10_000;
-/** Limit of the number of keys whose throttled logins are counted. */
+/** Maximum number of keys whose throttled logins are counted. */
 const THROTTLED_KEYS_MAX = 10_000;
 
 interface AuditEntry {

@@ -10,7 +10,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 
-/** Limit of the waiting lines, in bytes. */
+/** Maximum size of the waiting lines, in bytes. */
 const WAITING_BYTES_MAX = 1_048_576;
 /**
  * Delays of retries by the timer, in ms: the first and the longest; each is twice the previous one.
@@ -23,7 +23,7 @@ const RETRY_MS_MAX = 1000;
  */
 const TRY_MS = 2;
 /**
- * Limit of the time that the end of the process waits for lines, and the delay of its retries, in
+ * Maximum time for which the end of the process waits for lines, and the delay of its retries, in
  * ms.
  */
 const END_MS = 1000;

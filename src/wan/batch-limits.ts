@@ -1,6 +1,8 @@
 /** Limits of batches that cannot be configured. */
 
-/** Limit of a batch's events, in bytes. A longer event is sent in a batch of its own. */
+/**
+ * Maximum size of the events of a batch, in bytes. A longer event is sent in a batch of its own.
+ */
 export const BATCH_BYTES_MAX = 4_194_304;
 const BATCHES_PER_ENDPOINT = 4;
 

@@ -10,7 +10,7 @@ import { LaneChunk } from './lane-chunk.ts';
  */
 const CHUNK_BYTES_MIN = 2048;
 export const CHUNK_BYTES_MAX = 262_144;
-/** Limit of the free chunks, in bytes. */
+/** Maximum size of the free chunks, in bytes. */
 const FREE_BYTES_MAX = 4_194_304;
 
 export class ChunkPool {

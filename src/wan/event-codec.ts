@@ -39,7 +39,7 @@ const KNOWN_FIELDS = HAS_EXPIRY | HAS_MAX_IDLE | HAS_STATISTICS | HAS_MAKER;
 const POLICY_MAX = 5;
 /** Data sets in the path of an event: the sender is not in it. */
 const SENT_PATH_LENGTH_MAX = PATH_LENGTH_MAX - 1;
-/** Limits of what an engine can store. */
+/** Limits of an engine. */
 const KEY_BYTES_MAX = 2 ** 24 - 1;
 const VALUE_BYTES_MAX = 2 ** 30;
 const MAX_IDLE_SECONDS_MAX = 2 ** 31 - 1;

@@ -5,7 +5,9 @@
  * message is always admitted.
  */
 
-/** Limit of all admitted messages, in bytes: four of the longest with the default settings. */
+/**
+ * Maximum size of all admitted messages, in bytes: four of the longest with the default settings.
+ */
 const INFLATED_BYTES_MAX = 67_108_864;
 
 export class InflationLimit {

@@ -74,7 +74,7 @@ type Kind = 1 | 2 | 3 | 4 | 5 | 6;
 
 /** Length of a message's head, in bytes. */
 export const HEAD_BYTES = 48;
-/** Limit of the lanes of a publisher. */
+/** Maximum number of lanes of a publisher. */
 export const LANES_MAX = 32;
 /** Length of a section before its events, in bytes. */
 export const SECTION_BYTES = 28;

@@ -4,9 +4,9 @@
  * the leaves are stored. A tree with a single leaf is only a root.
  */
 
-/** Limit of a tree's levels; more would take 512 KiB and more per partition. */
+/** Maximum number of levels of a tree; more would take 512 KiB and more per partition. */
 export const TREE_DEPTH_MAX = 16;
-/** Limit of the trees that one side stores at a time, in bytes. */
+/** Maximum size of the trees that one side stores at a time, in bytes. */
 export const TREE_BYTES_MAX = 8_388_608;
 /** Length of a sum, in bytes. */
 export const SUM_BYTES = 8;

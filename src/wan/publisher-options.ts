@@ -4,7 +4,7 @@
  */
 import type { Span } from '../base/span.ts';
 
-/** Limit of the publishers of a member. */
+/** Maximum number of publishers of a member. */
 export const PUBLISHERS_MAX = 64;
 
 /** A publisher's state: whether new events are queued, and whether queued events are sent. */
@@ -19,16 +19,16 @@ export interface WanPublisherOptions {
   /** Undefined if the target needs no credentials; both are set or neither. */
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Limit of the events in a batch, 1 or more. */
+  /** Maximum number of events in a batch, 1 or more. */
   readonly batchSize: number;
-  /** Longest time that an event waits for others, in ms. */
+  /** Maximum time that an event waits for others, in ms. */
   readonly batchMaxDelayMs: number;
   /** Time after which a batch without a response is sent again, in ms. */
   readonly responseTimeoutMs: number;
   readonly acknowledgeType: 'ACK_ON_RECEIPT' | 'ACK_ON_OPERATION_COMPLETE';
-  /** Limit of the unacknowledged events. */
+  /** Maximum number of unacknowledged events. */
   readonly queueCapacity: number;
-  /** Limit of the bytes of these events. */
+  /** Maximum size of these events, in bytes. */
   readonly queueBytesMax: number;
   readonly queueFullBehavior:
     | 'DISCARD_AFTER_MUTATION'
@@ -37,9 +37,11 @@ export interface WanPublisherOptions {
   readonly initialPublisherState: PublisherState;
   /** Whether only the latest event of a key is queued. */
   readonly snapshotEnabled: boolean;
-  /** Longest time between two attempts to connect, in seconds. */
+  /** Maximum time between two attempts to connect, in seconds. */
   readonly discoveryPeriodSeconds: number;
-  /** Limit of batches in flight per endpoint; below 2 a default applies (batch-limits.ts). */
+  /**
+   * Maximum number of batches in flight per endpoint; below 2 a default applies (batch-limits.ts).
+   */
   readonly maxConcurrentInvocations: number;
   /** Whether maps can be compared with those of the target. */
   readonly consistencyCheckStrategy: 'NONE' | 'MERKLE_TREES';

@@ -19,14 +19,15 @@ import { WaitingKeys } from './waiting-keys.ts';
 import { WaitingSequences } from './waiting-sequences.ts';
 
 /**
- * Least number of lanes. Lanes write to separate memory, so more lanes miss the caches more often.
+ * Minimum number of lanes. Lanes write to separate memory, so more lanes miss the caches more
+ * often.
  */
 const LANES_MIN = 8;
 
 interface QueueLimits {
   readonly capacity: number;
   readonly bytesMax: number;
-  /** Limit of batches in flight; a lane has one. */
+  /** Maximum number of batches in flight; a lane has one. */
   readonly batchesMax: number;
 }
 
@@ -40,7 +41,8 @@ export class PublisherQueue {
   readonly pool = new ChunkPool();
   readonly #limits: QueueLimits;
   /**
-   * Limit of the waiting events, in bytes: the own limit or the share of that of all publishers.
+   * Maximum size of the waiting events, in bytes: the publisher's limit, or its share of the limit
+   * for all publishers.
    */
   bytesMax: number;
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };

@@ -24,7 +24,7 @@ import type { SyncReading } from './sync-lanes.ts';
 import type { TreeTarget } from './tree-comparison.ts';
 import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
 
-/** Limit of the cached references of maps; the full cache is emptied. */
+/** Maximum number of cached references of maps; the full cache is emptied. */
 const REFS_MAX = 10_000;
 const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 

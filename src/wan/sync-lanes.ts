@@ -20,7 +20,9 @@ import { Lane, type QueueTotals } from './lane.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import type { WanEngine } from './wan-engine.ts';
 
-/** Limits of a section and of all sections, in bytes. Beyond them no further entry is read. */
+/**
+ * Maximum sizes of a section and of all sections, in bytes. Beyond them no further entry is read.
+ */
 const SECTION_BYTES_MAX = 2_097_152;
 const SECTIONS_BYTES_MAX = 8_388_608;
 /** Entries visited per dispatch, and per step. */
@@ -28,7 +30,7 @@ const VISITS_A_TURN = 512;
 const VISITS_A_STEP = 64;
 /** Bytes copied per step; a longer entry is copied in a step of its own. */
 const STEP_BYTES_MAX = 524_288;
-/** Limit of the steps of a non-empty section, as most entries may be of other maps. */
+/** Maximum number of steps of a non-empty section, as most entries may be of other maps. */
 const SECTION_STEPS_MAX = 256;
 
 /** Selects the entries of a synchronisation and is notified of its progress. */

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { ResponseParser } from '../http/response-parser.ts';
 import { RESPONSE_BYTES_MAX, type TransportResponse } from './wan-transport.ts';
 
-/** Longest idle time of a connection, in ms. Proxies and firewalls may drop it after that. */
+/** Maximum idle time of a connection, in ms. Proxies and firewalls may drop it after that. */
 const IDLE_MS_MAX = 15_000;
 
 /** Receives the first `length` bytes of a chunk, which are only valid during the call. */

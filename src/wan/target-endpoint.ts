@@ -23,7 +23,10 @@ export class TargetEndpoint {
   dataSet: Buffer | undefined;
   /** Number of batches in flight. */
   inFlightCount = 0;
-  /** Limit of a batch's events in bytes: below 4 MiB after the endpoint found a batch too long. */
+  /**
+   * Maximum size of the events of a batch, in bytes: below 4 MiB after the endpoint found a batch
+   * too long.
+   */
   bytesMax = BATCH_BYTES_MAX;
   /** Time before which no attempt is made. */
   retryAtMs = 0;

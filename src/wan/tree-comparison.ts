@@ -38,7 +38,7 @@ import { statusText, type TransportResponse } from './wan-transport.ts';
 const LEVELS = 3;
 /** Work of this side per request (tree-builder.ts). It limits the time that the target needs. */
 const WORK_A_REQUEST = 500_000;
-/** Limit of the characters of a map's name in a message. */
+/** Maximum number of characters of a map's name in a message. */
 const NAME_LENGTH_MAX = 200;
 
 /** The member that a map is compared with. */

@@ -36,7 +36,7 @@ import {
 } from './message-format.ts';
 import { SUM_BYTES, TREE_DEPTH_MAX, treesMax } from './partition-tree.ts';
 
-/** Limit of the sums in a response, which then stays below RESPONSE_BYTES_MAX. */
+/** Maximum number of sums in a response, which then stays below RESPONSE_BYTES_MAX. */
 export const SUMS_MAX = 8000;
 
 export const COMPARABLE = 0;

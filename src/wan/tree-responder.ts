@@ -24,7 +24,7 @@ import {
 } from './tree-messages.ts';
 import type { WanEngine } from './wan-engine.ts';
 
-/** Limit of waiting requests; each may take as long as a pass over all data. */
+/** Maximum number of waiting requests; each may take as long as a pass over all data. */
 const WAITING_MAX = 64;
 
 export interface TreeParts {

@@ -68,7 +68,7 @@ import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { ReceiveResult } from './wan-service.ts';
 
 const WARNING_PERIOD_MS = 60_000;
-/** Limit of the characters of a name in the log and in errors. */
+/** Maximum number of characters of a name in the log and in errors. */
 const NAME_LENGTH_MAX = 200;
 
 const ALL_APPLIED = 0;
@@ -87,9 +87,9 @@ interface ReceiverParts extends TreeParts {
   readonly acceptsWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
-  /** Limit of a message's inflated payload, in bytes. */
+  /** Maximum size of a message's inflated payload, in bytes. */
   readonly payloadBytesMax: number;
-  /** Limit of the waiting events of all this member's publishers, in bytes. */
+  /** Maximum size of the waiting events of all this member's publishers, in bytes. */
   readonly queueBytesMax: number;
   /** Limits of clients' requests to this member. */
   readonly requestLimits: RequestLimits;

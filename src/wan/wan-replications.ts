@@ -45,9 +45,9 @@ interface WanReplicationsParts {
    * Whether no event may be sent before the next `release`: this turn's changes are not written.
    */
   readonly delaysAll: () => boolean;
-  /** Limit of a received batch's inflated payload, in bytes. */
+  /** Maximum size of a received batch's inflated payload, in bytes. */
   readonly payloadBytesMax: number;
-  /** Limit of the waiting events of all publishers, in bytes. */
+  /** Maximum size of the waiting events of all publishers, in bytes. */
   readonly queueBytesMax: number;
   /** Limits of clients' requests to this member. */
   readonly requestLimits: RequestLimits;

@@ -17,7 +17,9 @@ import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { TaskStatus } from './wan-service.ts';
 import { WanTask } from './wan-task.ts';
 
-/** Limits of remembered synchronisations and checks, and of the checked maps of one publisher. */
+/**
+ * Maximum number of remembered synchronisations and checks, and of checked maps of one publisher.
+ */
 const TASKS_MAX = 100;
 const CHECKED_MAPS_MAX = 1000;
 

@@ -17,7 +17,7 @@ export interface TransportResponse {
   readonly body: Uint8Array;
 }
 
-/** Limit of a response body, in bytes; no member's response is nearly as long. */
+/** Maximum size of a response body, in bytes; no member's response is nearly as long. */
 export const RESPONSE_BYTES_MAX = 65_536;
 
 const TEXT_LENGTH_MAX = 500;

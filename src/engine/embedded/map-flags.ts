@@ -20,7 +20,7 @@ const REVIEW_SHIFT = 3;
 /** Highest number of a review; the next one has the number 1 again. */
 const REVIEW_MAX = 2 ** 28;
 
-/** Limit for the names of merged maps, in bytes; beyond it, every map counts as merged. */
+/** Maximum size of the names of merged maps, in bytes; beyond it, every map counts as merged. */
 const MERGED_BYTES_MAX = 1_048_576;
 const NAME_BYTES = 64;
 

@@ -14,7 +14,7 @@ import { fieldsIn, judged } from './server-info.ts';
 import { StoreUnusable } from './servers.ts';
 import type { SlotRange, Topology, TopologyOptions, TopologySource } from './topology-source.ts';
 
-/** Limit for the nodes with a state other than ok that one lookup asks. */
+/** Maximum number of nodes with a state other than ok that one lookup asks. */
 const NOT_OK_MAX = 3;
 
 interface NodeReport extends Topology {

@@ -6,7 +6,7 @@ import { copyRange, ViewedBytes } from '../../base/copy-bytes.ts';
 import type { Span } from '../../base/span.ts';
 
 const FIRST_BYTES = 16384;
-/** Limit for a buffer that is reused, in bytes. */
+/** Maximum size of a buffer that is reused, in bytes. */
 const REUSED_BYTES_MAX = 1024 * 1024;
 /** Bytes around an argument: the digits of the greatest length, `$` and two line ends. */
 const FRAME_BYTES = 24;

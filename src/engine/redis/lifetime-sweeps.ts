@@ -13,7 +13,7 @@ import { NumberStep } from './number-step.ts';
 import { Operation, type Work } from './operation.ts';
 import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
 
-/** Limit for the expired entries that one step removes. */
+/** Maximum number of expired entries that one step removes. */
 const SWEPT_MAX = 100;
 /** Time in which all partitions are checked, in seconds; longer if there are very many. */
 const ROUND_SECONDS = 10;
@@ -22,9 +22,9 @@ const PURGE_ROUNDS = 5;
 /** Expiry times that one purge step checks. */
 const PURGED_MAX = 500;
 const PARTITIONS_PER_RUN_MAX = 256;
-/** Limit for the partitions that are processed at the same time. */
+/** Maximum number of partitions that are processed at the same time. */
 const PARTITIONS_AT_ONCE = 4;
-/** Limit for the maps that one check of a partition finds; the next check finds the rest. */
+/** Maximum number of maps that one check of a partition finds; the next check finds the rest. */
 const MAPS_PER_CHECK = 64;
 export const FROM_FIRST = Buffer.from('-inf');
 const TO_LAST = Buffer.from('+inf');

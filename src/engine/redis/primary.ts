@@ -37,8 +37,8 @@ const ECHO = header(2, 'ECHO');
 const ROLE = header(1, 'ROLE');
 const TIME = header(1, 'TIME');
 /**
- * Limit for the numbers sent with ECHO: they have fewer digits than a stored value has bytes, so
- * that no value is mistaken for one.
+ * Greatest number sent with ECHO: it has fewer digits than a stored value has bytes, so that no
+ * value is mistaken for one.
  */
 const ECHO_COUNT_MAX = 1e9;
 /** Errors with which a server may reply to ECHO. */

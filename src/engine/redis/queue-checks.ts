@@ -14,7 +14,7 @@ import { INTEGER, kindSet, type Reply } from './reply.ts';
 const INTEGERS = kindSet(INTEGER);
 const CHECK_MS = 1000;
 const QUEUES_PER_CHECK = 64;
-/** Limit for the marks that one command drops. */
+/** Maximum number of marks that one command drops. */
 const DROPS_MAX = 64;
 
 export class QueueChecks {

@@ -30,7 +30,7 @@ export const HOLD_DIGITS = 16;
  * item.
  */
 export const TAKES_MAX = 64;
-/** Limit for the items that one script adds. */
+/** Maximum number of items that one script adds. */
 export const OFFERS_MAX = 64;
 const TAKEN_BYTES_MAX = 1024 * 1024;
 /**

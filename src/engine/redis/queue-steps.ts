@@ -37,10 +37,10 @@ const NO_VERSION = new Version();
 const FOR_EVER = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
 const YES = Buffer.from('1');
 const NO = Buffer.alloc(0);
-/** Limit for an item that is collected, in bytes; collecting copies it once more. */
+/** Maximum length of an item that is collected, in bytes; collecting copies it once more. */
 const GATHERED_BYTES_MAX = 4096;
 const FIRST_ITEMS_BYTES = 1024;
-/** Limit for the spare buffers for items collected in later turns. */
+/** Maximum number of spare buffers for items collected in later turns. */
 const SPARES_MAX = 16;
 const INTEGERS = kindSet(INTEGER);
 /** Kinds of the replies to a peek and to a count. */

@@ -37,7 +37,7 @@ import {
   type TakeObserver,
 } from './take-operations.ts';
 
-/** Limit for the holds that one member numbers per ms. */
+/** Maximum number of holds that one member numbers per ms. */
 const HOLDS_PER_MS = 2048;
 /**
  * The fraction of the deadline within which a removal that was not confirmed by replicas is sent

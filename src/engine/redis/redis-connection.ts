@@ -90,7 +90,7 @@ const READ_BUFFER_BYTES = 65536;
  * network sooner.
  */
 const CONNECT_MS_MAX = 2000;
-/** Limit for the spare buffers: the usual number of turns whose commands are pending. */
+/** Maximum number of spare buffers: the usual number of turns whose commands are pending. */
 const SPARES_MAX = 4;
 /**
  * Fewer commands than this wait one turn for others if the server owes replies: a write costs as

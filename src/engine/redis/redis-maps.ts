@@ -35,7 +35,7 @@ const INTEGERS_AND_VERSIONS = kindSet(INTEGER, BULK);
 /** Minimum interval at which reads postpone the expiry of an entry, in ms. */
 const TOUCH_MS = 1000;
 const END_BYTES = 6;
-/** Greatest expiry time that fits in the header, in ms; 8,921 years. */
+/** Maximum expiry time that fits in the header, in ms; 8,921 years. */
 const END_MS_MAX = 2 ** 48 - 1;
 
 interface RedisMapsOptions {

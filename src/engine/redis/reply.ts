@@ -33,7 +33,7 @@ const BULK_BYTES_MAX = 512 * 1024 * 1024;
 /** Limits for a line and for the nodes of a reply; a peer that exceeds them is not Redis. */
 const LINE_BYTES_MAX = 65536;
 const NODES_MAX = 4_194_304;
-/** Limit for a buffer that is reused for later replies, in bytes. */
+/** Maximum size of a buffer that is reused for later replies, in bytes. */
 const REUSED_BYTES_MAX = 1024 * 1024;
 const FIRST_BYTES = 65536;
 /** Digits of which any number fits in 32 bits. */

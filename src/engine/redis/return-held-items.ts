@@ -13,7 +13,7 @@ import { HOLD_DIGITS, PUT_OUT } from './queue-scripts.ts';
 import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
 import { GiveBack } from './take-operations.ts';
 
-/** Limit for the partitions that are processed at the same time. */
+/** Maximum number of partitions that are processed at the same time. */
 const PARTITIONS_AT_ONCE = 32;
 const HKEYS = header(2, 'HKEYS');
 

@@ -25,7 +25,7 @@ const LOOKUP_MS_SOON = 100;
 const CHECK_MS = 1000;
 /** Time without a reply to the last check after which a primary is silent, in ms. */
 const SILENT_MS = CHECK_MS / 2;
-/** Limit for the time that one server delays a lookup, in ms. */
+/** Maximum time for which one server delays a lookup, in ms. */
 const REPLY_MS_MAX = 2000;
 
 export class StoreServers implements Servers {
