@@ -39,7 +39,10 @@ interface ReloadOutcome {
   readonly faults: readonly string[];
 }
 
-/** The reason why nothing was added; `refusal` if it has a status of its own. */
+/**
+ * The reason why nothing was added; `refusal`: the error, if it determines the status of the
+ * response.
+ */
 interface Failed {
   readonly faults: readonly string[];
   readonly refusal?: GridError;
@@ -350,7 +353,7 @@ export class Reloader {
       return [error.message];
     }
     this.#log.error({ err: error }, logged);
-    return [`Cannot ${action}: the log has the reason`];
+    return [`Cannot ${action}: see the log for the reason`];
   }
 
   /** Reports the changed settings, and those that need a restart. */
@@ -497,7 +500,7 @@ async function isChanged(
 /**
  * Removes the publisher from each added text that has it. A text that then adds nothing is dropped,
  * unless it is the first one that names the replication, as later texts may refer to that.
- * `isConfigured`: whether the configuration itself has the replication.
+ * `isConfigured`: whether the replication is in the configuration itself.
  */
 function withoutAddedPublisher(
   texts: readonly AddedConfig[],

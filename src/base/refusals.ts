@@ -2,7 +2,7 @@
  * The table of refusals: the reasons why a request is not served, each with a stable code, the
  * status of the response and a text. The text names the rule, the field and the limit. It is the
  * message of the response. If the response has no content, the text is only logged and repeats
- * nothing that the client sent. At `log-level` FINE the log has the code of every refused request.
+ * nothing that the client sent. At `log-level` FINE the code of every refused request is logged.
  * docs/operations.md lists the table.
  */
 import { fill, REQUEST_ERRORS, type ValuesOf } from './errors.ts';

@@ -1,7 +1,10 @@
 /** The example at the end of each command's help. */
 import type { Command } from 'commander';
 
-/** Examples by the words of the command. A command without a row has its words as the example. */
+/**
+ * Examples by the words of the command. The example of a command without a row is the command
+ * itself.
+ */
 const EXAMPLES: Readonly<Record<string, string>> = {
   serve: 'serve --enable-group DATA --data-dir /var/lib/gridnode',
   config: 'config --config member.yaml --json',

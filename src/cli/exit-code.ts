@@ -15,7 +15,7 @@ export const EXIT_NOT_USABLE = 3;
 export const EXIT_ABSENT = 1;
 /** The member does not respond. */
 export const EXIT_UNREACHABLE = 3;
-/** The member refuses the request; the message has the reason. */
+/** The member refuses the request; the message contains the reason. */
 export const EXIT_REFUSED = 4;
 
 /**

@@ -10,13 +10,13 @@
  * undone by a failover: members repeat the state they have seen with each beat. If other steps were
  * undone nevertheless, members detect it from the results of the next steps.
  *
- * State. The store has the record: `revision`, `version`, `text`, `admits`, and a limit, if one is
- * running: its `begun` and its end. It has the members, each with the fields of StoredMember, its
- * place, the time of its own last beat or join, and the end of its lease; the replaced members,
- * with the ends of their leases; the number of the last join; `stopsUpTo`; the time of the last
- * beat; and the addresses that left. A store that was never used has no member, no limit, no
- * address, revision 0, version '', text '', admits ADMITS_ALL, and all numbers and times 0. The
- * state is retained while no member runs.
+ * State. The store contains the record: `revision`, `version`, `text`, `admits`, and a limit, if
+ * one is running: its `begun` and its end. It also contains the members, each with the fields of
+ * StoredMember, its place, the time of its last beat or join, and the end of its lease; the
+ * replaced members, with the ends of their leases; the number of the last join; `stopsUpTo`; the
+ * time of the last beat; and the addresses that left. A store that was never used has no member, no
+ * limit, no address, revision 0, version '', text '', admits ADMITS_ALL, and all numbers and times
+ * 0. The state is retained while no member runs.
  *
  * Time. A beat or a join begins as follows. `gap` is the store's time since the last beat or join
  * of any member. If it is negative (another server's clock) or over GAP_MS (no member could reach
@@ -220,7 +220,7 @@ export interface MembershipStore {
    * differs; a limit running in a cluster without members ends; and the address is removed from
    * those that left. The member's number is one more than the last; its lease ends `leaseMs` from
    * now; it has `confirmed` the current revision, as it has no changes in progress. The view of the
-   * result has the text.
+   * result contains the text.
    *
    * Rejects with a GridError if this member cannot use the store and a retry does not help.
    */
@@ -228,7 +228,7 @@ export interface MembershipStore {
   /**
    * Renews the caller's lease to end `leaseMs` from now, even if it had ended; the other members
    * are removed as described above. If `known` is the record's revision, the caller's `confirmed`
-   * is stored; otherwise it remains, and the view has the text. Members up to `stopsUpTo` must
+   * is stored; otherwise it remains, and the view contains the text. Members up to `stopsUpTo` must
    * stop, whether or not the caller is a member; joins have higher numbers from now on.
    */
   beat(beat: Beat): Promise<ClusterView | Out | Refused>;
@@ -240,7 +240,7 @@ export interface MembershipStore {
   /**
    * Sets the text, `admits` and limit of the record, and a new revision, if the record still has
    * the given revision. If it admits all afterwards, the addresses that left are discarded. The
-   * view has the text if the record had another revision.
+   * view contains the text if the record had another revision.
    */
   change(change: RecordChange): Promise<ChangeResult | Out>;
   /** Sets `stopsUpTo` to the number of the last join. The view has no text. */

@@ -1,7 +1,7 @@
 /**
  * A configuration document, YAML or XML, with the place of every part. A YAML mapping has entries,
- * a sequence has items, a scalar has a text. An XML element has its attributes (`@name`) and its
- * children as entries, and its text; names may repeat.
+ * a sequence has items, a scalar has a text. The entries of an XML element are its attributes
+ * (`@name`) and its children; it also has text; names may repeat.
  */
 
 import type { FindingList } from './finding-list.ts';

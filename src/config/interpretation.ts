@@ -112,7 +112,7 @@ class AssignmentList {
   add(key: SettingKey, statement: Statement): void {
     const row = rowOf(key);
     const assignment = assignmentOf(key, statement);
-    // An invalid item is a separate assignment, so that the message has its place.
+    // An invalid item is a separate assignment, so that the message names its place.
     const isItem = row.isList === true && 'value' in row.parse(assignment.text);
     const list = isItem ? `${key} ${assignment.source.kind} ${assignment.isAddition}` : '';
     const known = this.#lists.get(list);

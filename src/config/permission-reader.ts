@@ -3,7 +3,7 @@
  * something only if every part of it is understood. A setting that a permission cannot have is
  * reported by the reader of statements; an empty or unusable setting is reported here. Permissions
  * of other kinds, and the other actions of the original, have no effect and grant nothing. If a
- * file has the section, clients may do only what it grants.
+ * file contains the section, clients may do only what it grants.
  */
 
 import { type FindingList, quoted } from './finding-list.ts';
@@ -100,7 +100,7 @@ export class PermissionReader {
     return this.#add(draft, steps[0] ?? '', statement);
   }
 
-  /** Returns the permissions, or undefined if no source has the section. */
+  /** Returns the permissions, or undefined if no source contains the section. */
   end(): readonly PermissionConfig[] | undefined {
     if (!this.#isWritten) return undefined;
     return [...this.#drafts.values()].map(({ at: _, ...draft }) => {

@@ -115,8 +115,8 @@ export function makerOf(bytes: Buffer, at: number): number {
  * wins, a negative one if the second wins, 0 if they are equal. The later version wins. With equal
  * versions, a delete wins over an expiry, and an expiry over a set. If both are sets, the one whose
  * lifetime ends later wins (time to live, then max idle; no end is the latest), then the one with
- * the greater bytes (value, then content type). This is a total order over the contents of the
- * changes.
+ * the greater bytes (value, then content type). This is a total order of the changes by their
+ * content.
  */
 export function compareChanges(change: Mutation, other: Mutation): number {
   if (!change.version.is(other.version)) return change.version.isAfter(other.version) ? 1 : -1;

@@ -143,10 +143,10 @@ export interface StoredEngine extends Engine {
    * Passes about `budget` of the tombstones to the visitor, oldest first, and advances the cursor.
    * Returns whether more remain, not counting tombstones that were removed or renewed since the
    * first step. A tombstone is passed as a DELETE, or as a CLEAR for all keys of a map: `tombstone`
-   * is set, `key` is a hash, `version` has the time, and `sequence` is 0. After the tombstones, the
-   * maps that changes were merged into are passed, each as such a CLEAR without a key; `name` is
-   * the map's, or empty for every map. These messages are useful only for Replay.apply and
-   * `isStored`.
+   * is set, `key` is a hash, `version` contains the time, and `sequence` is 0. After the
+   * tombstones, the maps that changes were merged into are passed, each as such a CLEAR without a
+   * key; `name` is the map's, or empty for every map. These messages are useful only for
+   * Replay.apply and `isStored`.
    */
   visitTombstones(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean;
 

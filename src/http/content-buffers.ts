@@ -1,11 +1,11 @@
 /**
- * Pool of buffers for contents that are received in parts. V8 counts the bytes of new buffers and collects
- * its whole heap after some tens of MiB of them: with a new buffer for each, contents of 64 KiB cost a
- * third more (`make bench-peers NAME=post-64k`).
+ * Pool of buffers for bodies that are received in parts. V8 counts the bytes of new buffers and
+ * collects its whole heap after some tens of MiB of them: with a new buffer for each, bodies of 64
+ * KiB cost a third more (`make bench-peers NAME=post-64k`).
  *
- * Lengths are rounded up to a multiple of a quarter of a power of two, so that contents of similar length
- * share buffers, which are less than a quarter longer. The spare buffers are limited. Short and very long
- * contents get unpooled buffers of their exact length.
+ * Lengths are rounded up to a multiple of a quarter of a power of two, so that bodies of similar
+ * length share buffers, which are less than a quarter longer. The spare buffers are limited. Short
+ * and very long bodies get unpooled buffers of their exact length.
  */
 const BYTES_MIN = 4096;
 const BYTES_MAX = 1_048_576;
@@ -32,7 +32,8 @@ export class ContentBuffers {
     const { length } = buffer;
     if (length < BYTES_MIN || length > BYTES_MAX) return;
     const spares = this.#spares.get(length) ?? [];
-    // Spare buffers of other lengths belong to past contents, or will soon be pooled again.
+    // Spare buffers of other lengths were allocated for earlier bodies, or will soon be pooled
+    // again.
     if (this.#spareBytes + length > SPARE_BYTES_MAX) {
       this.#spares.clear();
       this.#spareBytes = spares.length * length;

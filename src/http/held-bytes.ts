@@ -1,8 +1,8 @@
 /**
- * The memory that a connection holds for its client besides contents and responses: the received part of a
- * head, the path of a waiting poll, and unread input. The connection reports it after each piece of work.
- * Bytes beyond HELD_BYTES_FREE are reserved in the budget for bytes in flight (in-flight.ts), so a
- * connection without long heads or pipelines never uses the budget.
+ * The memory that a connection holds for its client besides bodies and responses: the received part
+ * of a head, the path of a waiting poll, and unread input. The connection reports it after each
+ * piece of work. Bytes beyond HELD_BYTES_FREE are reserved in the budget for bytes in flight
+ * (in-flight.ts), so a connection without long heads or pipelines never uses the budget.
  *
  * A head with a reservation may be ended to make room for others. Unread input that waits for anything
  * but a poll is only counted, as the connection reads no further.

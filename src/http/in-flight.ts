@@ -1,45 +1,47 @@
 /**
- * The budget for bytes in flight, shared by all connections. It counts contents under way, by their
- * announced length; copies of responses that wait for slow readers; and the memory that connections hold
- * for heads, waiting polls and the input after these (held-bytes.ts). A long value sent without a copy
- * counts if the engine's servers store the data; otherwise it already counts as stored data.
+ * The budget for bytes in flight, shared by all connections. It counts bodies in progress, by their
+ * announced length; copies of responses that wait for slow readers; and the memory that connections
+ * hold for heads, waiting polls and the input after these (held-bytes.ts). A long value sent
+ * without a copy counts if the engine's servers store the data; otherwise it already counts as
+ * stored data.
  *
- * - Heads, waiting polls and the input after these may use half of the budget and are refused beyond that:
- *   a poll may wait for years, and contents must be received meanwhile.
- * - Received requests that wait for earlier responses are counted separately, as pipelines would otherwise
- *   cause contents to be refused. If they exceed half of the budget, connections do not yield to others,
- *   and a slow reader is disconnected.
- * - Contents beyond the budget are refused, except one urgent content at a time: one sent by another
+ * - Heads, waiting polls and the input after these may use half of the budget and are refused
+ *   beyond that: a poll may wait for years, and bodies must be received meanwhile.
+ * - Received requests that wait for earlier responses are counted separately, as pipelines would
+ *   otherwise cause bodies to be refused. If they exceed half of the budget, connections do not
+ *   yield to others, and a slow reader is disconnected.
+ * - Bodies beyond the budget are refused, except one urgent body at a time: one sent by another
  *   member, as the longest would otherwise never fit.
  * - Responses are never refused, as their requests have taken effect. If the budget is used up,
  *   connections whose responses use part of it stop reading.
  *
- * Slow senders and readers must not block the others. So each refusal ends the content or head that moved
- * the fewest bytes in the last RECENT_MS, or else such a response; younger ones are spared.
+ * Slow senders and readers must not block the others. So each refusal ends the body or head that
+ * received the fewest bytes in the last RECENT_MS, or else the response that sent the fewest;
+ * younger ones are spared.
  */
 
 import assert from 'node:assert/strict';
 import { ContentBuffers } from './content-buffers.ts';
 import { RECENT_MS } from './recent-bytes.ts';
 
-/** Contents and responses that moved at least this many bytes in the last RECENT_MS are not ended. */
+/** Bodies and responses that moved at least this many bytes in the last RECENT_MS are not ended. */
 const SPARED_BYTES = 65536;
 /** Minimum interval between two searches for a user to end, in ms. */
 const SEARCH_PAUSE_MS = 10;
 
-/** A user of the budget: content or a head being received, or responses being sent. */
+/** A user of the budget: a body or a head being received, or responses being sent. */
 export interface BudgetUser {
   /** Time at which it began, in ms of the clock. */
   readonly sinceMs: number;
   /** Returns the bytes received or sent in the last RECENT_MS. */
   recentBytes(nowMs: number): number;
-  /** Ends it: content or a head with 408, responses by closing their connection. */
+  /** Ends it: a body or a head with 408, responses by closing their connection. */
   makeRoom(): void;
 }
 
 export class InFlightBudget {
   readonly bytesMax: number;
-  /** The buffers for contents. */
+  /** The buffers for bodies. */
   readonly buffers = new ContentBuffers();
   /** Bytes in use, of all parts. */
   usedBytes = 0;
@@ -47,12 +49,12 @@ export class InFlightBudget {
   heldBytes = 0;
   /** Bytes of unread requests, not counted in the budget; excludes the input after waiting polls. */
   unreadBytes = 0;
-  /** Contents, heads and responses, each in the order in which they began. */
-  readonly #contents = new Set<BudgetUser>();
+  /** Bodies, heads and responses, each in the order in which they began. */
+  readonly #bodies = new Set<BudgetUser>();
   readonly #heads = new Set<BudgetUser>();
   readonly #responses = new Set<BudgetUser>();
   #searchedMs = Number.NEGATIVE_INFINITY;
-  /** The urgent content admitted beyond the budget, until its bytes are released. */
+  /** The urgent body admitted beyond the budget, until its bytes are released. */
   #urgent: BudgetUser | undefined;
 
   constructor(bytesMax: number) {
@@ -99,7 +101,7 @@ export class InFlightBudget {
    */
   reserveUrgent(bytes: number, content: BudgetUser): boolean {
     if (this.#urgent !== undefined && this.#urgent !== content) return false;
-    if (this.#contents.size > (this.#contents.has(content) ? 1 : 0)) return false;
+    if (this.#bodies.size > (this.#bodies.has(content) ? 1 : 0)) return false;
     this.#urgent = content;
     this.usedBytes += bytes;
     return true;
@@ -123,7 +125,7 @@ export class InFlightBudget {
 
   /** Registers content under way. It leaves when it is complete or freed. */
   enterContent(content: BudgetUser): void {
-    this.#contents.add(content);
+    this.#bodies.add(content);
   }
 
   /** Registers a head under way that holds bytes. It leaves when it is complete or holds none. */
@@ -137,12 +139,12 @@ export class InFlightBudget {
   }
 
   leave(user: BudgetUser): void {
-    if (!this.#contents.delete(user) && !this.#heads.delete(user)) this.#responses.delete(user);
+    if (!this.#bodies.delete(user) && !this.#heads.delete(user)) this.#responses.delete(user);
   }
 
   /** Makes room after content was refused: ends the user that moved the fewest bytes, if one may be ended. */
   relieve(nowMs: number): void {
-    this.#end(nowMs, [this.#contents, this.#heads], [this.#responses]);
+    this.#end(nowMs, [this.#bodies, this.#heads], [this.#responses]);
   }
 
   /** Makes room after a head or poll was refused. If half of the budget is used up, only a head may end. */

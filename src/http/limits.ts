@@ -23,6 +23,9 @@ export interface HttpLimits {
   readonly keepAliveTimeoutSeconds: number;
   /** Maximum time to the end of a connection's first head; undefined for no separate limit. */
   readonly firstRequestTimeoutSeconds?: number;
-  /** Total for contents under way, responses that wait for slow readers, long heads and polls, in bytes. */
+  /**
+   * Maximum total size of bodies in progress, responses that wait for slow readers, long heads and
+   * polls, in bytes.
+   */
   readonly inFlightBytesMax: number;
 }

@@ -1,9 +1,9 @@
 /**
- * A response whose content is written in pieces. Pieces are copied when they are written and sent at the
- * end of the turn. Once 64 KiB are unsent, the writer must wait for room, so a stream takes no more memory
- * than that, however long it is and however slowly it is read. Short pieces are written into the arena,
- * others into buffers of the pool for contents, because a slow reader's bytes in the arena would require
- * a new one.
+ * A response whose content is written in pieces. Pieces are copied when they are written and sent
+ * at the end of the turn. Once 64 KiB are unsent, the writer must wait for room, so a stream takes
+ * no more memory than that, however long it is and however slowly it is read. Short pieces are
+ * written into the arena, others into buffers of the pool for bodies, because a slow reader's bytes
+ * in the arena would require a new one.
  *
  * A stream whose client has disconnected ignores further content. Its handler is asked to finish and ends
  * it as usual; until then the request's slot is in use.

@@ -150,7 +150,8 @@ export class Backup {
     const at = await this.#endOfRecords(segment, end);
     const sealed = sealAt(segment.page, at, segment.length, segment.seed);
     const length = end ?? sealed.end;
-    // The header has the length of the copy, not the length with which the segment was created.
+    // The header contains the length of the copy, not the length with which the segment was
+    // created.
     segmentHeader(id, length).copy(segment.page.bytes);
     await this.#write(segmentName(id), segment.page.bytes, length);
     if (end !== undefined) return 0;

@@ -82,7 +82,7 @@ function assembled(json: readonly Buffer[], format = DATA_FORMAT): Buffer {
 
 /**
  * Reads a checked file. Rejects with DamagedData, or as checkFormat throws. The content is read
- * only if the file has the length that its header specifies.
+ * only if the length of the file is the one in its header.
  */
 export async function readCheckedFile(storage: Storage, name: string): Promise<unknown> {
   const file = await storage.open(name);

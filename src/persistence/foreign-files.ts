@@ -37,8 +37,8 @@ const SUFFIXES = [TEMPORARY_SUFFIX, NEW_SUFFIX];
 const NAMED_MAX = 3;
 
 /**
- * Rejects with GridError DATA_DIRECTORY_UNUSABLE if anything other than a file has the name of a
- * member's file.
+ * Rejects with GridError DATA_DIRECTORY_UNUSABLE if a directory entry with the name of a member's
+ * file is not a file.
  */
 export async function checkAllAreFiles(storage: Storage): Promise<void> {
   const others = (await storage.listNonFiles()).filter(({ name }) => isUsedByMember(name));

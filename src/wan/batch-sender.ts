@@ -387,8 +387,8 @@ export class BatchSender {
     { body }: TransportResponse,
   ): Promise<void> {
     const response = await readBatchResponse(body, message, sections);
-    // The response has the message's checksum, so the whole message has arrived and its memory is
-    // free.
+    // The response contains the message's checksum, so the whole message has arrived and its memory
+    // is free.
     this.#parts.queue.pool.release(memory);
     if (!this.target.accepts(endpoint, response)) return;
     for (const [index, { lane, generation, count }] of sections.entries()) {

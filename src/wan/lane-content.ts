@@ -14,7 +14,7 @@ export class LaneContent {
   /** Bytes that the next step needs if the last one had no room; otherwise 0. */
   bytesNeeded = 0;
   isDone: boolean;
-  /** Chunks that are not copied yet; the first one has the record at `#position`. */
+  /** Chunks that are not copied yet; the first one contains the record at `#position`. */
   readonly #chunks: LaneChunk[];
   #position: number;
   /** Position after the last record. */

@@ -168,9 +168,9 @@ export class PublisherQueue {
   }
 
   /**
-   * Called when the target may have the sent events but has not recorded their numbers. Only the
-   * latest event of each key is sent again: under PASS_THROUGH an earlier one would win again, and
-   * count as a change that is later than a clear after it.
+   * Called when the target may have received the sent events without recording their numbers. Only
+   * the latest event of each key is sent again: under PASS_THROUGH an earlier one would win again,
+   * and count as a change that is later than a clear after it.
    */
   onForgotten(): void {
     for (const lane of this.lanes) {

@@ -122,7 +122,7 @@ export class EntryChanges {
   put(knownId: number, map: Span, key: HashedKey, value: Span, contentType: Span): Outcome {
     if (key.span.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
     let outcome = this.#tryPut(knownId, map, key, value, contentType);
-    // Cleared or expired entries that are still stored may have the memory for the write.
+    // Cleared or expired entries that are still stored may occupy the memory that the write needs.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.draft;
       if (origin !== FROM_REPLAY) this.draft.sequence = this.#store.next(key.partition);

@@ -28,7 +28,7 @@ export class ItemMutations {
   /** Partitions by queue. */
   readonly #partitions: PagedIntegers;
 
-  /** `partitions` has the partition of each queue. */
+  /** `partitions` contains the partition of each queue. */
   constructor(shared: SharedComponents, partitions: PagedIntegers) {
     this.#store = shared.store;
     this.#names = shared.queueNames;

@@ -1,8 +1,8 @@
 /**
  * Names as small numbers: one table each for maps, queues and content types. A name is a cell like
  * any other, in the partition of its own hash, so names use no objects, grow with the other data,
- * and are moved by the cleaner. For each id the table has the address of the cell and the number of
- * its uses; ids of removed names are reused.
+ * and are moved by the cleaner. For each id the table contains the address of the cell and the
+ * number of its uses; ids of removed names are reused.
  *
  * Most requests have the same name as the request before them, so the last name is compared first.
  */
@@ -188,8 +188,8 @@ export class NameTable {
   }
 
   /**
-   * Asserts that each id except the retired ones has the cell of its name, that the cell is found,
-   * and that the count of uses is correct. O(ids).
+   * Asserts that each id except the retired ones refers to the cell of its name, that the cell is
+   * found, and that the count of uses is correct. O(ids).
    */
   invariants(retired: ReadonlySet<number>, usesOf: (id: number) => number): void {
     const { pool } = this.#store;

@@ -115,8 +115,8 @@ export class Queues {
   }
 
   /**
-   * Returns the queue's id, that of a new queue if necessary; 0 if there is no memory. A queue for
-   * a waiting take may use a little more than the limit.
+   * Returns the id of the queue, which is created if necessary; 0 if there is no memory. A queue
+   * for a waiting take may use a little more than the limit.
    */
   open(queue: Span, isToWait = false): number {
     const id = this.#names.open(queue, isToWait ? WAITING_BYTES_MAX : 0);
@@ -343,7 +343,7 @@ export class Queues {
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     if (type === 0 && contentType.length > 0) return MEMORY_FULL;
     let outcome = this.#write(id, item, type, queue, value, contentType);
-    // Cleared or expired entries that are still stored may have the memory for the item.
+    // Cleared or expired entries that are still stored may occupy the memory that the item needs.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.#draft;
       if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.#partitions.get(id));

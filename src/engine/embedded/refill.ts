@@ -33,7 +33,10 @@ export class Refill implements Replay {
   readonly #components: EngineComponents;
   /** By id of a map whose life continues: the version up to which clears have ended its entries. */
   readonly #partialClears = new Map<number, Version>();
-  /** Life of the map with the id `#last`: nearly every message has the map of the previous one. */
+  /**
+   * Life of the map with the id `#last`: nearly every message is of the same map as the previous
+   * one.
+   */
   readonly #life = new Version();
   #last = 0;
   readonly #removals = new RecentRemovals();

@@ -1,8 +1,8 @@
 /**
- * The scripts of maps. The header of a value (stored-value.ts) has the version in bytes 2 to 9,
- * counted from 1, and, if bit 2 of byte 1 is set, the expiry time in the next 6. The set of expiry
- * times lists each entry of the hash that has a lifetime, by its expiry time in ms. It may also
- * list fields that were deleted or replaced since, so every use of it reads the header; PURGE
+ * The scripts of maps. The header of a value (stored-value.ts) contains the version in bytes 2 to
+ * 9, counted from 1, and, if bit 2 of byte 1 is set, the expiry time in the next 6. The set of
+ * expiry times lists each entry of the hash that has a lifetime, by its expiry time in ms. It may
+ * also list fields that were deleted or replaced since, so every use of it reads the header; PURGE
  * removes those of deleted entries. The set of maps lists each map of the partition that has a set
  * of expiry times, by the first of these or an earlier time.
  *
