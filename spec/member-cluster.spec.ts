@@ -40,7 +40,7 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
   let isUnreachable = true;
   const member = await clusterOf(false, (clock) => {
     const store = new MemoryMembershipStore(() => clock.wall());
-    const { join, beat } = store;
+    const { join, heartbeat } = store;
     const orFail = <Step>(make: () => Step): Step | Promise<never> =>
       isUnreachable ? Promise.reject(new Error('ECONNREFUSED')) : make();
     store.join = (request) => orFail(() => join.call(store, request));

@@ -9,7 +9,7 @@ import type { Clock, Timer } from '../../src/base/clock.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
 import { SerialQueue } from '../../src/base/serial-queue.ts';
 import type {
-  Beat,
+  Heartbeat,
   Incarnation,
   Join,
   Leave,
@@ -230,8 +230,8 @@ class StoreLine implements MembershipStore {
     return this.#step((store) => store.join(join));
   }
 
-  beat(beat: Beat) {
-    return this.#step((store) => store.beat(beat), REFUSED);
+  heartbeat(heartbeat: Heartbeat) {
+    return this.#step((store) => store.heartbeat(heartbeat), REFUSED);
   }
 
   leave(member: Leave) {

@@ -7,9 +7,9 @@ import { describe, it } from 'node:test';
 import {
   ADMITS_ALL,
   ADMITS_RETURNED,
-  BEAT_MS,
   type ClusterView,
   GAP_MS,
+  HEARTBEAT_MS,
   type Incarnation,
   type Join,
   type Joined,
@@ -67,7 +67,7 @@ async function beat(
   confirmed = known,
   stopsUpTo = 0,
 ) {
-  return await store.beat({ ...life, stopsUpTo, leaseMs: LEASE_MS, known, confirmed });
+  return await store.heartbeat({ ...life, stopsUpTo, leaseMs: LEASE_MS, known, confirmed });
 }
 
 async function leave(store: MembershipStore, life: Incarnation, stopsUpTo = 0): Promise<void> {
@@ -116,7 +116,7 @@ export function describeMemberStore(name: string, open: () => Promise<StoreSubje
   };
   describe(`${name}: joins`, () => describeJoins(test));
   describe(`${name}: replacements and places`, () => describeReplacements(test));
-  describe(`${name}: beats`, () => describeBeats(test));
+  describe(`${name}: heartbeats`, () => describeHeartbeats(test));
   describe(`${name}: the record`, () => describeRecord(test));
   describe(`${name}: the shutdown of all, and hints`, () => describeStop(test));
 }
@@ -156,8 +156,8 @@ function describeJoins(test: Test): void {
     await joined(store, 2);
     const { life, view } = await joined(store, 1);
     assert.deepEqual(numbers(view), [2, 3]);
-    assert.ok('out' in (await beat(store, former.life)));
-    assert.deepEqual(numbers(seen(await beat(store, life))), [2, 3]);
+    assert.ok('out' in (await heartbeat(store, former.life)));
+    assert.deepEqual(numbers(seen(await heartbeat(store, life))), [2, 3]);
   });
 
   test('another version and a used address are refused', async ({ store }) => {
@@ -204,8 +204,8 @@ function describeJoins(test: Test): void {
     const a = await joined(store, 1);
     const b = await joined(store, 2);
     await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
-    await passBeating(subject, LEASE_MS + BEAT_MS, a.life);
-    assert.ok('out' in (await beat(store, b.life)));
+    await passWithHeartbeats(subject, LEASE_MS + HEARTBEAT_MS, a.life);
+    assert.ok('out' in (await heartbeat(store, b.life)));
     await joined(store, 3, { address: 'h:2' });
   });
 }
@@ -215,17 +215,17 @@ function describeReplacements(test: Test): void {
     const { store } = subject;
     const a = await joined(store, 1);
     const b = await joined(store, 2);
-    await passBeating(subject, REPLACED_MS - BEAT_MS, a.life);
+    await passWithHeartbeats(subject, REPLACED_MS - HEARTBEAT_MS, a.life);
     const again = joinOf(3, { address: 'h:2' });
     assert.equal(obstacle(await store.join(again)), 'ADDRESS');
-    await passBeating(subject, BEAT_MS + 100, a.life);
+    await passWithHeartbeats(subject, HEARTBEAT_MS + 100, a.life);
     const { view, life } = await joined(store, 3, { address: 'h:2' });
     assert.deepEqual([numbers(view), view.replacedCount], [[1, 3], 1]);
-    assert.ok('out' in (await beat(store, b.life)));
+    assert.ok('out' in (await heartbeat(store, b.life)));
     // By its own clock it may act until its lease ends.
-    assert.equal(seen(await beat(store, a.life)).replacedCount, 1);
-    await passBeating(subject, LEASE_MS - REPLACED_MS, a.life, life);
-    assert.equal(seen(await beat(store, a.life)).replacedCount, 0);
+    assert.equal(seen(await heartbeat(store, a.life)).replacedCount, 1);
+    await passWithHeartbeats(subject, LEASE_MS - REPLACED_MS, a.life, life);
+    assert.equal(seen(await heartbeat(store, a.life)).replacedCount, 0);
   });
 
   test('time without any heartbeat does not prevent the replacement of a member', async (subject) => {
@@ -241,7 +241,7 @@ function describeReplacements(test: Test): void {
     const a = await joined(store, 1);
     await joined(store, 2);
     await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
-    await passBeating(subject, REPLACED_MS + 100, a.life);
+    await passWithHeartbeats(subject, REPLACED_MS + 100, a.life);
     assert.equal(obstacle(await store.join(joinOf(3))), 'STATE');
     await joined(store, 4, { address: 'h:2' });
   });
@@ -273,9 +273,9 @@ function describeBeats(test: Test): void {
   }) => {
     const { life, view } = await joined(store, 1);
     await change(store, life, view.revision, { text: 'new' });
-    const unknown = seen(await beat(store, life, view.revision));
+    const unknown = seen(await heartbeat(store, life, view.revision));
     assert.equal(unknown.text, 'new');
-    assert.equal(seen(await beat(store, life, unknown.revision)).text, null);
+    assert.equal(seen(await heartbeat(store, life, unknown.revision)).text, null);
   });
 
   test('a confirmation counts if the caller has the revision', async ({ store }) => {
@@ -293,11 +293,11 @@ function describeBeats(test: Test): void {
     const a = await joined(store, 1);
     const b = await joined(store, 2);
     const c = await joined(store, 3);
-    await passBeating(subject, LEASE_MS - BEAT_MS, a.life, c.life);
-    assert.deepEqual(numbers(seen(await beat(store, a.life))), [1, 2, 3]);
-    await passBeating(subject, 2 * BEAT_MS, a.life, c.life);
-    assert.deepEqual(numbers(seen(await beat(store, a.life))), [1, 3]);
-    assert.deepEqual(await beat(store, b.life), { out: true, stopsUpTo: 0 });
+    await passWithHeartbeats(subject, LEASE_MS - HEARTBEAT_MS, a.life, c.life);
+    assert.deepEqual(numbers(seen(await heartbeat(store, a.life))), [1, 2, 3]);
+    await passWithHeartbeats(subject, 2 * HEARTBEAT_MS, a.life, c.life);
+    assert.deepEqual(numbers(seen(await heartbeat(store, a.life))), [1, 3]);
+    assert.deepEqual(await heartbeat(store, b.life), { out: true, stopsUpTo: 0 });
   });
 
   test('time without any heartbeat expires neither members nor a limit', async (subject) => {
@@ -306,12 +306,12 @@ function describeBeats(test: Test): void {
     const b = await joined(store, 2);
     const { view } = await change(store, a.life, a.view.revision, { limitMs: LEASE_MS });
     await subject.pass(2 * LEASE_MS);
-    const later = seen(await beat(store, a.life));
+    const later = seen(await heartbeat(store, a.life));
     assert.deepEqual(numbers(later), [1, 2]);
     assert.equal(later.limit?.begun, view.revision);
     assert.ok(later.limit.leftMs > LEASE_MS - GAP_MS && later.limit.leftMs <= LEASE_MS);
-    await passBeating(subject, LEASE_MS, a.life);
-    assert.ok('out' in (await beat(store, b.life)));
+    await passWithHeartbeats(subject, LEASE_MS, a.life);
+    assert.ok('out' in (await heartbeat(store, b.life)));
   });
 
   test('a member that leaves is removed at once; a leave or heartbeat of a non-member has no effect', async ({
@@ -323,8 +323,8 @@ function describeBeats(test: Test): void {
     await leave(store, { uuid: 'u2', joinNumber: a.joinNumber });
     await leave(store, b.life);
     await leave(store, b.life);
-    assert.deepEqual(numbers(seen(await beat(store, a.life))), [1]);
-    assert.deepEqual(await beat(store, UNKNOWN), { out: true, stopsUpTo: 0 });
+    assert.deepEqual(numbers(seen(await heartbeat(store, a.life))), [1]);
+    assert.deepEqual(await heartbeat(store, UNKNOWN), { out: true, stopsUpTo: 0 });
   });
 }
 
@@ -358,13 +358,13 @@ function describeRecord(test: Test): void {
   test('a limit begins, continues, expires, and ends', async (subject) => {
     const { store } = subject;
     const { life, view } = await joined(store, 1);
-    const limitMs = 2 * BEAT_MS;
+    const limitMs = 2 * HEARTBEAT_MS;
     const begun = (await change(store, life, view.revision, { limitMs })).view;
     assert.deepEqual(begun.limit?.begun, begun.revision);
     const same = (await change(store, life, begun.revision)).view;
     assert.equal(same.limit?.begun, begun.revision);
-    await passBeating(subject, 3 * BEAT_MS, life);
-    const over = seen(await beat(store, life));
+    await passWithHeartbeats(subject, 3 * HEARTBEAT_MS, life);
+    const over = seen(await heartbeat(store, life));
     assert.ok(over.limit !== null && over.limit.leftMs <= 0);
     const ended = await change(store, life, same.revision, { limitMs: NO_LIMIT });
     assert.equal(ended.view.limit, null);
@@ -406,13 +406,13 @@ function describeStop(test: Test): void {
   test('members report again which of them must stop', async ({ store }) => {
     const a = await joined(store, 1);
     const b = await joined(store, 2);
-    assert.equal(seen(await beat(store, a.life, 0, 0, 2)).stopsUpTo, 2);
+    assert.equal(seen(await heartbeat(store, a.life, 0, 0, 2)).stopsUpTo, 2);
     await leave(store, b.life, 5);
-    assert.equal(seen(await beat(store, a.life, 0, 0, 1)).stopsUpTo, 5);
+    assert.equal(seen(await heartbeat(store, a.life, 0, 0, 1)).stopsUpTo, 5);
     await leave(store, a.life);
     const { joinNumber } = await joined(store, 3);
     assert.equal(joinNumber, 6);
-    assert.deepEqual(await beat(store, UNKNOWN, 0, 0, 7), { out: true, stopsUpTo: 7 });
+    assert.deepEqual(await heartbeat(store, UNKNOWN, 0, 0, 7), { out: true, stopsUpTo: 7 });
     assert.equal(obstacle(await store.join(joinOf(4))), 'STOPPING');
   });
 

@@ -1,12 +1,12 @@
 /** The in-memory store of a cluster: each step happens at once, at the test's time. */
 import {
   ADMITS_ALL,
-  BEAT_MS,
-  type Beat,
   type ChangeResult,
   type ClusterView,
   FORMER_MAX,
   GAP_MS,
+  HEARTBEAT_MS,
+  type Heartbeat,
   type Incarnation,
   type Join,
   type Joined,
@@ -44,7 +44,7 @@ export class MemoryMembershipStore implements MembershipStore {
   #left = new Set<string>();
   #lastJoin = 0;
   #stopsUpTo = 0;
-  #beatenMs = 0;
+  #heartbeatMs = 0;
   readonly #listeners: (() => void)[] = [];
   readonly #moveListeners: (() => void)[] = [];
 
@@ -90,13 +90,13 @@ export class MemoryMembershipStore implements MembershipStore {
     return { joinNumber, place, view: this.#view(true) };
   }
 
-  async beat({
+  async heartbeat({
     leaseMs,
     known,
     confirmed,
     stopsUpTo,
     ...caller
-  }: Beat): Promise<ClusterView | Out | Refused> {
+  }: Heartbeat): Promise<ClusterView | Out | Refused> {
     this.#stop(stopsUpTo);
     const member = this.#find(caller);
     this.#pass(member);
@@ -171,7 +171,7 @@ export class MemoryMembershipStore implements MembershipStore {
     this.#left = new Set(other.#left);
     this.#lastJoin = other.#lastJoin;
     this.#stopsUpTo = other.#stopsUpTo;
-    this.#beatenMs = other.#beatenMs;
+    this.#heartbeatMs = other.#heartbeatMs;
   }
 
   /**
@@ -180,9 +180,9 @@ export class MemoryMembershipStore implements MembershipStore {
    */
   #pass(caller: Lease | undefined): void {
     const now = this.#time();
-    const gap = now - this.#beatenMs;
-    const shift = gap > GAP_MS ? gap - BEAT_MS : Math.min(gap, 0);
-    this.#beatenMs = now;
+    const gap = now - this.#heartbeatMs;
+    const shift = gap > GAP_MS ? gap - HEARTBEAT_MS : Math.min(gap, 0);
+    this.#heartbeatMs = now;
     const isMoved = this.server !== this.#server;
     this.#server = this.server;
     for (const member of [...this.#members, ...this.#replaced]) {

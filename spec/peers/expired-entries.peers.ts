@@ -14,7 +14,7 @@ import { storeEngine } from './store-engines.ts';
 
 /** Few partitions, as only one partition is checked for expired entries every second. */
 const PARTITION_COUNT = 4;
-const BEAT_MS = 100;
+const HEARTBEAT_MS = 100;
 const LEASE_MS = 10_000;
 /** More entries than one step removes. */
 const ENTRIES = 1000;
@@ -60,8 +60,15 @@ async function withMember(
   const joined = await store.join({ ...identity, version: '1.2', leaseMs: LEASE_MS });
   assert.ok('view' in joined);
   const { joinNumber } = joined;
-  const beat = { uuid: 'u', joinNumber, stopsUpTo: 0, leaseMs: LEASE_MS, known: 0, confirmed: 0 };
-  const timer = setInterval(() => void store.beat(beat), BEAT_MS);
+  const heartbeat = {
+    uuid: 'u',
+    joinNumber,
+    stopsUpTo: 0,
+    leaseMs: LEASE_MS,
+    known: 0,
+    confirmed: 0,
+  };
+  const timer = setInterval(() => void store.heartbeat(heartbeat), HEARTBEAT_MS);
   try {
     await test(new Asker(engine), clusterName, engine);
   } finally {
@@ -125,7 +132,7 @@ describe('expired entries', () => {
         assert.ok(performance.now() < end);
         await sleep(50);
       }
-      await sleep(20 * BEAT_MS);
+      await sleep(20 * HEARTBEAT_MS);
       assert.equal(Number(await count()), ENTRIES / 2);
     }));
 

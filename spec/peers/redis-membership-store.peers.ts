@@ -50,7 +50,7 @@ it('the store shifts a limit when the clock is set back', async () => {
     const later = ['HINCRBY', keyOf(clusterName, 'record'), field, `${HOUR_MS}`];
     assert.ok(Number(await serverCommand(port, ...later)) > Date.now() + HOUR_MS / 2);
   }
-  const view = await store.beat({
+  const view = await store.heartbeat({
     ...life,
     stopsUpTo: 0,
     leaseMs: LEASE_MS,

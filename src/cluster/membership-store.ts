@@ -6,34 +6,34 @@
  * (one hash slot). Its promise settles within a bounded time. It rejects with OutcomeUnknown if the
  * step may have been made, and with another error if it certainly was not. The steps of one caller
  * take effect, and settle, in the order of the calls. A completed join or record change survives
- * whatever an acknowledged change of the engine's data survives. A beat, a leave and a stop may be
- * undone by a failover: members repeat the state they have seen with each beat. If other steps were
- * undone nevertheless, members detect it from the results of the next steps.
+ * whatever an acknowledged change of the engine's data survives. A heartbeat, a leave and a stop
+ * may be undone by a failover: members repeat the state they have seen with each heartbeat. If
+ * other steps were undone nevertheless, members detect it from the results of the next steps.
  *
  * State. The store contains the record: `revision`, `version`, `text`, `admits`, and a limit, if
  * one is running: its `begun` and its end. It also contains the members, each with the fields of
- * StoredMember, its place, the time of its last beat or join, and the end of its lease; the
+ * StoredMember, its place, the time of its last heartbeat or join, and the end of its lease; the
  * replaced members, with the ends of their leases; the number of the last join; `stopsUpTo`; the
- * time of the last beat; and the addresses that left. A store that was never used has no member, no
- * limit, no address, revision 0, version '', text '', admits ADMITS_ALL, and all numbers and times
- * 0. The state is retained while no member runs.
+ * time of the last heartbeat; and the addresses that left. A store that was never used has no
+ * member, no limit, no address, revision 0, version '', text '', admits ADMITS_ALL, and zero for
+ * all numbers and times. The state is retained while no member runs.
  *
- * Time. A beat or a join begins as follows. `gap` is the store's time since the last beat or join
- * of any member. If it is negative (another server's clock) or over GAP_MS (no member could reach
- * the store), the end of every lease and of the limit is shifted by it; a gap over GAP_MS is first
- * reduced by BEAT_MS. If the step is the first on another server, each lease is extended to end no
- * earlier than its full duration from now, as the server may lack the last beats. Then each member
- * other than the caller whose lease has ended is removed; a lease has ended if its end is not after
- * the store's time. So time without the store expires no member. Other steps neither shift nor
- * remove.
+ * Time. A heartbeat or a join begins as follows. `gap` is the store's time since the last heartbeat
+ * or join of any member. If it is negative (another server's clock) or over GAP_MS (no member could
+ * reach the store), the end of every lease and of the limit is shifted by it; a gap over GAP_MS is
+ * first reduced by HEARTBEAT_MS. If the step is the first on another server, each lease is extended
+ * to end no earlier than its full duration from now, as the server may lack the last heartbeats.
+ * Then each member other than the caller whose lease has ended is removed; a lease has ended if its
+ * end is not after the store's time. So time without the store expires no member. Other steps
+ * neither shift nor remove.
  *
  * Removal. A member that is removed, or leaves, is no longer a member. While `admits` is not
  * ADMITS_ALL, its address is added to those that left.
  *
- * Replacement. A join removes a member with the same address that has not beaten for REPLACED_MS.
- * That time is not shifted. The address may be used twice by mistake, and the removed member may
- * still act under its lease: it counts as replaced until the lease has ended, and its items are
- * returned only then.
+ * Replacement. A join removes a member with the same address that has sent no heartbeat for
+ * REPLACED_MS. That time is not shifted. The address may be used twice by mistake, and the removed
+ * member may still act under its lease: it counts as replaced until the lease has ended, and its
+ * items are returned only then.
  *
  * Places. Each member has a place from 0 to PLACES - 1 that no other member and no replaced one
  * has. It is the number of the join, modulo PLACES, or the next free place, so that a place is not
@@ -47,15 +47,18 @@
  * missing.
  */
 
-/** Interval between the beats of a member, in ms. */
-export const BEAT_MS = 1000;
+/** Interval between the heartbeats of a member, in ms. */
+export const HEARTBEAT_MS = 1000;
 /**
- * Time without any member's beat above which the store is assumed to have been unreachable, in ms.
+ * Time without any member's heartbeat above which the store is assumed to have been unreachable, in
+ * ms.
  */
-export const GAP_MS = 2 * BEAT_MS;
+export const GAP_MS = 2 * HEARTBEAT_MS;
 
-/** Time without a beat after which a join from the same address may replace a member, in ms. */
-export const REPLACED_MS = 3 * BEAT_MS;
+/**
+ * Time without a heartbeat after which a join from the same address may replace a member, in ms.
+ */
+export const REPLACED_MS = 3 * HEARTBEAT_MS;
 /** Maximum number of members of a cluster, including replaced ones. */
 export const PLACES = 256;
 /**
@@ -131,7 +134,7 @@ export interface ClusterView {
 export interface Join extends Omit<StoredMember, 'joinNumber' | 'confirmed'> {
   /** The cluster version that the member can run in, `major.minor`. */
   readonly version: string;
-  /** Time without a beat after which the member is removed, in ms. */
+  /** Time without a heartbeat after which the member is removed, in ms. */
   readonly leaseMs: number;
 }
 
@@ -172,7 +175,7 @@ export interface Leave extends Incarnation {
   readonly stopsUpTo: number;
 }
 
-export interface Beat extends Leave {
+export interface Heartbeat extends Leave {
   readonly leaseMs: number;
   /** The revision of the record that the member has. */
   readonly known: number;
@@ -211,10 +214,12 @@ export interface MembershipStore {
   /**
    * Joins the cluster. After the removals, a member with this uuid is also removed: the caller has
    * created it in a join whose result did not arrive. Then a member that the caller replaces is
-   * removed. Then the obstacle is the first of these that is true: STOPPING: a member's number is
-   * not above `stopsUpTo`; VERSION: there are members, and the version is not the cluster's;
-   * ADDRESS: a member has this address; STATE: there are members, `admits` is ADMITS_RETURNED, and
-   * the address is not one that left; FULL: see JoinObstacle.
+   * removed. Then the obstacle is the first of these that is true:
+   * - STOPPING: a member's number is not above `stopsUpTo`;
+   * - VERSION: there are members, and the version is not the cluster's;
+   * - ADDRESS: a member has this address;
+   * - STATE: there are members, `admits` is ADMITS_RETURNED, and the address is not one that left;
+   * - FULL: see JoinObstacle.
    *
    * Without an obstacle, the version becomes the cluster's, as a change of the record if it
    * differs; a limit running in a cluster without members ends; and the address is removed from
@@ -231,10 +236,10 @@ export interface MembershipStore {
    * is stored; otherwise it remains, and the view contains the text. Members up to `stopsUpTo` must
    * stop, whether or not the caller is a member; joins have higher numbers from now on.
    */
-  beat(beat: Beat): Promise<ClusterView | Out | Refused>;
+  heartbeat(heartbeat: Heartbeat): Promise<ClusterView | Out | Refused>;
   /**
    * Removes the caller from the members, if it is one. `stopsUpTo` has the same effect as in a
-   * beat.
+   * heartbeat.
    */
   leave(member: Leave): Promise<void>;
   /**
@@ -247,13 +252,13 @@ export interface MembershipStore {
   stopAll(member: Incarnation): Promise<ClusterView | Out>;
   /**
    * Registers a listener that is called when the record, the members, a member's `confirmed` or
-   * `stopsUpTo` may have changed, through any member. It is only a hint and may be missing: beats
-   * return the actual state.
+   * `stopsUpTo` may have changed, through any member. It is only a hint and may be missing:
+   * heartbeats return the actual state.
    */
   onHint(listener: () => void): void;
   /**
    * Registers a listener that is called when steps are sent to another server from now on, because
-   * the former one is no longer a primary: no beat that the former one has answered extends a
+   * the former one is no longer a primary: no heartbeat that the former one has answered extends a
    * lease.
    */
   onMoved(listener: () => void): void;

@@ -1,13 +1,13 @@
 /**
- * The membership of this member: joins, beats every BEAT_MS, rejoins after it was removed, and
- * leaves.
+ * The membership of this member: joins, sends a heartbeat every HEARTBEAT_MS, rejoins after it was
+ * removed, and leaves.
  *
- * The lease is measured on the member's monotonic clock, from before the beat was sent, minus
+ * The lease is measured on the member's monotonic clock, from before the heartbeat was sent, minus
  * GAP_MS. So it ends before the store's lease, even if the store's clock was set forward by too
- * little to be noticed. A member that was suspended beyond its lease has none until a beat
+ * little to be noticed. A member that was suspended beyond its lease has none until a heartbeat
  * succeeds, and the others need not wait for it. The clock must continue to run while the process
  * is stopped. A store that refuses all steps removes no member: while it does, the lease continues,
- * as the other members' leases do once the store accepts beats again.
+ * as the other members' leases do once the store accepts heartbeats again.
  *
  * All steps are sent to the store, and completed, in the order of the calls, so the last view is
  * the newest. A rejoin begins when all changes of the previous life have completed.
@@ -15,9 +15,9 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import {
-  BEAT_MS,
   type ClusterView,
   GAP_MS,
+  HEARTBEAT_MS,
   type Join,
   type Joined,
   type JoinObstacle,
@@ -30,8 +30,8 @@ import {
 
 /** Interval between two reports of a reason why the member cannot join, in ms. */
 const REPORT_INTERVAL_MS = 10_000;
-/** Age of the last successful beat above which the member is out of touch, in ms. */
-const IN_TOUCH_MS = 3 * BEAT_MS;
+/** Age of the last successful heartbeat above which the member is out of touch, in ms. */
+const IN_TOUCH_MS = 3 * HEARTBEAT_MS;
 
 /** The engine's changes of data. */
 export interface ChangeWork {
@@ -99,7 +99,7 @@ export type OwnChange = Omit<RecordChange, 'uuid' | 'joinNumber'>;
 export class Membership {
   readonly #options: MembershipOptions;
   #self: Omit<Join, 'uuid'> | undefined;
-  /** The revision that the next beat confirms: see StoredMember. */
+  /** The revision that the next heartbeat confirms: see StoredMember. */
   confirmed = 0;
   /** The revision of the record that the member has. */
   #known = 0;
@@ -108,7 +108,7 @@ export class Membership {
   #lastNumber = 0;
   #leaseEndMs = 0;
   #touchedMs = 0;
-  /** Time at which the store last refused a beat. */
+  /** Time at which the store last refused a heartbeat. */
   #refusedMs = Number.NEGATIVE_INFINITY;
   /** Number of times that the store has moved to another server. */
   #moveCount = 0;
@@ -128,7 +128,7 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
-    options.store.onHint(() => this.beatSoon());
+    options.store.onHint(() => this.heartbeatSoon());
     options.store.onMoved(() => this.#onMoved());
   }
 
@@ -142,7 +142,7 @@ export class Membership {
     return this.#options.clock.now() < this.#leaseEndMs;
   }
 
-  /** Whether the last beat succeeded, at most IN_TOUCH_MS ago. */
+  /** Whether the last heartbeat succeeded, at most IN_TOUCH_MS ago. */
   get isInTouch(): boolean {
     if (this.#isUnreachable || this.#joinNumber === 0) return false;
     return this.#options.clock.now() - this.#touchedMs <= IN_TOUCH_MS;
@@ -162,8 +162,8 @@ export class Membership {
     });
   }
 
-  /** Beats, or tries to join, now instead of at the time of the next beat. */
-  beatSoon(): void {
+  /** Sends a heartbeat, or tries to join, now instead of at the time of the next heartbeat. */
+  heartbeatSoon(): void {
     if (this.#self !== undefined) this.#run();
   }
 
@@ -216,9 +216,9 @@ export class Membership {
       try {
         return await store.leave({ uuid, joinNumber, stopsUpTo: this.#stopsUpTo });
       } catch (error) {
-        if (clock.now() + BEAT_MS >= this.#touchedMs + leaseMs) throw error;
+        if (clock.now() + HEARTBEAT_MS >= this.#touchedMs + leaseMs) throw error;
       }
-      await new Promise<void>((resolve) => clock.after(BEAT_MS, resolve));
+      await new Promise<void>((resolve) => clock.after(HEARTBEAT_MS, resolve));
     }
   }
 
@@ -226,7 +226,7 @@ export class Membership {
   #onMoved(): void {
     this.#moveCount++;
     this.#leaseEndMs = 0;
-    this.beatSoon();
+    this.heartbeatSoon();
   }
 
   #run(): void {
@@ -245,15 +245,15 @@ export class Membership {
     while (this.#isDueAgain && !this.#isEnded) {
       this.#isDueAgain = false;
       begunMs = clock.now();
-      await (this.#joinNumber === 0 ? this.#join() : this.#beat());
+      await (this.#joinNumber === 0 ? this.#join() : this.#heartbeat());
     }
     this.#isRunning = false;
     if (this.#isEnded) return;
-    const delayMs = Math.max(0, begunMs + BEAT_MS - clock.now());
+    const delayMs = Math.max(0, begunMs + HEARTBEAT_MS - clock.now());
     this.#timer = clock.after(delayMs, () => this.#run());
   }
 
-  async #beat(): Promise<void> {
+  async #heartbeat(): Promise<void> {
     const { clock, store, uuid, events } = this.#options;
     const joinNumber = this.#joinNumber;
     const { leaseMs } = this.#self as Join;
@@ -263,8 +263,8 @@ export class Membership {
     const moveCount = this.#moveCount;
     const { confirmed } = this;
     try {
-      const beat = { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed };
-      const result = await store.beat(beat);
+      const heartbeat = { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed };
+      const result = await store.heartbeat(heartbeat);
       if ('out' in result) return this.#handleOut(joinNumber, result);
       if (!('refused' in result)) this.#applyView(joinNumber, result, result.text ?? undefined);
       if (this.#joinNumber !== joinNumber || this.#moveCount !== moveCount) return;
@@ -277,9 +277,9 @@ export class Membership {
   }
 
   /**
-   * Extends the lease by the time between two refused beats: while the store refuses all steps, its
-   * leases are extended as well. A longer time may not consist entirely of refusals, so it does not
-   * count.
+   * Extends the lease by the time between two refused heartbeats: while the store refuses all
+   * steps, its leases are extended as well. A longer time may not consist entirely of refusals, so
+   * it does not count.
    */
   #extend(sentMs: number): void {
     const refusedMs = sentMs - this.#refusedMs;

@@ -1,8 +1,8 @@
 /**
  * The cluster of several members on one engine. Each member sees it as of the last result of the
- * engine's member store: at most one beat old and the same on all members. Its parts are Membership
- * (whether this member is in the cluster), StoredRecord (the values that the members share) and
- * StateChanges (changes of the state).
+ * engine's member store: at most one heartbeat old and the same on all members. Its parts are
+ * Membership (whether this member is in the cluster), StoredRecord (the values that the members
+ * share) and StateChanges (changes of the state).
  *
  * Data may be changed while the member has its lease and the cluster is not PASSIVE or changing to
  * PASSIVE. The engine checks `hasLease` again when it sends the changes of a turn.
@@ -36,7 +36,7 @@ interface SharedClusterOptions {
   readonly uuid: string;
   readonly memberVersion: string;
   readonly isLite: boolean;
-  /** Time without a beat after which a member is removed, in ms; at least 2 * GAP_MS. */
+  /** Time without a heartbeat after which a member is removed, in ms; at least 2 * GAP_MS. */
   readonly leaseMs: number;
   /** Whether every change is stored on the required number of replicas. */
   readonly isKeptSafe: () => boolean;

@@ -26,8 +26,8 @@ import type { StoredRecord, Transition } from './stored-record.ts';
 /** Time for all members to confirm, by the store's clock, in ms. */
 export const TRANSITION_MS = 60_000;
 /**
- * Additional time for a member to end the transition with a beat, and for this one to see it, in
- * ms.
+ * Additional time for a member to end the transition with a heartbeat, and for this one to see it,
+ * in ms.
  */
 const KNOWN_AFTER_MS = 15_000;
 
@@ -113,7 +113,7 @@ export class StateChanges {
     const { membership } = this.#options;
     if (membership.confirmed >= revision) return;
     membership.confirmed = revision;
-    membership.beatSoon();
+    membership.heartbeatSoon();
   }
 
   async #end(

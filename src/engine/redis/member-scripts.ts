@@ -21,9 +21,9 @@
  * of hints.
  */
 import {
-  BEAT_MS,
   FORMER_MAX,
   GAP_MS,
+  HEARTBEAT_MS,
   PLACES,
   REPLACED_MS,
 } from '../../cluster/membership-store.ts';
@@ -118,7 +118,7 @@ end
 local function pass(caller)
   local gap = now - number('beaten')
   set('beaten', digits(now))
-  local ms = gap > ${GAP_MS} and gap - ${BEAT_MS} or math.min(gap, 0)
+  local ms = gap > ${GAP_MS} and gap - ${HEARTBEAT_MS} or math.min(gap, 0)
   local server = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
   local isMoved = server ~= get('server')
   if isMoved then set('server', server) end
@@ -240,7 +240,7 @@ return reply`,
  * Arguments: uuid, join number, `stopsUpTo`, duration of the lease, the revision that the member
  * has, the revision that it has confirmed. Returns a view with the join number first, or OUT.
  */
-export const BEAT = step(
+export const HEARTBEAT = step(
   `
 local _, uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed = unpack(ARGV)
 stop(tonumber(stopsUpTo))
@@ -317,6 +317,6 @@ return 0`,
   1,
 );
 
-export const MEMBER_SCRIPTS = [JOIN, BEAT, LEAVE, CHANGE, STOP_ALL, FORGET].map(
+export const MEMBER_SCRIPTS = [JOIN, HEARTBEAT, LEAVE, CHANGE, STOP_ALL, FORGET].map(
   ({ source }) => source,
 );

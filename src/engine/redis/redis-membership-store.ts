@@ -10,9 +10,9 @@ import { OutcomeUnknown } from '../../base/errors.ts';
 import { SerialQueue } from '../../base/serial-queue.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type {
-  Beat,
   ChangeResult,
   ClusterView,
+  Heartbeat,
   Incarnation,
   Join,
   Joined,
@@ -32,9 +32,9 @@ import { type Failure, isUnknown } from './failure.ts';
 import { type Layout, WAKE_UPS } from './layout.ts';
 import { layoutFault, layoutText } from './layout-record.ts';
 import {
-  BEAT,
   CHANGE,
   FORGET,
+  HEARTBEAT,
   JOIN,
   LAYOUT,
   LEAVE,
@@ -57,7 +57,7 @@ const NOT_LITE = '';
 const HGET_GONE = header(3, 'HGET');
 const GONE = Buffer.from('gone');
 /** Replicas that a heartbeat needs if the servers do not agree on the primary. */
-const BEAT_REPLICAS = 1;
+const HEARTBEAT_REPLICAS = 1;
 /** Join numbers increase as long as the record exists, so a lower one shows its loss. */
 const RECORD_LOST = 'the servers have lost the record of the members, and perhaps data';
 const REFUSED: Refused = { refused: true };
@@ -153,12 +153,12 @@ export class RedisMembershipStore implements MembershipStore {
     return result;
   }
 
-  async beat(beat: Beat): Promise<ClusterView | Out | Refused> {
+  async heartbeat(heartbeat: Heartbeat): Promise<ClusterView | Out | Refused> {
     this.#hints.check();
-    const result = await this.#steps.run(() => this.#beat(beat));
+    const result = await this.#steps.run(() => this.#heartbeat(heartbeat));
     if ('refused' in result || 'out' in result) return result;
     const { view, goneCount } = result;
-    if (view.members[0]?.joinNumber === beat.joinNumber) {
+    if (view.members[0]?.joinNumber === heartbeat.joinNumber) {
       this.#options.onOldest();
       if (goneCount > 0) this.#options.onGone(new Set(view.members.map(({ uuid }) => uuid)));
     }
@@ -231,10 +231,10 @@ export class RedisMembershipStore implements MembershipStore {
     for (const listener of this.#hintListeners) listener();
   }
 
-  async #beat(beat: Beat): Promise<ViewReply | Out | Refused> {
+  async #heartbeat(heartbeat: Heartbeat): Promise<ViewReply | Out | Refused> {
     const { servers } = this.#options;
-    const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = beat;
-    const write = this.#writer(BEAT, [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed]);
+    const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = heartbeat;
+    const write = this.#writer(HEARTBEAT, [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed]);
     let server: ServerAddress | undefined;
     const reading: Reading<ViewReply | Out> = {
       replyKinds: ARRAYS,
@@ -254,7 +254,7 @@ export class RedisMembershipStore implements MembershipStore {
       if (!isAgreed) throw result;
       return REFUSED;
     }
-    const counted = isAgreed ? result : await this.#send(write, reading, BEAT_REPLICAS);
+    const counted = isAgreed ? result : await this.#send(write, reading, HEARTBEAT_REPLICAS);
     this.#server = addressText(server!);
     return counted;
   }
