@@ -61,7 +61,10 @@ export function clusterReplicaCount(config: Counts): number | undefined {
   return configured.length === 0 ? undefined : Math.max(...configured);
 }
 
-/** Returns the lookup of counts. A configured name without a count does not inherit `default`. */
+/**
+ * Returns the function that looks up the number of replicas. A configured name without a count does
+ * not inherit `default`.
+ */
 function countOf(
   counts: ReadonlyMap<string, number>,
   names: ReadonlyMap<string, unknown>,

@@ -19,8 +19,8 @@ export interface BackupOptions {
 }
 
 /**
- * Lists the backups. Reports on standard error a directory that only has the name of a backup. Throws
- * TypeError.
+ * Lists the backups. Reports on standard error each directory that is named like a backup but is
+ * not a complete one. Throws TypeError.
  */
 export async function printBackups(options: BackupOptions, streams: Streams): Promise<ExitCode> {
   const backups = await read(options);
@@ -62,7 +62,7 @@ export async function verifyBackups(
   return results.every(({ fault }) => fault === null) ? EXIT_CLEAN : EXIT_FAILED;
 }
 
-/** Keeps the newest backups of each member. */
+/** Removes all but the newest backups of each member. */
 export async function pruneBackups(
   options: BackupOptions & { readonly keep: string },
   streams: Streams,
@@ -94,7 +94,7 @@ async function read({ backupDir }: BackupOptions): Promise<StoredBackups> {
 interface Verified {
   /** Null if there is none. */
   readonly fault: string | null;
-  /** Whether another version than this one can read it. */
+  /** Whether only another version can read it. */
   readonly isOfOtherVersion: boolean;
 }
 

@@ -170,7 +170,7 @@ function add(parent: Command, words: string, about: string): Command {
     .option('--json', 'Print JSON');
 }
 
-/** The name in messages: the flag, or the variable that the value came from. */
+/** The name in messages: the flag, or the variable from which the value was read. */
 function nameOfFlag(command: Command, key: string): string {
   const option = command.options.find((each) => each.attributeName() === key);
   const isVariable = command.getOptionValueSource(key) === 'env';

@@ -32,7 +32,9 @@ export interface ClientOptions extends AddressOptions {
   readonly json?: true;
 }
 
-/** The name of a flag in messages: its own, or the variable that its value came from. */
+/**
+ * The name of a flag in messages: the flag itself, or the variable from which its value was read.
+ */
 type NameOfFlag = (flag: keyof ClientOptions) => string;
 
 /** The source of a value, and the content type stored with it. */

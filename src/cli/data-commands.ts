@@ -43,7 +43,7 @@ export function addDataCommands(
     .description('Create a data directory from a backup; the directory must be empty')
     .requiredOption('--from <DIR>', 'The backup')
     .requiredOption('--data-dir <DIR>', 'The data directory; created if it does not exist')
-    .option('--new-member', 'Give the copy a new uuid, to run it together with the member')
+    .option('--new-member', 'Give the copy a new uuid, to run it beside the original member')
     .option('--json', 'Print JSON')
     .action((options: Restoring) => {
       order(async () => (await import('./restore-backup.ts')).restoreBackup(options, streams));

@@ -1,8 +1,8 @@
 /**
- * Runs one member from its start to its end, and prints its address. At the first signal it is not ready
- * for the shutdown delay, so that load balancers stop using it, and then drains. At a second signal, or
- * after DRAIN_TIMEOUT_MS, it cuts off the remaining connections. It returns the exit code; the caller ends
- * the process.
+ * Runs one member from its start to its end, and prints its address. After the first signal it
+ * reports that it is not ready for the shutdown delay, so that load balancers stop using it, and
+ * then drains. At a second signal, or after DRAIN_TIMEOUT_MS, it cuts off the remaining
+ * connections. It returns the exit code; the caller ends the process.
  */
 import { type ErrorCode, GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';

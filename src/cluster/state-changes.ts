@@ -10,10 +10,11 @@
  *    by those may still be in transit; then it ends the transition as reached. A member that sees
  *    that the limit has passed also ends it, as not reached: the old state remains. If several
  *    members end it at the same time, one succeeds.
- * 4. The initiator has its result once all members have also confirmed the end, or are out.
- * A member does not withdraw its confirmation while it is in, so "all" remains true. A member that
- * is out has no lease, so it changes nothing. A replaced member may have a lease: the end waits for
- * its expiry.
+ * 4. The initiator has its result once all members have also confirmed the end or have been
+ *    removed.
+ * A member does not withdraw its confirmation while it is in the cluster, so "all" remains true. A
+ * member that was removed has no lease, so it changes nothing. A replaced member may have a lease:
+ * the end waits for its expiry.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -161,7 +162,8 @@ export class StateChanges {
   }
 
   /**
-   * A member that does not confirm the end within this time is out, or the store is unreachable.
+   * A member that does not confirm the end within this time has been removed, or the store is
+   * unreachable.
    */
   #awaitAll(waiting: Waiting, revision: number): void {
     const { clock, leaseMs } = this.#options;

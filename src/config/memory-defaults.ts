@@ -24,7 +24,8 @@ const RECOVERY_BYTES_MAX = 67_108_864;
  */
 const RETAINED_BYTES_MAX = 268_435_456;
 /**
- * Minimum share for data. With less of 128 MiB, not every partition would have its first extent.
+ * Minimum share for data. With a smaller share of 128 MiB, not every partition would have its first
+ * extent.
  */
 const DATA_SHARE_MIN = 3 / 16;
 /** Free space in the chunks of queues, as a share of the bytes in them. */

@@ -45,7 +45,7 @@ const PORT_MAX = 65535;
 const PARTITION_COUNT_MAX = 32768;
 /** Minimum in bytes. Less would be used up by a few partitions, each of which takes 64 KiB. */
 const MEMORY_BYTES_MIN = 1_048_576;
-/** Limit in s: a load balancer takes a member out of service within seconds. */
+/** Maximum in s: a load balancer takes a member out of service within seconds. */
 const SHUTDOWN_DELAY_SECONDS_MAX = 3600;
 /** The largest 32-bit integer, as in other members' configuration. */
 const QUEUE_SIZE_MAX = 2_147_483_647;

@@ -283,8 +283,8 @@ export class StatementReader {
   }
 
   /**
-   * Whether the name is not a misspelt one of the properties that have an effect; otherwise reports
-   * it.
+   * Reports a misspelt name of a property that has an effect; returns whether the name is none of
+   * these.
    */
   #checkProperty(pattern: string, name: string, at: Place): boolean {
     const names = PROPERTY_NAMES[pattern] ?? [];

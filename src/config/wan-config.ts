@@ -32,8 +32,8 @@ export const MERGE_POLICIES = [
 
 export const MERKLE_DEPTH_DEFAULT = 10;
 /**
- * Largest effective number of levels of a tree; more count as this many, because every level
- * doubles the leaves.
+ * Maximum effective number of levels of a tree; a higher number is reduced to it, because every
+ * level doubles the leaves.
  */
 export const MERKLE_DEPTH_COUNTED_MAX = 16;
 

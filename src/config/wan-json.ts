@@ -214,7 +214,7 @@ class JsonReader {
     this.#boolean(item, 'useEndpointPrivateAddress', `${path}.useEndpointPrivateAddress`);
   }
 
-  /** Refuses enabled discovery; returns whether there is any. */
+  /** Refuses enabled discovery; returns whether any is enabled. */
   #refuseDiscovery(item: Fields, path: string): boolean {
     const on = DISCOVERIES.filter((kind) => {
       const section = this.#object(item, kind, `${path}.${kind}`);

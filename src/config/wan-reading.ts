@@ -228,7 +228,7 @@ class WanReader {
     return { specified: specified as SpecifiedPublisher, wrong };
   }
 
-  /** Refuses enabled discovery; returns whether there is any. */
+  /** Refuses enabled discovery; returns whether any is enabled. */
   #refuseDiscovery({ path, statements, name, sections }: Draft): boolean {
     const isXml = name === undefined;
     const on: (readonly [Statement, string])[] = [];

@@ -1,7 +1,7 @@
 /** Settings of a member that takes part in WAN replication: rows of the table in settings.ts. */
 import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 
-/** Limit in s: ten years, longer than any target is out of reach. */
+/** Maximum in s: ten years, longer than any target is unreachable. */
 const RETENTION_SECONDS_MAX = 315_360_000;
 /**
  * Maximum number of tombstones. Each takes about 40 bytes, which count towards the memory for data.

@@ -1,7 +1,7 @@
 /**
- * TLS from a member to the targets of its WAN publishers: that of `network.ssl`, and for each
- * `advanced-network.wan-endpoint-config` that of its `ssl`. The member presents its certificate if
- * a target requests one, and verifies targets by the authorities, if any are configured.
+ * TLS from a member to the targets of its WAN publishers: the settings of `network.ssl`, and of the
+ * `ssl` of each `advanced-network.wan-endpoint-config`. The member presents its certificate if a
+ * target requests one, and verifies targets by the authorities, if any are configured.
  */
 import type { Config } from './config.ts';
 import { isOn } from './refused-settings.ts';
@@ -23,11 +23,11 @@ export interface TargetTls {
   /** Undefined if TLS is off. */
   readonly tls: WanTls | undefined;
   readonly used: readonly Statement[];
-  /** The endpoint cannot be used if there are any. */
+  /** Faults, each with its statement; with any of them, the endpoint cannot be used. */
   readonly faults: readonly (readonly [Statement, string])[];
 }
 
-/** Returns the TLS of an endpoint configuration. */
+/** Returns the TLS settings of an endpoint configuration. */
 export function endpointTls(statements: SectionStatements): TargetTls {
   const faults: [Statement, string][] = [];
   const used: Statement[] = [];

@@ -6,7 +6,7 @@
  * Messages contain all that is needed to make the same change elsewhere, in any order of
  * partitions:
  *
- * - A change of an entry is identified by its key and its `version`: of two, the later one counts.
+ * - A change of an entry is identified by its key and its `version`; the later of two changes wins.
  * - A change of an item is identified by its queue and its `item`, which is unique among all queues
  *   of that name, past and present. Only a RETURN restores an item that was removed.
  * - A map lives from its first entry until a clear, or until it is empty; `life` is the version at

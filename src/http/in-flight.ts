@@ -90,7 +90,7 @@ export class InFlightBudget {
 
   /** Releases bytes that reserveHeld has reserved. */
   releaseHeld(bytes: number): void {
-    if (bytes > this.heldBytes) assert.fail('bytes held are given back once');
+    if (bytes > this.heldBytes) assert.fail('held bytes are released once');
     this.heldBytes -= bytes;
     this.release(bytes);
   }
@@ -119,21 +119,23 @@ export class InFlightBudget {
 
   /** Releases bytes. */
   release(bytes: number): void {
-    if (bytes > this.usedBytes) assert.fail('bytes are given back once');
+    if (bytes > this.usedBytes) assert.fail('bytes are released once');
     this.usedBytes -= bytes;
   }
 
-  /** Registers content under way. It leaves when it is complete or freed. */
+  /** Registers a body in progress, which is removed when it is complete or freed. */
   enterContent(content: BudgetUser): void {
     this.#bodies.add(content);
   }
 
-  /** Registers a head under way that holds bytes. It leaves when it is complete or holds none. */
+  /**
+   * Registers a head in progress that holds bytes. It is removed when it is complete or holds none.
+   */
   enterHead(head: BudgetUser): void {
     this.#heads.add(head);
   }
 
-  /** Registers waiting responses. They leave when they have been sent. */
+  /** Registers waiting responses, which are removed when they have been sent. */
   enterResponses(responses: BudgetUser): void {
     this.#responses.add(responses);
   }

@@ -41,7 +41,8 @@ export class BackupDirectory {
   static async begin(parent: string): Promise<BackupDirectory> {
     const directory = resolve(parent);
     makeDirectories(directory);
-    // Read before leftovers are removed: their numbers count, so that no number is used twice.
+    // Read before leftovers are removed: their numbers are not reused, so that no number is used
+    // twice.
     const first = 1 + (await lastNumber(directory));
     await removeStale(directory);
     const own = join(directory, temporaryName());

@@ -50,7 +50,7 @@ export async function checkAllAreFiles(storage: Storage): Promise<void> {
   throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory: storage.path, reason });
 }
 
-/** Whether a member uses a file with this name. The lock does not count: it is a socket. */
+/** Whether a member uses a file with this name. False for the lock, which is a socket. */
 function isUsedByMember(name: string): boolean {
   return isCompleteName(name) || name === INCOMPLETE_MARKER || isUnfinished(name);
 }

@@ -3,11 +3,11 @@
  * was cut off from one that ended there. It is overwritten within 50 ms of a change of the log,
  * without a sync. Written bytes survive the end of the process, so a log that ends before the
  * position in the file is damaged, if the machine has not rebooted. After a reboot only the synced
- * position counts. An incomplete file is ignored.
+ * position is valid. An incomplete file is ignored.
  *
  * Both positions are valid only for the exact segment file, identified by device and inode. A
  * directory that was copied while a member wrote to it contains another file, and its files were
- * copied at different times: then only the settled position counts, which had been durable for
+ * copied at different times: then only the settled position is valid, which had been durable for
  * SETTLED_MS.
  *
  * Numbers are little-endian.

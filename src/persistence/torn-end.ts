@@ -78,7 +78,7 @@ export function damageIn(
 
 /**
  * Whether there is a valid record at `at`, or with `isAnywhere` at any offset from there. With
- * `place` only a MARK of a later position counts.
+ * `place` only a MARK of a later position is accepted.
  */
 export function hasRecord(
   { page, length, seed }: ReadSegment,

@@ -251,7 +251,7 @@ export interface Prefix {
 }
 
 /**
- * The prefixes, longer ones first; the first match counts. Every path of the table has a prefix of
+ * The prefixes, longer ones first; the first match is used. Every path of the table has a prefix of
  * its group.
  */
 export const PREFIXES: readonly Prefix[] = [

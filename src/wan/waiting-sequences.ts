@@ -8,7 +8,7 @@ import { EVERY_PARTITION } from '../engine/engine.ts';
 
 export class WaitingSequences {
   readonly laneCount: number;
-  /** Called when changes have passed. Must not call the engine. */
+  /** Called when changes have left the queue. Must not call the engine. */
   onProgress: () => void = () => {};
   readonly #passed: Float64Array;
   readonly #queued: Float64Array;

@@ -29,7 +29,7 @@ export class CellLog {
   /** The extent being emptied, 0 if there is none, and the position in it, in bytes. */
   victim = 0;
   victimDone = 0;
-  /** The log is known to have no extent from this one on. */
+  /** Extents from this one on do not belong to the log. */
   #noneFrom = Number.POSITIVE_INFINITY;
   /** Bytes written and killed that the cleaner has not yet worked off. */
   owed = 0;
@@ -115,8 +115,8 @@ export class CellLog {
   }
 
   /**
-   * Chooses the extent with the fewest live bytes as the victim, in a log that is loose; false if
-   * there is none.
+   * Chooses the extent with the fewest live bytes as the victim, if the log is loose. Returns false
+   * if there is no such extent.
    */
   chooseEmptiest(): boolean {
     const { live, next } = this.#pool;
@@ -128,7 +128,7 @@ export class CellLog {
     return this.victim !== 0;
   }
 
-  /** Chooses the extent to be emptied next; false if there is none. */
+  /** Chooses the extent to be emptied next. Returns false if there is none. */
   chooseVictim(): boolean {
     this.victimDone = 0;
     this.victim = this.#evacuated() || (this.#isSparse() ? this.#sparsest() : 0);

@@ -22,7 +22,7 @@
  * will have its result in `held`: its `acknowledge` makes the removal, or is LOST if the lease had
  * ended before.
  *
- * A returned item is again one of the first in its queue, at its old place: each queue keeps a list
+ * A returned item goes back to its old place near the front of its queue: each queue keeps a list
  * of returned items, ordered by sequence. As items mostly return in the order taken, a search
  * begins at the end of the list.
  */

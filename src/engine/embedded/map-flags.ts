@@ -113,7 +113,10 @@ export class MapFlags {
     if (this.#latest.isBefore(map, version)) this.#latest.set(map, version.low, version.high);
   }
 
-  /** Sets `version` to one that no entry of the map is later than; the map must keep tombstones. */
+  /**
+   * Sets `version` to an upper bound for the versions of the map's entries; the map must keep
+   * tombstones.
+   */
   latest(map: number, version: Version): void {
     this.#latest.get(map, version);
   }
@@ -146,7 +149,7 @@ export class MapFlags {
     this.review();
   }
 
-  /** Makes every map count as one that changes were merged into. */
+  /** Treats every map as one that changes were merged into. */
   mergeAll(): void {
     this.#merged = undefined;
     this.isActive = true;

@@ -1,9 +1,9 @@
 /**
  * The last removals of entries in a replay. A removal leaves nothing in the engine, so a set of the
- * same version that is replayed after it would count, although the removal should (compareChanges
- * in ../mutation.ts). The log of a member that merges changes contains no such set, because the
- * merge has dropped it: so a bounded number of removals is enough. They are identified by the hash
- * of the key, its length and partition, the life of the map, and the version.
+ * same version that is replayed after it would win, although the removal should (compareChanges in
+ * ../mutation.ts). The log of a member that merges changes contains no such set, because the merge
+ * has dropped it: so a bounded number of removals is enough. They are identified by the hash of the
+ * key, its length and partition, the life of the map, and the version.
  *
  * Removals are stored in a ring; those with the same lower bits of the hash are chained, latest
  * first. The number of a removal shows whether the ring still contains it.

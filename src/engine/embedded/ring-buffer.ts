@@ -215,7 +215,7 @@ export class RingBuffers {
     return true;
   }
 
-  /** Turns one full part into a list. */
+  /** Converts one full part to a list. */
   #split(queue: number, log: CellLog): boolean {
     const first = this.first(queue);
     const end = this.end(queue);

@@ -94,7 +94,7 @@ export class Waiters {
   }
 
   /**
-   * Asserts that the lists of these queues, which are all there are, contain all waiters.
+   * Asserts that the lists of these queues, which must be all queues, contain all waiters.
    * O(waiters).
    */
   invariants(queues: readonly number[]): void {

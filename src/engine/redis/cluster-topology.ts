@@ -1,7 +1,7 @@
 /**
  * The topology of Redis Cluster, read from any of its nodes. The last node that reported it is
  * asked first, over a connection that stays open; nodes that failed are asked last. A node that is
- * cut off from the others detects it, so the report of a node whose state is not ok counts only if
+ * cut off from the others detects it, so the report of a node whose state is not ok is used only if
  * no better one is found.
  */
 

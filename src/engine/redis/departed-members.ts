@@ -17,10 +17,10 @@ interface DepartedMembersOptions {
   /** Resolves when no command that these processes sent can take effect any more. */
   endChangesOf(uuids: ReadonlySet<string>): Promise<void>;
   /**
-   * Resolves when the member holds nothing; repeatable. Its marks are retained for `outSeconds`.
+   * Resolves when the member holds no items; repeatable. Its marks are retained for `outSeconds`.
    */
   returnHeld(incarnation: string, outSeconds: number): Promise<unknown>;
-  /** Removes a member that holds nothing from the list. */
+  /** Removes a member that holds no items from the list. */
   forget(incarnation: string): Promise<void>;
 }
 

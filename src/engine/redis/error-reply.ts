@@ -57,8 +57,8 @@ export function firstWord(text: string): string {
 }
 
 /**
- * Returns the server that a MOVED or ASK error names, or undefined if it names none. `from` is the
- * server that replied: one that does not know its own host reports only the port.
+ * Returns the server that a MOVED or ASK error names, or undefined if the error names no server.
+ * `from` is the server that replied: one that does not know its own host reports only the port.
  */
 export function addressIn(text: string, from: ServerAddress): ServerAddress | undefined {
   const [, host = '', digits] = /^\S+ \d+ (.*):(\d{1,5})$/.exec(text) ?? [];

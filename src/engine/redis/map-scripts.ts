@@ -47,9 +47,9 @@ return 1`,
 );
 
 /**
- * Sets an entry if the current one has a version. Keys: hash, expiry times, maps. Arguments: field,
- * value, expiry time or 0, version or empty for no entry, map. Returns 1, or the version of the
- * current entry, or an empty string if there is none.
+ * Sets an entry if the current one has this version. Keys: hash, expiry times, maps. Arguments:
+ * field, value, expiry time or 0, version or empty for no entry, map. Returns 1, or the version of
+ * the current entry, or an empty string if there is none.
  */
 export const SET_IF = script(
   `${SHARED}
@@ -67,8 +67,8 @@ return 1`,
 );
 
 /**
- * Removes an entry of a version. Keys: hash. Arguments: field, version. Returns what SET_IF
- * returns.
+ * Removes an entry if it has this version. Keys: hash. Arguments: field, version. Returns what
+ * SET_IF returns.
  */
 export const DELETE_IF = script(
   `${SHARED}

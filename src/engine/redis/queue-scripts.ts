@@ -1,7 +1,7 @@
 /**
  * The scripts of queues. All keys of a queue are in the slot of its partition:
  *
- *     items     a list of items in the format of stored-value.ts; bytes 2 to 9 have the number
+ *     items     a list of items in the format of stored-value.ts; bytes 2 to 9 contain the number
  *     returned  a sorted set of the returned items, by number; they are polled before the list
  *     numbers   a hash: `n`, the last number assigned; `h`, the number of held items, which count
  *               for the capacity
