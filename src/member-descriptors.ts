@@ -39,8 +39,8 @@ export interface DescriptorShares extends ListenerShares {
 }
 
 /**
- * Returns the shares. `files` are those of the process at its start. `listeners` are the shares at
- * the start, which stay valid for an extended configuration.
+ * Returns the shares. `files`: the open files of the process at its start. `listeners` are the
+ * shares at the start, which stay valid for an extended configuration.
  */
 export function descriptorShares(
   config: Config,

@@ -131,7 +131,10 @@ function refusals(
   };
 }
 
-/** Returns a function that logs unexpected errors, those of one kind every FAULT_LOG_INTERVAL_MS. */
+/**
+ * Returns a function that logs unexpected errors, each kind at most once every
+ * FAULT_LOG_INTERVAL_MS.
+ */
 function faults(clock: Clock, log: Log): (text: string) => void {
   const isDue = dueEvents(clock, FAULT_LOG_INTERVAL_MS);
   return (text) => {

@@ -1,7 +1,7 @@
 /**
- * Allocates numbers from 0 up, always the lowest free one. The numbers are those of reusable objects,
- * in the order of their creation. Allocating the lowest keeps the objects in use together in memory and
- * visited in their order, which processors prefetch. With last-in, first-out reuse their order
+ * Allocates numbers from 0 up, always the lowest free one. The numbers identify reusable objects,
+ * in the order of their creation. Allocating the lowest keeps the objects in use together in memory
+ * and visited in their order, which processors prefetch. With last-in, first-out reuse their order
  * becomes random, and when many are in use, each waits for memory twice (bench: free-numbers).
  */
 

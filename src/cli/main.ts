@@ -75,7 +75,7 @@ function reportOutput(error: OutputError, words: readonly string[], streams: Str
   return OF_OWN_FILES.has(words[0] ?? '') ? EXIT_FAILED : EXIT_NOT_PRINTED;
 }
 
-/** Commands whose exit codes are those of a member, not those of its clients. */
+/** Commands that end with the exit codes of a member instead of a client. */
 const OF_OWN_FILES: ReadonlySet<string> = new Set(['config', 'repair', 'restore']);
 
 function ignored(): void {}

@@ -82,7 +82,7 @@ export const SAME_LIMIT = -1;
 export interface Incarnation {
   /** UUID of the member's process. */
   readonly uuid: string;
-  /** Number of the join, from 1; greater than those of all earlier joins. */
+  /** Number of the join, from 1; greater than the number of every earlier join. */
   readonly joinNumber: number;
 }
 

@@ -331,7 +331,7 @@ export class Membership {
     // The result may belong to an earlier life.
     if (joinNumber !== this.#joinNumber || this.#isEnded) return;
     if (text === undefined && view.revision !== this.#known) return this.#run();
-    // A failover has undone changes: the confirmed revision was that of another record.
+    // A failover has undone changes: the confirmed revision belonged to another record.
     if (view.revision < this.confirmed) this.confirmed = 0;
     this.#options.listener.onView(view, text);
     this.#known = view.revision;

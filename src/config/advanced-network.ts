@@ -31,10 +31,7 @@ interface Translated {
   readonly warnings: readonly Finding[];
 }
 
-/**
- * Returns the statements, with those of an enabled `advanced-network` in place of those of
- * `network`.
- */
+/** Returns the statements; those of an enabled `advanced-network` replace the ones of `network`. */
 export function translateAdvancedNetwork(statements: readonly Statement[]): Translated {
   const enabled = statements.findLast(({ pattern }) => pattern === 'advanced-network.enabled');
   if (enabled === undefined || !isOn(enabled)) return { statements, warnings: [] };

@@ -1,4 +1,4 @@
-/** The systems for whose clients responses are adapted where those of gridnode differ. */
+/** The systems whose clients can get the responses that they expect, where gridnode's differ. */
 export const COMPATIBILITIES = ['none', 'hazelcast'] as const;
 
 export type Compatibility = (typeof COMPATIBILITIES)[number];

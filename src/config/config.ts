@@ -37,7 +37,7 @@ export interface Assignment {
   readonly seen?: string;
   /** Whether the items of the list are appended to those before. */
   readonly isAddition?: true;
-  /** The texts that the source accepts, if these differ from those of the setting. */
+  /** The texts that the source accepts, if they differ from the setting's. */
   readonly expects?: string;
 }
 

@@ -80,10 +80,7 @@ class NotationReader {
     return root;
   }
 
-  /**
-   * Returns the content of a setting: that of its shape, or that of its line and the lines below
-   * it.
-   */
+  /** Returns the content of a setting, from its shape, or from its line and the lines below it. */
   #contentOf({ rest, below }: Block): SectionSchema {
     if (rest.startsWith('&')) return this.#shape(rest);
     const content = emptyContent();

@@ -95,7 +95,7 @@ function* slicesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
   }
 }
 
-/** Returns the entries of the map; for `sources`, without those of maps and queues. */
+/** Returns the entries of the map; for `sources`, without the entries of maps and queues. */
 function neededOf(key: string, map: ReadonlyMap<unknown, unknown>): [unknown, unknown][] {
   if (key !== 'sources') return [...map];
   return [...map].filter(([path]) => !/^(map|queue)\./.test(String(path)));

@@ -195,7 +195,7 @@ export const SETTINGS = {
   compatibility: wordSetting<Compatibility>({
     path: 'compatibility',
     flag: { name: '--compatibility', argument: 'NAME' },
-    about: 'System for whose clients responses are adapted where those of gridnode differ',
+    about: 'System whose clients get the responses that they expect',
     fallback: 'none',
     fallbackText: 'none; hazelcast with a file whose root is hazelcast',
     expects: `one of ${COMPATIBILITIES.join(', ')}`,

@@ -2,7 +2,7 @@
  * Reads the WAN replication that a request adds: JSON in the form of the WanReplicationConfig of
  * the original. Its names are those of a file in camel case; its enumerations are numbers or names.
  * Unknown names are ignored and null counts as missing, as in the original. Settings, ranges and
- * refusals are those of a file. Messages name the field: `batchPublishers[0].batchSize`.
+ * refusals are the same as in a file. Messages name the field: `batchPublishers[0].batchSize`.
  */
 import { GridError } from '../base/errors.ts';
 import type { Config } from './config.ts';

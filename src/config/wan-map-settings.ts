@@ -28,7 +28,7 @@ export const MAP_WAN_SETTINGS = {
   mergePolicy: wordSetting<WanReplicationRef['mergePolicy']>({
     path: `${REF_PATH}.merge-policy-class-name`,
     about:
-      'Decides between the received value of a key and that of the target; the name may have a package ' +
+      'Decides between the received value of a key and the value at the target; the name may have a package ' +
       'prefix and the suffix MergePolicy. HigherHits and LatestAccess need per-entry-stats-enabled',
     fallback: 'PassThrough',
     expects: `one of ${MERGE_POLICIES.join(', ')}`,
@@ -56,7 +56,7 @@ export const MAP_WAN_SETTINGS = {
   merkleTreeEnabled: {
     path: 'map.{name}.merkle-tree.enabled',
     flags: [],
-    about: 'Whether the map can be compared with that of a target',
+    about: 'Whether the map can be compared with the same map of a target',
     fallback: undefined,
     fallbackText: 'true if a publisher of the map has MERKLE_TREES',
     example: 'true',

@@ -62,7 +62,7 @@ export const PUBLISHER_SETTINGS = {
     path: at('endpoint'),
     about:
       'Name of the advanced-network.wan-endpoint-config whose ssl the connections use; ' +
-      'without it, they use that of one without a name in XML, or network.ssl',
+      'without it, they use the one without a name in XML, or network.ssl',
     fallback: undefined,
     fallbackText: 'none',
     example: '""',
@@ -170,7 +170,7 @@ export const PUBLISHER_SETTINGS = {
     'sync.consistency-check-strategy',
     CONSISTENCY_CHECK_STRATEGIES,
     'NONE',
-    { about: 'Whether maps can be compared with those of the target, by Merkle trees' },
+    { about: 'Whether maps can be compared with the same maps of the target, by Merkle trees' },
   ),
   compression: oneOf('compression', WAN_COMPRESSIONS, 'none', {
     about: 'Compression of the content of a batch',

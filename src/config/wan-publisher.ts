@@ -28,8 +28,8 @@ export interface PublisherFault {
 const CLUSTER_NAME = 'dev';
 
 /**
- * Returns the id of the publisher. `name`: that of the block in YAML, the default of cluster name
- * and id.
+ * Returns the id of the publisher. `name`: the name of the block in YAML, the default of cluster
+ * name and id.
  */
 function publisherIdOf(
   { publisherId, clusterName }: SpecifiedPublisher,
@@ -39,7 +39,7 @@ function publisherIdOf(
 }
 
 /**
- * Returns the publisher, or the faults if it cannot be used. `endpoints`: those of the
+ * Returns the publisher, or the faults if it cannot be used. `endpoints`: the endpoints of the
  * configuration.
  */
 export function publisherOf(

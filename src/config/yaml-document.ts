@@ -41,7 +41,7 @@ export function parseYaml(
   return { root: isReadable ? reader.readRoot(document) : undefined, problems: reader.problems };
 }
 
-/** Composes the only document of the text; its problems are added to those of the reader. */
+/** Composes the only document of the text; its problems are added to the reader's. */
 function composed(
   text: string,
   lines: LineCounter,
@@ -158,7 +158,7 @@ class YamlReader {
     return { entries: [], items: node.items.map((item) => this.#read(item, offset, isRepeated)) };
   }
 
-  /** Returns the entries of the mapping, then those of merged mappings with other names. */
+  /** Returns the entries of the mapping, then the entries of merged mappings with other names. */
   #entriesOf(pairs: readonly Pair<Node, Node | null>[], isRepeated: boolean): DocumentEntry[] {
     const entries: DocumentEntry[] = [];
     const merged: DocumentEntry[] = [];
@@ -178,7 +178,7 @@ class YamlReader {
     return entries;
   }
 
-  /** Adds the entries that a merge key names: those of a mapping, or of a list of mappings. */
+  /** Adds the entries that a merge key names, of one mapping or of a list of mappings. */
   #merge(node: DocumentNode, merged: DocumentEntry[]): void {
     for (const each of node.items ?? [node]) {
       if (each.entries.length === 0 && this.#repeatedCount <= REPEATED_NODES_MAX) {

@@ -60,7 +60,7 @@ export function halfSipHash13(
   let v1 = key1;
   let v2 = key0 ^ 0x6c796765;
   let v3 = key1 ^ 0x74656462;
-  // One round per word; the three final rounds are those of three zero words.
+  // One round per word; the three final rounds process three zero words.
   for (let index = -1; index < whole + 4; index++) {
     let word = 0;
     if (index < 0) word = first;

@@ -37,8 +37,8 @@ export class HybridClock {
   }
 
   /**
-   * Sets the clock's place among those of its data set, from 0 to `places` - 1; `places` divides
-   * the number of counters.
+   * Sets the clock's place among the clocks of its data set, from 0 to `places` - 1; `places`
+   * divides the number of counters.
    */
   setPlace(place: number, places: number): void {
     this.#firstCounter = place;

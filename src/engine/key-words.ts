@@ -45,7 +45,7 @@ export class KeyWords {
     return this;
   }
 
-  /** Whether the key's bytes equal those of the span. */
+  /** Whether the key has the same bytes as the span. */
   is({ bytes, words: theirs, start, end }: Span): boolean {
     const { words, length } = this;
     if (end - start !== length) return false;

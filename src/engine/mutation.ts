@@ -52,7 +52,7 @@ export class Mutation {
   /** Partition of the key, or of the queue's name; EVERY_PARTITION for a clear. */
   partition = EVERY_PARTITION;
   /**
-   * The partition's sequence as of this change; of a clear, that of every partition (see
+   * The partition's sequence as of this change; for a clear, the sequence of every partition (see
    * Engine.clear).
    */
   sequence = 0;
@@ -64,7 +64,7 @@ export class Mutation {
   readonly value = new Span();
   /** SET, OFFER, RETURN: the content type; empty if there is none. */
   readonly contentType = new Span();
-  /** The version of the change; later than that of every earlier change of this member. */
+  /** The version of the change; later than the version of every earlier change of this member. */
   readonly version = new Version();
   /** SET, DELETE, EXPIRE: the version of the replaced entry; none if there was no entry. */
   readonly replaced = new Version();

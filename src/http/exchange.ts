@@ -172,8 +172,8 @@ export abstract class Exchange implements StreamOwner {
   }
 
   /**
-   * Refuses the request with the text of the table, in JSON, or without content if the text is only for
-   * logs. `status` defaults to that of the table.
+   * Refuses the request with the text of the table, in JSON, or without content if the text is only
+   * for logs. `status` defaults to the table's.
    */
   refuse<Code extends RefusalCode>(
     code: Code,

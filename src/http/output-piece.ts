@@ -119,7 +119,10 @@ export function assertPieces(pieces: readonly OutputPiece[], counts: PieceCounts
   }
 }
 
-/** The sequences that a response waits for: that of one partition, or those of all partitions from 0. */
+/**
+ * The sequences that a response waits for: the sequence of one partition, or of every partition
+ * from 0.
+ */
 export interface Dependency {
   readonly partition: number;
   readonly sequences: Float64Array;

@@ -67,7 +67,7 @@ export class RepeatedHeads {
   }
 }
 
-/** Whether the request is entirely in the memory, and has no part but its path that may vary. */
+/** Whether the request is entirely in the memory, and only its path may vary. */
 function isUsual(request: Request, memory: Buffer): boolean {
   const { target, version, method, keepAlive, contentLength } = request;
   return (
@@ -167,7 +167,10 @@ class RepeatedHead {
   }
 }
 
-/** Returns the end of the plain characters at `start`: those of paths (RFC 3986) but `%`, and raw bytes. */
+/**
+ * Returns the end of the plain characters at `start`: path characters (RFC 3986) except `%`, and
+ * raw bytes.
+ */
 function plainEnd(memory: Buffer, start: number, end: number): number {
   let at = start;
   while (at < end && PLAIN[memory[at] as number] === 1) at++;

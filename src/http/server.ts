@@ -198,10 +198,11 @@ export class HttpServer implements ConnectionHost, ResponseSender {
   }
 
   /**
-   * Stops accepting, answers the received requests and ends every connection. Resolves when the last one
-   * is closed. Bytes already in the sockets' buffers count as received. Connections already in the kernel's
-   * backlog are accepted, one per turn until a turn brings none, and only then opened. Until then no
-   * response is a connection's last, so that a waiting client does not reconnect meanwhile.
+   * Stops accepting, answers the received requests and ends every connection. Resolves when the
+   * last one is closed. Bytes already in the sockets' buffers count as received. Connections
+   * already in the kernel's backlog are accepted, one per turn until there are no more, and only
+   * then opened. Until then no response is a connection's last, so that a waiting client does not
+   * reconnect meanwhile.
    */
   drain(): Promise<void> {
     this.tick();

@@ -23,7 +23,7 @@ export class LocalResults implements ResponseSender {
   }
 
   /**
-   * Calls `deliver`, at once if the result is not delayed. `partition` and `sequence`: those of the
+   * Calls `deliver`, at once if the result is not delayed. `partition` and `sequence`: as in the
    * engine's OperationResult.
    */
   send(partition: number, sequence: number, deliver: Deliver): void {

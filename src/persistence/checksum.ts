@@ -230,8 +230,8 @@ const COPY = new SummedMemory(PIECE_BYTES);
 const COPY_WORDS = new Int32Array(COPY.buffer, START);
 
 /**
- * The part of the WebAssembly API that is used here. The type definitions of Node 20 lack it; those
- * of the DOM have it.
+ * The part of the WebAssembly API that is used here. The type definitions of Node 20 lack it; only
+ * those of the DOM contain it.
  */
 declare namespace WebAssembly {
   class Module {

@@ -110,9 +110,9 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
 }
 
 /**
- * Returns the first of NEW_SEGMENTS_MAX unused numbers, greater than those of all segments. A
- * segment with a damaged header has a number close to the others; a file that is not a segment may
- * have any.
+ * Returns the first of NEW_SEGMENTS_MAX unused numbers that are greater than the number of every
+ * segment. A segment with a damaged header has a number close to the others; a file that is not a
+ * segment may have any.
  */
 async function firstOfFreeNumbers(storage: Storage, names: readonly string[]): Promise<number> {
   let first = 1;

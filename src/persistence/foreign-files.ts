@@ -65,7 +65,7 @@ export function foreignFiles(names: readonly string[]): readonly string[] {
     .sort();
 }
 
-/** Whether the name is that of a file that was incomplete when its process ended. */
+/** Whether a file with this name was incomplete when its process ended. */
 export function isUnfinished(name: string): boolean {
   const suffix = SUFFIXES.find((each) => name.endsWith(each));
   if (suffix === undefined) return false;
@@ -73,7 +73,7 @@ export function isUnfinished(name: string): boolean {
   return isCompleteName(whole) || UNFINISHED.has(whole) || isUnfinished(whole);
 }
 
-/** Whether the name is that of a complete file of a member. */
+/** Whether a member gives this name to a complete file. */
 function isCompleteName(name: string): boolean {
   if (NAMES.has(name)) return true;
   return parseSegmentName(name) !== undefined || parseQueueFileName(name) !== undefined;

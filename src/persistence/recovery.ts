@@ -87,7 +87,7 @@ export interface Recovered {
   readonly leftOver: readonly string[];
   /** Files that have the name of a segment but are not segments. */
   readonly misnamed: readonly string[];
-  /** A number that is greater than those of all segments. */
+  /** A number that is greater than the number of every segment. */
   readonly nextNumber: number;
 }
 

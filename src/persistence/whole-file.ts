@@ -53,7 +53,7 @@ export class AtomicFile {
     return new AtomicFile(storage, name, await storage.open(from));
   }
 
-  /** Syncs the file and gives it its name, durably. Rejects as writeAtomically does. */
+  /** Syncs the file and renames it to its final name, durably. Rejects as writeAtomically does. */
   async complete(): Promise<void> {
     const storage = this.#storage;
     try {
@@ -71,7 +71,7 @@ export class AtomicFile {
     }
   }
 
-  /** Closes the file and gives it its name. */
+  /** Closes the file and renames it to its final name. */
   async rename(): Promise<void> {
     try {
       this.#isOpen = false;

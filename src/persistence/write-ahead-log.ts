@@ -95,7 +95,7 @@ export class WriteAheadLog implements MutationSink {
   #position = 0;
   /** Number of bytes in the page that have not been written. Their position ends at `#position`. */
   #pending = 0;
-  /** Bytes to write before any others, in order: at most those of one turn. */
+  /** Bytes to write before any others, in order: at most the bytes of one turn. */
   #unwritten: Unwritten[] = [];
   #writeRetry: Timer | undefined;
   /** Length of the admitted record, until it is recorded or abandoned; 0 if there is none. */

@@ -191,8 +191,7 @@ export class AdministrativeCall {
   }
 
   /**
-   * Refuses the request with the text of the table of refusals. `status`: that of the table by
-   * default.
+   * Refuses the request with the text of the table of refusals. `status`: by default the table's.
    */
   refuse<Code extends RefusalCode>(
     code: Code,

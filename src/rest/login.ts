@@ -17,7 +17,7 @@ import type { Call } from './route.ts';
 
 /** A request that runs once its user is authenticated. */
 export interface LoginCall extends Call {
-  /** Runs the request; `grants` are those of the user. */
+  /** Runs the request; `grants`: the user's permissions. */
   work(grants: Grants | undefined): void;
   /** Returns method and path, as the audit log may show them. */
   describeAction(): string;

@@ -7,7 +7,7 @@ import { nameAmong } from '../config/name-lookup.ts';
 import { FOREVER, type Lifetime } from '../engine/engine.ts';
 
 export class MapLifetimes extends MapSettings<Lifetime> {
-  /** Takes the arguments of `replace`. */
+  /** The arguments are those of `replace`. */
   constructor(
     timeToLiveSeconds: ReadonlyMap<string, number>,
     maxIdleSeconds: ReadonlyMap<string, number>,

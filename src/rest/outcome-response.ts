@@ -1,4 +1,4 @@
-/** Turns the engine's result into a response. */
+/** Converts the engine's result to a response. */
 import assert from 'node:assert';
 import { REFUSALS } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';

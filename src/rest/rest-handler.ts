@@ -1,7 +1,7 @@
 /**
  * Handles the request of a slot: finds the route, makes the checks in their order (escapes,
- * unserved methods, group, resource, method, OPTIONS), runs the action and turns the engine's
- * result into the response. The handler is reused for every request of the slot, so that a request
+ * unserved methods, group, resource, method, OPTIONS), runs the action and converts the engine's
+ * result to the response. The handler is reused for every request of the slot, so that a request
  * allocates nothing.
  */
 import assert from 'node:assert';

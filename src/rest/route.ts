@@ -91,7 +91,7 @@ export interface DataPermission {
 export type Action = (call: Call) => void;
 
 /**
- * A request, as an action sees it. As a receiver it turns the engine's result into the response.
+ * A request, as an action sees it. As a receiver it converts the engine's result to the response.
  */
 export interface Call extends Receiver {
   readonly exchange: Exchange;

@@ -22,9 +22,7 @@ interface AuditEntry {
   readonly action: string;
   /** HTTP status of the response. */
   readonly status: number;
-  /**
-   * Number of throttled logins that the line reports; its other fields are those of the latest.
-   */
+  /** Number of throttled logins that the line reports; its other fields describe the latest one. */
   readonly count?: number;
 }
 

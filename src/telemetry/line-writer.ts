@@ -65,7 +65,7 @@ export class LineWriter {
     this.#onError = onError;
   }
 
-  /** Takes a line with its line end. */
+  /** Accepts a line with its line end. */
   write(line: string): void {
     const length = Buffer.byteLength(line);
     if (this.#waitingBytes + length > WAITING_BYTES_MAX) {
@@ -112,7 +112,7 @@ export class LineWriter {
 
   /**
    * Writes all waiting lines before the process ends. Blocks the thread while the reader accepts
-   * nothing, for at most END_MS; it does not wait after an error, such as that of a reader that has
+   * nothing, for at most END_MS; it does not wait after an error, such as EPIPE if the reader has
    * ended.
    */
   end(sleep: (ms: number) => void = sleepNow): void {

@@ -1,7 +1,7 @@
 /**
- * Sends the events of a publisher's queue. A batch has events of several lanes; a lane has at most
- * one batch in flight, which keeps its order. Lanes are assigned to the usable endpoints by number,
- * so a lane keeps its endpoint until the set of usable endpoints changes.
+ * Sends the events of a publisher's queue. A batch contains events of several lanes; a lane has at
+ * most one batch in flight, which keeps its order. Lanes are assigned to the usable endpoints by
+ * number, so a lane keeps its endpoint until the set of usable endpoints changes.
  *
  *     recorded, acknowledged, released, timer → dispatch → handshakes with endpoints that are due
  *                                                        → batches of lanes that are due
@@ -141,7 +141,7 @@ export class BatchSender {
     return await reaching;
   }
 
-  /** A number greater than those of all sent events. */
+  /** A number greater than the number of every sent event. */
   get nextNumber(): number {
     const lanes = [...this.#parts.queue.lanes, ...this.#sync.lanes];
     return Math.max(...lanes.map(({ firstNumber, numberedCount }) => firstNumber + numberedCount));

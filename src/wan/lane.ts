@@ -205,7 +205,7 @@ export class Lane {
     this.#sequences?.onProgress();
   }
 
-  /** Drops the records up to these sequences; `partitions` are those of the lane. */
+  /** Drops the records up to these sequences. `partitions`: the partitions of the lane. */
   clearUpTo(sequences: Float64Array, partitions: readonly number[]): void {
     this.renumber();
     this.isUrgent = false;

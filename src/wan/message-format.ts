@@ -32,11 +32,11 @@
  *    24  the three texts of a handshake
  *        then two bytes: number of sections, 1 to 32; then the sections
  *
- * A section has the events of one lane. The partitions of the sender are spread over its lanes.
- * Each event has a number per publisher and lane; numbers rise, with gaps between sections. They
- * ensure that no event is applied twice. A section that begins before the latest one of its lane is
- * refused with 409, and the sender begins a later epoch. A forged batch, whatever its numbers,
- * therefore hides at most as many later events as it has. A section:
+ * A section contains the events of one lane. The partitions of the sender are spread over its
+ * lanes. Each event has a number per publisher and lane; numbers rise, with gaps between sections.
+ * They ensure that no event is applied twice. A section that begins before the latest one of its
+ * lane is refused with 409, and the sender begins a later epoch. A forged batch, whatever its
+ * numbers, therefore hides at most as many later events as it contains. A section:
  *
  *     0  lane, two bytes: 0 to 31, each once; at 2 zero, two bytes
  *     4  number of events, 1 or more; at 8 their length in bytes

@@ -43,7 +43,7 @@ export interface WanPublisherOptions {
    * Maximum number of batches in flight per endpoint; below 2 a default applies (batch-limits.ts).
    */
   readonly maxConcurrentInvocations: number;
-  /** Whether maps can be compared with those of the target. */
+  /** Whether maps can be compared with the same maps of the target. */
   readonly consistencyCheckStrategy: 'NONE' | 'MERKLE_TREES';
   readonly compression: 'none' | 'deflate';
 }

@@ -184,7 +184,10 @@ export class PublisherQueue {
     }
   }
 
-  /** Sets this publisher's share of the limit of all, in bytes; a lower limit of its own wins. */
+  /**
+   * Sets this publisher's share of the limit for all publishers, in bytes. The publisher's limit
+   * applies if it is lower.
+   */
   share(bytes: number): void {
     this.bytesMax = Math.min(this.#limits.bytesMax, bytes);
   }

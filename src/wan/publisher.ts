@@ -169,7 +169,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#sender.onCleared();
   }
 
-  /** A number greater than those of all sent events, once the queue is cleared. */
+  /** A number greater than the number of every sent event, once the queue is cleared. */
   get nextNumber(): number {
     return this.#sender.nextNumber;
   }

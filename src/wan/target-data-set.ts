@@ -1,8 +1,8 @@
 /**
  * Selects the data set that a publisher's events are sent to: that of the first endpoint that
  * responds. Endpoints with another data set are not used, as each would get only a part of the
- * events. The selection changes when no endpoint stores the first data set any more; an endpoint
- * that does not respond counts with its last response.
+ * events. The selection changes when no endpoint stores the first data set any more; for an
+ * endpoint that does not respond, its last response is used.
  */
 import type { TargetEndpoint } from './target-endpoint.ts';
 

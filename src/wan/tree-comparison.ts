@@ -1,7 +1,7 @@
 /**
- * Compares a map of this member with that of a target by the hash trees of its partitions: first
- * the roots of many partitions per request, then, in the partitions that differ, the nodes below,
- * LEVELS levels per request.
+ * Compares a map of this member with the same map of a target by the hash trees of its partitions:
+ * first the roots of many partitions per request, then, in the partitions that differ, the nodes
+ * below, LEVELS levels per request.
  *
  *     roots of both sides → partitions that differ → differing nodes LEVELS lower → … → differing leaves
  *

@@ -115,7 +115,7 @@ export class CellStore {
     return halfSipHash13(this.#key0, this.#key1, owner, words, keyAt(words, at), length);
   }
 
-  /** Sets `version` to that of the cell; to none if the address is 0. */
+  /** Sets `version` to the version of the cell; to none if the address is 0. */
   readVersion(address: number, version: Version): Version {
     if (address === 0) return version.clear();
     const words = this.pool.words(address);
@@ -123,12 +123,12 @@ export class CellStore {
     return version.set(versionLowAt(words, at), versionHighAt(words, at));
   }
 
-  /** Raises the partition's sequence to at least that of a mutation that has been made. */
+  /** Raises the partition's sequence to at least the sequence of a mutation that has been made. */
   raise(number: number, sequence: number): void {
     if (sequence > this.sequences[number]!) this.sequences[number] = sequence;
   }
 
-  /** Raises every partition's sequence to at least that of a mutation of all partitions. */
+  /** Raises every partition's sequence to at least the sequence of a mutation of all partitions. */
   raiseAll(sequence: number): void {
     for (let number = 0; number < this.partitionCount; number++) this.raise(number, sequence);
   }

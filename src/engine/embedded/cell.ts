@@ -127,7 +127,7 @@ export function numberKeyAt(words: Int32Array, at: number): number {
   return words[key + 1]! * 0x1_0000_0000 + (words[key]! >>> 0);
 }
 
-/** Whether the cell at words[at] is that of `key` in `owner`. */
+/** Whether the cell at words[at] belongs to `key` in `owner`. */
 export function hasKeyAt(words: Int32Array, at: number, owner: number, key: KeyWords): boolean {
   if (words[at + 2] !== owner || keyLengthAt(words, at) !== key.length) return false;
   const count = key.wordCount;

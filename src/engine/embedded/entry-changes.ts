@@ -208,7 +208,8 @@ export class EntryChanges {
   }
 
   /**
-   * Returns the address for the new cell: that of the old one if possible; 0 if there is no memory.
+   * Returns the address for the new cell: the address of the old cell if possible; 0 if there is no
+   * memory.
    */
   #allocate(partition: Partition, old: number, length: number): number {
     const pool = this.#store.pool;

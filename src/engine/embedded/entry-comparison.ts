@@ -21,7 +21,7 @@ export class EntryComparison {
     this.#contentTypes = contentTypes;
   }
 
-  /** Whether the change need not be made. `address` is that of the cell of the change's entry. */
+  /** Whether the change need not be made. `address`: the cell of the change's entry. */
   isRedundant(change: Mutation, address: number): boolean {
     const stored = this.#store.readVersion(address, this.#version);
     if (change.version.isAfter(stored)) return false;

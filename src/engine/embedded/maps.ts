@@ -84,8 +84,8 @@ export class Maps {
   }
 
   /**
-   * Writes the entry. APPLIED, CONDITION_FAILED, MEMORY_FULL or REFUSED. `version` is set to that
-   * of the entry: the new one, or after CONDITION_FAILED the current one.
+   * Writes the entry. APPLIED, CONDITION_FAILED, MEMORY_FULL or REFUSED. `version` is set to the
+   * entry's version: the new one, or after CONDITION_FAILED the current one.
    */
   set(
     map: Span,

@@ -33,7 +33,8 @@ import type { Tombstones } from './tombstones.ts';
 
 export class Merges {
   /**
-   * The partition of the last merge; `version` is that of its entry after a set, otherwise none.
+   * The partition of the last merge; `version`: the version of its entry after a set, otherwise
+   * none.
    */
   partition = EVERY_PARTITION;
   readonly version = new Version();
@@ -83,8 +84,7 @@ export class Merges {
   }
 
   /**
-   * Reads the tombstone of the change's key and that of its map, and determines the later of the
-   * two.
+   * Reads the tombstones of the change's key and of its map, and determines the later of the two.
    */
   #readTombstones({ name, key }: Mutation): void {
     this.#tombstones.ofKey(name, key, this.#ofKey);

@@ -87,12 +87,12 @@ export class PagedPairs extends Pages<Int32Array> {
 
 /** One version per id: its low and high word. */
 export class PagedVersions extends PagedPairs {
-  /** Sets `version` to that of the id. */
+  /** Sets `version` to the version of the id. */
   get(id: number, version: Version): void {
     version.set(this.first(id), this.second(id));
   }
 
-  /** Whether the version is later than that of the id. */
+  /** Whether the version is later than the version of the id. */
   isBefore(id: number, { low, high }: Version): boolean {
     return isAfter(low, high, this.first(id), this.second(id));
   }

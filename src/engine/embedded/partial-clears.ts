@@ -38,7 +38,7 @@ export class PartialClears {
     return !isAfter(versionLowAt(words, at), versionHighAt(words, at), clear.low, clear.high);
   }
 
-  /** Sets `version` to that of the map's partial clear, which must exist. */
+  /** Sets `version` to the version of the map's partial clear, which must exist. */
   read(map: number, version: Version): void {
     version.copyFrom(this.#clears.get(map)!);
   }

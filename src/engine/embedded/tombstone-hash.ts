@@ -37,7 +37,7 @@ export class TombstoneHash {
     }
   }
 
-  /** Hashes the name, unless it is that of the previous call, as in most calls. */
+  /** Hashes the name, unless it equals the name of the previous call, as in most calls. */
   #readName(name: Span): void {
     if (this.#hasName && this.#name.is(name)) return;
     const { words, length } = this.#name.load(name);

@@ -51,7 +51,7 @@ export class TombstoneIndex {
     return 0;
   }
 
-  /** Sets `hash` to that of the row. */
+  /** Sets `hash` to the hash of the row. */
   read(id: number, hash: Int32Array): void {
     for (let word = 0; word < hash.length; word++) hash[word] = this.#hashes[word]!.get(id);
   }

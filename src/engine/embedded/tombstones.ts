@@ -6,7 +6,7 @@
  * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts,
  * tombstone-index.ts). All are in one list from the oldest to the latest. They are dropped when
  * they are too old. A new one replaces the oldest if there are too many, or if no memory is left;
- * but not in a replay, as they had their memory before. Time is that of the version clock, in
+ * but not in a replay, as they had their memory before. Times are read from the version clock, in
  * seconds, so that a replay gets the same times.
  */
 import assert from 'node:assert/strict';
@@ -91,7 +91,7 @@ export class Tombstones implements TombstoneFigures {
     return this.#ids.columnBytes + this.#index.bytes;
   }
 
-  /** Sets `version` to that of the map's tombstone; to none if there is no tombstone. */
+  /** Sets `version` to the version of the map's tombstone; to none if there is no tombstone. */
   ofMap(map: Span, version: Version): void {
     version.clear();
     if (this.#mapCount === 0) return;
@@ -99,7 +99,7 @@ export class Tombstones implements TombstoneFigures {
     this.#read(this.#find(), version);
   }
 
-  /** Sets `version` to that of the key's tombstone; to none if there is no tombstone. */
+  /** Sets `version` to the version of the key's tombstone; to none if there is no tombstone. */
   ofKey(map: Span, key: Span, version: Version): void {
     version.clear();
     if (this.#ids.count === 0) return;

@@ -67,8 +67,8 @@ export class ClusterTopology implements TopologySource {
   }
 
   /**
-   * The nodes in the order in which they are asked. Includes those of the URL in case all others
-   * are gone.
+   * The nodes in the order in which they are asked. Includes the nodes of the URL in case all
+   * others are gone.
    */
   #inOrder(): ServerAddress[] {
     const last = this.#control?.address;

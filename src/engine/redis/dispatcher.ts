@@ -475,7 +475,7 @@ function whyAway(link: Link | undefined): Failure {
   return link?.isForbidden ? FORBIDDEN : AWAY;
 }
 
-/** Returns the first two words of a command: its name and that of a script. */
+/** Returns the first two words of a command: its name and the script, if there is one. */
 function firstWords(command: Buffer): readonly string[] {
   const [, , name = '', , second = ''] = command
     .toString('latin1', 0, FIRST_BYTES)

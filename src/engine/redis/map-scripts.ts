@@ -3,8 +3,8 @@
  * 9, counted from 1, and, if bit 2 of byte 1 is set, the expiry time in the next 6. The set of
  * expiry times lists each entry of the hash that has a lifetime, by its expiry time in ms. It may
  * also list fields that were deleted or replaced since, so every use of it reads the header; PURGE
- * removes those of deleted entries. The set of maps lists each map of the partition that has a set
- * of expiry times, by the first of these or an earlier time.
+ * removes the fields of deleted entries. The set of maps lists each map of the partition that has a
+ * set of expiry times, by the first of these or an earlier time.
  *
  * Scripts that remove entries, or only replace bytes, are allowed when the server is out of memory.
  */

@@ -327,7 +327,7 @@ export class RedisConnection {
     this.#socket.write(memory.bytes.subarray(0, length));
   }
 
-  /** Whether the commands should wait for those of the next turn. */
+  /** Whether the commands should wait for the commands of the next turn. */
   #shouldWait(): boolean {
     const written = this.#batches.at(-1)?.end;
     if (written === undefined || this.#isEnded) return false;

@@ -36,7 +36,7 @@ const NODES_MAX = 4_194_304;
 /** Maximum size of a buffer that is reused for later replies, in bytes. */
 const REUSED_BYTES_MAX = 1024 * 1024;
 const FIRST_BYTES = 65536;
-/** Digits of which any number fits in 32 bits. */
+/** Maximum number of digits with which every number fits in 32 bits. */
 const DIGITS_OF_INTEGERS = 9;
 const CR = 0x0d;
 const LF = 0x0a;

@@ -30,7 +30,7 @@ import { StoreUnusable } from './servers.ts';
 
 /** A command, with the words of a call that changes nothing. */
 export interface Trial {
-  /** The name, with that of the subcommand. */
+  /** The name, including the subcommand. */
   readonly command: string;
   readonly words: readonly (string | Buffer)[];
   /** The pattern of the keys, or of the channels, that the command is used with. */
@@ -205,6 +205,9 @@ class MissingRights {
   }
 }
 
-/** How Redis and Valkey report which right is missing; if neither matches, it is that for a key. */
+/**
+ * How Redis and Valkey report which right is missing; if neither matches, the right to use a key is
+ * missing.
+ */
 const OF_COMMAND = / run /;
 const OF_CHANNEL = / channels?\b/;

@@ -1,8 +1,8 @@
 /**
  * Checks whether a majority of the Sentinels names a server as the primary. A Sentinel that is cut
  * off still names the old primary, but it also counts the others, so it is no majority. All are
- * asked at once: those of the URL and those that they list. Each counts once, by its id, as it may
- * have several addresses.
+ * queried at once: the Sentinels of the URL and those that they list. Each counts once, by its id,
+ * as it may have several addresses.
  */
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ControlConnection, ReplyValue } from './control-connection.ts';

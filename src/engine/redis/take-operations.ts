@@ -28,7 +28,8 @@ const INTEGERS = kindSet(INTEGER);
 /** Receives the results of the operations. */
 export interface TakeObserver {
   /**
-   * `items`: those of the first takes; `isExpelled`: nothing can be held for this incarnation any more.
+   * `items`: the items of the first takes; `isExpelled`: nothing can be held for this incarnation
+   * any more.
    */
   onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isExpelled: boolean): void;
   /** `mayHold`: whether items may be held nevertheless. */
