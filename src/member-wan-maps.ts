@@ -29,7 +29,8 @@ export class WanMaps {
   replace({ mapWan, mapTimeToLiveSeconds }: Settings): void {
     this.isEmpty = mapWan.size === 0;
     if (this.isEmpty) return;
-    // A name configured without these settings has none, even if a pattern for it has.
+    // A name configured without these settings has none of them, even if a matching pattern has
+    // some.
     const nameFor = nameAmong(mapWan, mapTimeToLiveSeconds);
     this.#of = (map) => {
       const name = nameFor(map);

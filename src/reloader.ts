@@ -434,7 +434,7 @@ function notKept(reason: string, options: ErrorOptions): GridError {
   return new GridError('CONFIG_NOT_KEPT', { reason }, options);
 }
 
-/** Throws the error of a text that the record has rejected for this cause. */
+/** Throws the error for a text that the record has rejected for this reason. */
 function refuse(cause: unknown): never {
   throw notKept(reasonOf(cause), { cause });
 }

@@ -1,8 +1,7 @@
 /**
  * The record that the members of a cluster share. Its values outlive the members and are changed by
- * compare-and-set, so that of two concurrent changes each takes the other into account. LocalRecord
- * is the record of a single member, which a store persists; StoredRecord is that of several
- * members.
+ * compare-and-set, so that neither of two concurrent changes overwrites the other. LocalRecord is
+ * the record of a single member, which a store persists; StoredRecord is that of several members.
  */
 import { type GridError, reasonOf } from '../base/errors.ts';
 import { SerialQueue } from '../base/serial-queue.ts';

@@ -282,10 +282,7 @@ export class StatementReader {
     }
   }
 
-  /**
-   * Reports a misspelt name of a property that has an effect; returns whether the name is none of
-   * these.
-   */
+  /** Reports a misspelt name of a property that has an effect, and then returns false. */
   #checkProperty(pattern: string, name: string, at: Place): boolean {
     const names = PROPERTY_NAMES[pattern] ?? [];
     if (names.includes(name)) return true;

@@ -9,7 +9,7 @@ import { type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED_UPGRADE, QuietListener } from './parser-listener.ts';
 import { replaceRawBytes } from './raw-target.ts';
 
-/** Maximum size of the backlog, in bytes: the maximum that the parser accepts at once. */
+/** Maximum size of the backlog, in bytes; the parser accepts no longer input at once. */
 const BACKLOG_BYTES_MAX = 65536;
 /** Length of the shortest request, `GET / HTTP/1.0` and two CR LF, in bytes. */
 const REQUEST_BYTES_MIN = 18;

@@ -55,7 +55,7 @@ import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
  * writing a snapshot.
  */
 const SNAPSHOT_BYTES_MIN = 268_435_456;
-/** Share of the disk that the minimum is limited to. */
+/** Maximum of SNAPSHOT_BYTES_MIN as a share of the disk. */
 const SNAPSHOT_SHARE_MIN = 1 / 8;
 /** Delay before creating the first segment is retried, in ms. */
 const SPACE_RETRY_MS = 1000;

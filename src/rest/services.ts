@@ -72,8 +72,8 @@ interface AdministrationServices {
 }
 
 /**
- * The reasons why the configuration was not changed; `refusal`: an error with a status of its own,
- * if any.
+ * The reasons why the configuration was not changed; `refusal`: the error that determines the
+ * status of the response, if any.
  */
 interface RefusedConfig {
   readonly faults: readonly string[];

@@ -37,7 +37,10 @@ export class TargetConnection {
   /** The exchange in flight. */
   #exchange: Exchange | undefined;
   #error: Error | undefined;
-  /** Armed for a message and not cancelled at its response: a timer per message would cost more. */
+  /**
+   * The timer is armed for a message and not cancelled by its response: a timer per message would
+   * cost more.
+   */
   #timer: NodeJS.Timeout | undefined;
   #timerMs = 0;
 

@@ -21,7 +21,7 @@ export class CellLog {
   /** The extent being filled, 0 if there is none, and the number of bytes written to it. */
   #head = 0;
   #headUsed = 0;
-  /** First of the list of sealed extents, whose links are in the pool. */
+  /** First extent of the list of sealed extents; the links are in the pool. */
   #sealed = 0;
   #sealedUsed = 0;
   #sealedLive = 0;

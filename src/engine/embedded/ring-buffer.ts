@@ -20,7 +20,7 @@ const SINGLE_BITS_MAX = 9;
 const PART_BITS = 10;
 const PART_LENGTH = 2 ** PART_BITS;
 const LIST_LENGTH_MIN = 4;
-/** Share of its places below which the items of a ring make it shrink. */
+/** Share of used places below which a ring shrinks. */
 const SHRINK_SHARE = 1 / 8;
 const SHRINK_BITS = 2;
 

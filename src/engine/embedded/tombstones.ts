@@ -118,8 +118,8 @@ export class Tombstones implements TombstoneFigures {
   }
 
   /**
-   * Records the tombstone of a removal that is made again: its time is that of its version, or of
-   * an earlier one.
+   * Records the tombstone of a removal that is made again. Its time is the time of its version, or
+   * earlier.
    */
   addAgain(removal: Mutation): void {
     const { low, high } = removal.version;

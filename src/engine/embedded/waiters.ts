@@ -94,7 +94,7 @@ export class Waiters {
   }
 
   /**
-   * Asserts that the lists of these queues, which must be all queues, contain all waiters.
+   * Asserts that the lists of these queues contain all waiters; no queue may be missing.
    * O(waiters).
    */
   invariants(queues: readonly number[]): void {

@@ -133,5 +133,5 @@ class ItemsCheck implements Work {
   }
 }
 
-/** Drops marks. A mark that remains does no harm before its member is removed. */
+/** Drops marks. A remaining mark does no harm before its member is removed. */
 const DROPPING: Work = { replyKinds: INTEGERS, onResult() {}, onFailed() {} };

@@ -20,7 +20,7 @@ import type { Topology, TopologyOptions, TopologySource } from './topology-sourc
 
 const LOOKUP_MS = 10_000;
 const LOOKUP_MS_DEGRADED = 1000;
-/** Delay between the end of a lookup and one that a change causes, in ms. */
+/** Delay between the end of a lookup and the next one if a change causes it, in ms. */
 const LOOKUP_MS_SOON = 100;
 const CHECK_MS = 1000;
 /** Time without a reply to the last check after which a primary is silent, in ms. */
