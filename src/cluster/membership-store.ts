@@ -5,10 +5,10 @@
  * Steps. Each call except `onHint` is one step: atomic, timed by the store's clock, in one place
  * (one hash slot). Its promise settles within a bounded time. It rejects with OutcomeUnknown if the
  * step may have been made, and with another error if it certainly was not. The steps of one caller
- * take effect, and settle, in the order of the calls. A completed join or record change survives
- * whatever an acknowledged change of the engine's data survives. A heartbeat, a leave and a stop
- * may be undone by a failover: members repeat the state they have seen with each heartbeat. If
- * other steps were undone nevertheless, members detect it from the results of the next steps.
+ * take effect, and settle, in the order of the calls. A completed join or record change is as
+ * durable as an acknowledged change of the engine's data. A heartbeat, a leave and a stop may be
+ * undone by a failover: members repeat the state they have seen with each heartbeat. If other steps
+ * were undone nevertheless, members detect it from the results of the next steps.
  *
  * State. The store contains the record: `revision`, `version`, `text`, `admits`, and a limit, if
  * one is running: its `begun` and its end. It also contains the members, each with the fields of

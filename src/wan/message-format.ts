@@ -1,6 +1,7 @@
 /**
- * The messages between a publisher and the members of other clusters. A request has one message as
- * its body, and so has the response. All numbers are little-endian. A message begins with a head:
+ * The messages between a publisher and the members of other clusters. The body of a request is one
+ * message, and so is the body of the response. All numbers are little-endian. A message begins with
+ * a head:
  *
  *     0  "GWAN"
  *     4  version of the format, one byte: 2

@@ -15,8 +15,8 @@
  * `marks` of a removed member have an empty field: nothing can be held for it any more. Its other
  * marks are retained for OUT_SECONDS, or less if many members were removed: a member that was only
  * cut off may not have returned the results of those takes, and uses the marks to return the items.
- * A partition without held items and marks has no such key, as the member's connections have been
- * ended before.
+ * A partition without held items and marks needs no such key, as the member's connections have
+ * already been ended.
  *
  * A server that is out of memory refuses the first write of an offer. The first write of any other
  * script needs no memory, and the writes after it are then allowed. So a script is executed
