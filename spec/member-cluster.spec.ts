@@ -47,7 +47,7 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
     store.beat = (request) => orFail(() => beat.call(store, request));
     return {
       store,
-      isKeptSafe: () => true,
+      isDataSafe: () => true,
       work: { changesAnswered: async () => {}, endChangesOfOthers: async () => {} },
       connectionCount: () => 0,
       attach: (attached) => {

@@ -70,7 +70,7 @@ test('A reload does not change WAN replication, and logs that a restart is neede
     const { it, lines } = await reloader({ reloaded: FILE.replace(before, after) });
     for (let round = 0; round < 2; round++) {
       const outcome = await it.reload();
-      assert.deepEqual([outcome.taken, outcome.kept, outcome.faults], [[], [kept], []]);
+      assert.deepEqual([outcome.applied, outcome.unapplied, outcome.faults], [[], [kept], []]);
     }
     const warned = lines.filter(({ msg }) => msg === 'not changed: needs a restart');
     assert.deepEqual(
@@ -83,7 +83,7 @@ test('A reload does not change WAN replication, and logs that a restart is neede
 test('A reload of an unchanged file reports no WAN replication, even after additions', async () => {
   const { it, addWan, ids, add } = await reloader();
   await addWan(CALL);
-  assert.deepEqual((await it.reload()).kept, []);
+  assert.deepEqual((await it.reload()).unapplied, []);
   await add('grid: {queue: {x: {max-size: 1}}}');
   assert.deepEqual(ids(), ['r p', 'r q']);
 });

@@ -225,7 +225,7 @@ test('Reloader adds to the configuration that a reload has applied', async () =>
   const security = { ...config.security, realms: new Map([['r', users(['bob'])]]) };
   const { it, taken } = reloader(async () => loaded({ config: { ...config, security } }));
   await it.add(TEXT, () => {});
-  assert.deepEqual((await it.reload()).taken, [
+  assert.deepEqual((await it.reload()).applied, [
     'network.rest-api.endpoint-groups.{name}.enabled',
     'security.realms',
   ]);
@@ -457,7 +457,7 @@ test('Reloader names only the settings of maps and queues that have changed', as
   const kept: (readonly string[])[] = [];
   while (texts.length > 0) {
     // Settings that are not applied remain as at the start, without names.
-    kept.push((await it.reload()).kept.filter((path) => /^(map|queue)\./.test(path)));
+    kept.push((await it.reload()).unapplied.filter((path) => /^(map|queue)\./.test(path)));
   }
   assert.deepEqual(kept, [
     ['map.{name}.backup-count'],

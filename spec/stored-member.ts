@@ -49,7 +49,7 @@ export function storedMember(
   const persistence = new MemberPersistence(config, clock, log, disk);
   const record = new LocalRecord('1.2', (values) => persistence.save(values));
   const cluster = new StandaloneCluster('1.2.3', record, {
-    isKeptSafe: () => persistence.isSafe,
+    isDataSafe: () => persistence.isSafe,
   });
   const license = new License(record);
   const engine = new EmbeddedEngine({

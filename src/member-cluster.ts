@@ -63,15 +63,15 @@ function standaloneCluster(
   const record = new LocalRecord(clusterVersion(memberVersion), async (values) =>
     persistence?.save(values),
   );
-  const isKeptSafe = (): boolean => persistence?.isSafe ?? true;
-  const cluster = new StandaloneCluster(memberVersion, record, { isLite, isKeptSafe, onStop });
+  const isDataSafe = (): boolean => persistence?.isSafe ?? true;
+  const cluster = new StandaloneCluster(memberVersion, record, { isLite, isDataSafe, onStop });
   return { cluster, record, standalone: { cluster, record } };
 }
 
 /** Creates the shared cluster. Its code is only loaded if several members share an engine. */
 async function sharedCluster(
   { memberVersion, isLite, leaseMs, clock, log, onStop }: ClusterSettings,
-  { store, work, isKeptSafe, attach }: SharedEngine,
+  { store, work, isDataSafe, attach }: SharedEngine,
 ): Promise<MadeCluster> {
   const { SharedCluster } = await import('./cluster/shared-cluster.ts');
   const cluster = new SharedCluster({
@@ -80,7 +80,7 @@ async function sharedCluster(
     work,
     memberVersion,
     isLite,
-    isKeptSafe,
+    isDataSafe,
     onStop,
     events: eventsIn(log),
     uuid: randomUUID(),

@@ -35,7 +35,7 @@ export interface SharedEngine {
   readonly store: MembershipStore;
   readonly work: ChangeWork;
   /** Whether changes are replicated as configured. */
-  readonly isKeptSafe: () => boolean;
+  readonly isDataSafe: () => boolean;
   /** Number of connections to the servers. */
   readonly connectionCount: () => number;
   /** Called once before the engine is opened, with the member's uuid, join number and lease. */
@@ -61,7 +61,7 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
     const shared: SharedEngine = {
       store: engine.membershipStore,
       work: engine,
-      isKeptSafe: () => engine.isKeptSafe,
+      isDataSafe: () => engine.isDataSafe,
       connectionCount: () => engine.connectionCount,
       attach: (life) => engine.attach(life),
     };

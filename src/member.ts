@@ -275,9 +275,9 @@ async function recover(
   const work = async (): Promise<void> => {
     if (persistence !== undefined) {
       log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
-      const kept = await persistence.begin({ uuid: cluster.uuid, values: record.values });
-      cluster.restore(kept.uuid);
-      record.restore(kept.values);
+      const restored = await persistence.begin({ uuid: cluster.uuid, values: record.values });
+      cluster.restore(restored.uuid);
+      record.restore(restored.values);
       await reloader.restore(extend);
     }
     await wan?.open(cluster.uuid);

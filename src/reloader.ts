@@ -34,8 +34,8 @@ import type { Log } from './telemetry/log.ts';
  * faults, one line each.
  */
 interface ReloadOutcome {
-  readonly taken: readonly string[];
-  readonly kept: readonly string[];
+  readonly applied: readonly string[];
+  readonly unapplied: readonly string[];
   readonly faults: readonly string[];
 }
 
@@ -260,11 +260,12 @@ export class Reloader {
   }
 
   async #add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate> {
-    const { update, kept } = await this.#store(text, extend);
+    const { update, storedText } = await this.#store(text, extend);
     try {
       await this.#apply(update.config);
     } catch (error) {
-      if (kept !== undefined) await this.#changeAdded((before) => withoutLast(before, kept));
+      if (storedText !== undefined)
+        await this.#changeAdded((before) => withoutLast(before, storedText));
       throw error;
     }
     extend(update.config);
@@ -285,7 +286,7 @@ export class Reloader {
   async #store(
     text: string,
     extend: (config: Config) => void,
-  ): Promise<{ readonly update: ConfigUpdate; readonly kept?: string }> {
+  ): Promise<{ readonly update: ConfigUpdate; readonly storedText?: string }> {
     const record = this.#record;
     for (;;) {
       const { revision } = record;
@@ -293,12 +294,12 @@ export class Reloader {
       const update = await addConfigText(this.#config, text, this.#readText);
       if (update.added.length === 0) return { update };
       // Passwords are hashed before other members and their store see them.
-      const kept = record.isShared ? await addedText(update, this.#hashPassword) : text;
-      const addedConfigs = withText(record.values.addedConfigs, kept);
+      const storedText = record.isShared ? await addedText(update, this.#hashPassword) : text;
+      const addedConfigs = withText(record.values.addedConfigs, storedText);
       const keeping = record.compareAndSet(revision, { addedConfigs });
       if (!(await keeping.catch(refuse))) continue;
-      this.#appliedTexts.set(kept, (this.#appliedTexts.get(kept) ?? 0) + 1);
-      return { update, kept };
+      this.#appliedTexts.set(storedText, (this.#appliedTexts.get(storedText) ?? 0) + 1);
+      return { update, storedText };
     }
   }
 
@@ -332,7 +333,7 @@ export class Reloader {
       for (const warning of linesOf(findings, 'warning')) this.#log.warn(warning);
       return await this.#report(config, isSwitched);
     } catch (error) {
-      return { taken: [], kept: [], faults: this.#logFailure(error, NOT_RELOADED) };
+      return { applied: [], unapplied: [], faults: this.#logFailure(error, NOT_RELOADED) };
     }
   }
 
@@ -368,26 +369,26 @@ export class Reloader {
     // TLS cannot be turned on or off; only its files can change.
     const isTaken = (key: SettingKey): boolean =>
       isReloadable(key) && (config[key] === undefined) === (before[key] === undefined);
-    const taken = changed.filter(isTaken);
-    const kept = changed.filter((key) => !isTaken(key));
-    const takenValues = Object.fromEntries(taken.map((key) => [key, config[key]]));
-    this.#config = { ...before, ...takenValues, security, sources: config.sources };
+    const applied = changed.filter(isTaken);
+    const unapplied = changed.filter((key) => !isTaken(key));
+    const appliedValues = Object.fromEntries(applied.map((key) => [key, config[key]]));
+    this.#config = { ...before, ...appliedValues, security, sources: config.sources };
     const outcome = {
-      taken: [
-        ...taken.map((key) => pathOf(key)),
+      applied: [
+        ...applied.map((key) => pathOf(key)),
         ...changedParts.map((part) => SECURITY_PATHS[part]),
       ],
-      kept: [
-        ...kept.map((key) => pathOf(key)),
+      unapplied: [
+        ...unapplied.map((key) => pathOf(key)),
         ...(isSecuritySwitched ? [SECURITY_PATHS.isEnabled] : []),
         ...(await changedKeys(WAN_KEYS, this.#configuredWan, config)).map((key) => WAN_PLACES[key]),
       ],
       faults: [],
     };
-    if (outcome.kept.length > 0) {
-      this.#log.warn({ settings: outcome.kept }, 'not changed: needs a restart');
+    if (outcome.unapplied.length > 0) {
+      this.#log.warn({ settings: outcome.unapplied }, 'not changed: needs a restart');
     }
-    this.#log.info({ changed: outcome.taken }, 'reloaded');
+    this.#log.info({ changed: outcome.applied }, 'reloaded');
     return outcome;
   }
 }

@@ -91,7 +91,7 @@ export class TestMember {
   readonly reported: string[] = [];
   passiveCount = 0;
   stops: string[] = [];
-  isKeptSafe = true;
+  isDataSafe = true;
   /** Work between the join and the start. */
   prepare = async (): Promise<void> => {};
 
@@ -118,7 +118,7 @@ export class TestMember {
         onUnreachable: () => reported.push('away'),
         onReachable: () => reported.push('back'),
       },
-      isKeptSafe: () => this.isKeptSafe,
+      isDataSafe: () => this.isDataSafe,
       onStop: (because) => this.stops.push(because),
     });
     this.cluster.onPassive(() => {

@@ -240,7 +240,7 @@ describe('A member', () => {
   it('is not safe while its changes lack copies, and not ready while it drains', async () => {
     const { members } = await three();
     const [{ cluster }] = members;
-    members[0].isKeptSafe = false;
+    members[0].isDataSafe = false;
     assert.deepEqual([cluster.isSafe, cluster.isReady], [false, true]);
     cluster.stop();
     assert.equal(cluster.isReady, false);

@@ -180,7 +180,7 @@ export function createTestServer(
       license: new License(record),
       reconfiguration: {
         tcpIpMembers: undefined,
-        reload: async () => ({ taken: [], kept: [], faults: [] }),
+        reload: async () => ({ applied: [], unapplied: [], faults: [] }),
         add: async () => ({ added: [], ignored: [] }),
       },
       instanceName: () => 'vectors',

@@ -247,8 +247,8 @@ test('an administrative call checks count, escapes and credentials, in that orde
 
 test('config/reload reports which settings were applied and which need a restart, or the errors', async () => {
   const outcomes = [
-    { taken: ['log-level'], kept: ['partition-count'], faults: [] },
-    { taken: [], kept: [], faults: ['f:1:1: wrong', 'f:2:1: wrong, too'] },
+    { applied: ['log-level'], unapplied: ['partition-count'], faults: [] },
+    { applied: [], unapplied: [], faults: ['f:1:1: wrong', 'f:2:1: wrong, too'] },
   ];
   const reload = async () => outcomes.shift() ?? assert.fail();
   const reconfiguration = { tcpIpMembers: undefined, reload, add: () => assert.fail() };

@@ -82,8 +82,8 @@ function copyWords(
 ): void {
   let to = at;
   let word = start >> 2;
-  const behind = word + ((end - start) >> 2);
-  for (; word < behind; word++, to += 4) target.view.setInt32(to, words[word]!, true);
+  const wordsEnd = word + ((end - start) >> 2);
+  for (; word < wordsEnd; word++, to += 4) target.view.setInt32(to, words[word]!, true);
   for (let from = word << 2; from < end; ) target.bytes[to++] = bytes[from++]!;
 }
 

@@ -20,12 +20,12 @@ export async function readKey(
   if (keyBase64 !== undefined && keyFile !== undefined) {
     throw new TypeError('Cannot use --key-base64 and --key-file at once');
   }
-  const [word, ...behind] = words;
+  const [word, ...rest] = words;
   const isFlag = keyBase64 !== undefined || keyFile !== undefined;
   if (!isFlag) refuseReplaced('key', word);
   const key = isFlag ? await readKeyFlag(keyBase64, keyFile) : Buffer.from(word ?? '');
   if (key.length === 0) throw new RangeError('Cannot use "" as a key: it is empty');
-  return { key, rest: isFlag ? words : behind };
+  return { key, rest: isFlag ? words : rest };
 }
 
 /** Throws TypeError if bytes of the argument were replaced. `what`: a key, a value or a name. */

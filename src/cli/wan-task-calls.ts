@@ -89,8 +89,8 @@ async function onlyReplication(client: Client): Promise<string | ExitCode> {
   const all = (response.publishers ?? []).map(({ wanReplicationName }) => wanReplicationName);
   const names = [...new Set(all)];
   if (names.length === 1) return names[0]!;
-  const known = names.length === 0 ? 'the member has none' : `give one of ${names.join(', ')}`;
-  throw new TypeError(`Cannot choose a WAN replication without --replication: ${known}`);
+  const hint = names.length === 0 ? 'the member has none' : `give one of ${names.join(', ')}`;
+  throw new TypeError(`Cannot choose a WAN replication without --replication: ${hint}`);
 }
 
 /** Waits for the end; returns 1 if the task failed, or a check found a difference. */

@@ -39,7 +39,7 @@ interface SharedClusterOptions {
   /** Time without a heartbeat after which a member is removed, in ms; at least 2 * GAP_MS. */
   readonly leaseMs: number;
   /** Whether every change is stored on the required number of replicas. */
-  readonly isKeptSafe: () => boolean;
+  readonly isDataSafe: () => boolean;
   /** Ends the member. */
   readonly onStop: (because: string) => void;
 }
@@ -90,7 +90,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   }
 
   get isSafe(): boolean {
-    return this.#membership.isInTouch && this.#options.isKeptSafe();
+    return this.#membership.isInTouch && this.#options.isDataSafe();
   }
 
   get isReady(): boolean {

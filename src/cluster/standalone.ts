@@ -12,7 +12,7 @@ import { changeRecord, type SharedRecord } from './shared-record.ts';
 interface StandaloneOptions {
   readonly isLite?: boolean;
   /** Whether completed changes would survive a crash as far as they are meant to. */
-  readonly isKeptSafe?: () => boolean;
+  readonly isDataSafe?: () => boolean;
   /** Ends the member. */
   readonly onStop?: (because: string) => void;
 }
@@ -39,7 +39,7 @@ export class StandaloneCluster implements OwnCluster {
   }
 
   get isSafe(): boolean {
-    return this.#options.isKeptSafe?.() ?? true;
+    return this.#options.isDataSafe?.() ?? true;
   }
 
   /** UUID of the member: new at each start, unless it is restored. */
@@ -116,9 +116,9 @@ export class StandaloneCluster implements OwnCluster {
   }
 
   #settle(state: SettledState): void {
-    const tookWrites = this.acceptsWrites;
+    const acceptedWrites = this.acceptsWrites;
     this.acceptsWrites = state !== 'PASSIVE';
-    if (this.acceptsWrites || !tookWrites) return;
+    if (this.acceptsWrites || !acceptedWrites) return;
     for (const listener of this.#passiveListeners) listener();
   }
 }

@@ -89,7 +89,7 @@ export class StateChanges {
 
   /** Rejects the pending changes: the member ends, so their outcome will not be known to it. */
   close(): void {
-    for (const each of this.#waiting.values()) this.#giveUp(each, 'this member is shutting down');
+    for (const each of this.#waiting.values()) this.#reject(each, 'this member is shutting down');
   }
 
   #followTransition(transition: Transition, view: ClusterView): void {
@@ -139,7 +139,7 @@ export class StateChanges {
     const { clock } = this.#options;
     return new Promise((resolve, reject) => {
       const timer = clock.after(TRANSITION_MS + KNOWN_AFTER_MS, () =>
-        this.#giveUp(waiting, 'the store has not reported its outcome'),
+        this.#reject(waiting, 'the store has not reported its outcome'),
       );
       const waiting: Waiting = { id, to, reached: 0, timer, resolve, reject };
       this.#waiting.set(id, waiting);
@@ -153,7 +153,7 @@ export class StateChanges {
     if (reached > 0) {
       if (members.every(({ confirmed }) => confirmed >= reached)) this.#settle(waiting).resolve();
     } else if (ended?.id !== id)
-      this.#giveUp(waiting, 'another change followed before its outcome was read');
+      this.#reject(waiting, 'another change followed before its outcome was read');
     else if (ended.isReached) this.#awaitAll(waiting, revision);
     else {
       const reason = `not every member completed its earlier changes within ${TRANSITION_MS / 1000} s`;
@@ -172,7 +172,7 @@ export class StateChanges {
     waiting.timer = clock.after(leaseMs, () => this.#settle(waiting).resolve());
   }
 
-  #giveUp(waiting: Waiting, reason: string): void {
+  #reject(waiting: Waiting, reason: string): void {
     const cause = new OutcomeUnknown(new Error(reason));
     this.#settle(waiting).reject(notReached(waiting.to, reason, { cause }));
   }

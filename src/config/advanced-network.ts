@@ -35,25 +35,25 @@ interface Translated {
 export function translateAdvancedNetwork(statements: readonly Statement[]): Translated {
   const enabled = statements.findLast(({ pattern }) => pattern === 'advanced-network.enabled');
   if (enabled === undefined || !isOn(enabled)) return { statements, warnings: [] };
-  const kept: Statement[] = [];
+  const used: Statement[] = [];
   const overridden: Statement[] = [];
   let hasEndpoint = false;
   for (const statement of statements) {
     const [first, second] = statement.path;
     hasEndpoint ||= first === SECTION && second === ENDPOINT;
     const moved = first === SECTION ? inNetwork(statement) : undefined;
-    if (moved !== undefined) kept.push(moved);
+    if (moved !== undefined) used.push(moved);
     else if (isOverridden(statement)) overridden.push(statement);
-    else kept.push(statement);
+    else used.push(statement);
   }
   const pattern = pathOf('restEnabled');
   const text = String(hasEndpoint);
-  kept.push({ ...enabled, path: pattern.split('.'), pattern, text });
-  if (overridden.length === 0) return { statements: kept, warnings: [] };
+  used.push({ ...enabled, path: pattern.split('.'), pattern, text });
+  if (overridden.length === 0) return { statements: used, warnings: [] };
   const names = [...new Set(overridden.map(({ path }) => pathText(path)))];
   const named = bounded(names, 'settings').join(', ');
   const warning = `Overridden by advanced-network, which is enabled: ${named}`;
-  return { statements: kept, warnings: [finding('warning', warning)] };
+  return { statements: used, warnings: [finding('warning', warning)] };
 }
 
 /** Returns the statement with its path in `network`, or undefined if it has none. */
@@ -71,10 +71,10 @@ function inNetwork(statement: Statement): Statement | undefined {
 /** Returns the patterns of the settings of `network` as patterns of `advanced-network`. */
 export function advancedPatterns(patterns: readonly string[]): string[] {
   const moved = [...IN_NETWORK].flatMap(([own, place]) => {
-    const there = place.join('.');
+    const target = place.join('.');
     return patterns
-      .filter((pattern) => `${pattern}.`.startsWith(`${there}.`))
-      .map((pattern) => `${SECTION}.${own}${pattern.slice(there.length)}`);
+      .filter((pattern) => `${pattern}.`.startsWith(`${target}.`))
+      .map((pattern) => `${SECTION}.${own}${pattern.slice(target.length)}`);
   });
   return [`${SECTION}.enabled`, ...moved];
 }

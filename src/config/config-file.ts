@@ -116,7 +116,7 @@ class FileReader {
   readonly #problems = new FindingList();
   readonly #reading: FileReading;
   readonly #reader: StatementReader;
-  readonly #known = new Map<Form, SectionSchema>();
+  readonly #schemas = new Map<Form, SectionSchema>();
   #root: Root | undefined;
   #count = 0;
 
@@ -166,7 +166,7 @@ class FileReader {
       if (entry.node.entries.length > 0 && !this.#check(entry, form)) continue;
       for (const node of importsOf(entry.node)) await this.#import(node, within);
     }
-    this.#reader.read({ ...root.node, entries }, this.#knownOf(form), form);
+    this.#reader.read({ ...root.node, entries }, this.#schemaOf(form), form);
   }
 
   end(): FileContent {
@@ -196,7 +196,7 @@ class FileReader {
   /** Whether all names in the entry are known; reports the others. */
   #check(entry: DocumentEntry, form: Form): boolean {
     const reader = new StatementReader(this.#reading.sections);
-    reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form), form);
+    reader.read({ at: entry.at, entries: [entry] }, this.#schemaOf(form), form);
     this.#problems.addAll(reader.problems);
     return reader.problems.count === 0;
   }
@@ -243,10 +243,10 @@ class FileReader {
     }
   }
 
-  #knownOf(form: Form): SectionSchema {
-    const known = this.#known.get(form) ?? documentSchema(form, this.#reading.ownPaths);
-    this.#known.set(form, known);
-    return known;
+  #schemaOf(form: Form): SectionSchema {
+    const schema = this.#schemas.get(form) ?? documentSchema(form, this.#reading.ownPaths);
+    this.#schemas.set(form, schema);
+    return schema;
   }
 }
 

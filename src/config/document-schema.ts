@@ -116,11 +116,11 @@ class NotationReader {
       const isLast = index === steps.length - 1;
       const between = emptyContent();
       const node = new LateNode(isLast ? types : [], [step], isLast ? contentOf : () => between);
-      const known = parent.children.get(step);
+      const existing = parent.children.get(step);
       if (step === '{}') parent.named = node;
       else if (step === '[]') parent.item = node;
-      else if (isLast || known === undefined) parent.children.set(step, node);
-      parent = isLast ? parent : (known?.content ?? between);
+      else if (isLast || existing === undefined) parent.children.set(step, node);
+      parent = isLast ? parent : (existing?.content ?? between);
     }
   }
 
@@ -239,11 +239,11 @@ function addOwn(root: SectionSchema, path: string, form: Form): void {
   for (const [index, step] of steps.entries()) {
     const isLast = index === steps.length - 1;
     const attribute = form === 'xml' && isLast ? content.children.get(`@${step}`) : undefined;
-    const known = schemaOf(content, step) ?? attribute;
+    const existing = schemaOf(content, step) ?? attribute;
     // The type of an attribute of the original also applies to an element of that name.
-    if (attribute !== undefined && known === attribute) content.children.set(step, attribute);
-    if (known !== undefined) {
-      content = known.content;
+    if (attribute !== undefined && existing === attribute) content.children.set(step, attribute);
+    if (existing !== undefined) {
+      content = existing.content;
       continue;
     }
     if (form === 'xml' && isBelowName && !isLast) return;

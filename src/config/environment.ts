@@ -98,7 +98,7 @@ export function readEnvironment(
 class EnvironmentReader {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #file: FileNames;
-  readonly #known: SectionSchema;
+  readonly #schema: SectionSchema;
   readonly #names: VariableNames;
   readonly #statements: Statement[] = [];
   readonly #blocks: NamedBlock[] = [];
@@ -111,8 +111,8 @@ class EnvironmentReader {
   constructor(environment: NodeJS.ProcessEnv, ownPaths: readonly string[], file: FileNames) {
     this.#environment = environment;
     this.#file = file;
-    this.#known = documentSchema('yaml', ownPaths);
-    this.#names = new VariableNames(this.#known, file.blocks);
+    this.#schema = documentSchema('yaml', ownPaths);
+    this.#names = new VariableNames(this.#schema, file.blocks);
   }
 
   read(prefix: Prefix): void {
@@ -222,7 +222,7 @@ class EnvironmentReader {
   /** Returns the section, as a file writes it, with which the variable's name starts. */
   #sectionOf(rest: string): string | undefined {
     const [first = ''] = rest.split(/[_.]/);
-    return [...this.#known.children.keys()].find((name) => bare(name) === bare(first));
+    return [...this.#schema.children.keys()].find((name) => bare(name) === bare(first));
   }
 
   /**
@@ -230,7 +230,7 @@ class EnvironmentReader {
    * ends.
    */
   #freeNamesHint(section: string): string {
-    const isFree = this.#known.children.get(section)?.content.named !== undefined;
+    const isFree = this.#schema.children.get(section)?.content.named !== undefined;
     return isFree ? ', whose names are free; set it in a file' : '';
   }
 }

@@ -115,8 +115,8 @@ class AssignmentList {
     // An invalid item is a separate assignment, so that the message names its place.
     const isItem = row.isList === true && 'value' in row.parse(assignment.text);
     const list = isItem ? `${key} ${assignment.source.kind} ${assignment.isAddition}` : '';
-    const known = this.#lists.get(list);
-    if (known !== undefined) known.items.push(assignment.text);
+    const existing = this.#lists.get(list);
+    if (existing !== undefined) existing.items.push(assignment.text);
     else {
       const index = this.#assignments.push(assignment) - 1;
       if (isItem) this.#lists.set(list, { index, items: [assignment.text] });

@@ -326,8 +326,8 @@ function nameProblems(blocks: readonly NamedBlock[]): FindingList {
     else if (pattern.endsWith('endpoint-groups.{name}') && parseEndpointGroup(name) === undefined) {
       problems.add(at, () => {
         const hint = hintOf(nearestNames(name, ENDPOINT_GROUP_NAMES));
-        const known = ENDPOINT_GROUP_NAMES.join(', ');
-        return `Cannot use endpoint group ${quoted(name)}: not one of ${known}${hint}`;
+        const groups = ENDPOINT_GROUP_NAMES.join(', ');
+        return `Cannot use endpoint group ${quoted(name)}: not one of ${groups}${hint}`;
       });
     }
   }

@@ -88,9 +88,9 @@ export class StatementReader {
   }
 
   /** Reads the content below the root of a document; names in YAML are already unique. */
-  read(root: DocumentNode, known: SectionSchema, form: Form): void {
+  read(root: DocumentNode, schema: SectionSchema, form: Form): void {
     this.#places = form === 'xml' ? new Map() : undefined;
-    this.#readEntries(root, known, [], '');
+    this.#readEntries(root, schema, [], '');
   }
 
   #complain(at: Place, message: () => string): void {
@@ -125,8 +125,8 @@ export class StatementReader {
     return joined;
   }
 
-  #readNode(node: DocumentNode, known: SettingSchema, path: string[], pattern: string): void {
-    const { content, types } = known;
+  #readNode(node: DocumentNode, schema: SettingSchema, path: string[], pattern: string): void {
+    const { content, types } = schema;
     if (hasTextBeside(node)) return this.#complainOfText(node, path);
     if (node.items !== undefined) {
       const { item } = content;
@@ -134,7 +134,7 @@ export class StatementReader {
       if (content.isOpen) return this.#readOpen(node, path, pattern);
       return this.#complain(
         node.at,
-        () => `Cannot use ${pathText(path)}: a list, not ${expected(known)}`,
+        () => `Cannot use ${pathText(path)}: a list, not ${expected(schema)}`,
       );
     }
     const isSection = !isLeaf(content);
@@ -145,13 +145,13 @@ export class StatementReader {
         const seen = node.text;
         this.#complain(
           node.at,
-          () => `Cannot use ${pathText(path)} ${quoted(seen)}: not ${expected(known)}`,
+          () => `Cannot use ${pathText(path)} ${quoted(seen)}: not ${expected(schema)}`,
         );
       }
     } else if (node.entries.length === 0 && types.length > 0 && !isSection && !content.isOpen) {
       this.#complain(
         node.at,
-        () => `Cannot use ${pathText(path)}: no value; expected ${expected(known)}`,
+        () => `Cannot use ${pathText(path)}: no value; expected ${expected(schema)}`,
       );
     }
     if (node.entries.length === 0) return;
@@ -159,7 +159,7 @@ export class StatementReader {
     else {
       this.#complain(
         node.at,
-        () => `Cannot use ${pathText(path)}: a section, not ${expected(known)}`,
+        () => `Cannot use ${pathText(path)}: a section, not ${expected(schema)}`,
       );
     }
   }
@@ -171,11 +171,11 @@ export class StatementReader {
     );
   }
 
-  #readEntries(node: DocumentNode, known: SectionSchema, path: string[], pattern: string): void {
+  #readEntries(node: DocumentNode, schema: SectionSchema, path: string[], pattern: string): void {
     for (const entry of node.entries) {
-      const child = known.children.get(entry.name);
+      const child = schema.children.get(entry.name);
       if (child !== undefined) this.#readChild(entry, child, path, pattern);
-      else if (!isNamespace(entry.name)) this.#readOther(entry, known, path, pattern);
+      else if (!isNamespace(entry.name)) this.#readOther(entry, schema, path, pattern);
     }
   }
 
@@ -219,8 +219,8 @@ export class StatementReader {
   }
 
   /** Reports an element without the attribute `name` that it needs. */
-  #complainOfNoName(entry: DocumentEntry, known: SectionSchema): void {
-    const slip = slippedName(entry, known);
+  #complainOfNoName(entry: DocumentEntry, schema: SectionSchema): void {
+    const slip = slippedName(entry, schema);
     if (slip !== undefined) {
       return this.#complain(slip.at, () => `Cannot use ${unknownNaming(slip, entry)}`);
     }
@@ -231,27 +231,27 @@ export class StatementReader {
    * Returns the content of an element that needs no name, because it has no effect, without a
    * misspelt `name`.
    */
-  #withoutSlip(entry: DocumentEntry, known: SectionSchema): DocumentNode {
-    const slip = slippedName(entry, known);
+  #withoutSlip(entry: DocumentEntry, schema: SectionSchema): DocumentNode {
+    const slip = slippedName(entry, schema);
     if (slip === undefined) return entry.node;
     this.unknown.add(slip.at, () => `${NO_MEANING}: ${unknownNaming(slip, entry)}`);
     return { ...entry.node, entries: entry.node.entries.filter((each) => each !== slip) };
   }
 
   /** Reads an entry with an unknown name. */
-  #readOther(entry: DocumentEntry, known: SectionSchema, path: string[], pattern: string): void {
+  #readOther(entry: DocumentEntry, schema: SectionSchema, path: string[], pattern: string): void {
     const { name, at, node } = entry;
-    const isFree = known.named !== undefined || known.isOpen;
-    if (!isFree || slippedNames(name, known.children.keys()).length > 0) {
-      return this.#noteUnknown(pattern, at, () => unknownName(name, known, sectionText(path)));
+    const isFree = schema.named !== undefined || schema.isOpen;
+    if (!isFree || slippedNames(name, schema.children.keys()).length > 0) {
+      return this.#noteUnknown(pattern, at, () => unknownName(name, schema, sectionText(path)));
     }
-    if (known.named !== undefined) {
-      if (isWithoutName(entry, known.named)) {
+    if (schema.named !== undefined) {
+      if (isWithoutName(entry, schema.named)) {
         return this.#complain(at, () => unnamedText(entry, path));
       }
       const steps = [...path];
       const patternSteps = this.#addName(steps, pattern, name, at, node);
-      this.#readNode(node, known.named, steps, patternSteps);
+      this.#readNode(node, schema.named, steps, patternSteps);
     } else if (this.#checkProperty(pattern, name, at)) {
       this.#readOpen(node, [...path, name], this.#patternBelow(pattern, '{name}'));
     }

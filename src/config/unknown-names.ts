@@ -16,13 +16,13 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Returns the message about an unknown name. `section`: its location, with "in" or "at". */
-export function unknownName(name: string, known: SectionSchema, section: string): string {
-  const names = [...known.children.keys()];
+export function unknownName(name: string, schema: SectionSchema, section: string): string {
+  const names = [...schema.children.keys()];
   const replacement = RENAMED.get(name);
-  if (replacement !== undefined && known.children.has(replacement)) {
+  if (replacement !== undefined && schema.children.has(replacement)) {
     return `${quoted(name)} ${section}: a name of 3.x files; ${replacement} replaces ${name}`;
   }
-  const isFree = known.named !== undefined || known.isOpen;
+  const isFree = schema.named !== undefined || schema.isOpen;
   const nearest = isFree ? slippedNames(name, names) : nearestNames(name, names);
   const isLong = names.length > NAMES_LISTED_MAX && nearest.length > 0;
   const list = isLong || isFree ? '' : ` (known: ${names.map(nameInForm).sort().join(', ')})`;
@@ -33,9 +33,9 @@ export function unknownName(name: string, known: SectionSchema, section: string)
 /** Returns an attribute whose name is nearly `name`. */
 export function slippedName(
   { node }: DocumentEntry,
-  known: SectionSchema,
+  schema: SectionSchema,
 ): DocumentEntry | undefined {
-  const others = node.entries.filter((each) => !known.children.has(each.name));
+  const others = node.entries.filter((each) => !schema.children.has(each.name));
   return others.find((each) => slippedNames(each.name, ['@name']).length > 0);
 }
 

@@ -35,15 +35,15 @@ export function bare(name: string): string {
 }
 
 export class VariableNames {
-  readonly #known: SectionSchema;
+  readonly #schema: SectionSchema;
   readonly #blocks: readonly NamedBlock[];
   /** The children of a section by their bare names. */
   readonly #children = new WeakMap<SectionSchema, ReadonlyMap<string, [string, SettingSchema]>>();
   /** Names in the file, by the path of their section and then by their bare names. */
   readonly #names = new Map<string, ReadonlyMap<string, readonly string[]>>();
 
-  constructor(known: SectionSchema, blocks: readonly NamedBlock[]) {
-    this.#known = known;
+  constructor(schema: SectionSchema, blocks: readonly NamedBlock[]) {
+    this.#schema = schema;
     this.#blocks = blocks;
   }
 
@@ -62,18 +62,18 @@ export class VariableNames {
    * variables.
    */
   fixedOwn(): readonly string[] {
-    return fixedNames(this.#known, false);
+    return fixedNames(this.#schema, false);
   }
 
   fixedOfOriginal(): readonly string[] {
-    return fixedNames(this.#known, true);
+    return fixedNames(this.#schema, true);
   }
 
   #targets(name: string, isOriginal: boolean): readonly Target[] {
     const parts = name.replaceAll(' ', '').toLowerCase().split(/[_.]/);
     while (parts.length > 1 && parts.at(-1) === '') parts.pop();
     const search = new Search(isOriginal, parts, this);
-    search.below(this.#known, 0, START);
+    search.below(this.#schema, 0, START);
     return search.found;
   }
 
@@ -155,8 +155,8 @@ class Search {
     const before = this.found.length;
     for (let end = at + 1; end <= this.#parts.length; end++) {
       const name = this.#parts.slice(at, end).join('');
-      for (const known of this.#names.namesLike(draft.path, pattern, name)) {
-        this.#node(node, end, stepped(draft, known, '{name}'));
+      for (const similar of this.#names.namesLike(draft.path, pattern, name)) {
+        this.#node(node, end, stepped(draft, similar, '{name}'));
       }
     }
     if (this.found.length === before) this.#name(node, at + 1, draft, first, []);
@@ -190,8 +190,8 @@ class Search {
   #property(at: number, draft: Draft): void {
     const rest = this.#parts.slice(at);
     const names = PROPERTY_NAMES[draft.pattern.join('.')] ?? [];
-    const known = names.find((name) => bare(name) === bare(rest.join('')));
-    this.#find(stepped(draft, known ?? rest.join('.'), '{name}'), []);
+    const property = names.find((name) => bare(name) === bare(rest.join('')));
+    this.#find(stepped(draft, property ?? rest.join('.'), '{name}'), []);
   }
 
   #find({ path, pattern, added, similar }: Draft, types: Target['types']): void {
@@ -212,8 +212,8 @@ function isBelow(path: readonly string[], around: readonly string[]): boolean {
  * Returns the names of settings without free names. `isOriginal`: a section has no value itself,
  * and a list only has items.
  */
-function fixedNames(known: SectionSchema, isOriginal: boolean, around = ''): string[] {
-  return [...known.children].flatMap(([step, { types, content }]) => {
+function fixedNames(schema: SectionSchema, isOriginal: boolean, around = ''): string[] {
+  return [...schema.children].flatMap(([step, { types, content }]) => {
     const name = around + step.replaceAll('-', '').toUpperCase();
     const hasContent = content.children.size > 0 || content.named !== undefined;
     const isList = content.item !== undefined;

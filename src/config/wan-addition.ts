@@ -21,8 +21,8 @@ export interface WanAddition {
 export function addWanText(config: Config, text: string): WanAddition {
   const { name, publishers } = parseWanReplication(text, config);
   const before = config.wanReplications.get(name)?.publishers ?? [];
-  const known = new Set(before.map(idOf));
-  const added = publishers.filter((each) => !known.has(each.publisherId));
+  const existing = new Set(before.map(idOf));
+  const added = publishers.filter((each) => !existing.has(each.publisherId));
   const others = [...config.wanReplications.values()].reduce(sumOf, 0);
   if (others + added.length > PUBLISHERS_MAX) {
     throw new GridError('WAN_PUBLISHERS_MAX', { replication: name, max: PUBLISHERS_MAX });
@@ -31,7 +31,7 @@ export function addWanText(config: Config, text: string): WanAddition {
   return {
     config: { ...config, wanReplications: new Map(config.wanReplications).set(name, whole) },
     addedPublisherIds: added.map(idOf),
-    ignoredPublisherIds: publishers.map(idOf).filter((id) => known.has(id)),
+    ignoredPublisherIds: publishers.map(idOf).filter((id) => existing.has(id)),
   };
 }
 

@@ -141,10 +141,10 @@ export function optionNames(): readonly string[] {
  */
 export function configRequestOf(options: MemberOptions): ConfigRequest {
   const { config, environment = {} } = options;
-  const known = flagsByOption();
+  const flagByName = flagsByOption();
   const flags = Object.entries(options).flatMap(([name, value]) => {
     if (value === undefined || OTHERS.includes(name)) return [];
-    const flag = known.get(name);
+    const flag = flagByName.get(name);
     if (flag === undefined) {
       const hint = hintOf(nearestNames(name, optionNames()));
       throw new TypeError(`Cannot use option ${JSON.stringify(name)}: no such option${hint}`);

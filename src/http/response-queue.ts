@@ -217,7 +217,7 @@ export class ResponseQueue implements BudgetUser {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
     this.#runResponses = 0;
-    this.#hand(this.#arena.view(buffer, this.#runStart, this.#runEnd), true);
+    this.#handOver(this.#arena.view(buffer, this.#runStart, this.#runEnd), true);
     this.#arena.closeRun(buffer, this.#isRunTaken());
     this.#runStart = this.#runEnd = 0;
   }
@@ -314,13 +314,13 @@ export class ResponseQueue implements BudgetUser {
       piece.start = Math.min(piece.end, start + WRITE_BYTES_MAX);
       this.#pieceBytes -= piece.start - start;
       const part = piece.bytes.subarray(start, piece.start);
-      if (!this.#hand(part, piece.runStart >= 0)) return false;
+      if (!this.#handOver(part, piece.runStart >= 0)) return false;
     }
     return true;
   }
 
   /** Hands over bytes; those of a run may be left to the socket. False: the socket will call back. */
-  #hand(bytes: Buffer, isRun: boolean): boolean {
+  #handOver(bytes: Buffer, isRun: boolean): boolean {
     this.#handedBytes += bytes.length;
     this.#isAwaitingSocket = !this.#writer.write(bytes, isRun);
     return !this.#isAwaitingSocket;

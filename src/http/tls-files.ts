@@ -87,8 +87,8 @@ async function readKeyStore(file: KeyStoreFile): Promise<Omit<TlsIdentity, 'clie
     createSecureContext({ pfx: keyStore, passphrase });
   } catch (error) {
     const { message } = error as Error;
-    const known = STORE_FAILURES.find(([pattern]) => pattern.test(message));
-    throw unusable(file.keyStore, known?.[1] ?? `not usable as PKCS12 (${message})`, error);
+    const failure = STORE_FAILURES.find(([pattern]) => pattern.test(message));
+    throw unusable(file.keyStore, failure?.[1] ?? `not usable as PKCS12 (${message})`, error);
   }
   return { keyStore, passphrase };
 }

@@ -13,13 +13,16 @@ import type { Call } from './route.ts';
 
 /** Reloads as SIGHUP does. Settings that need a restart are listed as ignored. */
 export function reload(call: AdministrativeCall): void {
-  call.await(call.services.administration.reconfiguration.reload(), ({ taken, kept, faults }) => {
-    if (faults.length > 0) return refuseConfig(call, faults);
-    call.succeed({
-      message: 'Configuration Reload successfully finished.',
-      result: { addedConfigs: taken.map(section), ignoredConfigs: kept.map(section) },
-    });
-  });
+  call.await(
+    call.services.administration.reconfiguration.reload(),
+    ({ applied, unapplied, faults }) => {
+      if (faults.length > 0) return refuseConfig(call, faults);
+      call.succeed({
+        message: 'Configuration Reload successfully finished.',
+        result: { addedConfigs: applied.map(section), ignoredConfigs: unapplied.map(section) },
+      });
+    },
+  );
 }
 
 /** Maximum length of the text of an added configuration, in bytes. */

@@ -126,8 +126,8 @@ interface Reconfiguration {
    * that were not, and with the faults.
    */
   reload(): Promise<{
-    readonly taken: readonly string[];
-    readonly kept: readonly string[];
+    readonly applied: readonly string[];
+    readonly unapplied: readonly string[];
     readonly faults: readonly string[];
   }>;
   /** Adds the new items of a configuration text. */

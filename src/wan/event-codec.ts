@@ -113,8 +113,8 @@ export function readEvent(
   if (value > VALUE_BYTES_MAX) return -1;
   const path = pathLength * DATA_SET_ID_BYTES;
   const fieldsEnd = at + FIXED_BYTES + fieldBytes(fields);
-  const behind = fieldsEnd + path + name + key + type + value;
-  if (behind > end) return -1;
+  const eventEnd = fieldsEnd + path + name + key + type + value;
+  if (eventEnd > end) return -1;
   change.operation = operation;
   change.version.set(view.getInt32(at + 20, true), view.getInt32(at + 24, true));
   if (change.version.isNone || !readFields(view, at + FIXED_BYTES, fields, change)) return -1;
@@ -126,8 +126,8 @@ export function readEvent(
   change.key.setViewed(bytes, view, next, next + key);
   next += key;
   change.contentType.set(bytes, next, next + type);
-  change.value.setViewed(bytes, view, next + type, behind);
-  return behind;
+  change.value.setViewed(bytes, view, next + type, eventEnd);
+  return eventEnd;
 }
 
 /** Returns the merge policy of the event at `at`. */

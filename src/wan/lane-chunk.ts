@@ -46,11 +46,11 @@ export class LaneChunk implements Viewed {
     return this.bytes.length - (index + 1) * RECORD_HEAD_BYTES;
   }
 
-  /** Copies the events of the records from index `from` to before `behind`. Returns their bytes. */
-  copyEvents(from: number, behind: number, to: Buffer, at: number): number {
+  /** Copies the events of the records from index `from` to before `before`. Returns their bytes. */
+  copyEvents(from: number, before: number, to: Buffer, at: number): number {
     const { view, bytes, count, used } = this;
     const start = offsetAt(view, this.headAt(from));
-    const end = behind === count ? used : offsetAt(view, this.headAt(behind));
+    const end = before === count ? used : offsetAt(view, this.headAt(before));
     return bytes.copy(to, at, start, end);
   }
 }

@@ -81,6 +81,7 @@ function copyRecord(
   const event = offsetAt(view, head);
   bytes.copy(to, at, head, head + FILE_HEAD_BYTES);
   const length = view.getUint32(head, true);
-  const behind = at + FILE_HEAD_BYTES + bytes.copy(to, at + FILE_HEAD_BYTES, event, event + length);
-  to.fill(0, behind, end);
+  const eventEnd =
+    at + FILE_HEAD_BYTES + bytes.copy(to, at + FILE_HEAD_BYTES, event, event + length);
+  to.fill(0, eventEnd, end);
 }

@@ -74,9 +74,9 @@ export function readRecord(from: Viewed, at: number, end: number, change: Mutati
   if (end - at < FILE_HEAD_BYTES || isDeadAt(view, at)) return -1;
   const event = at + FILE_HEAD_BYTES;
   const eventEnd = event + view.getUint32(at, true);
-  const behind = (eventEnd + 7) & ~7;
-  if (behind > end || readEvent(from, event, eventEnd, change) !== eventEnd) return -1;
+  const recordEnd = (eventEnd + 7) & ~7;
+  if (recordEnd > end || readEvent(from, event, eventEnd, change) !== eventEnd) return -1;
   change.partition = partitionAt(view, at);
   change.sequence = view.getFloat64(at + 8, true);
-  return Number.isSafeInteger(change.sequence) && change.sequence >= 0 ? behind : -1;
+  return Number.isSafeInteger(change.sequence) && change.sequence >= 0 ? recordEnd : -1;
 }

@@ -93,10 +93,10 @@ export class PersistentPublisherQueue {
     const from = viewed(bytes);
     const change = this.#change;
     for (let at = start; at < end; ) {
-      const behind = readRecord(from, at, end, change);
-      if (behind < 0 || change.partition >= floor.length) return false;
+      const next = readRecord(from, at, end, change);
+      if (next < 0 || change.partition >= floor.length) return false;
       this.#restore(lane, policyAt(bytes, at + FILE_HEAD_BYTES), isCopyAt(from.view, at), floor);
-      at = behind;
+      at = next;
     }
     return true;
   }

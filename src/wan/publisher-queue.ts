@@ -209,9 +209,9 @@ export class PublisherQueue {
   }
 
   #keysToSkip(lane: Lane): WaitingKeys {
-    const known = this.#skippedKeys.get(lane.number);
-    const keys = known ?? new WaitingKeys(lane);
-    if (known === undefined) this.#skippedKeys.set(lane.number, keys);
+    const existing = this.#skippedKeys.get(lane.number);
+    const keys = existing ?? new WaitingKeys(lane);
+    if (existing === undefined) this.#skippedKeys.set(lane.number, keys);
     keys.catchUp();
     return keys;
   }

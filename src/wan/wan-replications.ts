@@ -107,9 +107,9 @@ export class WanReplications implements WanService {
   }
 
   add(replication: string, publishers: readonly WanPublisherOptions[]): AddedPublishers {
-    const known = this.#publishers.filter((each) => each.replication === replication);
+    const existing = this.#publishers.filter((each) => each.replication === replication);
     const isKnown = ({ publisherId }: WanPublisherOptions) =>
-      known.some(({ id }) => id === publisherId);
+      existing.some(({ id }) => id === publisherId);
     const added = publishers.filter((each) => !isKnown(each));
     if (this.#publishers.length + added.length > PUBLISHERS_MAX) {
       throw new GridError('WAN_PUBLISHERS_MAX', { replication, max: PUBLISHERS_MAX });

@@ -231,7 +231,7 @@ test('a server that drops stored data is refused unless a setting allows it', as
   server.replicaCount = 1;
   await withStore(server.url, { allowsEviction: true, replicaCountMax }, async (store) => {
     assert.match(store.warnings[0] ?? '', /maxmemory-policy is allkeys-lru: .* drops stored data/);
-    assert(store.engine.isKeptSafe);
+    assert(store.engine.isDataSafe);
   });
   for (const [maxMemory, policy, why] of [
     [0, 'allkeys-lru', /if maxmemory were set/],
@@ -240,7 +240,7 @@ test('a server that drops stored data is refused unless a setting allows it', as
     Object.assign(server, { maxMemory, policy });
     await withStore(server.url, { replicaCountMax }, async (store) => {
       assert.match(store.warnings[0] ?? '', why);
-      assert(store.engine.isKeptSafe);
+      assert(store.engine.isDataSafe);
     });
   }
 });
@@ -249,17 +249,17 @@ test('a server that begins to drop data is not safe, with a warning every minute
   const clock = new LateClock();
   await withStore(server.url, { clock, replicaCountMax: () => 0 }, async ({ engine, warnings }) => {
     const count = () => warnings.filter((text) => /allkeys-lfu/.test(text)).length;
-    assert(engine.isKeptSafe);
+    assert(engine.isDataSafe);
     server.maxMemory = 1024;
     server.policy = 'allkeys-lfu';
     for (const expected of [1, 2]) {
       clock.aheadMs += 60_000;
       while (count() < expected) await sleep(5);
-      assert(!engine.isKeptSafe);
+      assert(!engine.isDataSafe);
     }
     server.policy = 'noeviction';
     clock.aheadMs += 60_000;
-    while (!engine.isKeptSafe) await sleep(5);
+    while (!engine.isDataSafe) await sleep(5);
   });
 });
 
@@ -276,10 +276,10 @@ test('settings that cannot be read cause a warning', async () => {
 test('isKeptSafe returns whether each primary has the replicas that changes need', async () => {
   server.replicaCount = 1;
   await withStore(server.url, { replicaCountMax: () => 1 }, async ({ engine }) => {
-    assert.equal(engine.isKeptSafe, true);
+    assert.equal(engine.isDataSafe, true);
     server.replicaCount = 0;
-    while (engine.isKeptSafe) await sleep(20);
+    while (engine.isDataSafe) await sleep(20);
     server.replicaCount = 2;
-    while (!engine.isKeptSafe) await sleep(20);
+    while (!engine.isDataSafe) await sleep(20);
   });
 });

@@ -281,8 +281,8 @@ export class EmbeddedEngine implements StoredEngine {
     return mutation.operation >= OFFER ? queues.isStored(mutation) : tombstones.has(mutation);
   }
 
-  replay(known: ReplayFacts = {}): Refill {
-    return new Refill(this.#components, known);
+  replay(facts: ReplayFacts = {}): Refill {
+    return new Refill(this.#components, facts);
   }
 
   reset(): void {

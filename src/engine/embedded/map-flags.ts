@@ -87,9 +87,9 @@ export class MapFlags {
 
   /** Returns KEEPS_TOMBSTONES and KEEPS_STATISTICS of the map, as bits. */
   of(map: number): number {
-    const known = this.#flags.first(map);
-    if (known >>> REVIEW_SHIFT === this.#review) return known;
-    return this.#determine(map, known);
+    const recorded = this.#flags.first(map);
+    if (recorded >>> REVIEW_SHIFT === this.#review) return recorded;
+    return this.#determine(map, recorded);
   }
 
   keepsTombstones(map: number): boolean {
@@ -197,8 +197,8 @@ export class MapFlags {
     const { sinks } = this.#recorder;
     const chosen = this.#chosen(name);
     const members = chosen.map((sink) => sinks.indexOf(sink)).join();
-    const known = this.#setNumbers.get(members);
-    if (known !== undefined) return known;
+    const recorded = this.#setNumbers.get(members);
+    if (recorded !== undefined) return recorded;
     const number = this.#sets.push(chosen) - 1;
     this.#setNumbers.set(members, number);
     return number;

@@ -13,8 +13,8 @@ export class PartialClears {
 
   /** Records that every entry of the map that is not later than the version is to be removed. */
   add(map: number, version: Version): void {
-    const known = this.#clears.get(map);
-    if (known !== undefined && !version.isAfter(known)) return;
+    const recorded = this.#clears.get(map);
+    if (recorded !== undefined && !version.isAfter(recorded)) return;
     this.#clears.set(map, new Version().copyFrom(version));
     this.isActive = true;
   }

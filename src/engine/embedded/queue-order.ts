@@ -42,7 +42,7 @@ export class QueueOrder {
   }
 
   /** Whether the item, from the ring's first to its end, exists and is not held. */
-  isThere(id: number, item: number): boolean {
+  isAvailable(id: number, item: number): boolean {
     return this.#rings.get(id, item) !== 0 && !this.holds.isHeld(id, item);
   }
 
@@ -114,8 +114,8 @@ export class QueueOrder {
     for (const item of returned) assert.ok(item >= first && item < fresh, 'a returned item');
     for (let item = first; item < end; item++) {
       const address = this.#rings.get(id, item);
-      const isThere = item >= fresh || returned.has(item) || holds.isHeld(id, item);
-      if ((address !== 0) !== isThere) assert.fail(`item ${item} from ${first} to ${end}`);
+      const isAvailable = item >= fresh || returned.has(item) || holds.isHeld(id, item);
+      if ((address !== 0) !== isAvailable) assert.fail(`item ${item} from ${first} to ${end}`);
       if (address !== 0) each(address, item);
     }
     if (first < fresh) assert.notEqual(this.#rings.get(id, first), 0, 'the first place');

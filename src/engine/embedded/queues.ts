@@ -234,14 +234,14 @@ export class Queues {
     if (id === 0 || item < this.#rings.first(id) || item >= this.#rings.end(id)) return false;
     const { replaced } = this.#draft;
     return (
-      this.isThere(id, item) &&
+      this.isAvailable(id, item) &&
       this.#store.readVersion(this.#rings.get(id, item), replaced).is(version)
     );
   }
 
   /** Whether the item, from `first` to `end`, exists and is not held. */
-  isThere(id: number, item: number): boolean {
-    return this.#order.isThere(id, item);
+  isAvailable(id: number, item: number): boolean {
+    return this.#order.isAvailable(id, item);
   }
 
   /** Makes a recorded OFFER, REMOVE or RETURN again. */

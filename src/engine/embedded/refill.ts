@@ -172,19 +172,19 @@ export class Refill implements Replay {
   /** Ends every earlier life of the map, and retains the new one. */
   #clear(mutation: Mutation): Outcome {
     const { retainedMaps, mapNames, maps, lives } = this.#components;
-    const known = mapNames.find(mutation.name);
+    const existing = mapNames.find(mutation.name);
     this.#last = 0;
-    if (known !== 0) {
-      lives.get(known, this.#life);
+    if (existing !== 0) {
+      lives.get(existing, this.#life);
       if (!mutation.life.isAfter(this.#life)) {
-        this.#addPartialClear(known, mutation.tombstone);
+        this.#addPartialClear(existing, mutation.tombstone);
         return APPLIED;
       }
     }
-    const outcome = maps.restoreClear(mutation, known);
+    const outcome = maps.restoreClear(mutation, existing);
     if (outcome !== APPLIED) return outcome;
-    retainedMaps.delete(known);
-    this.#partialClears.delete(known);
+    retainedMaps.delete(existing);
+    this.#partialClears.delete(existing);
     return this.#retain(mutation) === 0 ? MEMORY_FULL : APPLIED;
   }
 
@@ -201,26 +201,26 @@ export class Refill implements Replay {
   #open(mutation: Mutation): number {
     const { retainedMaps, mapNames, lives, sweeper } = this.#components;
     const { life } = mutation;
-    const known = mapNames.find(mutation.name);
+    const existing = mapNames.find(mutation.name);
     const isSame = life.low === this.#life.low && life.high === this.#life.high;
-    if (isSame && known !== 0 && known === this.#last) return known;
+    if (isSame && existing !== 0 && existing === this.#last) return existing;
     this.#last = 0;
-    if (known === 0) return this.#retain(mutation);
-    lives.get(known, this.#life);
+    if (existing === 0) return this.#retain(mutation);
+    lives.get(existing, this.#life);
     if (this.#life.isAfter(life)) return OVER;
     if (life.isAfter(this.#life)) {
-      mapNames.retire(known);
-      sweeper.add(known);
-      retainedMaps.delete(known);
-      this.#partialClears.delete(known);
+      mapNames.retire(existing);
+      sweeper.add(existing);
+      retainedMaps.delete(existing);
+      this.#partialClears.delete(existing);
       return this.#retain(mutation);
     }
-    if (!retainedMaps.has(known)) {
-      mapNames.use(known);
-      retainedMaps.add(known);
+    if (!retainedMaps.has(existing)) {
+      mapNames.use(existing);
+      retainedMaps.add(existing);
     }
-    this.#last = known;
-    return known;
+    this.#last = existing;
+    return existing;
   }
 
   /** Opens the map, which must not exist, with the message's life. */

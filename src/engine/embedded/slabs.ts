@@ -229,17 +229,17 @@ export class Slabs {
     this.#timer = undefined;
     if (this.#dropped.length > 0) this.#freeDropped();
     const now = this.#clock.now();
-    let isOneFreed = false;
+    let hasFreed = false;
     let delayMs = Number.POSITIVE_INFINITY;
     for (let slab = this.words.length - 1; slab >= 0; slab--) {
       if (this.#used[slab] !== 0 || this.words[slab] === NO_WORDS) continue;
       const restMs = this.#emptySince[slab]! + EMPTY_MS - now;
-      if (restMs > 0 || isOneFreed) {
+      if (restMs > 0 || hasFreed) {
         delayMs = Math.min(delayMs, Math.max(restMs, HANDBACK_PAUSE_MS));
         continue;
       }
       this.#freeSlab(slab);
-      isOneFreed = true;
+      hasFreed = true;
     }
     if (delayMs < Number.POSITIVE_INFINITY) {
       this.#timer ??= this.#clock.after(Math.ceil(delayMs), this.#onTimer);

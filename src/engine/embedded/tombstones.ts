@@ -279,8 +279,8 @@ export class Tombstones implements TombstoneFigures {
 
   /** Returns the first tombstone after the cursor. */
   #firstAfter({ id, serial }: TombstoneCursor): number {
-    const isThere = id !== 0 && this.#ids.isUsed(id) && this.#serials.get(id) === serial;
-    if (isThere) return this.#newers.get(id);
+    const isRecorded = id !== 0 && this.#ids.isUsed(id) && this.#serials.get(id) === serial;
+    if (isRecorded) return this.#newers.get(id);
     let next = this.#oldest;
     while (next !== 0 && this.#serials.get(next) <= serial) next = this.#newers.get(next);
     return next;

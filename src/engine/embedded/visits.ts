@@ -88,8 +88,8 @@ export class Visits {
       this.#cursor!.queues.push(tagAt(words, at));
       this.#cursor!.item = 0;
     } else if (kind === KIND_ENTRY && this.#maps.address(owner) !== 0) {
-      const isThere = dueMsAt(words, at) > this.#wallMs && !this.#partialClears.has(words, at);
-      if (isThere) this.#passEntry(address, owner);
+      const isVisible = dueMsAt(words, at) > this.#wallMs && !this.#partialClears.has(words, at);
+      if (isVisible) this.#passEntry(address, owner);
     }
     return false;
   }
@@ -123,7 +123,8 @@ export class Visits {
       const end = queues.end(queue);
       let item = Math.max(cursor.item, queues.first(queue));
       for (; item < end && rest > 0; item++, rest--) {
-        if (queues.isThere(queue, item)) this.#passItem(queues.address(queue, item), queue, item);
+        if (queues.isAvailable(queue, item))
+          this.#passItem(queues.address(queue, item), queue, item);
       }
       cursor.item = item;
       if (item < end) return 0;

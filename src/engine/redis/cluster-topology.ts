@@ -100,11 +100,15 @@ export class ClusterTopology implements TopologySource {
   }
 
   #connect(node: ServerAddress): ControlConnection {
-    const kept = this.#control;
-    if (kept !== undefined && !kept.isEnded && addressText(kept.address) === addressText(node)) {
-      return kept;
+    const current = this.#control;
+    if (
+      current !== undefined &&
+      !current.isEnded &&
+      addressText(current.address) === addressText(node)
+    ) {
+      return current;
     }
-    kept?.end();
+    current?.end();
     const made = new ControlConnection(node, this.#options.connection);
     this.#control = made;
     return made;

@@ -109,12 +109,12 @@ export class QueueSteps {
     this.#read(queue, false, receiver);
   }
 
-  /** Returns a buffer for collected items; giveBuffer takes it back. */
+  /** Returns a buffer for collected items; releaseBuffer takes it back. */
   takeBuffer(): CommandBuffer {
     return this.#spares.pop() ?? new CommandBuffer(FIRST_ITEMS_BYTES);
   }
 
-  giveBuffer(buffer: CommandBuffer): void {
+  releaseBuffer(buffer: CommandBuffer): void {
     buffer.clear();
     if (this.#spares.length < SPARES_MAX) this.#spares.push(buffer);
   }
@@ -197,7 +197,7 @@ class Offers implements Work, GatheredOffers {
       commands.copyOf(items);
       this.#context.dispatcher.end(this.#operation);
     }
-    this.#steps.giveBuffer(items);
+    this.#steps.releaseBuffer(items);
   }
 
   /** Sends one offer. If it fails at once, its receiver is notified during the call. */

@@ -30,8 +30,8 @@ import type { QueueTurn } from './queue-turn.ts';
 import type { ServerTime } from './server-time.ts';
 import { StoredValue } from './stored-value.ts';
 import {
-  GiveBack,
   Holding,
+  ItemReturn,
   Removal,
   type ReturnObserver,
   type TakeObserver,
@@ -65,7 +65,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   readonly #wheel: TimerWheel;
   readonly #stored = new StoredValue();
   /** Returns of items that have failed and are sent again, by the names of their queues. */
-  #unreturned = new Map<string, GiveBack[]>();
+  #unreturned = new Map<string, ItemReturn[]>();
   #lastHold = 0;
 
   constructor(
@@ -123,7 +123,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const take = this.#takes[this.#table.indexOf(hold)];
     if (take === undefined || take.state !== LEAVING) return this.#deliver(receiver, LOST);
     this.#end(take);
-    if (!isDelivered) return this.#giveBack(take, receiver);
+    if (!isDelivered) return this.#itemReturn(take, receiver);
     take.queue.drops.push(take.holdText);
     this.#deliver(receiver, APPLIED);
   }
@@ -168,7 +168,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   retryReturns(): void {
     const unreturned = this.#unreturned;
     this.#unreturned = new Map();
-    for (const own of unreturned.values()) for (const giveBack of own) giveBack.send();
+    for (const own of unreturned.values()) for (const itemReturn of own) itemReturn.send();
   }
 
   /**
@@ -178,11 +178,11 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   #retryReturnsOf(queue: LocalQueue): void {
     const own = this.#unreturned.get(queue.name.toString('latin1'));
     if (own === undefined || this.#context.dispatcher.isUnreachable(queue)) return;
-    for (const giveBack of own.splice(0, TAKES_MAX)) giveBack.send();
+    for (const itemReturn of own.splice(0, TAKES_MAX)) itemReturn.send();
   }
 
   /** Returns the holds of all takes that have not ended. */
-  knownHolds(): ReadonlySet<string> {
+  currentHolds(): ReadonlySet<string> {
     return new Set(this.#takes.flatMap((take) => take?.holdText ?? []));
   }
 
@@ -195,7 +195,12 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     }
   }
 
-  onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isExpelled: boolean): void {
+  onHeld(
+    holding: Holding,
+    items: readonly Buffer[],
+    itemsRemain: boolean,
+    isExpelled: boolean,
+  ): void {
     const { queue, takes } = holding;
     if (holding.isWaiting) queue.endScript();
     const removed: QueueTake[] = [];
@@ -215,7 +220,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       removed.push(take);
     }
     if (removed.length > 0) this.#remove(holding, removed);
-    if (isLeft && queue.first !== undefined && queue.scriptCount === 0) this.serve(queue);
+    if (itemsRemain && queue.first !== undefined && queue.scriptCount === 0) this.serve(queue);
     for (const take of takes) {
       if (take.state !== OPEN) continue;
       if (isExpelled) this.#endWith(take, LOST);
@@ -259,20 +264,20 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     again.follow(removal.operation).send();
   }
 
-  onBack(giveBack: GiveBack, isBack: boolean): void {
-    const { receiver } = giveBack;
-    giveBack.receiver = undefined;
-    if (receiver !== undefined) this.#deliver(receiver, isBack ? APPLIED : LOST);
+  onReturned(itemReturn: ItemReturn, isReturned: boolean): void {
+    const { receiver } = itemReturn;
+    itemReturn.receiver = undefined;
+    if (receiver !== undefined) this.#deliver(receiver, isReturned ? APPLIED : LOST);
   }
 
   /** The return is sent again with the next check; until then, the end of the hold is unknown. */
-  onNotBack(giveBack: GiveBack): void {
-    const { receiver } = giveBack;
-    giveBack.receiver = undefined;
-    const name = giveBack.queue.name.toString('latin1');
+  onReturnFailed(itemReturn: ItemReturn): void {
+    const { receiver } = itemReturn;
+    itemReturn.receiver = undefined;
+    const name = itemReturn.queue.name.toString('latin1');
     const own = this.#unreturned.get(name);
-    if (own === undefined) this.#unreturned.set(name, [giveBack]);
-    else own.push(giveBack);
+    if (own === undefined) this.#unreturned.set(name, [itemReturn]);
+    else own.push(itemReturn);
     if (receiver !== undefined) this.#context.fail(receiver, UNANSWERED);
   }
 
@@ -334,19 +339,19 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
 
   #return(take: QueueTake, failure: Failure): void {
     this.#end(take);
-    this.#giveBack(take, undefined);
+    this.#itemReturn(take, undefined);
     this.#context.fail(take.receiver, failure);
   }
 
-  #giveBack(take: QueueTake, receiver: Receiver | undefined): void {
+  #itemReturn(take: QueueTake, receiver: Receiver | undefined): void {
     const { queue, incarnation, holdText, item } = take;
-    new GiveBack(this.#context, this, queue, incarnation, holdText, item, receiver).send();
+    new ItemReturn(this.#context, this, queue, incarnation, holdText, item, receiver).send();
     this.follow(queue);
   }
 
   /** Returns the item of a cancelled take, also if servers were replaced meanwhile. */
   #returnOnce({ queue, incarnation, holdText }: QueueTake): void {
-    new GiveBack(this.#context, this, queue, incarnation, holdText, undefined, undefined).send();
+    new ItemReturn(this.#context, this, queue, incarnation, holdText, undefined, undefined).send();
   }
 
   /**
@@ -357,7 +362,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const mayHold = take.mayHold || take.scriptCount > 0 || take.state === REMOVING;
     this.#unlist(take);
     this.#end(take);
-    if (mayHold) this.#giveBack(take, undefined);
+    if (mayHold) this.#itemReturn(take, undefined);
   }
 
   #onDue(ticket: number): void {

@@ -343,7 +343,7 @@ export class RedisEngine implements Engine, ChangeWork {
    * Whether changes have the required copies: each primary responds and has at least as many
    * replicas as any map, any queue and the cluster's store require; none may drop data.
    */
-  get isKeptSafe(): boolean {
+  get isDataSafe(): boolean {
     const count = this.#replicaCountMax();
     const primaries = [...this.#servers.primaries];
     return primaries.every(

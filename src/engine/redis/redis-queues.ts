@@ -121,7 +121,7 @@ export class RedisQueues {
       settings: this.#settings,
       incarnation: Buffer.from(incarnation),
       outSeconds,
-      knownHolds: () => NONE,
+      currentHolds: () => NONE,
     });
   }
 
@@ -154,7 +154,7 @@ export class RedisQueues {
       settings: this.#settings,
       incarnation: takes.incarnation,
       outSeconds: undefined,
-      knownHolds: () => takes.knownHolds(),
+      currentHolds: () => takes.currentHolds(),
     });
   }
 

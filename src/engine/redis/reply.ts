@@ -278,12 +278,12 @@ function endOfLine(bytes: Buffer, from: number, length: number): number {
 function integerOf(bytes: Buffer, start: number, end: number): number {
   const isNegative = bytes[start] === 0x2d;
   const first = isNegative ? start + 1 : start;
-  const behind = Math.min(end, first + DIGITS_OF_INTEGERS);
+  const highEnd = Math.min(end, first + DIGITS_OF_INTEGERS);
   if (first === end || end - first > 19) throw badNumber(bytes, start, end);
   let high = 0;
-  for (let at = first; at < behind; at++) high = (high * 10 + digitAt(bytes, at, start, end)) | 0;
+  for (let at = first; at < highEnd; at++) high = (high * 10 + digitAt(bytes, at, start, end)) | 0;
   let integer = high;
-  for (let at = behind; at < end; at++) integer = integer * 10 + digitAt(bytes, at, start, end);
+  for (let at = highEnd; at < end; at++) integer = integer * 10 + digitAt(bytes, at, start, end);
   return isNegative ? -integer : integer;
 }
 

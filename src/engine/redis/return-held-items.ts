@@ -11,7 +11,7 @@ import { Operation, type Work } from './operation.ts';
 import { type QueueContext, writeHeld, writeMarks } from './queue-context.ts';
 import { HOLD_DIGITS, PUT_OUT } from './queue-scripts.ts';
 import { ARRAY, BULK, kindSet, type Reply } from './reply.ts';
-import { GiveBack } from './take-operations.ts';
+import { ItemReturn } from './take-operations.ts';
 
 /** Maximum number of partitions that are processed at the same time. */
 const PARTITIONS_AT_ONCE = 32;
@@ -31,7 +31,7 @@ interface ReturnedOptions {
    * Returns the holds of current takes, whose items are not returned. Called after the store has
    * listed the holds.
    */
-  knownHolds(): ReadonlySet<string>;
+  currentHolds(): ReadonlySet<string>;
 }
 
 /** Resolves with the number of items returned; rejects if the return of some is uncertain. */
@@ -56,22 +56,23 @@ async function returnOf(options: ReturnedOptions, partition: number): Promise<nu
   let count = 0;
   for (const field of fields) {
     const queue = new LocalQueue(field.subarray(HOLD_DIGITS), partition, options.settings);
-    if (await giveBack(options, queue, holdOf(field))) count++;
+    if (await itemReturn(options, queue, holdOf(field))) count++;
   }
   return count;
 }
 
-function giveBack(
+function itemReturn(
   { context, incarnation }: ReturnedOptions,
   queue: LocalQueue,
   hold: string,
 ): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const observer = {
-      onBack: (_: GiveBack, isBack: boolean) => resolve(isBack),
-      onNotBack: () => reject(new Error(`Cannot return an item of partition ${queue.partition}`)),
+      onReturned: (_: ItemReturn, isReturned: boolean) => resolve(isReturned),
+      onReturnFailed: () =>
+        reject(new Error(`Cannot return an item of partition ${queue.partition}`)),
     };
-    new GiveBack(context, observer, queue, incarnation, hold, undefined, undefined).send();
+    new ItemReturn(context, observer, queue, incarnation, hold, undefined, undefined).send();
   });
 }
 
@@ -117,8 +118,8 @@ class HoldsReading implements Work {
     const fields: Buffer[] = [];
     while (reply.next().kind === BULK) fields.push(reply.bytes.toBuffer());
     if (fields.length === 0) return this.#onHolds(fields);
-    const known = this.#options.knownHolds();
-    this.#onHolds(fields.filter((field) => !known.has(holdOf(field))));
+    const current = this.#options.currentHolds();
+    this.#onHolds(fields.filter((field) => !current.has(holdOf(field))));
   }
 
   onFailed(_: Failure, { partition }: Operation<undefined>): void {

@@ -167,10 +167,11 @@ export class SentinelTopology implements TopologySource {
   }
 
   #subscribe(address: ServerAddress): void {
-    const kept = this.#subscription;
+    const current = this.#subscription;
     // A stopped Sentinel does not reply, which ends the connection.
-    if (kept !== undefined && !kept.isEnded && isAt(kept, address)) return ignore(kept.ask('PING'));
-    kept?.end();
+    if (current !== undefined && !current.isEnded && isAt(current, address))
+      return ignore(current.ask('PING'));
+    current?.end();
     const { onChange } = this.#options;
     const made = new ControlConnection(address, this.#optionsFor(address, true), {
       onMessage: onChange,
@@ -180,15 +181,15 @@ export class SentinelTopology implements TopologySource {
     ignore(made.ask('SUBSCRIBE', SWITCHED));
   }
 
-  /** Returns the connection `kept` if it is open and to that server; otherwise a new one. */
+  /** Returns the connection `current` if it is open and to that server; otherwise a new one. */
   #connected(
-    kept: ControlConnection | undefined,
+    current: ControlConnection | undefined,
     address: ServerAddress,
     isSentinel: boolean,
   ): ControlConnection {
     if (this.#isEnded) throw new Error('the engine is closed');
-    if (kept !== undefined && !kept.isEnded && isAt(kept, address)) return kept;
-    kept?.end();
+    if (current !== undefined && !current.isEnded && isAt(current, address)) return current;
+    current?.end();
     return new ControlConnection(address, this.#optionsFor(address, isSentinel));
   }
 

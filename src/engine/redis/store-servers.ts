@@ -276,8 +276,8 @@ export class StoreServers implements Servers {
 
   #serverAt(address: ServerAddress): Primary {
     const key = addressText(address);
-    const known = this.#servers.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#servers.get(key);
+    if (existing !== undefined) return existing;
     const server: Primary = new Primary(address, this.#options, {
       onReady: () => {
         server.check();

@@ -31,7 +31,12 @@ export interface TakeObserver {
    * `items`: the items of the first takes; `isExpelled`: nothing can be held for this incarnation
    * any more.
    */
-  onHeld(holding: Holding, items: readonly Buffer[], isLeft: boolean, isExpelled: boolean): void;
+  onHeld(
+    holding: Holding,
+    items: readonly Buffer[],
+    itemsRemain: boolean,
+    isExpelled: boolean,
+  ): void;
   /** `mayHold`: whether items may be held nevertheless. */
   onNotHeld(holding: Holding, failure: Failure, mayHold: boolean): void;
   /** Called when the replicas have the removal. */
@@ -42,9 +47,9 @@ export interface TakeObserver {
 
 /** Receives the result of an item's return. */
 export interface ReturnObserver {
-  /** `isBack`: whether the item was returned by this operation. */
-  onBack(giveBack: GiveBack, isBack: boolean): void;
-  onNotBack(giveBack: GiveBack): void;
+  /** `isReturned`: whether the item was returned by this operation. */
+  onReturned(itemReturn: ItemReturn, isReturned: boolean): void;
+  onReturnFailed(itemReturn: ItemReturn): void;
 }
 
 /** Holds items for takes, and records whether the member waits at the queue. */
@@ -112,12 +117,12 @@ export class Holding implements Work {
 
   onResult(reply: Reply): void {
     const isExpelled = reply.kind === INTEGER;
-    const isLeft = !isExpelled && reply.next().integer === 1;
+    const itemsRemain = !isExpelled && reply.next().integer === 1;
     const items: Buffer[] = [];
     if (!isExpelled) {
       while (reply.next().kind === BULK) items.push(reply.bytes.toBuffer());
     }
-    this.#observer.onHeld(this, items, isLeft, isExpelled);
+    this.#observer.onHeld(this, items, itemsRemain, isExpelled);
   }
 
   onFailed(failure: Failure): void {
@@ -211,7 +216,7 @@ export class Removal implements Work {
 }
 
 /** Returns an item to its queue that is held or was removed. */
-export class GiveBack implements Work {
+export class ItemReturn implements Work {
   readonly replyKinds = INTEGERS;
   readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
@@ -223,7 +228,7 @@ export class GiveBack implements Work {
   readonly #incarnation: Buffer;
   readonly #context: QueueContext;
   readonly #observer: ReturnObserver;
-  #isBack = false;
+  #isReturned = false;
 
   constructor(
     context: QueueContext,
@@ -269,20 +274,20 @@ export class GiveBack implements Work {
 
   onResult(reply: Reply): void {
     // When sent again, the reply is 0 if the item was already returned.
-    this.#isBack = reply.integer === 1 || wasSentAgain(this.operation);
+    this.#isReturned = reply.integer === 1 || wasSentAgain(this.operation);
     if (this.operation.group === undefined) this.onConfirmed();
   }
 
   onConfirmed(): void {
-    this.#observer.onBack(this, this.#isBack);
+    this.#observer.onReturned(this, this.#isReturned);
   }
 
   onUnconfirmed(): void {
-    this.#observer.onNotBack(this);
+    this.#observer.onReturnFailed(this);
   }
 
   onFailed(): void {
-    this.#observer.onNotBack(this);
+    this.#observer.onReturnFailed(this);
   }
 }
 
