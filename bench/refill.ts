@@ -1,5 +1,5 @@
 /**
- * Measures a start with much data: slabs whose pages a thread touches (touched-pages.ts) beside
+ * Measures a start with much data: slabs whose pages a thread touches (prefault.ts) beside
  * untouched slabs. An engine is filled with new entries, then half of them are overwritten in
  * another order. Each round runs in its own process. Only the processor time of the main thread
  * counts, if the system reports it. The longest turn is limited to the processor time of the

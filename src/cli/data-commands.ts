@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 import { SETTINGS } from '../config/settings.ts';
-import type { BackupOptions } from './backup-upkeep.ts';
+import type { BackupOptions } from './backup-commands.ts';
 import type { Work } from './client-commands.ts';
 import type { Streams } from './output.ts';
 import type { Repairing } from './repair-data.ts';
@@ -25,18 +25,20 @@ export function addDataCommands(
       .option('--json', 'Print JSON');
   add('list', 'Print name, time, member and size of each backup').action(
     (options: BackupOptions) => {
-      order(async () => (await import('./backup-upkeep.ts')).printBackups(options, streams));
+      order(async () => (await import('./backup-commands.ts')).printBackups(options, streams));
     },
   );
   add('verify [name]', 'Read one backup, or all, as restore does; exit code 1 for damage').action(
     (name: string | undefined, options: BackupOptions) => {
-      order(async () => (await import('./backup-upkeep.ts')).verifyBackups(name, options, streams));
+      order(async () =>
+        (await import('./backup-commands.ts')).verifyBackups(name, options, streams),
+      );
     },
   );
   add('prune', 'Remove the old backups of each member; never one that a process uses')
     .requiredOption('--keep <N>', 'Number of newest backups to retain of each member')
     .action((options: BackupOptions & { readonly keep: string }) => {
-      order(async () => (await import('./backup-upkeep.ts')).pruneBackups(options, streams));
+      order(async () => (await import('./backup-commands.ts')).pruneBackups(options, streams));
     });
   program
     .command('restore')

@@ -11,9 +11,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { TEMPORARY_SUFFIX } from './atomic-file.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { DIRECTORY_MODE, FileStorage, makeDirectories } from './file-storage.ts';
-import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAME = /^backup-(\d{1,15})(\.tmp)?$/;
 /** The temporary name of a backup that is being created or removed. */

@@ -18,6 +18,7 @@
 import { crc32 } from 'node:zlib';
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
+import { writeAtomically } from './atomic-file.ts';
 import { writeCheckedFile } from './checked-file.ts';
 import { sealAt } from './control-records.ts';
 import { DamagedData } from './damage.ts';
@@ -35,7 +36,6 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import { writeAtomically } from './whole-file.ts';
 
 export const BACKUP = 'backup';
 

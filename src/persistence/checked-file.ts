@@ -10,12 +10,12 @@
  *        name, so that a misplaced file is detected (an earlier version did not write this field)
  */
 import { Slices } from '../base/slices.ts';
+import { writeAtomically } from './atomic-file.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import type { Storage, StoredFile } from './storage.ts';
-import { writeAtomically } from './whole-file.ts';
 
 const MAGIC = 'gridfile';
 const HEADER_BYTES = 20;

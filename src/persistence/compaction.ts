@@ -19,6 +19,7 @@ import type { SerialQueue } from '../base/serial-queue.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';
 import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
+import type { AtomicFile } from './atomic-file.ts';
 import { SummedMemory } from './checksum.ts';
 import { NEXT_DURABLE, sealAt, writeControlRecord } from './control-records.ts';
 import { DeadRecordHashes, hashOfEntryOrItem, hashOfName } from './dead-record-hashes.ts';
@@ -47,7 +48,6 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import { isFullDisk, type Storage } from './storage.ts';
-import type { AtomicFile } from './whole-file.ts';
 
 /** Minimum share of dead bytes for which a group is rewritten. */
 const DEAD_SHARE_MIN = 0.1;

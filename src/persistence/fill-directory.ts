@@ -5,13 +5,13 @@
  * directory.
  */
 import { GridError } from '../base/errors.ts';
+import { TEMPORARY_SUFFIX } from './atomic-file.ts';
 import { writeCheckedFile } from './checked-file.ts';
 import { isLockName } from './directory-lock.ts';
 import { MANIFEST } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
-import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 /** The name of the file that marks an incomplete directory. */
 export const INCOMPLETE_MARKER = 'restoring';

@@ -10,6 +10,8 @@
  * The manifest is replaced in one step: before it the old files are complete, after it the new ones
  * are. The next start moves any segments that have not been moved by then.
  */
+
+import { writeAtomically } from './atomic-file.ts';
 import { writeCheckedFile } from './checked-file.ts';
 import type { Finding } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
@@ -24,7 +26,6 @@ import { parseSegmentName, type SegmentId, segmentIn } from './segment.ts';
 import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
 import { parseQueueFileName } from './wan-queue-file.ts';
-import { writeAtomically } from './whole-file.ts';
 
 /** Suffix of the names of new segments until they are valid. */
 export const NEW_SUFFIX = '.new';

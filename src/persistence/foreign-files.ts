@@ -7,6 +7,7 @@
  * data, and writing through a link would change files of another directory.
  */
 import { GridError } from '../base/errors.ts';
+import { TEMPORARY_SUFFIX } from './atomic-file.ts';
 import { BACKUP } from './backup.ts';
 import { isLockName } from './directory-lock.ts';
 import { INCOMPLETE_MARKER } from './fill-directory.ts';
@@ -19,7 +20,6 @@ import { RESERVE } from './reserve.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
 import { parseQueueFileName } from './wan-queue-file.ts';
-import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAMES: ReadonlySet<string> = new Set([
   MANIFEST,

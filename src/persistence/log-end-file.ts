@@ -22,6 +22,7 @@
  *    56  boot ID of the machine (storage.ts), padded with zeros to 40 bytes
  */
 import type { Clock, Timer } from '../base/clock.ts';
+import { writeAtomically } from './atomic-file.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { DATA_FORMAT } from './data-format.ts';
@@ -30,7 +31,6 @@ import type { Manifest } from './manifest.ts';
 import { Page } from './page.ts';
 import { LOG, segmentName } from './segment.ts';
 import type { FileIdentity, Storage, StoredFile } from './storage.ts';
-import { writeAtomically } from './whole-file.ts';
 
 export const LOG_END = 'log-end';
 

@@ -13,12 +13,13 @@
  *    24  for each queue: length of its name in bytes, four zero bytes, the name in UTF-8, padded with
  *        zeros to a multiple of 8; then the mark of each partition, a double
  */
+
+import { writeAtomically } from './atomic-file.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import type { Storage, StoredFile } from './storage.ts';
-import { writeAtomically } from './whole-file.ts';
 
 export const MARKS = 'wan-marks';
 export const UNSYNCED_MARKS = 'wan-marks-unsynced';

@@ -6,9 +6,10 @@
  * the reserve were shorter than the live records of every segment, it would be useless, and the
  * disk would remain full.
  */
+
+import { AtomicFile } from './atomic-file.ts';
 import type { Storage } from './storage.ts';
 import { isFullDisk } from './storage.ts';
-import { AtomicFile } from './whole-file.ts';
 
 export const RESERVE = 'reserve';
 

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
+import { writeAtomically } from './atomic-file.ts';
 import { BACKUP, type BackupList, sumFile } from './backup.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
@@ -12,7 +13,6 @@ import { MANIFEST } from './manifest.ts';
 import { MEMBER, MemberFile } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
-import { writeAtomically } from './whole-file.ts';
 
 const PIECE_BYTES = 1_048_576;
 

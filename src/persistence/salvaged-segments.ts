@@ -3,6 +3,7 @@
  * recomputed, as they depend on the number of the segment. Without a target nothing is written.
  */
 
+import { AtomicFile } from './atomic-file.ts';
 import { NEXT_DURABLE, writeControlRecord } from './control-records.ts';
 import type { Manifest, SnapshotFiles } from './manifest.ts';
 import { Page } from './page.ts';
@@ -17,7 +18,6 @@ import {
   segmentSeed,
 } from './segment.ts';
 import type { Storage } from './storage.ts';
-import { AtomicFile } from './whole-file.ts';
 
 /** The storage for the segments, and the suffix of their names until they are valid. */
 export interface SalvageTarget {

@@ -4,6 +4,8 @@
  * was never a segment, unless it is damaged. A segment that is needed immediately is created in a
  * blocking call, which makes only its header and name durable. Names of existing files are skipped.
  */
+
+import { TEMPORARY_SUFFIX } from './atomic-file.ts';
 import {
   HEADER_BYTES,
   LOG,
@@ -14,7 +16,6 @@ import {
   segmentSeed,
 } from './segment.ts';
 import type { Storage, StoredFile } from './storage.ts';
-import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 /**
  * Length of the pieces in which a segment is filled, in bytes. The file system tracks the blocks of

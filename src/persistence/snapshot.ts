@@ -18,6 +18,7 @@ import {
   TombstoneCursor,
   VisitCursor,
 } from '../engine/stored-engine.ts';
+import { AtomicFile } from './atomic-file.ts';
 import { SummedMemory } from './checksum.ts';
 import { writeControlRecord } from './control-records.ts';
 import type { SnapshotFiles } from './manifest.ts';
@@ -32,7 +33,6 @@ import {
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
 import { queueFileName, writeQueueFile } from './wan-queue-file.ts';
-import { AtomicFile } from './whole-file.ts';
 
 /** Maximum number of entries and items per visit: enough to be fast, few enough to stop in time. */
 const VISIT_BUDGET = 32;

@@ -23,13 +23,13 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
+import { AtomicFile } from './atomic-file.ts';
 import { checksum, SummedMemory } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import { NUMBER_MAX, readBeginning } from './segment.ts';
 import type { Storage, StoredFile } from './storage.ts';
-import { AtomicFile } from './whole-file.ts';
 
 const MAGIC = 'gridwait';
 const HEADER_BYTES = 32;

@@ -5,7 +5,7 @@
 import { GridError } from '../base/errors.ts';
 import { pathOf } from '../config/settings.ts';
 import type { Fields } from '../http/exchange.ts';
-import type { BackupMade, Upkeep } from '../persistence/upkeep.ts';
+import type { BackupMade, Upkeep } from '../persistence/maintenance.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 
 export const backUp = upkeepWork((upkeep) => upkeep.backUp());

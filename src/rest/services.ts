@@ -6,7 +6,7 @@ import type { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../http/session.ts';
-import type { Upkeep } from '../persistence/upkeep.ts';
+import type { Upkeep } from '../persistence/maintenance.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Credentials } from '../security/credentials.ts';
 import type { CountingAudit } from '../telemetry/audit.ts';

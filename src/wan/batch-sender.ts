@@ -14,7 +14,6 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
-import { Alarm } from './alarm.ts';
 import {
   batchHead,
   MessageTexts,
@@ -28,6 +27,7 @@ import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import { DurableGate } from './durable-gate.ts';
 import type { BatchRoom, Lane } from './lane.ts';
 import { LANES_MAX, sealDeflated, sealPlain } from './message-format.ts';
+import { Alarm } from './one-shot-timer.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import { PublisherTarget } from './publisher-target.ts';

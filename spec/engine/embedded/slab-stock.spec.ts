@@ -1,7 +1,7 @@
 import assert from 'node:assert';
 import { describe, it } from 'node:test';
+import { touchPages } from '../../../src/engine/embedded/prefault.ts';
 import { SlabStock } from '../../../src/engine/embedded/slab-stock.ts';
-import { touchPages } from '../../../src/engine/embedded/touched-pages.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 const BYTES = 4096;

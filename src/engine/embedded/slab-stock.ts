@@ -8,7 +8,7 @@
  * are also touched.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
-import { touchPages } from './touched-pages.ts';
+import { touchPages } from './prefault.ts';
 
 /** Delay before the first slab, in ms: a starting member begins to serve first. */
 const START_MS = 500;

@@ -24,6 +24,7 @@ import { Layout } from './layout.ts';
 import { LifetimeSweeps } from './lifetime-sweeps.ts';
 import type { QueueSettings } from './local-queues.ts';
 import { MAP_SCRIPTS } from './map-scripts.ts';
+import { clear, sizeOf } from './map-size-and-clear.ts';
 import { endConnections, namePrefix } from './member-connections.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
 import { PendingChanges } from './pending-changes.ts';
@@ -38,7 +39,6 @@ import { Rights } from './rights.ts';
 import { ServerTime } from './server-time.ts';
 import { evictionText } from './server-warnings.ts';
 import type { Servers, ServersObserver } from './servers.ts';
-import { clear, sizeOf } from './whole-maps.ts';
 
 export interface RedisEngineOptions
   extends Omit<ConnectionOptions, 'mayChange' | 'counter'>,

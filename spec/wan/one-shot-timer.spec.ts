@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Alarm } from '../../src/wan/alarm.ts';
+import { Alarm } from '../../src/wan/one-shot-timer.ts';
 import { FakeClock } from '../fake-clock.ts';
 
 describe('Alarm', () => {
