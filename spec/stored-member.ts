@@ -60,7 +60,7 @@ export function storedMember(
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
   const served = late === undefined ? engine : lateEngineOn(engine, clock, late);
-  const services = { engine: served, cluster, license, upkeep: persistence };
+  const services = { engine: served, cluster, license, maintenance: persistence };
   const server = createTestServer({}, { clock, services, delay: persistence });
   persistence.addSender(server.server);
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));

@@ -19,7 +19,7 @@ import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';
 import { directoryFault } from './persistence/directory-fault.ts';
 import { FileStorage } from './persistence/file-storage.ts';
-import type { BackupMade, Upkeep } from './persistence/maintenance.ts';
+import type { BackupMade, Maintenance } from './persistence/maintenance.ts';
 import type { MemberValues } from './persistence/member-file.ts';
 import { Persistence } from './persistence/persistence.ts';
 import { type Start, StartAfterDamage } from './persistence/start-after-damage.ts';
@@ -27,7 +27,7 @@ import type { Storage } from './persistence/storage.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
-export class MemberPersistence implements ResponseDelay, Upkeep {
+export class MemberPersistence implements ResponseDelay, Maintenance {
   /** The engine's sink. */
   readonly sink: WriteAheadLog;
   readonly #config: Config;

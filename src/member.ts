@@ -167,7 +167,7 @@ async function serve(
         reload: () => reloader.reload(),
         add: (text) => reloader.add(text, extend),
       },
-      upkeep: persistence,
+      maintenance: persistence,
       instanceName: () => config.instanceName || `gridnode-${server.port}`,
       stop: parts.requestStop,
       stopAll: (because) => cluster.stopAll(because),

@@ -21,7 +21,7 @@ let data: string;
 let backups: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'gridnode-upkeep-'));
+  directory = mkdtempSync(join(tmpdir(), 'gridnode-maintenance-'));
   data = join(directory, 'data');
   backups = join(directory, 'backups');
 });

@@ -21,7 +21,7 @@ function member(name: 'none' | 'hazelcast', outcome: Outcome) {
     if (outcome !== undefined) throw outcome;
     done.push(call);
   };
-  const upkeep = {
+  const maintenance = {
     backUp: async () => {
       await work('backUp')();
       return { path: 'backups/backup-1', bytes: 12, seconds: 0.5 };
@@ -30,7 +30,7 @@ function member(name: 'none' | 'hazelcast', outcome: Outcome) {
     forceStart: work('forceStart'),
     partialStart: work('partialStart'),
   };
-  const server = createTestServer({}, { compatibility: name, services: { upkeep } });
+  const server = createTestServer({}, { compatibility: name, services: { maintenance } });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const ask = async (call: string) => {
     const socket = new FakeSocket();

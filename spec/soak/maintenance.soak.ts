@@ -41,7 +41,7 @@ const SEGMENT_BYTES = 1_048_576;
 type Kind = (typeof KINDS)[number];
 
 const random = new Random(SEED);
-const root = mkdtempSync(join(tmpdir(), 'gridnode-upkeep-'));
+const root = mkdtempSync(join(tmpdir(), 'gridnode-maintenance-'));
 const data = join(root, 'data');
 const damaged = join(root, 'damaged');
 const backup = join(root, 'backups', 'backup-1');

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Alarm } from '../../src/wan/one-shot-timer.ts';
+import { OneShotTimer } from '../../src/wan/one-shot-timer.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-describe('Alarm', () => {
+describe('OneShotTimer', () => {
   const calls: number[] = [];
   const clock = new FakeClock();
-  const alarm = new Alarm(clock, () => calls.push(clock.now()));
+  const timer = new OneShotTimer(clock, () => calls.push(clock.now()));
 
   it('calls once, at the earliest time that was set', () => {
     const beganMs = clock.now();
-    for (const ms of [500, 100.5, 300]) alarm.set(beganMs + ms);
-    assert(alarm.isSet);
+    for (const ms of [500, 100.5, 300]) timer.set(beganMs + ms);
+    assert(timer.isSet);
     clock.advance(1000);
     assert.deepEqual(calls.splice(0), [beganMs + 101]);
-    assert(!alarm.isSet);
+    assert(!timer.isSet);
   });
 
   it('can be set again, by its callback or to a time in the past', () => {
@@ -29,10 +29,10 @@ describe('Alarm', () => {
 
   it('does not call after it is cancelled, and can then be set to a later time', () => {
     const beganMs = clock.now();
-    alarm.set(beganMs + 10);
-    alarm.cancel();
-    assert(!alarm.isSet);
-    alarm.set(beganMs + 20);
+    timer.set(beganMs + 10);
+    timer.cancel();
+    assert(!timer.isSet);
+    timer.set(beganMs + 20);
     clock.advance(15);
     assert.deepEqual(calls, []);
     clock.advance(5);

@@ -2,7 +2,7 @@
  * The contract of the maintenance operations on the stored data. Each rejects with a GridError that
  * states the reason; then nothing has changed.
  */
-export interface Upkeep {
+export interface Maintenance {
   /** Creates a backup. Resolves once it is complete. */
   backUp(): Promise<BackupMade>;
   /** Interrupts the running backup. Resolves once it has been removed. */

@@ -88,7 +88,7 @@ function nowhere(call: AdministrativeCall): void {
  */
 function startWith(work: Work): Operation {
   return administering('Starts a member that is waiting for a decision', [], (call) => {
-    if (call.services.administration.upkeep === undefined) call.respondWithFailure();
+    if (call.services.administration.maintenance === undefined) call.respondWithFailure();
     else work(call);
   });
 }
@@ -103,7 +103,7 @@ function backupWith(
 ): Operation {
   return administering('Makes or interrupts a backup', [], (call) => {
     const fields = operation === undefined ? undefined : deprecation(call, operation);
-    if (call.services.administration.upkeep === undefined) call.succeed({}, fields);
+    if (call.services.administration.maintenance === undefined) call.succeed({}, fields);
     else work(call, fields);
   });
 }

@@ -5,24 +5,28 @@
 import { GridError } from '../base/errors.ts';
 import { pathOf } from '../config/settings.ts';
 import type { Fields } from '../http/exchange.ts';
-import type { BackupMade, Upkeep } from '../persistence/maintenance.ts';
+import type { BackupMade, Maintenance } from '../persistence/maintenance.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 
-export const backUp = upkeepWork((upkeep) => upkeep.backUp());
-export const interruptBackup = upkeepWork((upkeep) => upkeep.interruptBackup().then(nothing));
-export const forceStart = upkeepWork((upkeep) => upkeep.forceStart().then(nothing));
-export const partialStart = upkeepWork((upkeep) => upkeep.partialStart().then(nothing));
+export const backUp = maintenanceWork((maintenance) => maintenance.backUp());
+export const interruptBackup = maintenanceWork((maintenance) =>
+  maintenance.interruptBackup().then(nothing),
+);
+export const forceStart = maintenanceWork((maintenance) => maintenance.forceStart().then(nothing));
+export const partialStart = maintenanceWork((maintenance) =>
+  maintenance.partialStart().then(nothing),
+);
 
 /**
  * Creates the work of an endpoint. A backup resolves with the fields of its response. `fields`:
  * header fields of a successful response.
  */
-function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
+function maintenanceWork(run: (maintenance: Maintenance) => Promise<BackupMade | undefined>) {
   return (call: AdministrativeCall, fields?: Fields): void => {
     const { administration, dialect } = call.services;
-    const { upkeep } = administration;
-    if (upkeep === undefined) return refuse(call);
-    call.await(run(upkeep).catch(refusalOf), (outcome) => {
+    const { maintenance } = administration;
+    if (maintenance === undefined) return refuse(call);
+    call.await(run(maintenance).catch(refusalOf), (outcome) => {
       if (outcome instanceof GridError) call.fail(outcome, dialect.statusOf(outcome), {});
       else call.succeed((dialect.reportsBackups && outcome) || {}, fields);
     });

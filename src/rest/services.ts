@@ -6,7 +6,7 @@ import type { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../http/session.ts';
-import type { Upkeep } from '../persistence/maintenance.ts';
+import type { Maintenance } from '../persistence/maintenance.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Credentials } from '../security/credentials.ts';
 import type { CountingAudit } from '../telemetry/audit.ts';
@@ -63,7 +63,7 @@ interface AdministrationServices {
   readonly logLevel: LogLevelControl;
   readonly reconfiguration: Reconfiguration;
   /** Operations on the stored data as a whole; undefined without persistence. */
-  readonly upkeep?: Upkeep | undefined;
+  readonly maintenance?: Maintenance | undefined;
   instanceName(): string;
   /** Stops the member once the pending responses have been sent; `because` is for the log. */
   stop(because: string): void;

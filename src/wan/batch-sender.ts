@@ -27,7 +27,7 @@ import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import { DurableGate } from './durable-gate.ts';
 import type { BatchRoom, Lane } from './lane.ts';
 import { LANES_MAX, sealDeflated, sealPlain } from './message-format.ts';
-import { Alarm } from './one-shot-timer.ts';
+import { OneShotTimer } from './one-shot-timer.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import { PublisherTarget } from './publisher-target.ts';
@@ -69,7 +69,7 @@ export class BatchSender {
   readonly #batchSize: number;
   readonly #gate: DurableGate;
   readonly #sync: SyncLanes;
-  readonly #alarm: Alarm;
+  readonly #timer: OneShotTimer;
   #onNewDataSet: (() => void) | undefined;
   sentCount = 0;
   rejectedCount = 0;
@@ -108,7 +108,7 @@ export class BatchSender {
     this.#batchSize = batchSize;
     this.#slots = batchesPerEndpoint(maxConcurrentInvocations);
     this.#gate = new DurableGate(engine);
-    this.#alarm = new Alarm(clock, () => this.#dispatch());
+    this.#timer = new OneShotTimer(clock, () => this.#dispatch());
     this.#sync = new SyncLanes(engine, queue, batchSize, () => clock.now());
   }
 
@@ -116,7 +116,7 @@ export class BatchSender {
   setSending(isSending: boolean): void {
     this.#isSending = isSending;
     if (this.#isActive()) this.#schedule();
-    else this.#alarm.cancel();
+    else this.#timer.cancel();
   }
 
   /**
@@ -156,7 +156,7 @@ export class BatchSender {
   onQueued(): void {
     this.#waitingCount++;
     if (!this.#isSending) return;
-    if (!this.#alarm.isSet) this.#wakeSoon();
+    if (!this.#timer.isSet) this.#wakeSoon();
     if (this.#canSend && this.#waitingCount >= this.#batchSize) this.#schedule();
   }
 
@@ -175,7 +175,7 @@ export class BatchSender {
 
   close(): void {
     this.#isClosed = true;
-    this.#alarm.cancel();
+    this.#timer.cancel();
     this.target.close();
   }
 
@@ -211,7 +211,7 @@ export class BatchSender {
   /** Arms the timer for the time at which an event queued now has waited long enough. */
   #wakeSoon(): void {
     const { clock, options } = this.#parts;
-    if (!this.#isClosed) this.#alarm.set(clock.now() + options.batchMaxDelayMs);
+    if (!this.#isClosed) this.#timer.set(clock.now() + options.batchMaxDelayMs);
   }
 
   #dispatch(): void {
@@ -237,7 +237,7 @@ export class BatchSender {
     if (this.#sync.isExhausted) this.#schedule();
     this.#waitingCount = 0;
     for (const lane of queue.lanes) if (!lane.isInFlight) this.#waitingCount += lane.count;
-    this.#alarm.set(this.#nextDueMs(nowMs));
+    this.#timer.set(this.#nextDueMs(nowMs));
   }
 
   /** Returns the time of the next action that only the clock triggers; Infinity for none. */

@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 
-export class Alarm {
+export class OneShotTimer {
   readonly #clock: Clock;
   readonly #run: () => void;
   #timer: Timer | undefined;

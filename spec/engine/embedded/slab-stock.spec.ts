@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import { describe, it } from 'node:test';
-import { touchPages } from '../../../src/engine/embedded/prefault.ts';
+import { prefaultPages } from '../../../src/engine/embedded/prefault.ts';
 import { SlabStock } from '../../../src/engine/embedded/slab-stock.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
@@ -133,11 +133,11 @@ describe('SlabStock', () => {
   });
 });
 
-describe('touchPages', () => {
+describe('prefaultPages', () => {
   it('leaves only zeros', async () => {
     const buffer = new ArrayBuffer(BYTES);
     await new Promise<void>((resolve) => {
-      touchPages(buffer, resolve);
+      prefaultPages(buffer, resolve);
     });
     assert.deepEqual(Buffer.from(buffer), Buffer.alloc(BYTES));
   });

@@ -11,7 +11,7 @@ const ZEROS = '/dev/zero';
  * Touches the pages, and calls `done` in a later turn. Until then only this function writes to the
  * buffer, and only zeros.
  */
-export function touchPages(buffer: ArrayBuffer, done: () => void): void {
+export function prefaultPages(buffer: ArrayBuffer, done: () => void): void {
   open(ZEROS, (failure, descriptor) => {
     if (failure !== null) return done();
     read(descriptor, new Uint8Array(buffer), 0, buffer.byteLength, null, () => {

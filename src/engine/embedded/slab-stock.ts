@@ -8,7 +8,7 @@
  * are also touched.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
-import { touchPages } from './prefault.ts';
+import { prefaultPages } from './prefault.ts';
 
 /** Delay before the first slab, in ms: a starting member begins to serve first. */
 const START_MS = 500;
@@ -24,7 +24,7 @@ export class SlabStock {
   readonly #bytes: number;
   readonly #countMax: number;
   readonly #free: (slab: ArrayBuffer) => void;
-  readonly #touch: typeof touchPages;
+  readonly #prefault: typeof prefaultPages;
   readonly #slabs: ArrayBuffer[] = [];
   #timer: Timer | undefined;
   readonly #onTimer = () => this.#timerOnDue();
@@ -41,13 +41,13 @@ export class SlabStock {
     bytes: number,
     countMax: number,
     free: (slab: ArrayBuffer) => void,
-    touch = touchPages,
+    prefault = prefaultPages,
   ) {
     this.#clock = clock;
     this.#bytes = bytes;
     this.#countMax = countMax;
     this.#free = free;
-    this.#touch = touch;
+    this.#prefault = prefault;
     if (countMax > 0) this.#timer = clock.after(START_MS, this.#onTimer);
   }
 
@@ -87,7 +87,7 @@ export class SlabStock {
   #touchNext(): void {
     const slab = this.#next();
     this.#isTouching = true;
-    this.#touch(slab, () => {
+    this.#prefault(slab, () => {
       this.#isTouching = false;
       if (this.#isFilling) this.#touched = slab;
       else this.#free(slab);
