@@ -33,7 +33,7 @@ export class MapFlags {
   readonly #options: MergeOptions;
   readonly #names: NameTable;
   /**
-   * By map: its flags, with the number of the review they are from; the number of its set of
+   * By map: its flags, with the number of the review that determined them; the number of its set of
    * sinks.
    */
   readonly #flags: PagedPairs;

@@ -82,8 +82,8 @@ export class NameTable {
   }
 
   /**
-   * Returns the name's id, a new one without uses if necessary; 0 if there is no memory, even with
-   * `lentBytes` beyond the limit.
+   * Returns the name's id, which is assigned without uses if necessary; 0 if there is no memory,
+   * even with `lentBytes` beyond the limit.
    */
   open(name: Span, lentBytes = 0): number {
     const found = this.find(name);

@@ -97,7 +97,7 @@ const SPARES_MAX = 4;
  * much as ten commands.
  */
 const WRITTEN_MIN = 32;
-/** Number of checks of the deadline within its time. */
+/** Number of times that the deadline is checked before it passes. */
 const CHECKS = 8;
 /** The fraction of the deadline that a WAIT may take. */
 const CONFIRMED_WITHIN = 0.8;
