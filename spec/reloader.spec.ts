@@ -66,8 +66,8 @@ test('Reloader applies the settings that may change, and names those that may no
   );
   const outcomes = [await it.reload(), await it.reload()];
   assert.deepEqual(outcomes, [
-    { taken: ['log-level'], kept: ['partition-count'], faults: [] },
-    { taken: [], kept: ['partition-count'], faults: [] },
+    { applied: ['log-level'], unapplied: ['partition-count'], faults: [] },
+    { applied: [], unapplied: ['partition-count'], faults: [] },
   ]);
   assert.deepEqual(taken, [config, config]);
   assert.deepEqual(
@@ -238,7 +238,7 @@ test('Reloader does not enable or disable security, and reports that', async () 
   const config = resolveConfig([]);
   const security = { ...config.security, isEnabled: true, realms: new Map([['r', []]]) };
   const { it, taken } = reloader(async () => loaded({ config: { ...config, security } }));
-  const outcome = { taken: [], kept: ['security.enabled'], faults: [] };
+  const outcome = { applied: [], unapplied: ['security.enabled'], faults: [] };
   assert.deepEqual([await it.reload(), await it.reload()], [outcome, outcome]);
   assert.deepEqual(taken.at(-1)?.security, config.security);
 });
