@@ -44,7 +44,7 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
     const orFail = <Step>(make: () => Step): Step | Promise<never> =>
       isUnreachable ? Promise.reject(new Error('ECONNREFUSED')) : make();
     store.join = (request) => orFail(() => join.call(store, request));
-    store.beat = (request) => orFail(() => beat.call(store, request));
+    store.heartbeat = (request) => orFail(() => heartbeat.call(store, request));
     return {
       store,
       isDataSafe: () => true,

@@ -20,7 +20,7 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
   'src/cluster/state-changes.ts TRANSITION_MS': 'specs advance the clock by it',
   'src/config/config.ts resolveConfig': 'specs and a bench create configurations without a file',
   'src/config/describe.ts settingsTables': '`make docs` writes the tables of a page with it',
-  'src/config/known-settings.ts readNotation': 'specs read other notations',
+  'src/config/document-schema.ts readNotation': 'specs read other notations',
   'src/embedding/member-options.ts optionNames': 'the spec compares the names with the flags',
   'src/engine/redis/control-connection.ts replyValue':
     'the spec of replies and a server for specs use it',

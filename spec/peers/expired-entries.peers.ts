@@ -55,7 +55,7 @@ async function withMember(
   const engine = await storeEngine({
     ...{ port: server.port, clusterName, partitionCount: PARTITION_COUNT },
   });
-  const store = engine.memberStore;
+  const store = engine.membershipStore;
   const identity = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
   const joined = await store.join({ ...identity, version: '1.2', leaseMs: LEASE_MS });
   assert.ok('view' in joined);

@@ -36,7 +36,7 @@ export async function joiningMember(
       onUnreachable: () => reports.push('away'),
       onReachable: () => reports.push('back'),
     },
-    isKeptSafe: () => engine.isKeptSafe,
+    isDataSafe: () => engine.isDataSafe,
     onStop: (because) => reports.push(because),
   });
   engine.attach(cluster);

@@ -38,7 +38,7 @@ it('the store shifts a limit when the clock is set back', async () => {
   const { port } = server;
   const clusterName = `back ${clusterCount++}`;
   const engine = await storeEngine({ port, clusterName });
-  const store = engine.memberStore;
+  const store = engine.membershipStore;
   const identity = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
   const fromMs = performance.now();
   const joined = await store.join({ ...identity, version: '1.2', leaseMs: LEASE_MS });
@@ -320,7 +320,7 @@ describe('an engine', () => {
     const join = { ...identity, version: '1.2', leaseMs: LEASE_MS };
     const isUnknown = (error: unknown) => error instanceof OutcomeUnknown;
     proxy.silence(true);
-    await assert.rejects(engine.memberStore.join(join), isUnknown);
+    await assert.rejects(engine.membershipStore.join(join), isUnknown);
     proxy.silence(false);
     // Until then steps fail immediately, as the server has been silent for a deadline.
     while (!engine.isReachable) await sleep(5);
@@ -329,10 +329,10 @@ describe('an engine', () => {
     const { port } = server;
     const options = { port, clusterName: `few ${clusterCount++}`, deadlineMs: DEADLINE_MS };
     const unsafe = await storeEngine({ ...options, clusterReplicaCount: 1 });
-    assert.ok(!unsafe.isKeptSafe);
-    await assert.rejects(unsafe.memberStore.join(join), (error) => !isUnknown(error));
+    assert.ok(!unsafe.isDataSafe);
+    await assert.rejects(unsafe.membershipStore.join(join), (error) => !isUnknown(error));
     await unsafe.close();
-    await assert.rejects(unsafe.memberStore.join(join), (error) => !isUnknown(error));
+    await assert.rejects(unsafe.membershipStore.join(join), (error) => !isUnknown(error));
   });
 
   it('ensures that a change whose reply is lost is not executed later', async () => {

@@ -25,7 +25,7 @@ function kindOf({ refused, structured, config }: LoadedWithFindings): Kind {
 }
 
 /** Returns COUNT of the paths, evenly spread, or all if there are fewer. */
-function sampleOf(all: readonly KnownPath[]): KnownPath[] {
+function sampleOf(all: readonly SchemaPath[]): SchemaPath[] {
   const count = Math.min(COUNT, all.length);
   const at = (index: number) => all[Math.floor((index * all.length) / count)] as SchemaPath;
   return Array.from({ length: count }, (_, index) => at(index));
@@ -35,7 +35,7 @@ for (const form of ['yaml', 'xml'] as const) {
   const all = schemaPaths(documentSchema(form, []), form);
 
   describe(`gridnode config with settings in ${form}`, () => {
-    const byKind = new Map<Kind, KnownPath[]>();
+    const byKind = new Map<Kind, SchemaPath[]>();
 
     before(async () => {
       for (const path of all.filter(isWhole)) {

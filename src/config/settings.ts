@@ -121,7 +121,8 @@ export const SETTINGS = {
   }),
   tcpIpEnabled: booleanSetting({
     path: 'network.join.tcp-ip.enabled',
-    about: 'Whether a list of members is stored for requests to read and change; it has no other effect',
+    about:
+      'Whether a list of members is stored for requests to read and change; it has no other effect',
     fallback: false,
   }),
   tcpIpMembers: listSetting({
