@@ -70,7 +70,7 @@ function served(
       }));
   const time = { nowMs: 0 };
   const fatal: string[] = [];
-  const screen = { isLogForPeople, tellFatal: (message: string) => fatal.push(message) };
+  const screen = { isLogForPeople, printFatal: (message: string) => fatal.push(message) };
   const events = new StopEvents(source, () => time.nowMs);
   const states: string[] = [];
   const notifyManager = async (state: string) => {

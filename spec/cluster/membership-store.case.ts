@@ -60,7 +60,7 @@ function obstacle(answer: Joined | NotJoined): string | undefined {
 }
 
 /** Sends a heartbeat of a member that has the record and confirms it. */
-async function beat(
+async function heartbeat(
   store: MembershipStore,
   life: Incarnation,
   known = 0,
@@ -96,10 +96,10 @@ async function change(
 }
 
 /** Lets time pass while the members send heartbeats. */
-async function passBeating(subject: StoreSubject, ms: number, ...lives: Incarnation[]) {
-  for (let leftMs = ms; leftMs > 0; leftMs -= BEAT_MS) {
-    await subject.pass(Math.min(leftMs, BEAT_MS));
-    for (const life of lives) await beat(subject.store, life);
+async function passWithHeartbeats(subject: StoreSubject, ms: number, ...lives: Incarnation[]) {
+  for (let leftMs = ms; leftMs > 0; leftMs -= HEARTBEAT_MS) {
+    await subject.pass(Math.min(leftMs, HEARTBEAT_MS));
+    for (const life of lives) await heartbeat(subject.store, life);
   }
 }
 
@@ -267,7 +267,7 @@ function describeReplacements(test: Test): void {
   });
 }
 
-function describeBeats(test: Test): void {
+function describeHeartbeats(test: Test): void {
   test('the result of a heartbeat contains the text only if the caller lacks the revision', async ({
     store,
   }) => {
@@ -282,7 +282,7 @@ function describeBeats(test: Test): void {
     const { life, view } = await joined(store, 1);
     const { revision } = (await change(store, life, view.revision)).view;
     const confirmed = async (known: number, confirmedRevision: number) =>
-      seen(await beat(store, life, known, confirmedRevision)).members[0]?.confirmed;
+      seen(await heartbeat(store, life, known, confirmedRevision)).members[0]?.confirmed;
     assert.equal(await confirmed(view.revision, 7), view.revision);
     assert.equal(await confirmed(revision, view.revision), view.revision);
     assert.equal(await confirmed(revision, revision), revision);
@@ -392,7 +392,7 @@ function describeStop(test: Test): void {
     const b = await joined(store, 2);
     const result = seen(await store.stopAll(a.life));
     assert.deepEqual([result.stopsUpTo, result.text], [2, null]);
-    assert.equal(seen(await beat(store, b.life)).stopsUpTo, 2);
+    assert.equal(seen(await heartbeat(store, b.life)).stopsUpTo, 2);
     const stopping = { obstacle: 'STOPPING', version: '1.2', stopsUpTo: 2 };
     assert.deepEqual(await store.join(joinOf(3)), stopping);
     await leave(store, a.life);

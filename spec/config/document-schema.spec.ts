@@ -42,7 +42,7 @@ for (const form of ['yaml', 'xml'] as const) {
     });
 
     it('are each reported with line and correct name if one letter is wrong', () => {
-      const sections = sectionsWithMeaning();
+      const sections = strictSections();
       for (const path of all) {
         const { name, text, line } = misspelt(form, path);
         const { root } = (form === 'yaml' ? parseYaml : parseXml)(text, 'wrong');

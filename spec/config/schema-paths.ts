@@ -14,7 +14,7 @@ export interface SchemaPath {
  * Returns the settings that can be the only one of a document. An import and a realm also need the
  * thing that they name.
  */
-export function knownPaths(content: KnownContent, form: Form): KnownPath[] {
+export function schemaPaths(content: SectionSchema, form: Form): SchemaPath[] {
   return pathsOf(content, form).filter(
     ({ steps }) => steps[0] !== 'import' && !/-authentication,@?realm$/.test(steps.join()),
   );
@@ -29,12 +29,12 @@ export function isWhole({ steps }: SchemaPath): boolean {
 }
 
 /** Returns a document that sets this path to a value of its type. */
-export function stated(form: Form, path: KnownPath): Stated {
+export function stated(form: Form, path: SchemaPath): Stated {
   return { yaml: yamlOf, xml: xmlOf }[form]('grid', path.steps, fittingValue(path));
 }
 
 /** Returns a document in which the last name of the path is misspelt, and that name. */
-export function misspelt(form: Form, { steps }: KnownPath): Stated & { readonly name: string } {
+export function misspelt(form: Form, { steps }: SchemaPath): Stated & { readonly name: string } {
   const last = steps.findLastIndex((step) => !/^(\[\]|some|DATA|some-other-name)$/.test(step));
   const known = steps.slice(0, last + 1);
   const name = known.at(-1)?.replace(/[@{}]/g, '') ?? '';
@@ -43,8 +43,8 @@ export function misspelt(form: Form, { steps }: KnownPath): Stated & { readonly 
 }
 
 /** Returns every path of a value. */
-function pathsOf(content: KnownContent, form: Form, around: readonly string[] = []): KnownPath[] {
-  const below: [string, KnownContent, readonly ValueType[]][] = [];
+function pathsOf(content: SectionSchema, form: Form, around: readonly string[] = []): SchemaPath[] {
+  const below: [string, SectionSchema, readonly ValueType[]][] = [];
   for (const [name, node] of content.children) {
     const isNamed = form === 'xml' && node.steps.includes('{}');
     below.push([isNamed ? `${name}{}` : name, node.content, node.types]);
@@ -66,7 +66,7 @@ function freeName(around: readonly string[]): string {
 }
 
 /** Returns a value of the type, which is also valid if gridnode uses the setting. */
-function fittingValue({ steps, types }: KnownPath): string {
+function fittingValue({ steps, types }: SchemaPath): string {
   const [type] = types;
   if (steps.at(-1) === 'DATA') return 'true';
   if (types.some(({ accepts, expects }) => expects.startsWith('an integer') && accepts('5'))) {

@@ -10,7 +10,7 @@ import { before, describe, it } from 'node:test';
 import { documentSchema } from '../../src/config/document-schema.ts';
 import { run } from '../cli/gridnode-process.ts';
 import { type LoadedWithFindings, load, writeConfig } from '../config/documents.ts';
-import { isWhole, type KnownPath, knownPaths, misspelt, stated } from '../config/known-paths.ts';
+import { isWhole, misspelt, type SchemaPath, schemaPaths, stated } from '../config/schema-paths.ts';
 
 const COUNT = Math.max(10, Number(process.env.SOAK_SIZE ?? 10_000) / 1000);
 

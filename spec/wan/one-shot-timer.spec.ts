@@ -18,7 +18,7 @@ describe('OneShotTimer', () => {
   });
 
   it('can be set again, by its callback or to a time in the past', () => {
-    const again = new Alarm(clock, () => {
+    const again = new OneShotTimer(clock, () => {
       if (calls.push(clock.now()) < 3) again.set(clock.now() - 5);
     });
     const beganMs = clock.now();
@@ -40,7 +40,7 @@ describe('OneShotTimer', () => {
   });
 
   it('is cancelled by an infinite time', () => {
-    const none = new Alarm(clock, () => assert.fail());
+    const none = new OneShotTimer(clock, () => assert.fail());
     none.set(Number.POSITIVE_INFINITY);
     assert(!none.isSet);
     none.set(clock.now() + 10);

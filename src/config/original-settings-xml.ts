@@ -1,6 +1,6 @@
 /**
  * Every setting that a member file of the original accepts in XML, in the notation that
- * known-settings.ts reads. It has only names and types: settings.ts lists the used settings,
+ * document-schema.ts reads. It has only names and types: settings.ts lists the used settings,
  * refused-settings.ts those that are refused; all others have no effect.
  * Written by `make known-tables`: see spec/config/original.
  */

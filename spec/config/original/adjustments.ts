@@ -110,7 +110,7 @@ function changedAll(tree: SchemaTree, changes: typeof YAML_CHANGES): SchemaTree 
  * Returns the tree with the setting at the path changed. Other parts that were the same object are
  * unchanged.
  */
-function changed(tree: KnownTree, [step, ...more]: readonly string[], change: Change): KnownTree {
+function changed(tree: SchemaTree, [step, ...more]: readonly string[], change: Change): SchemaTree {
   if (step === undefined) return change(tree);
   const below = step === '{}' ? tree.named : tree.children.get(step);
   if (below === undefined) throw new Error(`Cannot adjust ${step}: the schemas have no such name`);
@@ -177,7 +177,7 @@ function withDenials(permissions: SchemaTree): SchemaTree {
 }
 
 /** Returns the tree with the steps of the path from each element to the setting. */
-function withSteps(tree: KnownTree, around: string): KnownTree {
+function withSteps(tree: SchemaTree, around: string): SchemaTree {
   const children = [...tree.children].map(([name, child]) => {
     const steps = STEPS[`${around}/${name}`] ?? STEPS[name] ?? stepsOfName(name, child);
     const below = withSteps(child, name);
@@ -194,7 +194,7 @@ function withSteps(tree: KnownTree, around: string): KnownTree {
 }
 
 /** Returns the steps of elements that are distinguished by their names. */
-function stepsOfName(name: string, tree: KnownTree): string | undefined {
+function stepsOfName(name: string, tree: SchemaTree): string | undefined {
   const isNamed = tree.children.has('@name') && (tree.repeats || NAMED.has(name));
   return isNamed && !UNNAMED.test(name) ? `${name}{}` : undefined;
 }

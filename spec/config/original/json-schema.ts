@@ -2,7 +2,14 @@
  * Reads a JSON schema (draft 6) as a tree of known names. The tree accepts every alternative, and
  * omits rules that only forbid combinations.
  */
-import { emptyTree, type KnownTree, leafTree, merged, NAME_ONLY, rangeType } from './known-tree.ts';
+import {
+  emptyTree,
+  leafTree,
+  merged,
+  NAME_ONLY,
+  rangeType,
+  type SchemaTree,
+} from './schema-tree.ts';
 
 /** The keywords that define names and types. */
 export interface JsonSchema {
@@ -24,20 +31,20 @@ export interface JsonSchema {
 }
 
 /** Returns the tree below the root of this name. */
-export function treeOfJsonSchema(document: JsonSchema, root: string): KnownTree {
+export function treeOfJsonSchema(document: JsonSchema, root: string): SchemaTree {
   return new JsonSchemaReader(document).read({ $ref: `#/properties/${root}` });
 }
 
 class JsonSchemaReader {
   readonly #document: JsonSchema;
   /** Trees by reference; undefined while a tree is being read. */
-  readonly #referred = new Map<string, KnownTree | undefined>();
+  readonly #referred = new Map<string, SchemaTree | undefined>();
 
   constructor(document: JsonSchema) {
     this.#document = document;
   }
 
-  read(schema: JsonSchema | boolean): KnownTree {
+  read(schema: JsonSchema | boolean): SchemaTree {
     if (typeof schema === 'boolean' || !definesType(schema)) return leafTree('a');
     if (schema.$ref !== undefined) return this.#refer(schema.$ref);
     let tree = this.#readOwn(schema);

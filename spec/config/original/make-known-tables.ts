@@ -25,13 +25,12 @@ if (folder === undefined || folder === '') {
 }
 
 function write(form: Form, { shapes, settings }: Notation): void {
-  const name = `KNOWN_${form.toUpperCase()}`;
   const inForm = form.toUpperCase();
   writeFileSync(
     join(CONFIG, `original-shapes-${form}.ts`),
     sourceText(
       `Words and shapes that several settings share in ${inForm}.\n * ${WRITTEN}`,
-      `${name}_SHAPES`,
+      `${inForm}_SHAPES`,
       shapes,
     ),
   );
@@ -39,10 +38,10 @@ function write(form: Form, { shapes, settings }: Notation): void {
     join(CONFIG, `original-settings-${form}.ts`),
     sourceText(
       `Every setting that a member file of the original accepts in ${inForm}, in the notation that\n` +
-        ' * known-settings.ts reads. It has only names and types: settings.ts lists the used settings,\n' +
+        ' * document-schema.ts reads. It has only names and types: settings.ts lists the used settings,\n' +
         ' * refused-settings.ts those that are refused; all others have no effect.\n' +
         ` * ${WRITTEN}`,
-      name,
+      `${inForm}_SETTINGS`,
       settings,
     ),
   );

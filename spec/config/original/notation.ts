@@ -1,5 +1,5 @@
 /**
- * Writes a tree of known names in the notation that src/config/known-settings.ts reads, as the text
+ * Writes a tree of known names in the notation that src/config/document-schema.ts reads, as the text
  * of a source file. Content that occurs at several places is written once, as a shape; words that
  * several settings share are also written once.
  */
@@ -67,7 +67,7 @@ class NotationWriter {
   }
 
   /** Returns the sections, after the settings of the root itself. */
-  root(tree: KnownTree): string {
+  root(tree: SchemaTree): string {
     const lines: string[] = [];
     const leaves: string[] = [];
     for (const [name, child] of tree.children) {
@@ -91,7 +91,7 @@ class NotationWriter {
   }
 
   /** Returns a setting with all settings below it. */
-  #block(key: string, tree: KnownTree, indent: string): string[] {
+  #block(key: string, tree: SchemaTree, indent: string): string[] {
     const isNamed = tree.steps === `${key}{}`;
     let head = tree.steps === undefined ? key : isNamed ? tree.steps : `${key}>${tree.steps}`;
     let inner = tree;
@@ -107,7 +107,7 @@ class NotationWriter {
    * Returns the lines of a setting or shape. `around` is the setting of this head; undefined for a
    * shape.
    */
-  #body(head: string, tree: KnownTree, indent: string, around?: KnownTree): string[] {
+  #body(head: string, tree: SchemaTree, indent: string, around?: SchemaTree): string[] {
     const isShape = around === undefined;
     if (isLeaf(tree)) return [indent + head + (tree.isOpen && !/=[ao]$/.test(head) ? ': ...' : '')];
     const shape = this.#shapes.get(this.#textOf(tree));
@@ -155,7 +155,7 @@ class NotationWriter {
   }
 
   /** Returns the text of a setting's content, without the setting's own types. */
-  #textOf(tree: KnownTree): string {
+  #textOf(tree: SchemaTree): string {
     let text = this.#texts.get(tree);
     if (text === undefined) {
       const parts = [...tree.children].map(
@@ -185,7 +185,7 @@ function isLeaf({ children, named, item }: SchemaTree): boolean {
 }
 
 /** Whether the tree has only free names, or only items. */
-function isHolder({ children, named, item, isOpen }: KnownTree): boolean {
+function isHolder({ children, named, item, isOpen }: SchemaTree): boolean {
   return children.size === 0 && !isOpen && (named === undefined) !== (item === undefined);
 }
 

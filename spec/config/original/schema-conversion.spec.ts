@@ -33,7 +33,7 @@ function written(tree: SchemaTree, form: Form): string {
 }
 
 /** Whether a text is a value of the setting at the path. */
-function accepts(content: KnownContent, path: readonly string[], text: string): boolean {
+function accepts(content: SectionSchema, path: readonly string[], text: string): boolean {
   const [step, ...more] = path;
   const { children, named, item } = content;
   const node = step === '[]' ? item : (children.get(step ?? '') ?? named);

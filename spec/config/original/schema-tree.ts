@@ -4,13 +4,13 @@
  */
 
 /** A setting or section. Trees may share parts. */
-export interface KnownTree {
+export interface SchemaTree {
   /** Types of the setting's value, in the notation of value-type.ts; empty: no value is allowed. */
   readonly types: Set<string>;
   readonly children: Map<string, SchemaTree>;
   /** The tree of any other name. */
-  named?: KnownTree | undefined;
-  item?: KnownTree | undefined;
+  named?: SchemaTree | undefined;
+  item?: SchemaTree | undefined;
   /** Whether unknown names are also allowed. */
   isOpen: boolean;
   /** In XML: whether the element may occur more than once. */
@@ -24,7 +24,7 @@ export function emptyTree(): SchemaTree {
 }
 
 /** Returns a setting of this type; with the types `a` and `o`, it may have any content. */
-export function leafTree(type: string): KnownTree {
+export function leafTree(type: string): SchemaTree {
   return { ...emptyTree(), types: new Set([type]) };
 }
 
@@ -32,9 +32,9 @@ export function leafTree(type: string): KnownTree {
 export const NAME_ONLY = leafTree('a');
 
 /** Returns the tree that accepts the content of either tree. */
-export function merged(one: KnownTree, other: KnownTree): KnownTree {
+export function merged(one: SchemaTree, other: SchemaTree): SchemaTree {
   if (one === NAME_ONLY || other === NAME_ONLY) return one === NAME_ONLY ? other : one;
-  const tree: KnownTree = {
+  const tree: SchemaTree = {
     types: mergedTypes([...one.types, ...other.types]),
     children: new Map(one.children),
     named: mergedIfBoth(one.named, other.named),

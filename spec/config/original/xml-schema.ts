@@ -8,7 +8,7 @@ import { parseXml } from '../../../src/config/xml-document.ts';
 import { emptyTree, leafTree, merged, rangeType, type SchemaTree } from './schema-tree.ts';
 
 /** Returns the tree below the root of this name. */
-export function treeOfXmlSchema(text: string, root: string): KnownTree {
+export function treeOfXmlSchema(text: string, root: string): SchemaTree {
   const { root: schema, problems } = parseXml(text, 'schema');
   if (schema === undefined) throw new Error(`Cannot read schema: ${problems.listed[0]?.message}`);
   return new XmlSchemaReader(schema.node).element(root);
@@ -39,14 +39,14 @@ const BUILT_IN: Readonly<Record<string, string>> = {
 class XmlSchemaReader {
   readonly #schema: DocumentNode;
   /** Types by name; undefined while a type is being read. */
-  readonly #types = new Map<string, KnownTree | undefined>();
+  readonly #types = new Map<string, SchemaTree | undefined>();
 
   constructor(schema: DocumentNode) {
     this.#schema = schema;
   }
 
   /** Returns the tree of a global element. */
-  element(name: string): KnownTree {
+  element(name: string): SchemaTree {
     return this.#typeOf(this.#find('element', name));
   }
 
@@ -69,7 +69,7 @@ class XmlSchemaReader {
   }
 
   /** Returns the type of an element or attribute, named or inline; any text if it has no type. */
-  #typeOf(node: DocumentNode): KnownTree {
+  #typeOf(node: DocumentNode): SchemaTree {
     const name = attribute(node, 'type');
     if (name !== undefined) return this.#type(name);
     const [own] = [...childrenOf(node, 'complexType'), ...childrenOf(node, 'simpleType')];
@@ -94,7 +94,7 @@ class XmlSchemaReader {
   }
 
   /** Returns the content of a type's definition, with nested definitions. */
-  #content(node: DocumentNode): KnownTree {
+  #content(node: DocumentNode): SchemaTree {
     let tree = emptyTree();
     for (const { name, node: child } of node.entries) {
       switch (withoutPrefix(name)) {
@@ -139,7 +139,7 @@ class XmlSchemaReader {
   }
 
   /** Returns a type with fewer values, or with other content. */
-  #restriction(node: DocumentNode): KnownTree {
+  #restriction(node: DocumentNode): SchemaTree {
     const words = childrenOf(node, 'enumeration').map((each) => attribute(each, 'value') ?? '');
     if (words.length > 0) return leafTree(words.join('|'));
     const base = this.#type(attribute(node, 'base') ?? '');

@@ -273,7 +273,7 @@ test('settings that cannot be read cause a warning', async () => {
   });
 });
 
-test('isKeptSafe returns whether each primary has the replicas that changes need', async () => {
+test('isDataSafe returns whether each primary has the replicas that changes need', async () => {
   server.replicaCount = 1;
   await withStore(server.url, { replicaCountMax: () => 1 }, async ({ engine }) => {
     assert.equal(engine.isDataSafe, true);
