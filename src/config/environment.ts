@@ -356,10 +356,10 @@ function restVariables(
   statements: readonly Statement[],
   ofFile: readonly Statement[],
 ): RefusedSetting[] {
-  const switched = pathOf('restEnabled');
-  const inFile = ofFile.findLast(({ pattern }) => pattern === switched);
+  const restEnabled = pathOf('restEnabled');
+  const inFile = ofFile.findLast(({ pattern }) => pattern === restEnabled);
   if (inFile === undefined || !isOn(inFile)) return [];
-  if (statements.some(({ pattern }) => pattern === switched)) return [];
+  if (statements.some(({ pattern }) => pattern === restEnabled)) return [];
   return statements
     .filter(({ pattern, at }) => pattern.startsWith(`${REST}.`) && at.file.startsWith('HZ_'))
     .map((statement) => {

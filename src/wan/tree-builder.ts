@@ -53,9 +53,9 @@ export class TreeBuilder implements StoredVisitor {
       const longCount = this.#longCount;
       for (let index = 0; index < longCount; index++) {
         await slices.pause();
-        const again = new VisitCursor();
-        again.place = place;
-        this.#step(tree, partition, again, index);
+        const nextCursor = new VisitCursor();
+        nextCursor.place = place;
+        this.#step(tree, partition, nextCursor, index);
       }
       const pause = slices.pause();
       if (pause !== undefined) await pause;

@@ -214,7 +214,7 @@ export function writeFields(
   writeAccess(words, idle, wallMs);
 }
 
-/** Writes the last access of the max idle at words[idle]. */
+/** Writes the time of the last access into the max idle field at words[idle]. */
 function writeAccess(words: Int32Array, idle: number, wallMs: number): void {
   const seconds = Math.floor(wallMs / 1000);
   const maxIdleSeconds = words[idle]! & MAX_IDLE_MASK;

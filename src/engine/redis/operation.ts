@@ -52,8 +52,8 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
    */
   isReplicated = false;
   /**
-   * Replicas without which it is not sent, although they need not have its change: it would then be
-   * of no use.
+   * Number of replicas that must be connected for it to be sent. They need not confirm its change,
+   * but without them a later step would fail.
    */
   replicasNeeded = 0;
   /**
