@@ -121,44 +121,16 @@ for (const { name, requestOf, refused, right, host } of KINDS) {
       assert.deepEqual(logged, { 200: 64 });
     });
 
-    it('that are wrong 1,000 times, one after the other, are checked five times', async () => {
-      const client = clientFrom(addressOf(2));
-      const responses: Promise<ReceivedResponse>[] = [];
-      while (responses.length < 1000) {
-        client.send(requestOf(`secret ${responses.length}`));
-        responses.push(responseOf(client));
-        await responses.at(-1);
-      }
-      assert.deepEqual(await tally(responses), { [refused]: 5, 429: 995 });
-      client.send(requestOf(PASSWORD));
-      assert.equal((await responseOf(client)).status, 429);
-      client.destroy();
-      throttled.push({ address: addressOf(2), refused, count: 996 });
-    });
-
-    it('that are wrong 1,000 times at once are checked five times, and delay no other client', async () => {
-      const clients = Array.from({ length: 1000 }, () => clientFrom(addressOf(3)));
-      const others = [1, 4].map((index) => clientFrom(addressOf(index)));
+    it('that are wrong on 20 connections at once are checked five times, others are served', async () => {
+      const clients = Array.from({ length: 20 }, () => clientFrom(addressOf(2)));
+      const others = [1, 3].map((index) => clientFrom(addressOf(index)));
       await Promise.all([...clients, ...others].map(({ socket }) => connected(socket)));
-      const order: string[] = [];
-      const recorded = (client: RawClient, outcome: string) =>
-        responseOf(client).then((response) => {
-          order.push(response.status === 429 ? 'waits' : outcome);
-          return response;
-        });
       for (const [index, client] of clients.entries()) client.send(requestOf(`secret ${index}`));
-      const responses = clients.map((client) => recorded(client, 'refused'));
-      const served = others.map((client) => {
-        client.send(requestOf(PASSWORD));
-        return recorded(client, 'served');
-      });
-      assert.deepEqual(await tally(served), { [right]: 2 });
-      assert.deepEqual(await tally(responses), { [refused]: 5, 429: 995 });
-      // Two hashes at a time are computed on other threads: a known user does not wait for all of
-      // them.
-      assert.ok(order.indexOf('served') < order.lastIndexOf('refused'), order.join(' '));
+      for (const client of others) client.send(requestOf(PASSWORD));
+      assert.deepEqual(await tally(others.map(responseOf)), { [right]: 2 });
+      assert.deepEqual(await tally(clients.map(responseOf)), { [refused]: 5, 429: 15 });
       for (const client of [...clients, ...others]) client.destroy();
-      throttled.push({ address: addressOf(3), refused, count: 995 });
+      throttled.push({ address: addressOf(2), refused, count: 15 });
     });
   });
 }
@@ -196,7 +168,7 @@ it('changed users, by SIGHUP or by a client, also apply to open connections', as
 });
 
 it('the audit log contains the number of throttled attempts, written when the member ends', async () => {
-  assert.equal(throttled.length, 4);
+  assert.equal(throttled.length, 2);
   for (const { address } of throttled) assert.ok((audited(address)[429] ?? 0) > 0, address);
   member.child.kill('SIGTERM');
   await once(member.child, 'close');

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GridError, OutcomeUnknown } from '../../src/base/errors.ts';
 import type { Cluster } from '../../src/cluster/cluster.ts';
 import { License } from '../../src/cluster/license.ts';
@@ -414,7 +415,7 @@ test('a call whose client disconnects before the response is done and in the aud
     const path = `/grid/${MANAGEMENT}/changeState`;
     open(`POST ${path} HTTP/1.1\r\nHost: h\r\n${length}\r\n\r\n${body}`).destroy();
   }
-  while (audited.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (audited.length < 2) await nextTurn();
   assert.deepEqual(audited.map(({ user, status }) => `${user} ${status}`).sort(), [
     'ann 200',
     'ann 403',

@@ -2,7 +2,9 @@
  * HTTP Basic over the wire: the requests that need a login, permissions of users, and wrong logins.
  */
 import assert from 'node:assert/strict';
+import { scryptSync } from 'node:crypto';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { collectGarbage } from '../../src/base/collect-garbage.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
@@ -17,6 +19,11 @@ import { readResponses } from '../http/response-reader.ts';
 import { createTestServer } from '../http/test-server.ts';
 
 const ANN = 'ann:sésame:1';
+const STATE = 'rest/management/cluster/state';
+/** A hash of that password that takes little time. */
+const SALT = Buffer.from('a salt');
+const DIGEST = scryptSync('sésame:1', SALT, 32, { N: 1024, r: 1, p: 1 });
+const CHEAP_HASH = `scrypt$1024$1$1$${SALT.toString('base64')}$${DIGEST.toString('base64')}`;
 
 interface Options {
   readonly password?: string;
@@ -24,6 +31,8 @@ interface Options {
   readonly permissions?: readonly Permission[];
   readonly prefersGrant?: boolean;
   readonly compatibility?: Compatibility;
+  /** Whether credentials in a body are those of the users, not the cluster name. */
+  readonly hasUsersInBody?: boolean;
 }
 
 function member({
@@ -32,6 +41,7 @@ function member({
   permissions,
   prefersGrant = false,
   compatibility = 'none',
+  hasUsersInBody = false,
 }: Options = {}) {
   const clock = new FakeClock();
   const rules = {
@@ -42,7 +52,8 @@ function member({
     coversHealth,
   };
   const access = new AccessControl(rules);
-  const server = createTestServer({}, { services: { login: access }, compatibility });
+  const inBody = hasUsersInBody ? { credentials: rules.authenticator } : {};
+  const server = createTestServer({}, { services: { login: access, ...inBody }, compatibility });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const requestOf = (method: string, path: string, login?: string, body = '') => {
     const field = login === undefined ? '' : `Authorization: ${basic(login)}\r\n`;
@@ -56,13 +67,21 @@ function member({
     return async (method: string, path: string, login?: string, body = '') => {
       socket.sent.length = 0;
       socket.receive(requestOf(method, path, login, body));
-      while (socket.text === '') await new Promise((resolve) => setTimeout(resolve, 1));
+      while (socket.text === '') await nextTurn();
       const [response] = readResponses(socket.text, [method === 'HEAD']);
       return { ...response, text: `${response?.status} ${response?.body}`.trim() };
     };
   };
   const { connect: open } = server;
   return { ...server, clock, access, rules, requestOf, open, connect, ask: connect() };
+}
+
+/** Waits for responses, removes them from the socket and returns their statuses. */
+async function statusesOn(socket: FakeSocket): Promise<number[]> {
+  while (socket.text === '') await nextTurn();
+  const responses = readResponses(socket.text, [false]);
+  socket.sent.length = 0;
+  return responses.map(({ status }) => status);
 }
 
 function basic(login: string): string {
@@ -154,7 +173,7 @@ test('long credentials use no memory of a connection beyond the limits', async (
       }
       const taken = bufferBytes() - before - inFlight.usedBytes - inFlight.unreadBytes;
       assert.ok(taken < 100 * 6000, `${taken} bytes of 100 connections`);
-      while (inFlight.unreadBytes > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      while (inFlight.unreadBytes > 0) await nextTurn();
       const left = bufferBytes() - before;
       assert.ok(left < 100 * 4000, `${left} bytes of 100 connections`);
       for (const socket of sockets) socket.destroy();
@@ -202,6 +221,40 @@ test('after five wrong logins of a user from an address, only this user has to w
   clock.advance(10_000);
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 204);
 });
+
+for (const [place, refused, right] of [
+  ['a header field', 401, 204],
+  ['the body', 403, 200],
+] as const) {
+  const attempt = (subject: ReturnType<typeof member>, password: string) =>
+    place === 'the body'
+      ? subject.requestOf('POST', STATE, undefined, `ann&${encodeURIComponent(password)}`)
+      : subject.requestOf('GET', 'rest/maps/m/k', `ann:${password}`);
+
+  for (const order of ['one after the other', 'on 1,000 connections at once']) {
+    test(`1,000 wrong passwords in ${place} are checked five times, ${order}`, async () => {
+      const subject = member({ password: CHEAP_HASH, hasUsersInBody: true });
+      const isAtOnce = order !== 'one after the other';
+      const sockets = Array.from({ length: isAtOnce ? 1000 : 1 }, () => new FakeSocket());
+      for (const socket of sockets) subject.open(socket);
+      const statuses: number[] = [];
+      for (let index = 0; index < 1000; index++) {
+        const socket = sockets[index % sockets.length] as FakeSocket;
+        socket.receive(attempt(subject, `secret ${index}`));
+        if (!isAtOnce) statuses.push(...(await statusesOn(socket)));
+      }
+      if (isAtOnce) statuses.push(...(await Promise.all(sockets.map(statusesOn))).flat());
+      assert.equal(statuses.filter((status) => status === refused).length, 5);
+      assert.equal(statuses.filter((status) => status === 429).length, 995);
+      const [socket] = sockets as [FakeSocket];
+      socket.receive(attempt(subject, 'sésame:1'));
+      assert.deepEqual(await statusesOn(socket), [429]);
+      subject.clock.advance(10_000);
+      socket.receive(attempt(subject, 'sésame:1'));
+      assert.deepEqual(await statusesOn(socket), [right]);
+    });
+  }
+}
 
 test('reads of the cluster need a login, calls with credentials in the body do not', async () => {
   const { ask } = member();
@@ -332,7 +385,7 @@ test('a login whose client disconnects is in the audit log, but its request has 
     socket.receive(requestOf('POST', 'rest/maps/m/k', login, 'v'));
     socket.destroy();
   }
-  while (audited.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (audited.length < 2) await nextTurn();
   assert.deepEqual(
     audited.map(({ user, action, status }) => `${user} ${action} ${status}`).sort(),
     ['ann POST /grid/rest/maps/m/k 401', 'ann log in 200'],
