@@ -163,6 +163,28 @@ const ENTRY_FILES = [
 ];
 const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
 
+/**
+ * Files that specs of `make test` load and that use real time, or a time limit below ten seconds,
+ * each with the reason; a folder ends with a slash. Everything else runs on a fake clock.
+ */
+const REAL_TIME: Readonly<Record<string, string>> = {
+  'spec/docs/console.spec.ts': 'repeats a command of a page until a process has the expected state',
+  'spec/embedding/embedded-member.spec.ts': 'the API of an embedded member has no clock to set',
+  'spec/embedding/start-and-stop.ts': 'a thread of V8 frees the collected buffers',
+  'spec/engine/redis/': 'the servers are sockets',
+  'spec/integration/member-process.ts': 'waits until a process no longer listens',
+  'spec/integration/paused-output.spec.ts': 'reads the output of a process after a pause',
+  'spec/integration/rolling.ts': 'members are processes that are replaced under load',
+  'spec/integration/wan-members.ts': 'members replicate over sockets',
+  'spec/integration/wan-sync.spec.ts': 'members replicate over sockets',
+};
+const REAL_TIME_RULES = [
+  /\bset(Timeout|Interval)\(|\bsetTimeout as\b|\{ setTimeout \}/,
+  /\bDate\.now\b|\bperformance\.now\(|\bprocess\.hrtime\b|\bnew Date\(\)/,
+  /\b(new|extends) SystemClock\b/,
+  /\b(timeout: |AbortSignal\.timeout\()([\d_]{1,4}|\d_\d{3})\b/,
+];
+
 test('Every import of a source file is allowed by the table', () => {
   const wrong: string[] = [];
   for (const file of sources) {
@@ -189,13 +211,7 @@ test('Every relative import names a file with its extension', () => {
 });
 
 test('Every source file is imported, directly or not, by an entry file', () => {
-  const reached = new Set<string>();
-  const open = [...ENTRY_FILES];
-  for (let file = open.pop(); file !== undefined; file = open.pop()) {
-    if (reached.has(file)) continue;
-    reached.add(file);
-    open.push(...importsOf(file).map(({ path }) => path));
-  }
+  const reached = reachedFrom(ENTRY_FILES);
   assert.deepEqual(
     sources.filter((file) => !reached.has(file)),
     [],
@@ -252,10 +268,36 @@ test('No getter is private: even optimized code calls the V8 runtime for each us
   assert.deepEqual(findings(sources, [/\bget #/]), []);
 });
 
+test('Specs of `make test` do not depend on real time', () => {
+  const reached = reachedFrom(code.filter((file) => file.endsWith('.spec.ts')));
+  const specs = [...reached].filter((file) => file.startsWith('spec/'));
+  const used = new Set<string>();
+  const isListed = (finding: string) => {
+    const place = Object.keys(REAL_TIME).find((each) => finding.startsWith(each));
+    if (place !== undefined) used.add(place);
+    return place !== undefined;
+  };
+  const unlisted = findings(specs, REAL_TIME_RULES).filter((finding) => !isListed(finding));
+  assert.deepEqual(unlisted, []);
+  assert.deepEqual([...used].sort(), Object.keys(REAL_TIME).sort());
+});
+
 test('Nothing names a path outside this project', () => {
   const rules = [/\.\.\/share[d]\b/, /(^|[\s'"`(=])\/(work|home|root|Users)\/\w/m];
   assert.deepEqual(findings([...files], rules), []);
 });
+
+/** Returns the files and all that they import, directly or not. */
+function reachedFrom(entries: readonly string[]): Set<string> {
+  const reached = new Set<string>();
+  const open = [...entries];
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (reached.has(file)) continue;
+    reached.add(file);
+    open.push(...importsOf(file).map(({ path }) => path));
+  }
+  return reached;
+}
 
 function findings(among: readonly string[], rules: readonly RegExp[]): string[] {
   return among.flatMap((file) =>

@@ -2,16 +2,12 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { SharedSlices } from '../../src/base/slices.ts';
+import { processClock } from '../process-clock.ts';
 
-/** Blocks the event loop for this time. */
-function work(ms: number): void {
-  const endMs = performance.now() + ms;
-  while (performance.now() < endMs);
-}
-
-it('SharedSlices runs one slice per turn, of the task that has waited longest', async () => {
+it('SharedSlices runs one slice per turn, of the task that has waited longest', async (t) => {
+  const clock = processClock(t);
   const slices = new SharedSlices();
-  work(6);
+  clock.nowMs += 6;
   const steps: string[] = [];
   const piece = async (name: string): Promise<void> => {
     for (let step = 0; step < 3; step++) {
@@ -19,7 +15,7 @@ it('SharedSlices runs one slice per turn, of the task that has waited longest', 
       assert.ok(pause !== undefined, 'the current slice is not used up');
       await pause;
       steps.push(`${name} in turn ${turn}`);
-      work(6);
+      clock.nowMs += 6;
     }
   };
   let turn = 0;

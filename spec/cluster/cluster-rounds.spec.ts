@@ -6,13 +6,14 @@
  * them.
  */
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { License } from '../../src/cluster/license.ts';
 import { TRANSITION_MS } from '../../src/cluster/state-changes.ts';
 import { ClusterWorld, LEASE_MS, type TestMember } from './cluster-world.ts';
 
-const SEED = Number(process.env.CLUSTER_SEED ?? Date.now() % 1_000_000_000);
+const SEED = Number(process.env.CLUSTER_SEED ?? randomInt(1_000_000_000));
 const ROUNDS = Number(process.env.CLUSTER_ROUNDS ?? 10);
 const EVENTS = 150;
 const MEMBERS_MAX = 6;

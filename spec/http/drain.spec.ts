@@ -3,12 +3,11 @@
  * long.
  */
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { SystemClock } from '../../src/base/clock.ts';
 import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
-import type { FakeClock } from '../fake-clock.ts';
 import { checkDrain } from './drain-round.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
@@ -18,7 +17,7 @@ const LAST_REQUEST_MS = 1000;
 /** Length of a value that pauses reading until the client has read most of it, in bytes. */
 const VALUE_BYTES = 2_000_000;
 const ROUNDS = 20;
-const SEED = Number(process.env.DRAIN_SEED ?? Date.now() % 1_000_000_000);
+const SEED = Number(process.env.DRAIN_SEED ?? randomInt(1_000_000_000));
 
 type Client = ReturnType<typeof client>;
 
@@ -267,26 +266,41 @@ function asking(port: number, request: string): Promise<string> {
   });
 }
 
-/** A listening server with the machine's clock. */
+/**
+ * A listening server, with a function that advances its clock by 1 ms a turn until a promise is
+ * settled.
+ */
 async function listening() {
-  const { server } = createTestServer({}, { clock: new SystemClock() as unknown as FakeClock });
+  const { server, clock } = createTestServer();
   const { port } = await server.listen('127.0.0.1', 0);
-  return { server, port };
+  const until = async <T>(promise: Promise<T>): Promise<T> => {
+    let isDone = false;
+    const done = promise.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      await nextTurn();
+      clock.advance(1);
+      clock.endTurn();
+    }
+    return done;
+  };
+  return { server, port, until };
 }
 
 describe('A server that drains', () => {
   it('accepts and answers connections already in the kernel', async () => {
-    const { server, port } = await listening();
+    const { server, port, until } = await listening();
     const answers = Promise.all(Array.from({ length: 100 }, () => asking(port, LIVE)));
     // A connected client may have a connection that the server has not accepted.
     while (server.connectionCount < 5) await nextTurn();
-    await server.drain();
+    await until(server.drain());
     for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 200 OK/);
   });
 
   it('refuses connections afterwards', async () => {
-    const { server, port } = await listening();
-    await server.drain();
+    const { server, port, until } = await listening();
+    await until(server.drain());
     assert.match(await asking(port, LIVE), /ECONNREFUSED/);
   });
 
@@ -324,12 +338,12 @@ describe('A server that drains', () => {
   });
 
   it('cuts off connections accepted but not opened when it is aborted', async () => {
-    const { server, port } = await listening();
+    const { server, port, until } = await listening();
     const answer = asking(port, LIVE);
     while (server.connectionCount < 1) await nextTurn();
     const drained = server.drain();
     assert.deepEqual(server.abort(), { connections: 1, requests: 0, responseBytes: 0 });
-    await drained;
+    await until(drained);
     await answer;
     assert.match(await asking(port, LIVE), /ECONNREFUSED/);
   });

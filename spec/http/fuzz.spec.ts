@@ -1,4 +1,5 @@
 /** Runs the fuzzer for a few seconds, and the cases it has found earlier. FUZZ_SEED repeats a run. */
+import { randomInt } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type FuzzCase, FuzzTarget, fuzzCase } from './fuzz.ts';
@@ -6,7 +7,7 @@ import { MODES } from './late-server.ts';
 import { LIVE } from './test-client.ts';
 
 const CASES = 20_000;
-const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
+const SEED = Number(process.env.FUZZ_SEED ?? randomInt(1_000_000_000));
 /** Number of cases for each mode of a late engine. */
 const LATE_CASES = 1500;
 const EVERY_BYTE = [-1];

@@ -232,8 +232,6 @@ describe('a connection over TLS', () => {
 
   it('answers pipelined requests in order', async () => {
     const { port, clock } = await serve();
-    const turning = setInterval(() => clock.settle());
-    open.push({ destroy: () => clearInterval(turning) });
     const { raw } = client(port);
     const values = Array.from({ length: 500 }, (_, index) => Buffer.from(String(index)));
     raw.send(
@@ -244,10 +242,17 @@ describe('a connection over TLS', () => {
         ]),
       ),
     );
+    let isDone = false;
+    const endTurns = async () => {
+      for (; !isDone; await nextTurn()) clock.settle();
+    };
+    const turns = endTurns();
     for (const value of values) {
       assert.equal((await raw.response())?.status, 200);
       assert.deepEqual((await raw.response())?.body, value);
     }
+    isDone = true;
+    await turns;
   });
 
   it('may end its side: its requests are answered, a poll takes nothing', async () => {

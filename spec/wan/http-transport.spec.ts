@@ -1,11 +1,19 @@
 /** Messages over HTTP, to servers that behave correctly and servers that do not. */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createPlainServer, type Server } from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createPlainServer,
+  type Server,
+  type Socket,
+} from 'node:net';
 import { afterEach, describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HttpTransport } from '../../src/wan/http-transport.ts';
 import type { WanEndpoint } from '../../src/wan/publisher-options.ts';
 import { RESPONSE_BYTES_MAX } from '../../src/wan/wan-transport.ts';
+import { processClock } from '../process-clock.ts';
 
 const OPTIONS = {
   segment: 'own',
@@ -71,23 +79,20 @@ describe('HttpTransport', () => {
 
   it('destroys a connection that receives unrequested bytes', async () => {
     const unasked = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
-    let connections = 0;
-    const closed: Promise<void>[] = [];
+    const sockets: Socket[] = [];
     const server = createPlainServer((socket) => {
-      connections++;
+      sockets.push(socket);
       socket.on('error', () => {});
-      closed.push(new Promise((resolve) => socket.on('close', () => resolve())));
-      socket.on('data', () => {
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood');
-        setTimeout(() => socket.write(unasked), 20);
-      });
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood'));
     });
     const endpoint = await listening(server);
     const transport = transportOf();
     assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
-    await closed[0];
+    const [first] = sockets as [Socket];
+    first.write(unasked);
+    await once(first, 'close');
     assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
-    assert.equal(connections, 2);
+    assert.equal(sockets.length, 2);
   });
 
   it('rejects if it is unknown whether the message arrived', async () => {
@@ -116,19 +121,38 @@ describe('HttpTransport', () => {
     assert.equal(transport.connectionCount, 0);
   });
 
-  it('applies the timeout to each message of a connection separately', async () => {
-    const delays = [0, 600, 0, LONG_MS];
+  it('applies the timeout to each message of a connection separately', async (t) => {
+    const clock = processClock(t);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const advance = (ms: number) => {
+      clock.nowMs += ms;
+      t.mock.timers.tick(ms);
+    };
+    const requests = new EventEmitter();
     const { counts, endpoint } = await serve((request, response) => {
-      request.resume().on('end', () => {
-        setTimeout(() => response.end('answer'), delays.shift()).unref();
-      });
+      request.resume().on('end', () => requests.emit('received', response));
     });
     const transport = transportOf();
-    for (const timeoutMs of [500, LONG_MS, LONG_MS]) {
-      assert.equal((await transport.send(endpoint, MESSAGE, timeoutMs)).status, 200);
+    for (const [timeoutMs, durationMs] of [
+      [500, 499],
+      [LONG_MS, LONG_MS - 1],
+      [500, 499],
+    ] as const) {
+      const received = once(requests, 'received');
+      const sent = transport.send(endpoint, MESSAGE, timeoutMs);
+      const [response] = await received;
+      advance(durationMs);
+      response.end('answer');
+      assert.equal((await sent).status, 200);
     }
-    const late = transport.send(endpoint, MESSAGE, 20);
-    await assert.rejects(late, /^Error: timed out after 20 ms$/);
+    const received = once(requests, 'received');
+    const late = assert.rejects(
+      transport.send(endpoint, MESSAGE, 20),
+      /^Error: timed out after 20 ms$/,
+    );
+    await received;
+    advance(20);
+    await late;
     assert.equal(counts.connections, 1);
   });
 
@@ -211,14 +235,20 @@ describe('HttpTransport', () => {
   });
 
   it('uses no earlier connection for a message after a reload of the TLS files', async () => {
+    let isHeld = false;
+    const held: ServerResponse[] = [];
     const { counts, endpoint } = await serve((request, response) => {
       request.resume();
-      request.on('end', () => setTimeout(() => response.end('answer'), 20));
+      request.on('end', () => (isHeld ? held.push(response) : response.end('answer')));
     });
     const transport = transportOf();
     await transport.send(endpoint, MESSAGE, LONG_MS);
+    isHeld = true;
     const underWay = transport.send(endpoint, MESSAGE, LONG_MS);
     transport.renewTls({});
+    while (held.length === 0) await nextTurn();
+    isHeld = false;
+    held[0]?.end('answer');
     assert.equal(String((await underWay).body), 'answer');
     await transport.send(endpoint, MESSAGE, LONG_MS);
     assert.deepEqual([counts.connections, transport.connectionCount], [2, 1]);
