@@ -12,10 +12,10 @@ const SPEC = join(import.meta.dirname, '..');
 
 /**
  * Files and folders of each group, by their paths in `spec`. For a folder, a group runs those of
- * its files that no group names. `GROUP.group.ts` runs a group; three groups run at a time.
+ * its files that no group names. `GROUP.group.ts` runs a group; `run-groups.ts` runs three at a time.
  */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  bench: ['bench'],
+  bench: ['bench', 'mutate'],
   config: ['config', 'config/original', 'base', 'bin', 'security', 'telemetry'],
   commands: ['cli', 'docs'],
   engine: ['engine', 'engine/embedded'],

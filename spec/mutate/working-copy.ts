@@ -1,0 +1,77 @@
+/**
+ * A copy of the project in a temporary folder, in which a source file is changed and specs run. The
+ * project itself is never changed.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../project-files.ts';
+import { type Mutation, mutated } from './mutations.ts';
+
+const NOT_COPIED = /\/(node_modules|dist|\.git|bench-results)$/;
+const LINKED = ['node_modules', 'dist'];
+const REPORTER = 'spec/mutate/first-failure-reporter.ts';
+
+export interface SpecResult {
+  readonly outcome: 'passed' | 'failed' | 'late';
+  /** Name of the first failed test. */
+  readonly test: string;
+}
+
+export class WorkingCopy {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'mutate-'));
+
+  constructor() {
+    cpSync(ROOT, this.#folder, { recursive: true, filter: (path) => !NOT_COPIED.test(path) });
+    for (const name of LINKED) symlinkSync(join(ROOT, name), join(this.#folder, name));
+  }
+
+  /** Runs a spec file until its first failed test; it is late, and ended, after `limitMs`. */
+  async run(spec: string, limitMs: number): Promise<SpecResult> {
+    const flags = ['--import', 'tsx', `--test-reporter=./${REPORTER}`];
+    const child = spawn(process.execPath, [...flags, spec], {
+      cwd: this.#folder,
+      env: { ...process.env, GRIDNODE_CHECKS: 'dear' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    const end = () => process.kill(-(child.pid as number), 'SIGKILL');
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      end();
+    }, limitMs);
+    const [code] = await once(child, 'exit');
+    clearTimeout(timer);
+    // The processes that the spec has started.
+    try {
+      end();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+    const test = output.trim().split('\n').at(-1) ?? '';
+    return { outcome: isLate ? 'late' : code === 0 ? 'passed' : 'failed', test };
+  }
+
+  /** Calls `use` while the mutation is in the copy. */
+  async with<T>(mutation: Mutation, use: () => Promise<T>): Promise<T> {
+    const path = join(this.#folder, mutation.file);
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, mutated(text, mutation));
+    try {
+      return await use();
+    } finally {
+      writeFileSync(path, text);
+    }
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true });
+  }
+}
