@@ -3,27 +3,28 @@
  * other supported versions of Node.
  */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { NODES, ROOT, runProgram } from './tools.ts';
+import { NODES, runProgram } from './tools.ts';
 
-/** Long specs that hardly depend on Node; `wan-process.spec.ts` covers WAN over sockets. */
-const EXCLUDED = ['wan.spec.ts', 'wan-killed.spec.ts', 'wan-sync.spec.ts'];
-const INTEGRATION = readdirSync(join(ROOT, 'spec/integration'))
-  .filter((name) => name.endsWith('.spec.ts') && !EXCLUDED.includes(name))
-  .map((name) => `spec/integration/${name}`);
-
+/**
+ * Groups and files. Of the specs of WAN, those that replicate between processes are enough: the
+ * others run long and hardly depend on Node.
+ */
 const SPECS = [
   'spec/http/socket-vectors.spec.ts',
   'spec/engine/embedded/embedded-engine.spec.ts',
-  ...INTEGRATION,
+  'spec/groups/integration.group.ts',
+  'spec/integration/wan-process.spec.ts',
+  'spec/integration/wan-restored.spec.ts',
 ];
 
 for (const { version, program } of NODES) {
   test(`Node ${version} passes the specs`, async (t) => {
     const flags = ['--import', 'tsx', '--test', '--test-concurrency=2', '--test-reporter=tap'];
-    const { code, output } = await runProgram(program, [...flags, ...SPECS], { node: program });
+    const { code, output } = await runProgram(program, [...flags, ...SPECS], {
+      node: program,
+      env: { ...process.env, SPEC_PROGRAM: 'built' },
+    });
     const [passed = ''] = /^# pass \d+$/m.exec(output) ?? [];
     t.diagnostic(passed);
     assert.equal(code, 0, failuresIn(output));
