@@ -60,22 +60,29 @@ for (const [before, afterwards] of [
     for (let each = 0; each < partitions; each++) add(SET, each, 1);
     add(CLEAR, EVERY_PARTITION, 2);
     for (let each = 0; each < partitions; each++) add(SET, each, 3);
-    const queue = new PublisherQueue(partitions, { ...limits, batchesMax: afterwards }, false);
+    /** Restores what waited and was not sent: changes after this sequence. */
+    const restoredAfter = (sequence: number): PublisherQueue => {
+      const queue = new PublisherQueue(partitions, { ...limits, batchesMax: afterwards }, false);
+      const restored = new PersistentPublisherQueue({
+        name: '',
+        queue,
+        clock: new FakeClock(),
+        published: () => undefined,
+        onCleared: () => assert.fail(),
+        onDropped: () => assert.fail('the queue is full'),
+      });
+      restored.beginRestore(new Float64Array(partitions).fill(sequence));
+      for (let lane = 0; lane < before; lane++) {
+        const bytes = Buffer.alloc(65_536);
+        assert(restored.restore(lane, bytes, 0, kept.cut(lane).copy(bytes, 0, bytes.length)));
+      }
+      return queue;
+    };
+    const queue = restoredAfter(0);
     assert.deepEqual([kept.lanes.length, queue.lanes.length], [before, afterwards]);
-    const restored = new PersistentPublisherQueue({
-      name: '',
-      queue,
-      clock: new FakeClock(),
-      published: () => undefined,
-      onCleared: () => assert.fail(),
-      onDropped: () => assert.fail('the queue is full'),
-    });
-    restored.beginRestore(new Float64Array(partitions));
-    for (let lane = 0; lane < before; lane++) {
-      const bytes = Buffer.alloc(65_536);
-      assert(restored.restore(lane, bytes, 0, kept.cut(lane).copy(bytes, 0, bytes.length)));
-    }
     assert.equal(queue.size, kept.size);
+    const left = [1, 2, 3].map((sequence) => restoredAfter(sequence).size);
+    assert.deepEqual(left, [partitions + 1, partitions, 0]);
     // The result at a target that receives the lanes one after another.
     const stored = new Map<string, number>();
     let cleared = 0;

@@ -205,6 +205,17 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual([a.status.queueSize, a.status.eventsSent], [2, 1]);
   });
 
+  it('proceeds while the queue always has events to send', async () => {
+    const { network, a } = pair({ batchSize: 10 });
+    assert.ok(a.engine.change(SET, 'small', 'key', 'value'));
+    await network.pass(100);
+    set(a, 5000);
+    const uuid = begin(a, 'small');
+    while (statusOf(a, uuid).progress < 100) await network.pass(1);
+    assert.equal(statusOf(a, uuid).stage, 'FINISHED');
+    assert.ok(a.status.queueSize > 2000, `${a.status.queueSize}`);
+  });
+
   it('fails if nothing is acknowledged for the response timeout; the next one sends all entries', async () => {
     const { network, a, b } = pair({ initialPublisherState: 'PAUSED' });
     set(a, 200);
@@ -212,6 +223,7 @@ describe('WanReplications.synchronise', () => {
     const away = await synchronise(a);
     assert.equal(away.stage, 'FAILED');
     assert.match(away.message ?? '', /within 1000 ms: b:5701 .*connection refused/);
+    assert.match(a.log.lines.at(-1) ?? '', /^warn .*sync .* failed: .*connection refused/);
     b.isDown = false;
     const uuid = begin(a);
     while (statusOf(a, uuid).progress < 20) await network.pass(1, 1);
