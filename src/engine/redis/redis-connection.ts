@@ -6,7 +6,7 @@
  * whether its command may have reached the server.
  */
 import assert from 'node:assert/strict';
-import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectPlain, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { ViewedBytes } from '../../base/copy-bytes.ts';
@@ -32,8 +32,26 @@ export interface Login {
   readonly password: string | undefined;
 }
 
+/** The part of a TCP socket that a connection uses. */
+interface TcpSocket {
+  readonly connecting: boolean;
+  setNoDelay(isSet: boolean): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'close', listener: () => void): unknown;
+  write(bytes: Buffer): unknown;
+  destroy(): unknown;
+  resetAndDestroy(): unknown;
+}
+
+interface SocketOptions extends ServerAddress {
+  /** The buffer that received bytes are written to, and the function called with their number. */
+  readonly onread: OnReadOpts & { readonly buffer: Buffer };
+}
+
 export interface ConnectionOptions {
   readonly clock: Clock;
+  /** Opens the socket of a connection without TLS: that of Node, or an in-memory one of specs. */
+  readonly connectTcp?: ((options: SocketOptions) => TcpSocket) | undefined;
   readonly login: Login;
   /** Undefined for a connection without TLS. */
   readonly tls: TlsOptions | undefined;
@@ -116,9 +134,9 @@ export class RedisConnection {
   readonly #observer: ConnectionObserver;
   readonly #onMessage: ((message: Reply) => void) | undefined;
   /** The TCP socket, which carries TLS if that is used. */
-  readonly #tcpSocket: Socket;
+  readonly #tcpSocket: TcpSocket;
   /** The socket that is read and written. */
-  #socket: Socket;
+  #socket: TcpSocket;
   /** Whether TLS must begin once the TCP socket is connected; nothing is written before. */
   #isTlsDue = false;
   readonly #reader: ReplyReader;
@@ -222,9 +240,9 @@ export class RedisConnection {
     this.#end(reason);
   }
 
-  #connect(): Socket {
+  #connect(): TcpSocket {
     const { host, port } = this.address;
-    const { tls } = this.#options;
+    const { tls, connectTcp = connectPlain } = this.#options;
     if (tls !== undefined) {
       const tcpSocket = connectPlain({ host, port });
       this.#isTlsDue = true;
@@ -236,7 +254,7 @@ export class RedisConnection {
       this.#read(buffer, count, view);
       return true;
     };
-    return connectPlain({ host, port, onread: { buffer, callback } });
+    return connectTcp({ host, port, onread: { buffer, callback } });
   }
 
   #beginTls(socket: Socket, tls: TlsOptions): void {
@@ -250,7 +268,7 @@ export class RedisConnection {
     if (this.#isFlushDue) this.#write();
   }
 
-  #watchEnd(socket: Socket): void {
+  #watchEnd(socket: TcpSocket): void {
     socket.on('error', (error) => this.#end(error));
     socket.on('close', () => this.#end(new Error('the server has closed the connection')));
   }

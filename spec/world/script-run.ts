@@ -1,0 +1,26 @@
+/** What a function that stands for a script calls. */
+import type { Value } from './fake-data.ts';
+
+/** A run of a script: the commands that it calls. */
+export interface ScriptRun {
+  /** `redis.call`. Throws ErrorReply. */
+  call(...words: readonly (string | number)[]): Value;
+  /** A call whose reply is a number. */
+  count(...words: readonly (string | number)[]): number;
+  /** A call whose reply is a string or nil. */
+  text(...words: readonly (string | number)[]): string | undefined;
+  /** A call whose reply is an array of strings. */
+  texts(...words: readonly (string | number)[]): readonly string[];
+}
+
+export type ScriptFunction = (
+  run: ScriptRun,
+  keys: readonly string[],
+  args: readonly string[],
+) => Value;
+
+/** The server's time in ms. */
+export function nowOf({ texts }: ScriptRun): number {
+  const [seconds, micros] = texts('TIME');
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+}
