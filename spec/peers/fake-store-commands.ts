@@ -1,0 +1,254 @@
+/** Random commands and scripts, on a fake server and on a real one. */
+import assert from 'node:assert/strict';
+import type { Random } from '../../bench/harness.ts';
+import {
+  DELETE_IF,
+  PURGE,
+  SET_IF,
+  SET_WITH_END,
+  SWEEP,
+  TOUCH,
+} from '../../src/engine/redis/map-scripts.ts';
+import {
+  COUNT,
+  GIVE_BACK,
+  HOLD_DIGITS,
+  OFFER,
+  PEEK,
+  PUT_OUT,
+  REMOVE,
+  TAKE,
+} from '../../src/engine/redis/queue-scripts.ts';
+import type { Script } from '../../src/engine/redis/scripts.ts';
+import { shaOf } from '../world/fake-scripts.ts';
+import type { FakeServer } from '../world/fake-server.ts';
+import { CommandPair } from './command-pair.ts';
+
+const SCRIPTS = [
+  ...[SET_WITH_END, SET_IF, DELETE_IF, SWEEP, PURGE, TOUCH],
+  ...[OFFER, PEEK, COUNT, TAKE, REMOVE, GIVE_BACK, PUT_OUT],
+];
+/** Number of names of each kind: few, so that commands meet the data of others. */
+const NAMES = 3;
+const FIELDS = 9;
+const HOLDS = 30;
+const PAST_MS = 1_000_000_000_000;
+const FUTURE_MS = 200_000_000_000_000;
+/** Commands whose replies have no order. */
+const UNORDERED = ['HKEYS', shaOf(PUT_OUT.source)];
+
+/** Returns the number of commands. */
+export async function commandRound(
+  fake: FakeServer,
+  port: number,
+  random: Random,
+  count: number,
+): Promise<number> {
+  const pair = await CommandPair.connect(fake, port);
+  try {
+    for (const { source } of SCRIPTS) await pair.send(['SCRIPT', 'LOAD', source]);
+    const commands = new RandomCommands(random);
+    for (let left = count; left > 0; left--) {
+      for (const words of commands.next()) {
+        const [, sha = ''] = words;
+        const isOrdered = !UNORDERED.some((name) => name === words[0] || name === sha);
+        const [own, real] = await pair.send(words);
+        const replies = [own, real].map((reply) =>
+          isOrdered || !Array.isArray(reply) ? reply : [...reply].sort(),
+        );
+        assert.deepEqual(replies[0], replies[1], JSON.stringify(words));
+      }
+    }
+  } finally {
+    pair.end();
+  }
+  return pair.count;
+}
+
+class RandomCommands {
+  readonly #random: Random;
+  /** The last number that an item may have. */
+  #number = 1_000_000;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** Returns a command, or several that belong together. */
+  next(): string[][] {
+    const kind = this.#random.below(10);
+    if (kind < 3) return [this.#plain()];
+    return kind < 6 ? [this.#ofMap()] : this.#ofQueue();
+  }
+
+  #chosen<Item>(items: readonly Item[]): Item {
+    return items[this.#random.below(items.length)]!;
+  }
+
+  #name(kind: string): string {
+    return `${kind}${this.#random.below(NAMES)}`;
+  }
+
+  #field(): string {
+    return `field ${this.#random.below(FIELDS)}\xff`;
+  }
+
+  #hold(): string {
+    return `${this.#random.below(HOLDS)}`.padStart(HOLD_DIGITS, '0');
+  }
+
+  #holds(most: number): string {
+    const first = this.#random.below(HOLDS);
+    const count = 1 + this.#random.below(most);
+    return Array.from({ length: count }, (_, at) =>
+      `${first + at}`.padStart(HOLD_DIGITS, '0'),
+    ).join('');
+  }
+
+  #version(): string {
+    return `version${this.#random.below(3)}`;
+  }
+
+  /** A time in the past or in the future, in ms. */
+  #time(): number {
+    return this.#chosen([PAST_MS, FUTURE_MS]) + this.#random.below(5);
+  }
+
+  /** A value in its stored form, with or without an expiry time. */
+  #value(endMs = this.#chosen([0, this.#time()])): string {
+    const end = Buffer.alloc(6);
+    end.writeUIntBE(endMs, 0, 6);
+    const flags = endMs === 0 ? '\x10' : '\x14';
+    const text = 'x'.repeat(this.#random.below(100));
+    return `${flags}${this.#version()}${endMs === 0 ? '' : end.toString('latin1')}${text}`;
+  }
+
+  #plain(): string[] {
+    const field = this.#field();
+    const hash = this.#name('hash');
+    const set = this.#name('ends');
+    const list = this.#name('items');
+    const anyKey = this.#chosen([hash, set, list, this.#name('returned'), this.#name('numbers')]);
+    const range = [
+      this.#chosen(['-inf', `${PAST_MS}`, `${this.#time()}`]),
+      this.#chosen(['+inf', `${this.#time()}`]),
+    ];
+    return this.#chosen([
+      ['EXISTS', anyKey, hash],
+      ['UNLINK', anyKey],
+      ['HGET', anyKey, field],
+      ['HMGET', hash, field, this.#field(), ''],
+      ['HEXISTS', hash, field],
+      ['HLEN', anyKey],
+      ['HKEYS', hash],
+      ['HSET', hash, field, this.#value(), this.#field(), this.#value()],
+      ['HDEL', anyKey, field, this.#field()],
+      ['HINCRBY', this.#name('counts'), field, `${this.#random.below(9) - 4}`],
+      ['HINCRBY', hash, field, '1'],
+      ['LLEN', anyKey],
+      ['LINDEX', anyKey, `${this.#random.below(6) - 3}`],
+      ['LPOP', list],
+      ['RPUSH', list, this.#item(), this.#item()],
+      // A key of another type.
+      ['RPUSH', anyKey, this.#item()],
+      ['ZCARD', anyKey],
+      ['ZADD', set, `${this.#time()}`, field, `${this.#time()}`, this.#field()],
+      ['ZADD', set, 'LT', `${this.#time()}`, field],
+      ['ZADD', set, 'x', field],
+      ['ZREM', set, field, this.#field()],
+      ['ZPOPMIN', this.#chosen([set, list])],
+      ['ZCOUNT', set, ...range],
+      ['ZRANGE', set, '0', `${this.#random.below(4) - 1}`, 'WITHSCORES'],
+      ['ZRANGE', set, '-2', '-1'],
+      ['ZRANGEBYSCORE', set, ...range],
+      ['ZRANGEBYSCORE', set, ...range, 'LIMIT', `${this.#random.below(3)}`, '2'],
+      ['ZSCAN', set, '0', 'COUNT', '5'],
+      ['HSET', hash, field],
+      ['HLEN', hash, field],
+      ['EXPIRE', anyKey, this.#chosen(['1000', '-1', 'x'])],
+    ]);
+  }
+
+  #call({ source }: Script, keys: readonly string[], ...args: readonly string[]): string[] {
+    return ['EVALSHA', shaOf(source), `${keys.length}`, ...keys, ...args];
+  }
+
+  #ofMap(): string[] {
+    const name = this.#random.below(NAMES);
+    const keys = [`hash${name}`, `ends${name}`, 'maps'];
+    const field = this.#field();
+    const endMs = this.#time();
+    const condition = this.#chosen([this.#version(), '']);
+    const limit = `${1 + this.#random.below(FIELDS)}`;
+    const end = Buffer.alloc(6);
+    end.writeUIntBE(endMs, 0, 6);
+    const touched = [field, this.#version(), end.toString('latin1'), `${endMs}`];
+    return this.#chosen([
+      this.#call(SET_WITH_END, keys, field, this.#value(endMs), `${endMs}`, `${name}`),
+      this.#call(SET_IF, keys, field, this.#value(0), '0', condition, `${name}`),
+      this.#call(SET_IF, keys, field, this.#value(endMs), `${endMs}`, condition, `${name}`),
+      this.#call(DELETE_IF, keys.slice(0, 1), field, condition),
+      this.#call(SWEEP, keys, limit, `${name}`),
+      this.#call(PURGE, keys, '0', limit, `${name}`),
+      this.#call(TOUCH, keys.slice(0, 2), ...touched),
+    ]);
+  }
+
+  #item(): string {
+    const number = Buffer.alloc(8);
+    number.writeBigUInt64BE(BigInt(this.#random.below(1000)));
+    return `\x10${number.toString('latin1')}item`;
+  }
+
+  #nextNumber(): number {
+    this.#number += 10;
+    return this.#number;
+  }
+
+  #ofQueue(): string[][] {
+    const queue = this.#name('');
+    const [items, returned, numbers, waiting] = ['items', 'returned', 'numbers', 'waiting'].map(
+      (kind) => kind + queue,
+    ) as [string, string, string, string];
+    const member = this.#name('member');
+    const [held, marks] = [`held ${member}`, `marks ${member}`];
+    const channel = 'channel:';
+    const holds = this.#holds(5);
+    const drops = this.#chosen(['', '', this.#holds(2)]);
+    const flag = this.#chosen(['', '1']);
+    const takes = [queue, holds, drops, this.#chosen(['', member]), flag, channel];
+    const offered = Array.from({ length: 1 + this.#random.below(4) }, () => [
+      '\x10',
+      'item',
+    ]).flat();
+    const capacity = this.#chosen(['0', '3', '10']);
+    const given = [queue, this.#hold(), this.#chosen(['', this.#item()]), channel, flag];
+    return this.#chosen([
+      // The numbers of items depend on the time if the queue has none.
+      [
+        ['HSET', numbers, 'n', `${this.#nextNumber()}`],
+        this.#call(
+          OFFER,
+          [items, returned, numbers, waiting],
+          capacity,
+          channel,
+          queue,
+          flag,
+          ...offered,
+        ),
+      ],
+      [this.#call(TAKE, [items, returned, numbers, waiting, held, marks], ...takes)],
+      [this.#call(REMOVE, [items, returned, numbers, held, marks], queue, holds, drops)],
+      [this.#call(GIVE_BACK, [returned, numbers, waiting, held, marks], ...given)],
+      [this.#call(PEEK, [items, returned])],
+      [this.#call(COUNT, [items, returned])],
+      // A removed member holds nothing any more, so this is rare.
+      this.#random.below(10) > 0
+        ? [['HKEYS', held]]
+        : [this.#call(PUT_OUT, [held, marks], '3600'), ['HDEL', marks, '']],
+      [['HGET', numbers, this.#chosen(['n', 'h'])]],
+      [['ZRANGE', this.#chosen([returned, waiting]), '0', '-1', 'WITHSCORES']],
+      [['UNLINK', this.#chosen([items, returned, waiting, held])]],
+    ]);
+  }
+}
