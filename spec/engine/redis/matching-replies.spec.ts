@@ -3,26 +3,32 @@
  * not read.
  */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ABSENT, APPLIED, UNKNOWN, UNREACHABLE } from '../../../src/engine/engine.ts';
-import { array, bulk, DONE, FakeServer, NIL_REPLY, OK, type Script } from './fake-server.ts';
-import { DEADLINE_MS, type FakeStore, get, set, withStore } from './fake-store.ts';
+import { afterEach, test } from 'node:test';
+import { ABSENT, APPLIED, FOUND, UNKNOWN, UNREACHABLE } from '../../../src/engine/engine.ts';
+import {
+  array,
+  bulk,
+  DONE,
+  FakeServer,
+  NIL_REPLY,
+  OK,
+  type Script,
+} from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
+import { DEADLINE_MS, type FakeStore, get, set, withStore } from '../../world/world-engines.ts';
 
 const OUT_OF_STEP = 'its replies do not match the commands';
 const REPLICA = array([bulk('slave'), bulk('h'), ':1\r\n', bulk('connected'), ':0\r\n']);
 const NOTHING: Script = () => undefined;
 
-let server: FakeServer;
-before(async () => {
-  server = await FakeServer.start();
-});
+const world = new World();
+const server = new FakeServer(world);
 afterEach(() => {
   server.script = NOTHING;
   server.received.length = 0;
   server.roleCount = 0;
+  server.data.clear();
 });
-after(() => server.stop());
 
 /** Replies once with `reply` to a command with this name, and as usual to others. */
 function once(command: string, reply: string): Script {
@@ -34,8 +40,8 @@ function once(command: string, reply: string): Script {
   };
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await sleep(5);
+function until(isSo: () => boolean): Promise<void> {
+  return world.until(isSo);
 }
 
 function isOutOfStep({ lost }: FakeStore): boolean {
@@ -49,7 +55,7 @@ for (const [kind, reply] of [
 ] as const) {
   test(`the reply ${kind} for HGET ends the connection, and the read is sent again`, async () => {
     server.script = once('HGET', reply);
-    await withStore(server.url, {}, async (store) => {
+    await withStore(world, server.url, {}, async (store) => {
       assert.equal(await get(store.engine, 'key'), ABSENT);
       assert.equal(server.received.length, 2);
       assert(isOutOfStep(store));
@@ -64,7 +70,7 @@ for (const [kind, reply] of [
 ] as const) {
   test(`the reply ${kind} for HSET ends the connection, and the change is unknown`, async () => {
     server.script = once('HSET', reply);
-    await withStore(server.url, {}, async (store) => {
+    await withStore(world, server.url, {}, async (store) => {
       assert.equal(await set(store.engine, 'key', 'value'), UNKNOWN);
       assert.equal(server.received.length, 1);
       assert(isOutOfStep(store));
@@ -83,7 +89,7 @@ for (const [command, reply] of [
   ['ECHO', '-MOVED 1 127.0.0.1:1\r\n'],
 ] as const) {
   test(`${JSON.stringify(reply)} for ${command} ends the connection`, async () => {
-    await withStore(server.url, {}, async (store) => {
+    await withStore(world, server.url, {}, async (store) => {
       server.script = once(command, reply);
       await until(() => isOutOfStep(store));
     });
@@ -91,7 +97,7 @@ for (const [command, reply] of [
 }
 
 test('a reply that is lost ends the connection with the next ECHO', async () => {
-  await withStore(server.url, {}, async (store) => {
+  await withStore(world, server.url, {}, async (store) => {
     // The reply to the second read is received for the first.
     let left = 3;
     server.script = ([name]) => (name === 'HGET' && left-- > 0 ? bulk(`value ${left}`) : undefined);
@@ -105,7 +111,7 @@ test('a reply that is lost ends the connection with the next ECHO', async () => 
 });
 
 test('a duplicated reply ends the connection', async () => {
-  await withStore(server.url, {}, async (store) => {
+  await withStore(world, server.url, {}, async (store) => {
     server.script = once('HGET', NIL_REPLY + NIL_REPLY);
     assert.equal(await get(store.engine, 'key'), ABSENT);
     await until(() => isOutOfStep(store));
@@ -113,7 +119,7 @@ test('a duplicated reply ends the connection', async () => {
 });
 
 test('an ECHO with a late reply does not end its connection', async () => {
-  await withStore(server.url, {}, async (store) => {
+  await withStore(world, server.url, {}, async (store) => {
     let count = 0;
     server.script = ([name]) => {
       if (name === 'ECHO') count++;
@@ -128,12 +134,12 @@ test('an ECHO with a late reply does not end its connection', async () => {
     await until(() => count > seen + 3);
     assert.deepEqual(store.lost, []);
     assert.equal(await set(store.engine, 'key', 'value'), APPLIED);
-    assert.equal(await get(store.engine, 'key'), ABSENT);
+    assert.equal(await get(store.engine, 'key'), FOUND);
   });
 });
 
 test('a refused ECHO does not end its connection', async () => {
-  await withStore(server.url, {}, async (store) => {
+  await withStore(world, server.url, {}, async (store) => {
     const echoes: string[] = [];
     const refusals = ['BUSY', 'LOADING', 'NOPERM'];
     server.script = ([name, number = '']) => {
@@ -150,11 +156,11 @@ test('a refused ECHO does not end its connection', async () => {
 test('a server that is a replica at the start is not used', async () => {
   let isReplica = true;
   server.script = ([name]) => (name === 'ROLE' && isReplica ? REPLICA : undefined);
-  const opened = withStore(server.url, {}, async (store) => {
+  const opened = withStore(world, server.url, {}, async (store) => {
     assert.equal(await get(store.engine, 'key'), ABSENT);
     assert.match(store.lost[0] ?? '', /it is a replica/);
   });
-  await sleep(0);
+  await world.sleep(0);
   await until(() => server.roleCount > 2);
   assert.deepEqual(server.received, []);
   isReplica = false;
@@ -164,7 +170,7 @@ test('a server that is a replica at the start is not used', async () => {
 test('a server that has become a replica is not read, until it is a primary again', async () => {
   let isReplica = false;
   server.script = ([name]) => (name === 'ROLE' && isReplica ? REPLICA : undefined);
-  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
+  await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
     assert.equal(await get(engine, 'key'), ABSENT);
     isReplica = true;
     await until(() => lost.length > 0);
@@ -174,6 +180,6 @@ test('a server that has become a replica is not read, until it is a primary agai
     assert.deepEqual(server.received, []);
     isReplica = false;
     await until(() => engine.isReachable);
-    while ((await get(engine, 'key')) !== ABSENT) await sleep(5);
+    while ((await get(engine, 'key')) !== ABSENT) await world.sleep(5);
   });
 });
