@@ -183,7 +183,7 @@ export class FakeServer {
   }
 
   /** Replies to the last command that had no reply. */
-  answerLate(reply: FakeReply): void {
+  replyLate(reply: FakeReply): void {
     if (this.#silent !== undefined) this.#silent.isSilent = false;
     this.#silent?.write(reply);
   }

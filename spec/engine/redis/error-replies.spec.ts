@@ -1,6 +1,6 @@
 /** Results of operations to which a server replies with an error. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import {
   ABSENT,
   APPLIED,
@@ -10,8 +10,17 @@ import {
   UNREACHABLE,
 } from '../../../src/engine/engine.ts';
 import { Layout } from '../../../src/engine/redis/layout.ts';
-import { array, bulk, FakeServer, SILENCE } from './fake-server.ts';
-import { DEADLINE_MS, get, offer, remove, set, spanOf, withStore } from './fake-store.ts';
+import { array, bulk, FakeServer, SILENCE } from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
+import {
+  DEADLINE_MS,
+  get,
+  offer,
+  remove,
+  set,
+  spanOf,
+  withStore,
+} from '../../world/world-engines.ts';
 
 const PASSING = [
   'TRYAGAIN Multiple keys request during rehashing of slot',
@@ -32,14 +41,12 @@ const LASTING: readonly [string, Outcome][] = [
 ];
 const CHANGES = new Set(['HSET', 'HDEL']);
 
-let server: FakeServer;
-before(async () => {
-  server = await FakeServer.start();
-});
+const world = new World();
+const server = new FakeServer(world);
 beforeEach(() => {
   server.received.length = 0;
+  server.data.clear();
 });
-after(() => server.stop());
 
 /** Returns the values of the sets that took effect, in order. */
 function valuesDone(): string[] {
@@ -60,7 +67,7 @@ for (const error of [
   test(`changes refused with "${error}" for a while are each made once, in order`, async () => {
     let left = 5;
     server.script = ([name = '']) => (CHANGES.has(name) && left-- > 0 ? reply() : undefined);
-    await withStore(server.url, {}, async ({ engine, faults }) => {
+    await withStore(world, server.url, {}, async ({ engine, faults }) => {
       // All are in one partition and one turn: three are refused, two of them a second time.
       const outcomes = ['1', '2', '3'].map((value) => set(engine, 'key', value));
       assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
@@ -72,7 +79,7 @@ for (const error of [
   test(`reads refused with ${word} for a while have results (${error})`, async () => {
     let left = 2;
     server.script = ([name]) => (name === 'HGET' && left-- > 0 ? reply() : undefined);
-    await withStore(server.url, {}, async ({ engine }) => {
+    await withStore(world, server.url, {}, async ({ engine }) => {
       assert.deepEqual(await Promise.all([get(engine, 'key'), get(engine, 'other')]), [
         ABSENT,
         ABSENT,
@@ -82,7 +89,7 @@ for (const error of [
 
   test(`a change refused with "${error}" until the deadline was certainly not made`, async () => {
     server.script = ([name = '']) => (CHANGES.has(name) ? reply() : undefined);
-    await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+    await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
       assert.deepEqual(await Promise.all([set(engine, 'key', '1'), remove(engine, 'key')]), [
         UNREACHABLE,
         UNREACHABLE,
@@ -95,7 +102,7 @@ for (const error of [
 for (const [error, outcome] of LASTING) {
   test(`a change refused with "${error}" fails at once and is not sent again`, async () => {
     server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
-    await withStore(server.url, {}, async ({ engine, faults }) => {
+    await withStore(world, server.url, {}, async ({ engine, faults }) => {
       assert.equal(await set(engine, 'key', '1'), outcome);
       assert.equal(server.received.filter(({ words }) => words[0] === 'HSET').length, 1);
       assert.deepEqual(faults, []);
@@ -106,7 +113,7 @@ for (const [error, outcome] of LASTING) {
 for (const error of ['ERR unknown command', 'constructor x', 'MOVED', '']) {
   test(`"${error}" is reported as a fault; the change may have been made`, async () => {
     server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
-    await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, faults }) => {
+    await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, faults }) => {
       const isMoved = error === 'MOVED';
       assert.equal(await set(engine, 'key', '1'), isMoved ? UNREACHABLE : UNKNOWN);
       assert.deepEqual(faults, isMoved ? [] : [error]);
@@ -117,7 +124,7 @@ for (const error of ['ERR unknown command', 'constructor x', 'MOVED', '']) {
 test('a wrong type is reported as a fault; a plain command was certainly not done', async () => {
   const error = 'WRONGTYPE Operation against a key holding the wrong kind of value';
   server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
-  await withStore(server.url, {}, async ({ engine, faults }) => {
+  await withStore(world, server.url, {}, async ({ engine, faults }) => {
     assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
     assert.deepEqual(faults, [error]);
   });
@@ -126,7 +133,7 @@ test('a wrong type is reported as a fault; a plain command was certainly not don
 test('an error of one change does not affect the others', async () => {
   server.script = ([name, , field]) =>
     name === 'HSET' && field === 'bad' ? '-OOM no memory\r\n' : undefined;
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = ['good', 'bad', 'other'].map((key) => set(engine, key, '1'));
     assert.deepEqual(await Promise.all(outcomes), [APPLIED, MEMORY_FULL, APPLIED]);
   });
@@ -140,12 +147,12 @@ test('scripts that the server has lost are loaded once, before their calls are s
     if (name === 'EVALSHA' && isLost) return '-NOSCRIPT No matching script.\r\n';
     return undefined;
   };
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     loads.length = 0;
     const offers = Promise.all(
       Array.from({ length: 20 }, (_, index) => offer(engine, `queue ${index}`, 'item')),
     );
-    while (loads.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    while (loads.length === 0) await world.sleep(1);
     isLost = false;
     await offers;
     assert.equal(new Set(loads).size, loads.length);
@@ -157,7 +164,7 @@ test('a change that needs more replicas than there are is refused before it is s
   server.script = () => undefined;
   server.replicaCount = 1;
   let count = 2;
-  await withStore(server.url, { mapReplicaCount: () => count }, async ({ engine }) => {
+  await withStore(world, server.url, { mapReplicaCount: () => count }, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
     assert.deepEqual(valuesDone(), []);
     count = 1;
@@ -170,18 +177,18 @@ test('a change that needs more replicas than there are is refused before it is s
 test('a change that too few replicas confirm may have been made', async () => {
   server.replicaCount = 1;
   server.script = ([name]) => (name === 'WAIT' ? ':0\r\n' : undefined);
-  await withStore(server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
+  await withStore(world, server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), UNKNOWN);
   });
   server.script = ([name]) => (name === 'WAIT' ? '-UNBLOCKED force unblock\r\n' : undefined);
-  await withStore(server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
+  await withStore(world, server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), UNKNOWN);
   });
   server.replicaCount = 0;
 });
 
 test('a change waits for the reply of a former primary to one of its partition', async () => {
-  const other = await FakeServer.start();
+  const other = new FakeServer(world);
   let release: (() => void) | undefined;
   const layout = new Layout('any', 271);
   const slot = layout.slotOf(layout.partitionOf(spanOf('key')));
@@ -215,12 +222,12 @@ test('a change waits for the reply of a former primary to one of its partition',
   };
   other.script = cluster;
   try {
-    await withStore(server.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
+    await withStore(world, server.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
       const first = set(engine, 'key', '1');
       // The read detects that the slot has moved while the first change is in progress.
       assert.equal(await get(engine, 'key'), ABSENT);
       const second = set(engine, 'key', '2');
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await world.sleep(50);
       assert.equal(other.done.filter(([name]) => name === 'HSET').length, 0);
       release?.();
       assert.deepEqual(await Promise.all([first, second]), [APPLIED, APPLIED]);
@@ -232,6 +239,6 @@ test('a change waits for the reply of a former primary to one of its partition',
     });
   } finally {
     server.mode = 'standalone';
-    await other.stop();
+    other.stop();
   }
 });

@@ -3,7 +3,7 @@
  * fail.
  */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import {
   ABSENT,
   APPLIED,
@@ -23,8 +23,9 @@ import {
   TAKES_MAX,
 } from '../../../src/engine/redis/queue-scripts.ts';
 import type { Script } from '../../../src/engine/redis/scripts.ts';
-import { array, bulk, CUT, FakeServer, NIL_REPLY, SILENCE } from './fake-server.ts';
-import { answered, DEADLINE_MS, offer, spanOf, withStore } from './fake-store.ts';
+import { array, bulk, CUT, FakeServer, NIL_REPLY, SILENCE } from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
+import { answered, DEADLINE_MS, offer, spanOf, withStore } from '../../world/world-engines.ts';
 
 const ITEM = `\x10${'\x01'.repeat(8)}item`;
 const NO_ITEM = array([':0\r\n']);
@@ -34,15 +35,13 @@ const LONG = 'l'.repeat(5000);
 /** The first byte of an item without a content type. */
 const HEADER_BYTES = 9;
 
-let server: FakeServer;
-before(async () => {
-  server = await FakeServer.start();
-});
+const world = new World();
+const server = new FakeServer(world);
 beforeEach(() => {
   server.received.length = 0;
+  server.data.clear();
   server.replicaCount = 0;
 });
-after(() => server.stop());
 
 function isCall(words: readonly string[], script: Script): boolean {
   return words[0] === 'EVALSHA' && script.header.bytes.includes(words[1]!);
@@ -84,7 +83,7 @@ test('the offers of a turn are one command, its takes another one, sent in this 
     if (isCall(words, REMOVE)) return bulk('111');
     return isCall(words, TAKE) ? array([':0\r\n', bulk(ITEM), bulk(ITEM)]) : undefined;
   };
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = many(6, (index) =>
       index % 2 === 0 ? take(engine, 'queue') : offer(engine, 'queue', `item ${index}`),
     );
@@ -104,7 +103,7 @@ test('a queue with room for some of the offers is full for those after them', as
   for (const replicaCount of [0, 1]) {
     server.replicaCount = replicaCount;
     const queueReplicaCount = () => replicaCount;
-    await withStore(server.url, { queueReplicaCount }, async ({ engine }) => {
+    await withStore(world, server.url, { queueReplicaCount }, async ({ engine }) => {
       const outcomes = many(4, () => offer(engine, 'queue', 'item'));
       assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, QUEUE_FULL, QUEUE_FULL]);
       server.script = (words) => (isCall(words, OFFER) ? ':0\r\n' : undefined);
@@ -120,7 +119,7 @@ test('a command has a limit of offers and of takes, and a long item is sent sepa
     if (isCall(words, OFFER)) return `:${itemsOf(words)}\r\n`;
     return isCall(words, TAKE) ? NO_ITEM : undefined;
   };
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     await Promise.all(many(OFFERS_MAX + 1, () => offer(engine, 'queue', 'item')));
     assert.deepEqual(calls(OFFER).map(itemsOf), [OFFERS_MAX, 1]);
     await Promise.all(many(TAKES_MAX + 1, () => take(engine, 'queue')));
@@ -135,7 +134,7 @@ test('a command has a limit of offers and of takes, and a long item is sent sepa
 test('any other operation on the queue is sent after the collected ones', async () => {
   server.script = (words) =>
     isCall(words, TAKE) ? NO_ITEM : isCall(words, PEEK) ? bulk(ITEM) : undefined;
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = [
       offer(engine, 'queue', 'a'),
       take(engine, 'queue'),
@@ -149,7 +148,7 @@ test('any other operation on the queue is sent after the collected ones', async 
 
 test('offers whose reply is cut off are each UNKNOWN and are not sent again', async () => {
   server.script = (words) => (isCall(words, OFFER) ? CUT : undefined);
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = many(3, () => offer(engine, 'queue', 'item'));
     assert.deepEqual(await Promise.all(outcomes), [UNKNOWN, UNKNOWN, UNKNOWN]);
     assert.equal(calls(OFFER).length, 1);
@@ -162,7 +161,7 @@ test('offers that a server refuses for now are sent again, all of them', async (
     if (!isCall(words, OFFER)) return undefined;
     return left-- > 0 ? '-LOADING it loads\r\n' : `:${itemsOf(words)}\r\n`;
   };
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = many(3, () => offer(engine, 'queue', 'item'));
     assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
     assert.deepEqual(calls(OFFER).map(itemsOf), [3, 3]);
@@ -171,7 +170,7 @@ test('offers that a server refuses for now are sent again, all of them', async (
 
 test('if replicas are missing, offers and takes are refused, but not during another operation', async () => {
   server.script = (words) => (isCall(words, PEEK) ? NIL_REPLY : undefined);
-  await withStore(server.url, { queueReplicaCount: () => 2 }, async ({ engine }) => {
+  await withStore(world, server.url, { queueReplicaCount: () => 2 }, async ({ engine }) => {
     while ((await offer(engine, 'queue', 'item')) !== UNREACHABLE);
     server.received.length = 0;
     let isCalling = true;
@@ -193,7 +192,7 @@ test('a take that was cancelled before it was sent is not sent', async () => {
     if (isCall(words, REMOVE)) return bulk('1');
     return isCall(words, TAKE) ? array([':0\r\n', bulk(ITEM)]) : undefined;
   };
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     const ticket = engine.take(spanOf('queue'), 0, { onResult: () => assert.fail('answered') });
     engine.cancel(ticket);
     assert.equal(await take(engine, 'queue'), FOUND);
@@ -204,7 +203,7 @@ test('a take that was cancelled before it was sent is not sent', async () => {
 test('items of up to 4,096 bytes in the store are collected, longer ones are not', async () => {
   server.script = (words) => (isCall(words, OFFER) ? `:${itemsOf(words)}\r\n` : undefined);
   const longest = 'l'.repeat(4096 - HEADER_BYTES);
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     for (const [item, wanted] of [
       [longest, [2]],
       [`${longest}l`, [1, 1]],
@@ -218,7 +217,7 @@ test('items of up to 4,096 bytes in the store are collected, longer ones are not
 
 test('collected operations are sent before the engine closes', async () => {
   server.script = (words) => (isCall(words, OFFER) ? `:${itemsOf(words)}\r\n` : undefined);
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = many(2, () => offer(engine, 'queue', 'item'));
     const closed = engine.close();
     assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED]);
@@ -228,7 +227,7 @@ test('collected operations are sent before the engine closes', async () => {
 
 test('collected operations count as operations in progress', async () => {
   server.script = (words) => (isCall(words, OFFER) ? SILENCE : undefined);
-  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+  await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     let isAnswered = false;
     const outcome = offer(engine, 'queue', 'item').then((came) => {
       isAnswered = true;
