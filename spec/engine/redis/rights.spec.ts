@@ -1,27 +1,32 @@
 /** The rights that an engine tries on its servers before it is used. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { after, before, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { APPLIED, NOT_PERMITTED, UNKNOWN, UNREACHABLE } from '../../../src/engine/engine.ts';
 import { OFFER } from '../../../src/engine/redis/queue-scripts.ts';
 import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
-import { array, bulk, FakeServer, type Script } from './fake-server.ts';
-import { DEADLINE_MS, fakeStore, offer, set, spanOf, withStore } from './fake-store.ts';
+import { array, bulk, FakeServer, type Script } from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
+import {
+  DEADLINE_MS,
+  fakeStore,
+  offer,
+  set,
+  spanOf,
+  withStore,
+} from '../../world/world-engines.ts';
 
 const SOURCES = new URL('../../../src/engine/redis/', import.meta.url);
 const NONE: Script = () => undefined;
 /** Commands that every user may use, that only warnings need, or that only Sentinels have. */
 const UNTRIED = ['AUTH', 'CONFIG', 'SENTINEL', 'SUBSCRIBE'];
 
-let server: FakeServer;
-before(async () => {
-  server = await FakeServer.start();
-});
+const world = new World();
+const server = new FakeServer(world);
 beforeEach(() => {
   server.script = NONE;
   server.rights = NONE;
 });
-after(() => server.stop());
 
 /** Returns each command that a script tries, with its key or channel. */
 function triedIn(words: readonly string[]): (readonly string[])[] {
@@ -45,14 +50,14 @@ function inScript(errorOf: (command: string, key: string) => string | undefined)
 }
 
 async function refusal(login = { user: 'grid', password: 'secret' }): Promise<string> {
-  const { engine } = fakeStore(server.url, { login });
+  const { engine } = fakeStore(world, server.url, { login });
   try {
-    await engine.open();
+    await world.during(engine.open());
   } catch (error) {
     assert(error instanceof StoreUnusable, `${error}`);
     return error.message.replace(/127\.0\.0\.1:\d+/, 'SERVER');
   } finally {
-    await engine.close();
+    await world.during(engine.close());
   }
   assert.fail('the engine was opened');
 }
@@ -71,7 +76,7 @@ test('each command in the sources is tried', async () => {
   server.script = note;
   server.rights = note;
   server.mode = 'cluster';
-  await withStore(server.url, { replicaCountMax: () => 0 }, async () => {});
+  await withStore(world, server.url, { replicaCountMax: () => 0 }, async () => {});
   server.mode = 'standalone';
   const used = readdirSync(SOURCES).flatMap((file) => {
     const text = readFileSync(new URL(file, SOURCES), 'utf8');
@@ -139,11 +144,11 @@ test('errors that do not concern rights do not end the start', async () => {
   ];
   let count = 0;
   server.rights = inScript(() => texts[count++ % texts.length]);
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     assert.equal(await set(engine, 'key', 'value'), APPLIED);
   });
   server.rights = () => '-MOVED 1 127.0.0.1:1\r\n';
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     assert.equal(await set(engine, 'key', 'value'), APPLIED);
   });
 });
@@ -176,7 +181,7 @@ for (const [name, place] of [
         called === 'EVALSHA'
           ? `-ERR ACL failure in script: no permissions ${where}.\r\n`
           : undefined;
-      await withStore(server.url, {}, async ({ engine, refused }) => {
+      await withStore(world, server.url, {}, async ({ engine, refused }) => {
         assert.equal(await offer(engine, 'queue', 'item'), expected);
         assert.match(refused[0] ?? '', /^EVALSHA: /);
       });
@@ -195,7 +200,7 @@ for (const [name, refused, error] of [
   test(`after the start, ${name} is the reason of a 503`, async () => {
     const login = { user: 'grid', password: 'secret' };
     const options = { login, deadlineMs: DEADLINE_MS };
-    await withStore(server.url, options, async ({ engine, lost }) => {
+    await withStore(world, server.url, options, async ({ engine, lost }) => {
       server.script = ([command]) => (command === refused ? `-${error}\r\n` : undefined);
       for (let left = 4; left > 0; left--) server.dropOne();
       while (lost.length === 0) await answeredReason();

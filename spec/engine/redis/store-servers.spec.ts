@@ -1,18 +1,19 @@
 /** Discovery of the servers of a store, and changes among them. */
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ABSENT, APPLIED, UNKNOWN } from '../../../src/engine/engine.ts';
-import { array, bulk, FakeServer, type Script, SILENCE } from './fake-server.ts';
-import { get, set, withStore } from './fake-store.ts';
+import { array, bulk, FakeServer, type Script, SILENCE } from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
+import { get, set, withStore } from '../../world/world-engines.ts';
 
+const world = new World();
 const servers: FakeServer[] = [];
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.stop()));
+afterEach(() => {
+  for (const server of servers.splice(0)) server.stop();
 });
 
 async function started(count: number): Promise<FakeServer[]> {
-  for (let index = 0; index < count; index++) servers.push(await FakeServer.start());
+  for (let index = 0; index < count; index++) servers.push(new FakeServer(world));
   return servers;
 }
 
@@ -54,7 +55,7 @@ const NO_REPLICA = { mapReplicaCount: () => 0, queueReplicaCount: () => 0 };
 test('operations are sent to the primary of their partition, whichever node is queried', async () => {
   const [a, b, c] = await started(3);
   asCluster(servers, () => [a!, b!]);
-  await withStore(c!.url, NO_REPLICA, async ({ engine }) => {
+  await withStore(world, c!.url, NO_REPLICA, async ({ engine }) => {
     assert.deepEqual(new Set(await setMany(engine, 200)), new Set([APPLIED]));
     assert.equal(setCount(a!) + setCount(b!), 200);
     assert.ok(setCount(a!) > 50 && setCount(b!) > 50);
@@ -75,7 +76,7 @@ test('discovered nodes get the same login', async () => {
     };
   }
   const login = { user: 'grid', password: 'word' };
-  await withStore(a!.url, { ...NO_REPLICA, login }, async ({ engine }) => {
+  await withStore(world, a!.url, { ...NO_REPLICA, login }, async ({ engine }) => {
     await setMany(engine, 50);
   });
   for (const seen of logins.values()) assert.deepEqual([...seen], ['grid word']);
@@ -84,22 +85,23 @@ test('discovered nodes get the same login', async () => {
 test('if a server of the URL does not reply, another one reports the topology', async () => {
   const [a, b] = await started(2);
   asCluster(servers, () => [b!]);
-  await a!.stop();
-  await withStore(`${a!.url},127.0.0.1:${b!.port}`, NO_REPLICA, async ({ engine }) => {
+  a!.stop();
+  await withStore(world, `${a!.url},127.0.0.1:${b!.port}`, NO_REPLICA, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), APPLIED);
   });
-  await a!.listen();
+  a!.listen();
 });
 
 test('the connections of a replaced primary end: its changes are unknown, reads continue', async () => {
   const [a, b] = await started(2);
   let primary = a!;
   asCluster(servers, () => [primary]);
-  await withStore(a!.url, NO_REPLICA, async ({ engine }) => {
+  await withStore(world, a!.url, NO_REPLICA, async ({ engine }) => {
     const { script } = a!;
     a!.script = (words) => (['HSET', 'HGET'].includes(words[0] ?? '') ? SILENCE : script(words));
     const outcomes = Promise.all([set(engine, 'key', '1'), get(engine, 'key')]);
-    while (a!.received.filter(({ words }) => words[0]?.startsWith('H')).length < 2) await sleep(5);
+    while (a!.received.filter(({ words }) => words[0]?.startsWith('H')).length < 2)
+      await world.sleep(5);
     primary = b!;
     // The lookup every 10 s would be much later; the end of a connection causes one.
     a!.dropOne();
@@ -117,13 +119,13 @@ test('a silent primary causes a lookup: its reads are sent to the one that repla
   const [a, b] = await started(2);
   let primary = a!;
   asCluster(servers, () => [primary]);
-  await withStore(a!.url, { ...NO_REPLICA, deadlineMs: 60_000 }, async ({ engine }) => {
+  await withStore(world, a!.url, { ...NO_REPLICA, deadlineMs: 60_000 }, async ({ engine }) => {
     const { script } = a!;
     a!.script = (words) => (words[0] === 'HGET' ? SILENCE : script(words));
     // The lookup after the start has ended.
-    await sleep(1500);
+    await world.sleep(1500);
     const outcome = get(engine, 'key');
-    while (!a!.received.some(({ words }) => words[0] === 'HGET')) await sleep(5);
+    while (!a!.received.some(({ words }) => words[0] === 'HGET')) await world.sleep(5);
     primary = b!;
     assert.equal(await outcome, ABSENT);
   });
@@ -133,7 +135,7 @@ test('MOVED changes the table at once, and a lookup follows', async () => {
   const [a, b] = await started(2);
   let primary = a!;
   asCluster(servers, () => [primary]);
-  await withStore(a!.url, NO_REPLICA, async ({ engine }) => {
+  await withStore(world, a!.url, NO_REPLICA, async ({ engine }) => {
     const { script } = a!;
     let movedCount = 0;
     a!.script = (words) => {
@@ -146,7 +148,7 @@ test('MOVED changes the table at once, and a lookup follows', async () => {
     assert.equal(await set(engine, 'key', '2'), APPLIED);
     assert.equal(movedCount, 1);
     // After the lookup, a key of another slot is sent there without MOVED.
-    await sleep(500);
+    await world.sleep(500);
     assert.equal(await set(engine, 'other', '3'), APPLIED);
     assert.equal(movedCount, 1);
   });
@@ -155,7 +157,6 @@ test('MOVED changes the table at once, and a lookup follows', async () => {
 /** Returns a Sentinel that names the server. */
 function watching(primary: () => FakeServer): Script {
   return ([name, what, which]) => {
-    if (name === 'SUBSCRIBE') return array([bulk('subscribe'), bulk('+switch-master'), ':1\r\n']);
     if (name !== 'SENTINEL' || what !== 'GET-MASTER-ADDR-BY-NAME') return undefined;
     return which === 'grid' ? array([bulk('127.0.0.1'), bulk(`${primary().port}`)]) : '*-1\r\n';
   };
@@ -172,7 +173,7 @@ test('a Sentinel that names a server other than a primary is skipped', async () 
   stale!.script = watching(() => a!);
   good!.script = watching(() => b!);
   const url = `${stale!.url},127.0.0.1:${good!.port}?sentinel=grid`;
-  await withStore(url, NO_REPLICA, async ({ engine }) => {
+  await withStore(world, url, NO_REPLICA, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), APPLIED);
     assert.equal(setCount(b!), 1);
   });
@@ -192,6 +193,7 @@ test('Sentinels without a password are queried without a login, the server with 
   };
   const login = { user: undefined, password: 'word' };
   await withStore(
+    world,
     `${sentinel!.url}?sentinel=grid`,
     { ...NO_REPLICA, login },
     async ({ engine }) => {
@@ -205,12 +207,12 @@ test('waiting operations are sent to the new primary in order after +switch-mast
   const [a, b, sentinel] = await started(3);
   let primary = a!;
   sentinel!.script = watching(() => primary);
-  await withStore(`${sentinel!.url}?sentinel=grid`, NO_REPLICA, async ({ engine }) => {
+  await withStore(world, `${sentinel!.url}?sentinel=grid`, NO_REPLICA, async ({ engine }) => {
     a!.script = ([name]) => (name === 'HSET' ? '-READONLY it is a replica\r\n' : undefined);
     const outcomes = Promise.all(['1', '2', '3'].map((value) => set(engine, 'key', value)));
-    while (setCount(a!) < 3) await sleep(5);
+    while (setCount(a!) < 3) await world.sleep(5);
     primary = b!;
-    sentinel!.publish(array(['message', '+switch-master', 'grid'].map(bulk)));
+    sentinel!.publish('message', '+switch-master', 'grid');
     assert.deepEqual(await outcomes, [APPLIED, APPLIED, APPLIED]);
     const values = b!.done.filter(([name]) => name === 'HSET');
     assert.deepEqual(
