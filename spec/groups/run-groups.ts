@@ -23,13 +23,13 @@ let slowest: Duration = { name: '', ms: 0 };
 let path: string[] = [];
 
 const events = run({ files: process.argv.slice(2), concurrency: PROCESSES });
-for await (const text of Readable.from(noted(events)).pipe(new spec())) process.stdout.write(text);
+for await (const text of Readable.from(recorded(events)).pipe(new spec())) process.stdout.write(text);
 files.sort((one, other) => other.ms - one.ms);
 const lines = files.slice(0, FILES_MAX).map(lineOf);
 console.log(`\nslowest files:\n\n${lines.join('\n')}\n\nslowest test:\n\n${lineOf(slowest)}`);
 
-/** Passes the events on. */
-async function* noted(all: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
+/** Yields the events, and records the durations in them. */
+async function* recorded(all: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
   for await (const event of all) {
     const { type, data } = event;
     if (type === 'test:start') path = [...path.slice(0, data.nesting), data.name];

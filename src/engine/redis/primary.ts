@@ -1,8 +1,7 @@
 /**
- * The connections to the primary of some slots: one for reads of maps, and two for changes and all
- * operations on queues, in order: one for those that wait for replicas, one for the others. A lost
- * connection is replaced, with growing pauses while that fails. Scripts are loaded before a
- * connection is used.
+ * The connections to the primary of some slots: one for reads, and two for changes, in order: one
+ * for those that wait for replicas, one for the others. A lost connection is replaced, with growing
+ * pauses while that fails. Scripts are loaded before a connection is used.
  *
  * A server may have received commands of a lost connection and execute them later. So a new
  * connection first makes the server end the lost one: once the new one is ready, no earlier command
