@@ -23,7 +23,8 @@ let slowest: Duration = { name: '', ms: 0 };
 let path: string[] = [];
 
 const events = run({ files: process.argv.slice(2), concurrency: PROCESSES });
-for await (const text of Readable.from(recorded(events)).pipe(new spec())) process.stdout.write(text);
+for await (const text of Readable.from(recorded(events)).pipe(new spec()))
+  process.stdout.write(text);
 files.sort((one, other) => other.ms - one.ms);
 const lines = files.slice(0, FILES_MAX).map(lineOf);
 console.log(`\nslowest files:\n\n${lines.join('\n')}\n\nslowest test:\n\n${lineOf(slowest)}`);
