@@ -171,7 +171,6 @@ const REAL_TIME: Readonly<Record<string, string>> = {
   'spec/docs/console.spec.ts': 'repeats a command of a page until a process has the expected state',
   'spec/embedding/embedded-member.spec.ts': 'the API of an embedded member has no clock to set',
   'spec/embedding/start-and-stop.ts': 'a thread of V8 frees the collected buffers',
-  'spec/engine/redis/': 'the servers are sockets',
   'spec/integration/member-process.ts': 'waits until a process no longer listens',
   'spec/integration/paused-output.spec.ts': 'reads the output of a process after a pause',
   'spec/integration/rolling.ts': 'members are processes that are replaced under load',

@@ -458,9 +458,11 @@ export class Client {
   #continue(): void {
     if (this.#isReading) return;
     this.#isReading = true;
-    while (this.#waiting.length > 0 && this.#onUnblocked === undefined && !this.end.isClosed) {
-      this.#onCommand(this.#waiting.shift()!);
+    let at = 0;
+    while (at < this.#waiting.length && this.#onUnblocked === undefined && !this.end.isClosed) {
+      this.#onCommand(this.#waiting[at++]!);
     }
+    this.#waiting.splice(0, at);
     this.#isReading = false;
     this.#flush();
   }

@@ -2,8 +2,7 @@
  * Results of operations whose connection ends, whose reply is broken, or whose server is silent.
  */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, test } from 'node:test';
 import {
   ABSENT,
   APPLIED,
@@ -12,26 +11,21 @@ import {
   UNKNOWN,
   UNREACHABLE,
 } from '../../../src/engine/engine.ts';
-import { bulk, CUT, DONE, FakeServer, SILENCE } from './fake-server.ts';
-import { DEADLINE_MS, get, offer, set, withStore } from './fake-store.ts';
+import { bulk, CUT, DONE, FakeServer, SILENCE } from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
+import { DEADLINE_MS, get, offer, set, withStore } from '../../world/world-engines.ts';
 
 /**
  * A value in the format of stored-value.ts: the format, a version, no content type, then the value.
  */
 const STORED = bulk(`\x10${'\x01'.repeat(8)}value`);
 
-let server: FakeServer;
-before(async () => {
-  server = await FakeServer.start();
-});
+const world = new World();
+const server = new FakeServer(world);
 beforeEach(() => {
   server.received.length = 0;
+  server.data.clear();
 });
-after(() => server.stop());
-
-function receivedCount(name: string): number {
-  return server.received.filter(({ words }) => words[0] === name).length;
-}
 
 /**
  * Makes the server send `reply` to the first `count` commands with this name, and the usual replies
@@ -54,21 +48,21 @@ test('a change whose reply is cut off may have been made, and is not sent again'
       isCut = false;
       return server.cutAfter(DONE.slice(0, length));
     };
-    await withStore(server.url, {}, async ({ engine }) => {
+    await withStore(world, server.url, {}, async ({ engine }) => {
       assert.equal(await set(engine, 'key', '1'), UNKNOWN);
-      assert.equal(receivedCount('HSET'), 1);
+      assert.equal(server.countOf('HSET'), 1);
       assert.equal(await set(engine, 'key', '2'), APPLIED);
-      assert.equal(receivedCount('HSET'), 2);
+      assert.equal(server.countOf('HSET'), 2);
     });
   }
 });
 
 test('an offer whose reply is cut off is one offer', async () => {
   first(1, 'EVALSHA', CUT);
-  await withStore(server.url, {}, async ({ engine }) => {
+  await withStore(world, server.url, {}, async ({ engine }) => {
     assert.equal(await offer(engine, 'queue', 'item'), UNKNOWN);
-    await sleep(100);
-    assert.equal(receivedCount('EVALSHA'), 1);
+    await world.sleep(100);
+    assert.equal(server.countOf('EVALSHA'), 1);
   });
 });
 
@@ -81,7 +75,7 @@ test('a read whose reply is cut off is sent again', async () => {
       isCut = false;
       return server.cutAfter(STORED.slice(0, length));
     };
-    await withStore(server.url, {}, async ({ engine }) => {
+    await withStore(world, server.url, {}, async ({ engine }) => {
       assert.equal(await get(engine, 'key'), FOUND);
     });
   }
@@ -89,15 +83,12 @@ test('a read whose reply is cut off is sent again', async () => {
 
 test('replies received byte by byte are complete', async () => {
   first(0, '', '');
-  server.isSlow = true;
-  try {
-    await withStore(server.url, {}, async ({ engine }) => {
-      const outcomes = [set(engine, 'a', '1'), set(engine, 'b', '2'), get(engine, 'c')];
-      assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, FOUND]);
-    });
-  } finally {
-    server.isSlow = false;
-  }
+  await withStore(world, server.url, {}, async ({ engine }) => {
+    world.network.pieceBytesMax = 1;
+    const outcomes = [set(engine, 'a', '1'), set(engine, 'b', '2'), get(engine, 'c')];
+    assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, FOUND]);
+    world.network.pieceBytesMax = Number.POSITIVE_INFINITY;
+  });
 });
 
 for (const broken of [
@@ -110,23 +101,23 @@ for (const broken of [
 ]) {
   test(`${JSON.stringify(broken)} ends the connection, and nothing is made twice`, async () => {
     first(1, 'HSET', broken);
-    await withStore(server.url, {}, async ({ engine }) => {
+    await withStore(world, server.url, {}, async ({ engine }) => {
       const outcome = await set(engine, 'key', '1');
       assert.ok(outcome === UNKNOWN || broken.startsWith(DONE));
       assert.equal(await set(engine, 'key', '2'), APPLIED);
-      assert.equal(receivedCount('HSET'), 2);
+      assert.equal(server.countOf('HSET'), 2);
     });
   });
 }
 
 test('changes that were not sent when the connection ended are sent over the next one', async () => {
   first(0, '', '');
-  await withStore(server.url, {}, async ({ engine }) => {
-    await server.stop();
-    await sleep(50);
+  await withStore(world, server.url, {}, async ({ engine }) => {
+    server.stop();
+    await world.sleep(50);
     const outcomes = ['1', '2', '3'].map((value) => set(engine, 'key', value));
-    await sleep(50);
-    await server.listen();
+    await world.sleep(50);
+    server.listen();
     assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
     const values = server.done.filter(([name]) => name === 'HSET');
     assert.deepEqual(
@@ -138,60 +129,58 @@ test('changes that were not sent when the connection ended are sent over the nex
 
 test('the connection to a silent server is abandoned; then its operations fail at once', async () => {
   first(0, '', '');
-  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
+  await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
     server.script = () => SILENCE;
     assert.deepEqual(await Promise.all([set(engine, 'a', '1'), get(engine, 'a')]), [
       UNKNOWN,
       UNREACHABLE,
     ]);
     assert.ok(lost.includes(`no reply within ${DEADLINE_MS} ms`));
-    const outcomes: Outcome[] = [];
-    for (const each of [set(engine, 'b', '2'), get(engine, 'b'), set(engine, 'c', '3')]) {
-      void each.then((outcome) => outcomes.push(outcome));
-    }
-    // Results of calls that fail at once.
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    assert.deepEqual(outcomes, [UNREACHABLE, UNREACHABLE, UNREACHABLE]);
+    await world.sleep(DEADLINE_MS);
+    const now = world.clock.now();
+    const outcomes = [set(engine, 'b', '2'), get(engine, 'b'), set(engine, 'c', '3')];
+    assert.deepEqual(await Promise.all(outcomes), [UNREACHABLE, UNREACHABLE, UNREACHABLE]);
+    assert.equal(world.clock.now(), now);
     first(0, '', '');
-    while ((await set(engine, 'd', '4')) !== APPLIED) await sleep(20);
+    while ((await set(engine, 'd', '4')) !== APPLIED) await world.sleep(20);
     assert.equal(engine.isReachable, true);
   });
 });
 
 test('an abandoned connection is reset, so that none of its data arrives later', async () => {
-  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+  await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     server.script = () => SILENCE;
     const { resetCount } = server;
     assert.equal(await set(engine, 'key', '1'), UNKNOWN);
-    while (server.resetCount === resetCount) await sleep(5);
+    while (server.resetCount === resetCount) await world.sleep(5);
     first(0, '', '');
   });
 });
 
 test('the connection to a silent server is abandoned even if it is idle', async () => {
   first(0, '', '');
-  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+  await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     server.script = () => SILENCE;
-    while (engine.isReachable) await sleep(20);
+    while (engine.isReachable) await world.sleep(20);
     assert.equal(await get(engine, 'key'), UNREACHABLE);
   });
 });
 
 test('at most 100,000 operations wait; the next ones are refused during the call', async () => {
   first(0, '', '');
-  await withStore(server.url, { deadlineMs: 3000 }, async ({ engine }) => {
+  await withStore(world, server.url, { deadlineMs: 3000 }, async ({ engine }) => {
     server.script = () => SILENCE;
     const counts = new Map<Outcome, number>();
     for (let index = 0; index < 100_100; index++) {
       const outcome = index % 2 === 0 ? set(engine, `${index}`, '1') : get(engine, `${index}`);
       void outcome.then((each) => counts.set(each, (counts.get(each) ?? 0) + 1));
     }
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await Promise.resolve();
     assert.deepEqual([...counts], [[UNREACHABLE, 100]]);
-    while (receivedCount('HSET') === 0 || receivedCount('HGET') === 0) await sleep(5);
+    while (server.countOf('HSET') === 0 || server.countOf('HGET') === 0) await world.sleep(5);
     first(0, '', '');
     const answeredCount = () => [...counts.values()].reduce((sum, count) => sum + count, 0);
-    while (answeredCount() < 100_100) await sleep(20);
+    while (answeredCount() < 100_100) await world.sleep(20);
     assert.equal(counts.get(UNKNOWN), 50_000);
     assert.equal(counts.get(UNREACHABLE), 50_100);
   });
@@ -199,26 +188,26 @@ test('at most 100,000 operations wait; the next ones are refused during the call
 
 test('at most 64 MiB of commands wait, and one more', async () => {
   first(0, '', '');
-  await withStore(server.url, { deadlineMs: 800 }, async ({ engine }) => {
+  await withStore(world, server.url, { deadlineMs: 800 }, async ({ engine }) => {
     server.script = () => SILENCE;
     const value = 'x'.repeat(1024 * 1024);
     const refused: Outcome[] = [];
     const outcomes = Array.from({ length: 70 }, (_, index) => set(engine, `${index}`, value));
     for (const each of outcomes) void each.then((outcome) => refused.push(outcome));
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await Promise.resolve();
     assert.deepEqual(refused, new Array(6).fill(UNREACHABLE));
     // An abandoned connection is reset, which discards what the server has not read.
-    while (receivedCount('HSET') === 0 && refused.length < outcomes.length) await sleep(5);
+    while (server.countOf('HSET') === 0 && refused.length < outcomes.length) await world.sleep(5);
     first(0, '', '');
     await Promise.all(outcomes);
-    while ((await set(engine, 'key', '1')) !== APPLIED) await sleep(20);
+    while ((await set(engine, 'key', '1')) !== APPLIED) await world.sleep(20);
   });
 });
 
 test('operations in progress when the engine closes have results', async () => {
   server.script = ([name]) => (name === 'HSET' ? SILENCE : undefined);
   let outcomes: Promise<Outcome[]> = Promise.resolve([]);
-  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+  await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     outcomes = Promise.all([set(engine, 'a', '1'), get(engine, 'b')]);
   });
   assert.deepEqual(await outcomes, [UNKNOWN, ABSENT]);

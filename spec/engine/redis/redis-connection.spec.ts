@@ -2,55 +2,36 @@
  * The commands of a connection to a server are sent at the end of their turn, or of the next one.
  */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { SystemClock } from '../../../src/base/clock.ts';
+import { afterEach, beforeEach, test } from 'node:test';
 import { header } from '../../../src/engine/redis/command-buffer.ts';
 import { RedisConnection } from '../../../src/engine/redis/redis-connection.ts';
 import { ANY_KIND } from '../../../src/engine/redis/reply.ts';
-import { FakeServer, SILENCE } from './fake-server.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { FakeServer, SILENCE } from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
 
 const HGET = header(3, 'HGET', 'map', 'key');
 const RECEIVER = { replyKinds: ANY_KIND, onReply() {}, onLost() {} };
 
-/** A clock whose turns end when the test ends them. */
-class TurnClock extends SystemClock {
-  #ends: (() => void)[] = [];
-
-  override endOfTurn(run: () => void): void {
-    this.#ends.push(run);
-  }
-
-  endTurn(): void {
-    const ends = this.#ends;
-    this.#ends = [];
-    for (const end of ends) end();
-  }
-}
-
-let server: FakeServer;
-let clock: TurnClock;
+const world = new World();
+const server = new FakeServer(world, ([name]) => (name === 'HGET' ? SILENCE : undefined));
+/** Its turns end when the test ends them. */
+let clock: FakeClock;
 let connection: RedisConnection;
 
-before(async () => {
-  server = await FakeServer.start(([name]) => (name === 'HGET' ? SILENCE : undefined));
-});
 beforeEach(async () => {
-  clock = new TurnClock();
+  clock = new FakeClock();
   const options = {
     ...{ clock, deadlineMs: 10_000, tls: undefined, counter: { count: 0 } },
     login: { user: undefined, password: undefined },
+    connectTcp: world.network.connect,
     mayChange: () => true,
   };
-  const address = { host: '127.0.0.1', port: server.port };
-  connection = new RedisConnection(address, options, { onReady() {}, onEnded() {} });
-  while (!connection.isReady) {
-    clock.endTurn();
-    await sleep(1);
-  }
+  connection = new RedisConnection(server.address, options, { onReady() {}, onEnded() {} });
+  clock.endTurn();
+  await world.settled();
 });
 afterEach(() => connection.end());
-after(() => server.stop());
 
 function give(count: number): void {
   for (let left = count; left > 0; left--) {

@@ -2,30 +2,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { after, before, beforeEach, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { SystemClock } from '../../../src/base/clock.ts';
+import { beforeEach, test } from 'node:test';
 import { APPLIED, UNREACHABLE } from '../../../src/engine/engine.ts';
 import type { RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
-import { array, bulk, FakeServer, type Script } from './fake-server.ts';
-import { DEADLINE_MS, fakeStore, set, withStore } from './fake-store.ts';
-
-/** A clock that tests advance. */
-class LateClock extends SystemClock {
-  aheadMs = 0;
-
-  override now(): number {
-    return super.now() + this.aheadMs;
-  }
-}
+import { CUT, FakeServer, type Script } from '../../world/fake-server.ts';
+import { World } from '../../world/world.ts';
+import { DEADLINE_MS, fakeStore, set, withStore } from '../../world/world-engines.ts';
 
 const USUAL: Script = () => undefined;
 
-let server: FakeServer;
-before(async () => {
-  server = await FakeServer.start();
-});
+const world = new World();
+const server = new FakeServer(world);
 beforeEach(() => {
   server.script = USUAL;
   server.version = '7.0.15';
@@ -35,21 +23,20 @@ beforeEach(() => {
   server.policy = 'noeviction';
   server.received.length = 0;
 });
-after(() => server.stop());
 
 async function refused(
   message: RegExp,
   { url = server.url, ...options }: Partial<RedisEngineOptions> & { url?: string } = {},
 ): Promise<void> {
-  const { engine } = fakeStore(url, options);
+  const { engine } = fakeStore(world, url, options);
   try {
-    await assert.rejects(engine.open(), (error: Error) => {
+    await assert.rejects(world.during(engine.open()), (error: Error) => {
       assert.ok(error instanceof StoreUnusable, error.stack);
       assert.match(error.message, message);
       return true;
     });
   } finally {
-    await engine.close();
+    await world.during(engine.close());
   }
 }
 
@@ -71,9 +58,13 @@ test('a user without a password logs in as that user', async () => {
     if (name === 'AUTH') logins.push(words.join(' '));
     return undefined;
   };
-  await withStore(server.url, { login: { user: 'grid', password: undefined } }, async () => {});
-  await withStore(server.url, { login: { user: 'grid', password: 'word' } }, async () => {});
-  await withStore(server.url, { login: { user: undefined, password: 'word' } }, async () => {});
+  for (const login of [
+    { user: 'grid', password: undefined },
+    { user: 'grid', password: 'word' },
+    { user: undefined, password: 'word' },
+  ]) {
+    await withStore(world, server.url, { login }, async () => {});
+  }
   assert.deepEqual([...new Set(logins)], ['grid ', 'grid word', 'word']);
 });
 
@@ -86,7 +77,7 @@ test('Redis before 7.0 is refused by its version, and every Valkey is accepted',
     '7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0',
   ]) {
     server.version = version;
-    await withStore(server.url, {}, async ({ engine }) => {
+    await withStore(world, server.url, {}, async ({ engine }) => {
       assert.equal(await set(engine, 'key', '1'), APPLIED);
     });
   }
@@ -127,58 +118,50 @@ test('a name that no Sentinel monitors is refused with a message that includes i
   });
 });
 
-test('open tries until the servers reply, and reports each that does not', async () => {
-  const { url } = server;
-  await server.stop();
-  const { engine, lost } = fakeStore(url);
-  const alive = setInterval(() => {}, 60_000);
-  let isOpen = false;
-  const opening = engine.open().then(() => {
-    isOpen = true;
-  });
-  while (lost.length === 0) await sleep(5);
-  assert.match(lost[0] ?? '', /ECONNREFUSED/);
-  assert.equal(isOpen, false);
-  assert.equal(engine.isReachable, false);
-  await server.listen();
-  await opening;
-  assert.equal(engine.isReachable, true);
-  await engine.close();
-  clearInterval(alive);
-});
+test('open tries until the servers reply, and reports each that does not', () =>
+  world.during(
+    (async () => {
+      server.stop();
+      const { engine, lost } = fakeStore(world, server.url);
+      const opening = engine.open();
+      await world.until(() => lost.length > 1);
+      assert.match(lost[0] ?? '', /ECONNREFUSED/);
+      assert.equal(engine.isReachable, false);
+      server.listen();
+      await opening;
+      assert.equal(engine.isReachable, true);
+      await engine.close();
+    })(),
+  ));
 
-test('close ends a pending open', async () => {
-  const { url } = server;
-  await server.stop();
-  const { engine, lost } = fakeStore(url, { deadlineMs: DEADLINE_MS });
-  const alive = setInterval(() => {}, 60_000);
-  const opening = assert.rejects(engine.open(), /closed before it was open/);
-  while (lost.length === 0) await sleep(5);
-  assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
-  await engine.close();
-  await opening;
-  await server.listen();
-  clearInterval(alive);
-});
+test('close ends a pending open', () =>
+  world.during(
+    (async () => {
+      server.stop();
+      const { engine, lost } = fakeStore(world, server.url, { deadlineMs: DEADLINE_MS });
+      const opening = assert.rejects(engine.open(), /closed before it was open/);
+      await world.until(() => lost.length > 0);
+      assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
+      await engine.close();
+      await opening;
+      server.listen();
+    })(),
+  ));
 
 test('a server that has too many connections, or loads its data, is tried again', async () => {
   for (const error of ['ERR max number of clients reached', 'LOADING Redis is loading']) {
     let left = 3;
     server.script = () => (left-- > 0 ? `-${error}\r\n` : undefined);
-    await withStore(server.url, {}, async ({ engine }) => {
+    await withStore(world, server.url, {}, async ({ engine }) => {
       assert.equal(await set(engine, 'key', '1'), APPLIED);
     });
   }
 });
 
-function configuration(values: readonly string[]): Script {
-  return ([name]) => (name === 'CONFIG' ? array(values.map(bulk)) : undefined);
-}
-
 test('weak settings of a server cause warnings', async () => {
-  const GOOD = ['appendonly', 'yes', 'min-replicas-to-write', '1'];
-  const BAD = ['appendonly', 'no', 'min-replicas-to-write', '0'];
-  const cases: [readonly string[], number | undefined, number, RegExp[]][] = [
+  const GOOD = { appendonly: 'yes', 'min-replicas-to-write': '1' };
+  const BAD = { appendonly: 'no', 'min-replicas-to-write': '0' };
+  const cases: [FakeServer['settings'], number | undefined, number, RegExp[]][] = [
     [
       GOOD,
       undefined,
@@ -190,11 +173,10 @@ test('weak settings of a server cause warnings', async () => {
     [GOOD, 2, 2, [/min-replicas-to-write is 1: at 2 or more/]],
     [BAD, 1, 1, [/min-replicas-to-write is 0/, /appendonly is no/]],
   ];
-  for (const [values, replicaCountMax, replicaCount, expected] of cases) {
-    server.script = configuration(values);
-    server.replicaCount = replicaCount;
+  for (const [settings, replicaCountMax, replicaCount, expected] of cases) {
+    Object.assign(server, { settings, replicaCount });
     const options = { replicaCountMax: () => replicaCountMax };
-    await withStore(server.url, options, async ({ warnings }) => {
+    await withStore(world, server.url, options, async ({ warnings }) => {
       assert.equal(warnings.length, expected.length, warnings.join('\n'));
       for (const [index, pattern] of expected.entries())
         assert.match(warnings[index] ?? '', pattern);
@@ -206,18 +188,20 @@ for (const [isTls, hint] of [
   [false, /; the port may require TLS: use an engine URL with rediss:\/\//],
   [true, /; the port may not use TLS: use an engine URL with redis:\/\//],
 ] as const) {
-  test(`a port that ends a connection with${isTls ? '' : 'out'} TLS is reported as such`, async () => {
-    const ending = createServer((socket) => socket.once('data', () => socket.destroy()));
-    await once(ending.listen(0, '127.0.0.1'), 'listening');
-    const { port } = ending.address() as AddressInfo;
-    const tls = isTls ? {} : undefined;
-    const { engine, lost } = fakeStore(`redis://127.0.0.1:${port}`, { tls });
+  test(`a port that does not answer with${isTls ? '' : 'out'} TLS is reported as such`, async () => {
+    server.script = () => CUT;
+    // TLS needs a real socket.
+    const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const url = isTls ? `redis://127.0.0.1:${port}` : server.url;
+    const { engine, lost } = fakeStore(world, url, { tls: isTls ? {} : undefined });
     const opening = assert.rejects(engine.open(), /closed/);
-    while (lost.length === 0) await sleep(5);
+    if (isTls) await once(silent, 'connection');
+    await world.during(world.until(() => lost.length > 0));
     assert.match(lost[0] ?? '', hint);
-    await engine.close();
-    await opening;
-    ending.close();
+    await world.during(Promise.all([engine.close(), opening]));
+    silent.close();
   });
 }
 
@@ -229,7 +213,7 @@ test('a server that drops stored data is refused unless a setting allows it', as
   );
   const replicaCountMax = () => 1;
   server.replicaCount = 1;
-  await withStore(server.url, { allowsEviction: true, replicaCountMax }, async (store) => {
+  await withStore(world, server.url, { allowsEviction: true, replicaCountMax }, async (store) => {
     assert.match(store.warnings[0] ?? '', /maxmemory-policy is allkeys-lru: .* drops stored data/);
     assert(store.engine.isDataSafe);
   });
@@ -238,7 +222,7 @@ test('a server that drops stored data is refused unless a setting allows it', as
     [1024, 'volatile-lru', /no expiry/],
   ] as const) {
     Object.assign(server, { maxMemory, policy });
-    await withStore(server.url, { replicaCountMax }, async (store) => {
+    await withStore(world, server.url, { replicaCountMax }, async (store) => {
       assert.match(store.warnings[0] ?? '', why);
       assert(store.engine.isDataSafe);
     });
@@ -246,26 +230,25 @@ test('a server that drops stored data is refused unless a setting allows it', as
 });
 
 test('a server that begins to drop data is not safe, with a warning every minute', async () => {
-  const clock = new LateClock();
-  await withStore(server.url, { clock, replicaCountMax: () => 0 }, async ({ engine, warnings }) => {
+  await withStore(world, server.url, { replicaCountMax: () => 0 }, async ({ engine, warnings }) => {
     const count = () => warnings.filter((text) => /allkeys-lfu/.test(text)).length;
     assert(engine.isDataSafe);
     server.maxMemory = 1024;
     server.policy = 'allkeys-lfu';
     for (const expected of [1, 2]) {
-      clock.aheadMs += 60_000;
-      while (count() < expected) await sleep(5);
+      await world.sleep(61_000);
+      assert.equal(count(), expected);
       assert(!engine.isDataSafe);
     }
     server.policy = 'noeviction';
-    clock.aheadMs += 60_000;
-    while (!engine.isDataSafe) await sleep(5);
+    await world.sleep(61_000);
+    assert(engine.isDataSafe);
   });
 });
 
 test('settings that cannot be read cause a warning', async () => {
   server.script = ([name]) => (name === 'CONFIG' ? '-NOPERM no permissions\r\n' : undefined);
-  await withStore(server.url, { replicaCountMax: () => 0 }, async ({ warnings }) => {
+  await withStore(world, server.url, { replicaCountMax: () => 0 }, async ({ warnings }) => {
     assert.match(
       warnings[1] ?? '',
       /min-replicas-to-write, appendonly.* could not be read: NOPERM/,
@@ -275,11 +258,11 @@ test('settings that cannot be read cause a warning', async () => {
 
 test('isDataSafe returns whether each primary has the replicas that changes need', async () => {
   server.replicaCount = 1;
-  await withStore(server.url, { replicaCountMax: () => 1 }, async ({ engine }) => {
+  await withStore(world, server.url, { replicaCountMax: () => 1 }, async ({ engine }) => {
     assert.equal(engine.isDataSafe, true);
     server.replicaCount = 0;
-    while (engine.isDataSafe) await sleep(20);
+    await world.until(() => !engine.isDataSafe);
     server.replicaCount = 2;
-    while (!engine.isDataSafe) await sleep(20);
+    await world.until(() => engine.isDataSafe);
   });
 });
