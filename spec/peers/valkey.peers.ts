@@ -1,6 +1,6 @@
 /**
- * The suites of the engine on Valkey: the contract, REST, failover and rights. Also CLUSTER
- * MIGRATESLOTS, which only Valkey has.
+ * The suites of the engine on Valkey: the contract, REST, failover and rights. Also the comparison
+ * with the fake server of spec/world, and CLUSTER MIGRATESLOTS, which only Valkey has.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -22,6 +22,7 @@ await import('./redis-engine.peers.ts');
 await import('./rest-on-servers.peers.ts');
 await import('./redis-cluster.peers.ts');
 await import('./rights.peers.ts');
+await import('./fake-store.peers.ts');
 const { startCluster } = await import('./server-group.ts');
 const { until } = await import('./server-process.ts');
 const { joinedMember } = await import('./joined-member.ts');
