@@ -7,23 +7,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEngineUrl } from '../../src/base/engine-url.ts';
-import { Span } from '../../src/base/span.ts';
-import {
-  APPLIED,
-  CLOSED,
-  FOREVER,
-  FOUND,
-  NO_HOLD,
-  NOBODY,
-  type Outcome,
-  UNKNOWN,
-} from '../../src/engine/engine.ts';
+import { APPLIED } from '../../src/engine/engine.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
 import { engineSuite } from '../engine/engine.case.ts';
 import { holdSuite } from '../engine/holds.case.ts';
-import { Asker } from '../engine/results.ts';
+import { Offers, Writes } from '../engine/redis/steady-changes.ts';
+import { Asker, span } from '../engine/results.ts';
 import {
   type GroupServer,
   type SentinelGroup,
@@ -36,7 +27,6 @@ import { until } from './server-process.ts';
 import { type StoreEngineOptions, storeEngine, subjectOf } from './store-engines.ts';
 
 const DEADLINE_MS = 3000;
-const WRITERS = 16;
 const PROBES = 'probes';
 /** Number of slots that move, each with a partition. */
 const MOVED_SLOTS = 6;
@@ -106,9 +96,9 @@ describe('on a Cluster', () => {
     for (const server of await primariesAmong(group.servers)) await server.ask('FLUSHALL');
     await withEngine(group.url, async (engine) => {
       const migration = await SlotMigration.plan(group.servers, MOVED_SLOTS);
-      const writes = new Writes(engine, 'moved');
+      const writes = new Writes(engine, 'moved', sleep);
       const offers = migration.partitions.map(
-        (partition) => new Offers(engine, queueIn(partition)),
+        (partition) => new Offers(engine, queueIn(partition), sleep),
       );
       await sleep(200);
       await migration.run();
@@ -122,11 +112,11 @@ describe('on a Cluster', () => {
 
   test('a primary that is killed is replaced, and no APPLIED change is lost', async () => {
     await withEngine(group.url, async (engine) => {
-      const writes = new Writes(engine, 'killed');
+      const writes = new Writes(engine, 'killed', sleep);
       const primary = await primaryAmong(group.servers);
       await sleep(200);
       await primary.kill();
-      await untilWritable(engine, writes, 0);
+      await untilWritable(engine, writes);
       await writes.check();
       await primary.start();
       await untilReplicated(group.servers, 3);
@@ -135,11 +125,11 @@ describe('on a Cluster', () => {
 
   test('a primary that is stopped is replaced, and loses no change when it returns as a replica', async () => {
     await withEngine(group.url, async (engine) => {
-      const writes = new Writes(engine, 'stopped');
+      const writes = new Writes(engine, 'stopped', sleep);
       const primary = await primaryAmong(group.servers);
       await sleep(200);
       primary.pause();
-      await untilWritable(engine, writes, 0);
+      await untilWritable(engine, writes);
       primary.resume();
       await untilReplicated(group.servers, 3);
       await writes.check();
@@ -171,12 +161,12 @@ describe('with Sentinels', () => {
 
   test('a primary that is killed is replaced, even if one Sentinel is down', async () => {
     await withEngine(pair.url, async (engine) => {
-      const writes = new Writes(engine, 'killed');
+      const writes = new Writes(engine, 'killed', sleep);
       const primary = await primaryAmong(pair.servers);
       await sleep(200);
       await pair.sentinels[0]!.kill();
       await primary.kill();
-      await untilWritable(engine, writes, 0);
+      await untilWritable(engine, writes);
       await writes.check();
       await primary.start();
       await untilReplicated(pair.servers, 1);
@@ -186,10 +176,10 @@ describe('with Sentinels', () => {
 
   test('an engine follows a failover in which no server fails', async () => {
     await withEngine(pair.url, async (engine) => {
-      const writes = new Writes(engine, 'demoted');
+      const writes = new Writes(engine, 'demoted', sleep);
       await until(async () => writes.count(APPLIED) > 0);
       await failOver(pair);
-      await untilWritable(engine, writes, 0);
+      await untilWritable(engine, writes);
       await writes.check();
     });
   });
@@ -211,101 +201,12 @@ async function withEngine(
   }
 }
 
-/**
- * Sets of new keys until `end` is called or the engine is closed. Each writer has one set under
- * way.
- */
-class Writes {
-  readonly #engine: RedisEngine;
-  readonly #map: Span;
-  readonly #outcomes = new Map<string, Outcome>();
-  readonly #writers: readonly Promise<void>[];
-  #isEnding = false;
-
-  constructor(engine: RedisEngine, map: string) {
-    this.#engine = engine;
-    this.#map = spanOf(map);
-    this.#writers = Array.from({ length: WRITERS }, (_, index) => this.#write(index));
-  }
-
-  /** The number of sets with this outcome. */
-  count(outcome: Outcome): number {
-    return [...this.#outcomes.values()].filter((each) => each === outcome).length;
-  }
-
-  outcomes(): Outcome[] {
-    return [...new Set(this.#outcomes.values())].sort();
-  }
-
-  async end(): Promise<void> {
-    this.#isEnding = true;
-    await Promise.all(this.#writers);
-  }
-
-  /** Fails unless all APPLIED entries exist, and of the others at most those that are UNKNOWN. */
-  async check(): Promise<void> {
-    await this.end();
-    const missing: string[] = [];
-    const unexpected: string[] = [];
-    for (const [key, outcome] of this.#outcomes) {
-      const found = await new Promise<Outcome>((resolve) => {
-        this.#engine.get(this.#map, spanOf(key), {
-          onResult: (result) => resolve(result.outcome),
-        });
-      });
-      if (outcome === APPLIED && found !== FOUND) missing.push(key);
-      if (outcome !== APPLIED && outcome !== UNKNOWN && found === FOUND) unexpected.push(key);
-    }
-    assert.deepEqual({ missing, unexpected }, { missing: [], unexpected: [] });
-    assert.ok(this.count(APPLIED) > 0);
-  }
-
-  async #write(index: number): Promise<void> {
-    for (let number = 0; !this.#isEnding; number++) {
-      const key = `${index}-${number}`;
-      const value = spanOf(key);
-      const outcome = await new Promise<Outcome>((resolve) => {
-        this.#engine.set(this.#map, spanOf(key), value, NOTHING, FOREVER, undefined, {
-          onResult: (result) => {
-            this.#isEnding ||= result.reason === CLOSED;
-            resolve(result.outcome);
-          },
-        });
-      });
-      this.#outcomes.set(key, outcome);
-      await sleep(2);
-    }
-  }
-}
-
-const NOTHING = new Span();
-
-function spanOf(text: string): Span {
-  const bytes = Buffer.from(text);
-  return new Span().set(bytes, 0, bytes.length);
-}
-
 /** Waits until keys in all partitions can be set again, then ends the writes. */
-async function untilWritable(engine: RedisEngine, writes: Writes, from: number): Promise<void> {
-  let round = from;
+async function untilWritable(engine: RedisEngine, writes: Writes): Promise<void> {
+  const asker = new Asker(engine);
   await until(async () => {
-    const outcomes = await Promise.all(
-      Array.from({ length: 300 }, (_, index) => {
-        return new Promise<Outcome>((resolve) => {
-          engine.set(
-            spanOf(PROBES),
-            spanOf(`${round}-${index}`),
-            spanOf('value'),
-            NOTHING,
-            FOREVER,
-            undefined,
-            { onResult: (result) => resolve(result.outcome) },
-          );
-        });
-      }),
-    );
-    round++;
-    return outcomes.every((outcome) => outcome === APPLIED);
+    const probes = Array.from({ length: 300 }, (_, index) => asker.set(PROBES, `${index}`, 'v'));
+    return (await Promise.all(probes)).every(({ outcome }) => outcome === APPLIED);
   });
   await sleep(100);
   await writes.end();
@@ -413,66 +314,6 @@ interface Node {
 function queueIn(partition: number): string {
   for (let number = 0; ; number++) {
     const name = `queue ${number}`;
-    if (LAYOUT.partitionOf(spanOf(name)) === partition) return name;
-  }
-}
-
-/** Offers until `check` is called or the engine is closed, three at a time. */
-class Offers {
-  readonly #engine: RedisEngine;
-  readonly #queue: Span;
-  readonly #outcomes: Outcome[] = [];
-  readonly #done: Promise<void>;
-  #isEnding = false;
-
-  constructor(engine: RedisEngine, queue: string) {
-    this.#engine = engine;
-    this.#queue = spanOf(queue);
-    this.#done = this.#offer();
-  }
-
-  /** Ends the offers; fails unless each item is in the queue once, in order. */
-  async check(): Promise<void> {
-    this.#isEnding = true;
-    await this.#done;
-    assert.deepEqual([...new Set(this.#outcomes)], [APPLIED]);
-    const items: number[] = [];
-    for (;;) {
-      const item = await this.#poll();
-      if (item === undefined) break;
-      items.push(item);
-    }
-    assert.deepEqual(items, [...this.#outcomes.keys()]);
-  }
-
-  async #offer(): Promise<void> {
-    for (let number = 0; !this.#isEnding; ) {
-      const round = Array.from({ length: 3 }, () => this.#offerOne(number++));
-      this.#outcomes.push(...(await Promise.all(round)));
-      await sleep(2);
-    }
-  }
-
-  #offerOne(number: number): Promise<Outcome> {
-    return new Promise((resolve) => {
-      this.#engine.offer(this.#queue, spanOf(`${number}`), NOTHING, {
-        onResult: ({ outcome, reason }) => {
-          this.#isEnding ||= reason === CLOSED;
-          resolve(outcome);
-        },
-      });
-    });
-  }
-
-  #poll(): Promise<number | undefined> {
-    return new Promise((resolve) => {
-      this.#engine.take(this.#queue, 0, {
-        onResult: ({ outcome, value, hold }) => {
-          const item = outcome === FOUND ? Number(value.toBuffer()) : undefined;
-          if (hold !== NO_HOLD) this.#engine.acknowledge(hold, true, NOBODY);
-          resolve(item);
-        },
-      });
-    });
+    if (LAYOUT.partitionOf(span(name)) === partition) return name;
   }
 }

@@ -4,7 +4,11 @@ import { SystemClock } from '../../src/base/clock.ts';
 import { parseEngineUrl } from '../../src/base/engine-url.ts';
 import { RedisEngine, type RedisEngineOptions } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
+import type { FaultyServer } from '../engine/redis/faulty-server.ts';
 import { type Subject, subjectCapacity } from '../engine/subject.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
+import { EngineServer } from './engine-server.ts';
+import { serverCommand } from './server-command.ts';
 
 export const PARTITION_COUNT = 271;
 const DEADLINE_MS = 5000;
@@ -70,4 +74,29 @@ export async function untilIdle(...engines: readonly RedisEngine[]): Promise<voi
     await new Promise((resolve) => setImmediate(resolve));
     idle = engines.some(({ isBusy }) => isBusy) ? 0 : idle + 1;
   }
+}
+
+/** Starts a server, by default without a replica. */
+export async function startFaultyServer(hasReplica: boolean): Promise<FaultyServer> {
+  const server = await EngineServer.start('--repl-diskless-sync-delay', '0');
+  const { port } = server;
+  const replica = hasReplica
+    ? await EngineServer.start('--replicaof', '127.0.0.1', `${port}`)
+    : undefined;
+  if (hasReplica) while ((await serverCommand(port, 'WAIT', '1', '100')) !== '1') await sleep(20);
+  const pause = (pid: number, isPaused: boolean) =>
+    process.kill(pid, isPaused ? 'SIGSTOP' : 'SIGCONT');
+  return {
+    ...{ sleep, untilIdle, cutStep: 1 },
+    open: (options) => storeEngine({ port, ...options }),
+    run: (test) => test(),
+    ask: (...words) => serverCommand(port, ...words),
+    pause: (isPaused) => pause(server.pid, isPaused),
+    pauseReplica: (isPaused) => pause(replica!.pid, isPaused),
+    newProxy: () => CuttingProxy.start(port),
+    end: async () => {
+      await replica?.stop();
+      await server.stop();
+    },
+  };
 }

@@ -14,6 +14,8 @@ export class FakeCluster {
   readonly servers: FakeServer[] = [];
   isOk = true;
   readonly #owners: FakeServer[] = [];
+  /** What former primaries that have not learnt of their replacement believe. */
+  readonly #beliefs = new Map<FakeServer, readonly FakeServer[]>();
   /** The servers that slots are moved to. */
   readonly #targets = new Map<number, FakeServer>();
 
@@ -42,29 +44,41 @@ export class FakeCluster {
     this.#targets.set(slot, target);
   }
 
-  /** Moves the keys of the slot that `isMoved` selects. */
-  moveKeys(slot: number, isMoved: (key: string) => boolean = () => true): void {
+  /** Moves the keys of the slot that `isMoved` selects. Returns their number. */
+  moveKeys(slot: number, isMoved: (key: string) => boolean = () => true): number {
     const target = this.#targets.get(slot)!;
+    const source = this.primaryOf(slot);
     const isOne = (key: string) => slotOf(key) === slot && isMoved(key);
-    this.primaryOf(slot).data.moveTo(target.data, isOne);
+    const count = source.data.moveTo(target.data, isOne);
+    for (const { replication } of [source, target]) replication.copy();
+    return count;
   }
 
   /** Ends the move: the target has the slot, with all its keys. */
-  assign(slot: number, target = this.#targets.get(slot)!): void {
+  assign(slot: number): void {
+    this.moveKeys(slot);
     const source = this.primaryOf(slot);
-    source.data.moveTo(target.data, (key) => slotOf(key) === slot);
+    this.#owners[slot] = this.#targets.get(slot)!;
     this.#targets.delete(slot);
-    this.#owners[slot] = target;
     source.unsubscribe((channel) => slotOf(channel) === slot);
   }
 
-  /** A replica takes the place of its primary, with the data that it has. */
+  /**
+   * A replica takes the place of its primary, with the data that it has. The former primary does
+   * not learn of it before `rejoin`.
+   */
   failOver(replica: FakeServer): void {
-    const old = replica.primary!;
-    promote(replica);
+    const former = promote(replica);
+    this.#beliefs.set(former, [...this.#owners]);
     this.#owners.forEach((owner, slot) => {
-      if (owner === old) this.#owners[slot] = replica;
+      if (owner === former) this.#owners[slot] = replica;
     });
+  }
+
+  /** The former primary becomes a replica of the one that replaced it. */
+  rejoin(former: FakeServer, primary: FakeServer): void {
+    this.#beliefs.delete(former);
+    primary.replication.connect(former);
   }
 
   /** Throws the error of a server that does not have the keys. */
@@ -75,7 +89,7 @@ export class FakeCluster {
       throw new ErrorReply("CROSSSLOT Keys in request don't hash to the same slot");
     }
     if (!this.isOk) throw new ErrorReply('CLUSTERDOWN The cluster is down');
-    const owner = this.primaryOf(slot);
+    const owner = this.#believedBy(server)[slot]!;
     const target = this.#targets.get(slot);
     const missing = keys.filter((key) => !server.data.has(key)).length;
     if (target === server && isAsking) {
@@ -91,18 +105,19 @@ export class FakeCluster {
   /** Throws the error of a server that does not have the slot of a channel. */
   assertChannelHere(server: FakeServer, channel: string): void {
     const slot = slotOf(channel);
-    const { address } = this.primaryOf(slot);
+    const { address } = this.#believedBy(server)[slot]!;
     if (address !== server.address) throw new ErrorReply(`MOVED ${slot} ${addressText(address)}`);
   }
 
   /** Executes CLUSTER INFO and CLUSTER SLOTS. */
-  command([, word]: readonly string[]): Value {
+  command(server: FakeServer, [, word]: readonly string[]): Value {
     if (word === 'INFO') return `cluster_state:${this.isOk ? 'ok' : 'fail'}\r\n`;
+    const owners = this.#believedBy(server);
     const rows: Value[] = [];
     for (let first = 0; first < SLOT_COUNT; ) {
-      const owner = this.primaryOf(first);
+      const owner = owners[first]!;
       let end = first + 1;
-      while (end < SLOT_COUNT && this.primaryOf(end) === owner) end++;
+      while (end < SLOT_COUNT && owners[end] === owner) end++;
       const nodes = [owner, ...owner.replication.servers];
       rows.push([
         first,
@@ -114,6 +129,10 @@ export class FakeCluster {
     return rows;
   }
 
+  #believedBy(server: FakeServer): readonly FakeServer[] {
+    return this.#beliefs.get(server) ?? this.#owners;
+  }
+
   #add(world: World): FakeServer {
     const server = new FakeServer(world);
     server.mode = 'cluster';
@@ -123,12 +142,13 @@ export class FakeCluster {
   }
 }
 
-/** Makes a replica the primary of its primary's other replicas, and of that one. */
-export function promote(replica: FakeServer): void {
-  const old = replica.primary!;
-  const servers = old.replication.servers.filter((server) => server !== replica);
-  for (const server of [...servers, replica]) old.replication.disconnect(server);
-  for (const server of [...servers, old]) replica.replication.connect(server);
+/** Makes a replica the primary of the other replicas. Returns its former primary. */
+export function promote(replica: FakeServer): FakeServer {
+  const former = replica.primary!;
+  const others = former.replication.servers.filter((server) => server !== replica);
+  for (const server of [...others, replica]) former.replication.disconnect(server);
+  for (const server of others) replica.replication.connect(server);
+  return former;
 }
 
 function tryAgain(): ErrorReply {

@@ -105,13 +105,14 @@ export class FakeData {
     for (const [key, { value, ...more }] of other.#keys) this.#keys.set(key, copyOf(more, value));
   }
 
-  /** Moves the keys that `isMoved` selects to another server. */
-  moveTo(other: FakeData, isMoved: (key: string) => boolean): void {
-    for (const [key, value] of this.#keys) {
-      if (!isMoved(key)) continue;
+  /** Moves the keys that `isMoved` selects to another server. Returns their number. */
+  moveTo(other: FakeData, isMoved: (key: string) => boolean): number {
+    const moved = [...this.#keys].filter(([key]) => isMoved(key));
+    for (const [key, value] of moved) {
       this.#keys.delete(key);
       other.#keys.set(key, value);
     }
+    return moved.length;
   }
 
   clear(): void {

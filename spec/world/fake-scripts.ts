@@ -27,6 +27,8 @@ import { nowOf, type ScriptFunction, type ScriptRun } from './script-run.ts';
 
 const WAITING_SECONDS = 86400;
 const TAKEN_BYTES_MAX = 1024 * 1024;
+/** SHA-1 by text: each server loads the same scripts, for each connection. */
+const SHAS = new Map<string, string>();
 
 /** The expiry time in a stored value; undefined if it has none. */
 function endOf(value: string): number | undefined {
@@ -310,6 +312,12 @@ export const SCRIPT_FUNCTIONS: ReadonlyMap<string, ScriptFunction> = new Map(
   ).map(([{ source }, run]) => [shaOf(source), run]),
 );
 
+/** Returns the SHA-1 of a script, or of an address. */
 export function shaOf(source: string): string {
-  return createHash('sha1').update(source, 'latin1').digest('hex');
+  let sha = SHAS.get(source);
+  if (sha === undefined) {
+    sha = createHash('sha1').update(source, 'latin1').digest('hex');
+    SHAS.set(source, sha);
+  }
+  return sha;
 }

@@ -18,7 +18,7 @@ import {
   wrongCount,
 } from './fake-data.ts';
 import { SCRIPT_FUNCTIONS, shaOf } from './fake-scripts.ts';
-import type { End, EndObserver } from './network.ts';
+import type { EndObserver, ServerEnd } from './network.ts';
 import { Replication } from './replication.ts';
 import type { ScriptRun } from './script-run.ts';
 import type { World } from './world.ts';
@@ -67,6 +67,8 @@ export class FakeServer {
   /** Offset of its clock from that of the world, in ms. */
   skewMs = 0;
   isOutOfMemory = false;
+  /** Whether it neither accepts connections nor applies changes of its primary. */
+  isStopped = false;
   /** The error with which it refuses all changes; undefined if it accepts them. */
   refusal: string | undefined;
   /** Commands that the user may not use, in capitals. */
@@ -134,12 +136,15 @@ export class FakeServer {
 
   /** Accepts connections, again after `stop`. */
   listen(): void {
-    this.world.network.listen(this.address, (end) => this.#accept(end));
+    this.world.network.listen(this.address, (end) => this.accept(end));
+    this.isStopped = false;
+    this.primary?.replication.lag(this, false);
   }
 
   /** Ends all connections and accepts no more. */
   stop(): void {
     this.world.network.unlisten(this.address);
+    this.isStopped = true;
     for (const client of [...this.clients]) client.end.close();
     this.clients.clear();
   }
@@ -222,7 +227,7 @@ export class FakeServer {
     return this.#execute(words, undefined) ?? null;
   }
 
-  #accept(end: End): EndObserver {
+  accept(end: ServerEnd): EndObserver {
     const client = new Client(++this.#lastId, end, (words) => this.#answer(client, words));
     this.clients.add(client);
     return {
@@ -399,7 +404,7 @@ export class FakeServer {
 /** A connection of a client. */
 export class Client {
   readonly id: number;
-  readonly end: End;
+  readonly end: ServerEnd;
   name = '';
   readonly channels = new Set<string>();
   /** Whether the next command is for a slot that is being imported. */
@@ -417,7 +422,7 @@ export class Client {
   #output: string[] = [];
   #isReading = false;
 
-  constructor(id: number, end: End, onCommand: (words: readonly string[]) => void) {
+  constructor(id: number, end: ServerEnd, onCommand: (words: readonly string[]) => void) {
     this.id = id;
     this.end = end;
     this.#onCommand = onCommand;
@@ -486,7 +491,11 @@ const SERVER_COMMANDS: Readonly<Record<string, ServerCommand>> = {
   AUTH: () => SERVED,
   PING: (_, __, client) => (client?.channels.size ? ['pong', ''] : new Status('PONG')),
   ECHO: (_, [, text = '']) => text,
-  SCRIPT: (server, [, , source = '']) => server.loadScript(source),
+  SCRIPT: (server, [, word, source = '']) => {
+    if (word === 'LOAD') return server.loadScript(source);
+    server.flushScripts();
+    return SERVED;
+  },
   INFO: ({ version, mode, maxMemory, policy, runId }, [, section]) =>
     section === 'memory'
       ? `# Memory\r\nmaxmemory:${maxMemory}\r\nmaxmemory_policy:${policy}\r\n`
@@ -500,18 +509,22 @@ const SERVER_COMMANDS: Readonly<Record<string, ServerCommand>> = {
   },
   TIME: ({ now }) => [`${Math.floor(now / 1000)}`, `${Math.round((now % 1000) * 1000)}`],
   CLIENT: clientCommand,
-  CONFIG: ({ settings }, [, , ...names]) =>
-    names.flatMap((name) => (name in settings ? [name, settings[name]!] : [])),
+  CONFIG: (server, [, word, ...words]) => {
+    if (word === 'SET') return configure(server, words);
+    const { settings } = server;
+    return words.flatMap((name) => (name in settings ? [name, settings[name]!] : []));
+  },
   WAIT: ({ replication, replicaCount }, [, count, timeoutMs], client) =>
     replication.wait(client, Number(count) - replicaCount, Number(timeoutMs)),
   ASKING: (_, __, client) => {
     if (client !== undefined) client.isAsking = true;
     return SERVED;
   },
-  CLUSTER: ({ cluster }, words) => {
+  CLUSTER: (server, words) => {
+    const { cluster } = server;
     if (cluster === undefined)
       throw new ErrorReply('ERR This instance has cluster support disabled');
-    return cluster.command(words);
+    return cluster.command(server, words);
   },
   SUBSCRIBE: (_, [, channel = ''], client) => {
     client?.channels.add(channel);
@@ -524,6 +537,15 @@ const SERVER_COMMANDS: Readonly<Record<string, ServerCommand>> = {
   },
   SPUBLISH: (server, [, channel = '', text = '']) => server.publish('smessage', channel, text),
 };
+
+/** Executes CONFIG SET for the limits that make a server refuse changes. */
+function configure(server: FakeServer, [name, value = '']: readonly string[]): Value {
+  if (name === 'maxmemory') server.isOutOfMemory = value !== '0';
+  else if (name === 'min-replicas-to-write') {
+    server.refusal = server.connectedReplicaCount < Number(value) ? NO_REPLICAS : undefined;
+  } else throw new ErrorReply(`ERR Unknown option '${name}'`);
+  return SERVED;
+}
 
 function clientCommand(
   server: FakeServer,

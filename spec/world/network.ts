@@ -17,8 +17,11 @@ export interface EndObserver {
   onEnd(isReset: boolean): void;
 }
 
+/** The server's end of a connection. */
+export type ServerEnd = Pick<End, 'clientAddress' | 'isClosed' | 'write' | 'close'>;
+
 /** Receives the server's end of a new connection and returns its observer. */
-type Accept = (end: End) => EndObserver;
+type Accept = (end: ServerEnd) => EndObserver;
 
 interface Arrival {
   readonly bytes?: Buffer;

@@ -24,7 +24,7 @@ export class Replication {
 
   /** Number of connected replicas. */
   get count(): number {
-    return this.#replicas.length;
+    return this.servers.filter(({ isStopped }) => !isStopped).length;
   }
 
   get servers(): FakeServer[] {
@@ -47,6 +47,11 @@ export class Replication {
   /** Lets the replica apply nothing, or everything again. */
   lag(server: FakeServer, isLagging: boolean): void {
     this.#replicas.find((replica) => replica.server === server)?.lag(isLagging);
+  }
+
+  /** Copies the data to the replicas, after a change that is no command. */
+  copy(): void {
+    for (const replica of this.#replicas) replica.copyFrom(this.#server, this.#offset);
   }
 
   /** Sends a change to the replicas. Returns its offset. */
@@ -113,8 +118,15 @@ class Replica implements Channel {
     this.server.world.add(this);
   }
 
+  copyFrom({ data }: FakeServer, offset: number): void {
+    this.server.data.copyFrom(data);
+    this.#changes = [];
+    this.offset = offset;
+  }
+
   deliver(): void {
-    if (this.#isLagging || this.server.primary === undefined) return;
+    const { isStopped, primary } = this.server;
+    if (this.#isLagging || isStopped || primary === undefined) return;
     for (const words of this.#changes) this.server.data.run(words);
     this.offset += this.#changes.length;
     this.#changes = [];

@@ -4,13 +4,17 @@ import { Span } from '../../src/base/span.ts';
 import { FOREVER, type Outcome, type Receiver } from '../../src/engine/engine.ts';
 import { RedisEngine, type RedisEngineOptions } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
+import type { FaultyServer } from '../engine/redis/faulty-server.ts';
 import { type Subject, subjectCapacity } from '../engine/subject.ts';
+import { FakeProxy } from './fake-proxy.ts';
 import { FakeServer } from './fake-server.ts';
 import { World } from './world.ts';
 
 export const DEADLINE_MS = 250;
 /** Fewer than usual: an engine computes the tag of each. */
 export const PARTITION_COUNT = 31;
+/** The suite on real servers cuts at each byte. */
+const CUT_STEP = 5;
 const LONG_DEADLINE_MS = 10_000;
 const MANY = 400;
 const MAP = spanOf('map');
@@ -105,6 +109,37 @@ export async function subjectOf(
     many: MANY,
     quiet: () => world.settled(),
     advance: (ms) => world.pass(ms),
+  };
+}
+
+/** Starts a server in a world of its own. */
+export async function startFaultyServer(hasReplica: boolean): Promise<FaultyServer> {
+  const world = new World();
+  const server = new FakeServer(world);
+  const replica = new FakeServer(world);
+  if (hasReplica) server.replication.connect(replica);
+  return {
+    cutStep: CUT_STEP,
+    open: async ({ port = server.port, ...options } = {}) => {
+      const { engine } = fakeStore(world, `redis://127.0.0.1:${port}`, {
+        queueReplicaCount: () => 0,
+        queueCapacity: subjectCapacity,
+        ...options,
+      });
+      await engine.open();
+      return engine;
+    },
+    run: (test) => world.during(test()),
+    ask: async (...words) => `${server.run(...words)}`,
+    pause: (isPaused) => world.network.cut(server.address, isPaused),
+    pauseReplica: (isPaused) => server.replication.lag(replica, isPaused),
+    newProxy: async () => new FakeProxy(server),
+    sleep: (ms) => world.sleep(ms),
+    untilIdle: async (engine) => {
+      do await world.sleep(1);
+      while (engine.isBusy);
+    },
+    end: async () => {},
   };
 }
 

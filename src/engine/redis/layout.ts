@@ -116,11 +116,15 @@ export class Layout {
   }
 }
 
+/** The tags of the last layout. Computing them takes milliseconds; members mostly share them. */
+let lastTags: readonly string[] = [];
+
 /**
  * Returns the tag of each partition: a number in base 36 that hashes to the slot chosen for the
  * partition.
  */
-function tagsOf(partitionCount: number): string[] {
+function tagsOf(partitionCount: number): readonly string[] {
+  if (lastTags.length === partitionCount) return lastTags;
   const tags: string[] = new Array(partitionCount).fill('');
   const wanted = new Map<number, number[]>();
   for (let partition = 0; partition < partitionCount; partition++) {
@@ -135,6 +139,7 @@ function tagsOf(partitionCount: number): string[] {
     tags[partitions.shift()!] = tag;
     if (partitions.length === 0) wanted.delete(slot);
   }
+  lastTags = tags;
   return tags;
 }
 
