@@ -10,12 +10,14 @@ import {
   UNREACHABLE,
 } from '../../../src/engine/engine.ts';
 import { Layout } from '../../../src/engine/redis/layout.ts';
-import { array, bulk, FakeServer, SILENCE } from '../../world/fake-server.ts';
+import { FakeCluster } from '../../world/fake-cluster.ts';
+import { FakeServer, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import {
   DEADLINE_MS,
   get,
   offer,
+  PARTITION_COUNT,
   remove,
   set,
   spanOf,
@@ -49,10 +51,8 @@ beforeEach(() => {
 });
 
 /** Returns the values of the sets that took effect, in order. */
-function valuesDone(): string[] {
-  return server.done
-    .filter(([name]) => name === 'HSET')
-    .map(([, , , stored = '']) => stored.slice(-1));
+function valuesDone({ done } = server): string[] {
+  return done.filter(([name]) => name === 'HSET').map(([, , , stored = '']) => stored.slice(-1));
 }
 
 for (const error of [
@@ -188,57 +188,24 @@ test('a change that too few replicas confirm may have been made', async () => {
 });
 
 test('a change waits for the reply of a former primary to one of its partition', async () => {
-  const other = new FakeServer(world);
-  let release: (() => void) | undefined;
-  const layout = new Layout('any', 271);
+  const cluster = new FakeCluster(world, 2);
+  const layout = new Layout('any', PARTITION_COUNT);
   const slot = layout.slotOf(layout.partitionOf(spanOf('key')));
-  let isMoved = false;
-  const range = (first: number, last: number, { port }: FakeServer) =>
-    array([
-      `:${first}\r\n`,
-      `:${last}\r\n`,
-      array([bulk('127.0.0.1'), `:${port}\r\n`, bulk('id')]),
-    ]);
-  // The former primary keeps the other slots, and thus its connections.
-  const slots = () => [
-    range(0, slot - 1, server),
-    range(slot, slot, isMoved ? other : server),
-    range(slot + 1, 16383, server),
-  ];
-  const cluster = ([name, what]: readonly string[]) => {
-    if (name !== 'CLUSTER') return undefined;
-    return what === 'INFO' ? bulk('cluster_state:ok\r\n') : array(slots());
-  };
-  server.mode = 'cluster';
-  server.script = (words) => {
-    const moved = `-MOVED ${slot} 127.0.0.1:${other.port}\r\n`;
-    if (words[0] === 'HGET') {
-      isMoved = true;
-      return moved;
-    }
-    if (words[0] !== 'HSET') return cluster(words);
-    release = () => server.replyLate(moved);
-    return SILENCE;
-  };
-  other.script = cluster;
-  try {
-    await withStore(world, server.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
-      const first = set(engine, 'key', '1');
-      // The read detects that the slot has moved while the first change is in progress.
-      assert.equal(await get(engine, 'key'), ABSENT);
-      const second = set(engine, 'key', '2');
-      await world.sleep(50);
-      assert.equal(other.done.filter(([name]) => name === 'HSET').length, 0);
-      release?.();
-      assert.deepEqual(await Promise.all([first, second]), [APPLIED, APPLIED]);
-      const values = other.done.filter(([name]) => name === 'HSET');
-      assert.deepEqual(
-        values.map(([, , , stored = '']) => stored.slice(-1)),
-        ['1', '2'],
-      );
-    });
-  } finally {
-    server.mode = 'standalone';
-    other.stop();
-  }
+  const former = cluster.primaryOf(slot);
+  const other = cluster.servers.find((each) => each !== former)!;
+  await withStore(world, cluster.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
+    former.script = ([name]) => (name === 'HSET' ? SILENCE : undefined);
+    const first = set(engine, 'key', '1');
+    await world.until(() => former.countOf('HSET') > 0);
+    cluster.migrate(slot, other);
+    cluster.assign(slot);
+    // The read detects that the slot has moved while the first change is in progress.
+    assert.equal(await get(engine, 'key'), ABSENT);
+    const second = set(engine, 'key', '2');
+    await world.sleep(50);
+    assert.equal(other.countOf('HSET'), 0);
+    former.replyLate(`-MOVED ${slot} 127.0.0.1:${other.port}\r\n`);
+    assert.deepEqual(await Promise.all([first, second]), [APPLIED, APPLIED]);
+    assert.deepEqual(valuesDone(other), ['1', '2']);
+  });
 });
