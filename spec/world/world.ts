@@ -11,6 +11,8 @@ import { Network } from './network.ts';
 
 /** Limit for the time that may pass until a condition is met, in ms. */
 const PASSED_MS_MAX = 3_600_000;
+/** Interval between two checks of a condition, in ms. */
+const CHECK_MS = 10;
 /** The probability that a channel delivers in a later turn: one in this number. */
 const LATE = 8;
 
@@ -85,9 +87,9 @@ export class World {
     });
   }
 
-  /** Resolves once the condition is met, within a call of `during`. It is checked every ms. */
+  /** Resolves once the condition is met, within a call of `during`. */
   async until(isMet: () => boolean): Promise<void> {
-    while (!isMet()) await this.sleep(1);
+    while (!isMet()) await this.sleep(CHECK_MS);
   }
 
   #fault(reason: string): Error {

@@ -18,7 +18,6 @@ import { World } from '../../world/world.ts';
 import { DEADLINE_MS, type FakeStore, get, set, withStore } from '../../world/world-engines.ts';
 
 const OUT_OF_STEP = 'its replies do not match the commands';
-const REPLICA = array([bulk('slave'), bulk('h'), ':1\r\n', bulk('connected'), ':0\r\n']);
 const NOTHING: Script = () => undefined;
 
 const world = new World();
@@ -154,8 +153,7 @@ test('a refused ECHO does not end its connection', async () => {
 });
 
 test('a server that is a replica at the start is not used', async () => {
-  let isReplica = true;
-  server.script = ([name]) => (name === 'ROLE' && isReplica ? REPLICA : undefined);
+  server.primary = new FakeServer(world);
   const opened = withStore(world, server.url, {}, async (store) => {
     assert.equal(await get(store.engine, 'key'), ABSENT);
     assert.match(store.lost[0] ?? '', /it is a replica/);
@@ -163,22 +161,20 @@ test('a server that is a replica at the start is not used', async () => {
   await world.sleep(0);
   await until(() => server.roleCount > 2);
   assert.deepEqual(server.received, []);
-  isReplica = false;
+  server.primary = undefined;
   await opened;
 });
 
 test('a server that has become a replica is not read, until it is a primary again', async () => {
-  let isReplica = false;
-  server.script = ([name]) => (name === 'ROLE' && isReplica ? REPLICA : undefined);
   await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
     assert.equal(await get(engine, 'key'), ABSENT);
-    isReplica = true;
+    server.primary = new FakeServer(world);
     await until(() => lost.length > 0);
     assert.match(lost[0] ?? '', /it is a replica/);
     server.received.length = 0;
     assert.equal(await get(engine, 'key'), UNREACHABLE);
     assert.deepEqual(server.received, []);
-    isReplica = false;
+    server.primary = undefined;
     await until(() => engine.isReachable);
     while ((await get(engine, 'key')) !== ABSENT) await world.sleep(5);
   });

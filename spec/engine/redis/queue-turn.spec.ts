@@ -18,17 +18,14 @@ import {
   OFFER,
   OFFERS_MAX,
   PEEK,
-  REMOVE,
   TAKE,
   TAKES_MAX,
 } from '../../../src/engine/redis/queue-scripts.ts';
 import type { Script } from '../../../src/engine/redis/scripts.ts';
-import { array, bulk, CUT, FakeServer, NIL_REPLY, SILENCE } from '../../world/fake-server.ts';
+import { CUT, FakeServer, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { answered, DEADLINE_MS, offer, spanOf, withStore } from '../../world/world-engines.ts';
 
-const ITEM = `\x10${'\x01'.repeat(8)}item`;
-const NO_ITEM = array([':0\r\n']);
 /** Number of an offer's keys and arguments before the items. */
 const BEFORE_ITEMS = 3 + 4 + 4;
 const LONG = 'l'.repeat(5000);
@@ -41,6 +38,7 @@ beforeEach(() => {
   server.received.length = 0;
   server.data.clear();
   server.replicaCount = 0;
+  server.script = () => undefined;
 });
 
 function isCall(words: readonly string[], script: Script): boolean {
@@ -52,11 +50,11 @@ function calls(script: Script): (readonly string[])[] {
   return server.received.map(({ words }) => words).filter((words) => isCall(words, script));
 }
 
-/** Returns the scripts that were called, in order. */
-function called(): (Script | undefined)[] {
-  return server.received
-    .filter(({ words }) => words[0] === 'EVALSHA')
-    .map(({ words }) => SCRIPTS.find((script) => isCall(words, script)));
+/** Returns the scripts of SCRIPTS that were called, in order. */
+function called(): Script[] {
+  return server.received.flatMap(
+    ({ words }) => SCRIPTS.find((script) => isCall(words, script)) ?? [],
+  );
 }
 
 const SCRIPTS = [OFFER, TAKE, PEEK];
@@ -78,17 +76,12 @@ function many<T>(count: number, make: (index: number) => Promise<T>): Promise<T>
 }
 
 test('the offers of a turn are one command, its takes another one, sent in this order', async () => {
-  server.script = (words) => {
-    if (isCall(words, OFFER)) return `:${itemsOf(words)}\r\n`;
-    if (isCall(words, REMOVE)) return bulk('111');
-    return isCall(words, TAKE) ? array([':0\r\n', bulk(ITEM), bulk(ITEM)]) : undefined;
-  };
   await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = many(6, (index) =>
       index % 2 === 0 ? take(engine, 'queue') : offer(engine, 'queue', `item ${index}`),
     );
     const found = (await Promise.all(outcomes)).filter((_, index) => index % 2 === 0);
-    assert.deepEqual(found, [FOUND, FOUND, ABSENT]);
+    assert.deepEqual(found, [FOUND, FOUND, FOUND]);
     assert.deepEqual(called().slice(0, 2), [OFFER, TAKE]);
     const [offers] = calls(OFFER);
     assert.deepEqual(
@@ -99,30 +92,24 @@ test('the offers of a turn are one command, its takes another one, sent in this 
 });
 
 test('a queue with room for some of the offers is full for those after them', async () => {
-  server.script = (words) => (isCall(words, OFFER) ? ':2\r\n' : undefined);
   for (const replicaCount of [0, 1]) {
     server.replicaCount = replicaCount;
-    const queueReplicaCount = () => replicaCount;
-    await withStore(world, server.url, { queueReplicaCount }, async ({ engine }) => {
+    server.data.clear();
+    const options = { queueReplicaCount: () => replicaCount, queueCapacity: () => 2 };
+    await withStore(world, server.url, options, async ({ engine }) => {
       const outcomes = many(4, () => offer(engine, 'queue', 'item'));
       assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, QUEUE_FULL, QUEUE_FULL]);
-      server.script = (words) => (isCall(words, OFFER) ? ':0\r\n' : undefined);
       const none = many(2, () => offer(engine, 'queue', 'item'));
       assert.deepEqual(await Promise.all(none), [QUEUE_FULL, QUEUE_FULL]);
-      server.script = (words) => (isCall(words, OFFER) ? ':2\r\n' : undefined);
     });
   }
 });
 
 test('a command has a limit of offers and of takes, and a long item is sent separately', async () => {
-  server.script = (words) => {
-    if (isCall(words, OFFER)) return `:${itemsOf(words)}\r\n`;
-    return isCall(words, TAKE) ? NO_ITEM : undefined;
-  };
   await withStore(world, server.url, {}, async ({ engine }) => {
     await Promise.all(many(OFFERS_MAX + 1, () => offer(engine, 'queue', 'item')));
     assert.deepEqual(calls(OFFER).map(itemsOf), [OFFERS_MAX, 1]);
-    await Promise.all(many(TAKES_MAX + 1, () => take(engine, 'queue')));
+    await Promise.all(many(TAKES_MAX + 1, () => take(engine, 'other')));
     assert.equal(calls(TAKE).length, 2);
     server.received.length = 0;
     const items = ['a', 'b', LONG, 'c'];
@@ -132,8 +119,6 @@ test('a command has a limit of offers and of takes, and a long item is sent sepa
 });
 
 test('any other operation on the queue is sent after the collected ones', async () => {
-  server.script = (words) =>
-    isCall(words, TAKE) ? NO_ITEM : isCall(words, PEEK) ? bulk(ITEM) : undefined;
   await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = [
       offer(engine, 'queue', 'a'),
@@ -141,7 +126,7 @@ test('any other operation on the queue is sent after the collected ones', async 
       peek(engine, 'queue'),
       offer(engine, 'queue', 'b'),
     ];
-    assert.deepEqual(await Promise.all(outcomes), [APPLIED, ABSENT, FOUND, APPLIED]);
+    assert.deepEqual(await Promise.all(outcomes), [APPLIED, FOUND, ABSENT, APPLIED]);
     assert.deepEqual(called(), [OFFER, TAKE, PEEK, OFFER]);
   });
 });
@@ -157,10 +142,8 @@ test('offers whose reply is cut off are each UNKNOWN and are not sent again', as
 
 test('offers that a server refuses for now are sent again, all of them', async () => {
   let left = 1;
-  server.script = (words) => {
-    if (!isCall(words, OFFER)) return undefined;
-    return left-- > 0 ? '-LOADING it loads\r\n' : `:${itemsOf(words)}\r\n`;
-  };
+  server.script = (words) =>
+    isCall(words, OFFER) && left-- > 0 ? '-LOADING it loads\r\n' : undefined;
   await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = many(3, () => offer(engine, 'queue', 'item'));
     assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
@@ -169,7 +152,6 @@ test('offers that a server refuses for now are sent again, all of them', async (
 });
 
 test('if replicas are missing, offers and takes are refused, but not during another operation', async () => {
-  server.script = (words) => (isCall(words, PEEK) ? NIL_REPLY : undefined);
   await withStore(world, server.url, { queueReplicaCount: () => 2 }, async ({ engine }) => {
     while ((await offer(engine, 'queue', 'item')) !== UNREACHABLE);
     server.received.length = 0;
@@ -188,11 +170,8 @@ test('if replicas are missing, offers and takes are refused, but not during anot
 });
 
 test('a take that was cancelled before it was sent is not sent', async () => {
-  server.script = (words) => {
-    if (isCall(words, REMOVE)) return bulk('1');
-    return isCall(words, TAKE) ? array([':0\r\n', bulk(ITEM)]) : undefined;
-  };
   await withStore(world, server.url, {}, async ({ engine }) => {
+    await offer(engine, 'queue', 'item');
     const ticket = engine.take(spanOf('queue'), 0, { onResult: () => assert.fail('answered') });
     engine.cancel(ticket);
     assert.equal(await take(engine, 'queue'), FOUND);
@@ -201,7 +180,6 @@ test('a take that was cancelled before it was sent is not sent', async () => {
 });
 
 test('items of up to 4,096 bytes in the store are collected, longer ones are not', async () => {
-  server.script = (words) => (isCall(words, OFFER) ? `:${itemsOf(words)}\r\n` : undefined);
   const longest = 'l'.repeat(4096 - HEADER_BYTES);
   await withStore(world, server.url, {}, async ({ engine }) => {
     for (const [item, wanted] of [
@@ -216,7 +194,6 @@ test('items of up to 4,096 bytes in the store are collected, longer ones are not
 });
 
 test('collected operations are sent before the engine closes', async () => {
-  server.script = (words) => (isCall(words, OFFER) ? `:${itemsOf(words)}\r\n` : undefined);
   await withStore(world, server.url, {}, async ({ engine }) => {
     const outcomes = many(2, () => offer(engine, 'queue', 'item'));
     const closed = engine.close();

@@ -1,24 +1,15 @@
 /** Discovery of the servers of a store, and changes among them. */
 import assert from 'node:assert/strict';
-import { afterEach, test } from 'node:test';
+import { test } from 'node:test';
 import { ABSENT, APPLIED, UNKNOWN } from '../../../src/engine/engine.ts';
 import type { RedisEngine, RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { FakeCluster } from '../../world/fake-cluster.ts';
 import { FakeSentinels } from '../../world/fake-sentinels.ts';
-import { array, bulk, FakeServer, type Script, SILENCE } from '../../world/fake-server.ts';
+import { FakeServer, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { get, set, withStore } from '../../world/world-engines.ts';
 
 const world = new World();
-const servers: FakeServer[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) server.stop();
-});
-
-async function started(count: number): Promise<FakeServer[]> {
-  for (let index = 0; index < count; index++) servers.push(new FakeServer(world));
-  return servers;
-}
 
 function setCount({ received }: FakeServer): number {
   return received.filter(({ words }) => words[0] === 'HSET').length;
@@ -123,33 +114,28 @@ test('MOVED changes the table at once, and a lookup follows', () =>
     assert.equal(setCount(a), 1);
   }));
 
-const DEMOTED: Script = ([name]) =>
-  name === 'ROLE'
-    ? array([bulk('slave'), bulk('h'), ':1\r\n', bulk('connected'), ':0\r\n'])
-    : undefined;
-
 test('a Sentinel that names a server other than a primary is skipped', async () => {
-  const [a, b] = await started(2);
-  a!.script = DEMOTED;
+  const [a, b] = [new FakeServer(world), new FakeServer(world)];
+  b.replication.connect(a);
   const sentinels = new FakeSentinels(world, 2);
-  sentinels.named = [a!.address, b!.address];
+  sentinels.named = [a.address, b.address];
   await withStore(world, sentinels.url, NO_REPLICA, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), APPLIED);
-    assert.equal(setCount(b!), 1);
+    assert.equal(setCount(b), 1);
   });
 });
 
 test('Sentinels without a password are queried without a login, the server with one', async () => {
-  const [a] = await started(1);
+  const a = new FakeServer(world);
   const logins: string[] = [];
-  const sentinels = new FakeSentinels(world, 1, a!.address);
+  const sentinels = new FakeSentinels(world, 1, a.address);
   const [sentinel] = sentinels.servers;
   const { script } = sentinel!;
   sentinel!.script = (words) =>
     words[0] === 'AUTH'
       ? '-ERR AUTH <password> called without any password configured for the default user.\r\n'
       : script(words);
-  a!.script = ([name, word = '']) => {
+  a.script = ([name, word = '']) => {
     if (name === 'AUTH') logins.push(word);
     return undefined;
   };
@@ -161,15 +147,15 @@ test('Sentinels without a password are queried without a login, the server with 
 });
 
 test('waiting operations are sent to the new primary in order after +switch-master', async () => {
-  const [a, b] = await started(2);
-  const sentinels = new FakeSentinels(world, 3, a!.address);
+  const [a, b] = [new FakeServer(world), new FakeServer(world)];
+  const sentinels = new FakeSentinels(world, 3, a.address);
   await withStore(world, sentinels.url, NO_REPLICA, async ({ engine }) => {
-    a!.script = ([name]) => (name === 'HSET' ? '-READONLY it is a replica\r\n' : undefined);
+    a.script = ([name]) => (name === 'HSET' ? '-READONLY it is a replica\r\n' : undefined);
     const outcomes = Promise.all(['1', '2', '3'].map((value) => set(engine, 'key', value)));
-    while (setCount(a!) < 3) await world.sleep(5);
-    sentinels.switchTo(b!.address);
+    while (setCount(a) < 3) await world.sleep(5);
+    sentinels.switchTo(b.address);
     assert.deepEqual(await outcomes, [APPLIED, APPLIED, APPLIED]);
-    const values = b!.done.filter(([name]) => name === 'HSET');
+    const values = b.done.filter(([name]) => name === 'HSET');
     assert.deepEqual(
       values.map(([, , , stored = '']) => stored.slice(-1)),
       ['1', '2', '3'],
