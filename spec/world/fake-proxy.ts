@@ -1,7 +1,8 @@
 /**
  * A proxy in front of a fake server, as spec/peers/cutting-proxy.ts is in front of a real one. It
  * can cut a connection that calls scripts after a number of bytes of replies: the server has
- * executed commands whose replies are lost.
+ * executed commands whose replies are lost. It can also delay commands, so that they arrive after
+ * the client has given up.
  */
 import type { CuttableProxy } from '../engine/redis/faulty-server.ts';
 import type { FakeServer } from './fake-server.ts';
@@ -15,6 +16,8 @@ export class FakeProxy implements CuttableProxy {
   cutCount = 0;
   readonly #server: FakeServer;
   #passing = Number.POSITIVE_INFINITY;
+  /** Functions that send the delayed commands; undefined while commands pass at once. */
+  #delayed: (() => void)[] | undefined;
 
   constructor(server: FakeServer) {
     const { network } = server.world;
@@ -27,6 +30,16 @@ export class FakeProxy implements CuttableProxy {
     this.#passing = byteCount;
   }
 
+  /** Delays the commands of the present connections, even if their clients end; later ones pass. */
+  delayCommands(): void {
+    this.#delayed = [];
+  }
+
+  sendDelayed(): void {
+    for (const send of this.#delayed ?? []) send();
+    this.#delayed = undefined;
+  }
+
   stop(): void {
     this.#server.world.network.unlisten({ host: '127.0.0.1', port: this.port });
   }
@@ -34,6 +47,9 @@ export class FakeProxy implements CuttableProxy {
   #accept(end: ServerEnd): EndObserver {
     let callsScripts = false;
     let isDropping = false;
+    let isClosed = false;
+    const isNew = this.#delayed !== undefined;
+    const isDelayed = () => this.#delayed !== undefined && !isNew;
     const write: End['write'] = (bytes) => {
       if (isDropping) return;
       if (!callsScripts || bytes.length <= this.#passing) {
@@ -47,19 +63,27 @@ export class FakeProxy implements CuttableProxy {
       this.#server.world.clock.after(DROPPING_MS, () => end.close());
     };
     const { clientAddress } = end;
-    const close = () => end.close();
+    const close = () => {
+      isClosed = true;
+      end.close();
+    };
     const observer = this.#server.accept({
       ...{ clientAddress, write, close },
       get isClosed() {
-        return end.isClosed;
+        return isClosed;
       },
     });
     return {
       onBytes: (bytes) => {
         callsScripts ||= bytes.includes('EVALSHA');
-        observer.onBytes(bytes);
+        if (isDelayed()) this.#delayed!.push(() => observer.onBytes(bytes));
+        else observer.onBytes(bytes);
       },
-      onEnd: (isReset) => observer.onEnd(isReset),
+      onEnd: (isReset) => {
+        if (isDelayed()) return;
+        isClosed = true;
+        observer.onEnd(isReset);
+      },
     };
   }
 }

@@ -40,10 +40,8 @@ export const NIL_REPLY = '$-1\r\n';
 const SERVED = new Status('OK');
 
 /** Texts of errors with which a server refuses changes. */
-export const OUT_OF_MEMORY = "OOM command not allowed when used memory > 'maxmemory'.";
-export const NO_REPLICAS = 'NOREPLICAS Not enough good replicas to write.';
-export const CANNOT_PERSIST =
-  'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist on disk.';
+const OUT_OF_MEMORY = "OOM command not allowed when used memory > 'maxmemory'.";
+const NO_REPLICAS = 'NOREPLICAS Not enough good replicas to write.';
 const READ_ONLY = "READONLY You can't write against a read only replica.";
 const NOT_IN_SCRIPT = 'ERR Write commands are not allowed from read-only scripts.';
 
@@ -64,15 +62,11 @@ export class FakeServer {
   /** The server of which this one is a replica. */
   primary: FakeServer | undefined;
   cluster: FakeCluster | undefined;
-  /** Offset of its clock from that of the world, in ms. */
-  skewMs = 0;
   isOutOfMemory = false;
   /** Whether it neither accepts connections nor applies changes of its primary. */
   isStopped = false;
   /** The error with which it refuses all changes; undefined if it accepts them. */
   refusal: string | undefined;
-  /** Commands that the user may not use, in capitals. */
-  readonly denied = new Set<string>();
   /** Called first for each command, except for trials of rights. */
   script: Script = () => undefined;
   /** Called for trials of rights: calls of scripts without keys, and subscriptions. */
@@ -115,7 +109,7 @@ export class FakeServer {
 
   /** Its time in ms. */
   get now(): number {
-    return this.world.clock.wall() + this.skewMs;
+    return this.world.clock.wall();
   }
 
   get connectedReplicaCount(): number {
@@ -161,11 +155,6 @@ export class FakeServer {
   /** Removes all scripts. */
   flushScripts(): void {
     this.#scripts.clear();
-  }
-
-  /** The reply to send before the connection is ended. */
-  cutAfter(reply: string): FakeReply {
-    return reply === '' ? CUT : `${reply}${CUT}`;
   }
 
   /** Loses the next reply to the command. */
@@ -283,7 +272,6 @@ export class FakeServer {
   /** Returns undefined if the reply is sent later, by `client.unblock`. */
   #execute(words: readonly string[], client: Client | undefined): Value | undefined {
     const [name = ''] = words;
-    this.#assertPermitted(words);
     if (name === 'EVALSHA') return this.#callScript(words, client);
     if (name in DATA_COMMANDS) {
       if (this.mode === 'sentinel') throw unknownCommand(name);
@@ -305,14 +293,6 @@ export class FakeServer {
       if (client !== undefined) client.offset = offset;
     }
     return value;
-  }
-
-  #assertPermitted(words: readonly string[]): void {
-    const name = words[0] ?? '';
-    if (!this.denied.has(name)) return;
-    throw new ErrorReply(
-      `NOPERM this user has no permissions to run the '${name.toLowerCase()}' command`,
-    );
   }
 
   #assertWritable(name: string): void {
@@ -349,7 +329,6 @@ export class FakeServer {
     const call = (...words: readonly (string | number)[]): Value => {
       const [name = '', ...rest] = words.map(String);
       try {
-        this.#assertPermittedInScript(name);
         if (!(name in DATA_COMMANDS)) return this.#execute([name, ...rest], undefined) ?? null;
         const { isWrite, needsMemory } = DATA_COMMANDS[name]!;
         if (!hasWritten && (!allowsOom || !needsMemory || !this.isOutOfMemory)) {
@@ -371,11 +350,6 @@ export class FakeServer {
     };
   }
 
-  #assertPermittedInScript(name: string): void {
-    if (!this.denied.has(name)) return;
-    throw new ErrorReply("ERR The user executing the script can't run this command or subcommand");
-  }
-
   /** Calls each command of a trial of rights, and returns its error or an empty string. */
   #tryRights(args: readonly string[]): Value {
     const replies: string[] = [];
@@ -383,7 +357,6 @@ export class FakeServer {
       const end = at + 1 + Number(args[at]);
       const [name = ''] = args.slice(at + 1, end);
       try {
-        this.#assertPermittedInScript(name);
         const isWrite = DATA_COMMANDS[name]?.isWrite ?? name === 'SPUBLISH';
         replies.push(isWrite ? NOT_IN_SCRIPT : '');
       } catch (error) {

@@ -16,7 +16,7 @@ export const PARTITION_COUNT = 31;
 /** The suite on real servers cuts at each byte. */
 const CUT_STEP = 7;
 const LONG_DEADLINE_MS = 10_000;
-const MANY = 150;
+const MANY = 400;
 const MAP = spanOf('map');
 const NOTHING = new Span();
 

@@ -13,6 +13,7 @@ import {
   UNKNOWN,
   UNREACHABLE,
 } from '../../../src/engine/engine.ts';
+import { FakeProxy } from '../../world/fake-proxy.ts';
 import { bulk, CUT, DONE, FakeServer, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { DEADLINE_MS, get, offer, set, spanOf, withStore } from '../../world/world-engines.ts';
@@ -49,7 +50,7 @@ test('a change whose reply is cut off may have been made, and is not sent again'
     server.script = ([name]) => {
       if (name !== 'HSET' || !isCut) return undefined;
       isCut = false;
-      return server.cutAfter(DONE.slice(0, length));
+      return DONE.slice(0, length) + CUT;
     };
     await withStore(world, server.url, {}, async ({ engine }) => {
       assert.equal(await set(engine, 'key', '1'), UNKNOWN);
@@ -76,7 +77,7 @@ test('a read whose reply is cut off is sent again', async () => {
       if (name !== 'HGET') return undefined;
       if (!isCut) return STORED;
       isCut = false;
-      return server.cutAfter(STORED.slice(0, length));
+      return STORED.slice(0, length) + CUT;
     };
     await withStore(world, server.url, {}, async ({ engine }) => {
       assert.equal(await get(engine, 'key'), FOUND);
@@ -90,6 +91,19 @@ test('replies received byte by byte are complete', async () => {
     const outcomes = [set(engine, 'a', '1'), set(engine, 'b', '2'), get(engine, 'c')];
     assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, FOUND]);
     world.network.pieceBytesMax = Number.POSITIVE_INFINITY;
+  });
+});
+
+test('a change whose reply is lost is not executed later', async () => {
+  const proxy = new FakeProxy(server);
+  const url = `redis://127.0.0.1:${proxy.port}`;
+  await withStore(world, url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+    proxy.delayCommands();
+    assert.equal(await set(engine, 'key', 'late'), UNKNOWN);
+    await engine.changesAnswered();
+    proxy.sendDelayed();
+    await world.sleep(50);
+    assert.equal(server.countOf('HSET'), 0);
   });
 });
 
