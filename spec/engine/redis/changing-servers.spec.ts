@@ -33,8 +33,9 @@ const ALONE = 'alone';
 
 const world = new World();
 const sleep = (ms: number) => world.sleep(ms);
-/** A longer pause between changes than on real servers, which do not fail over as soon. */
-const pause = () => world.sleep(50);
+/** Between two changes, while slots move and while servers are replaced. */
+const shortPause = () => world.sleep(20);
+const longPause = () => world.sleep(100);
 
 function onServers(url: string, run: (engine: RedisEngine) => Promise<void>): Promise<void> {
   const options = {
@@ -79,9 +80,9 @@ function queueIn(partition: number): string {
 test(
   'changes made while slots move are applied once and in order',
   onCluster(async (engine, cluster) => {
-    const writes = new Writes(engine, 'map', pause);
+    const writes = new Writes(engine, 'map', shortPause);
     const queues = Array.from({ length: MOVED_SLOTS }, (_, partition) => queueIn(partition));
-    const offers = queues.map((queue) => new Offers(engine, queue, pause));
+    const offers = queues.map((queue) => new Offers(engine, queue, shortPause));
     await sleep(STEP_MS);
     for (let partition = 0; partition < MOVED_SLOTS; partition++) {
       const slot = LAYOUT.slotOf(partition);
@@ -109,7 +110,7 @@ for (const fault of ['killed', 'cut off']) {
   test(
     `a primary that is ${fault} is replaced, and no APPLIED change is lost`,
     onCluster(async (engine, cluster) => {
-      const writes = new Writes(engine, 'map', pause);
+      const writes = new Writes(engine, 'map', longPause);
       const [primary] = cluster.servers;
       const [replica] = primary!.replication.servers;
       await sleep(200);
@@ -202,7 +203,7 @@ for (const isKilled of [true, false]) {
     primary.replication.connect(replica);
     const sentinels = new FakeSentinels(world, 3, primary.address);
     return onServers(sentinels.url, async (engine) => {
-      const writes = new Writes(engine, 'map', pause);
+      const writes = new Writes(engine, 'map', longPause);
       await sleep(200);
       if (isKilled) {
         sentinels.servers[0]!.stop();
