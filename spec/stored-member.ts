@@ -15,7 +15,7 @@ import { type LateOptions, lateEngineOn } from './http/late-server.ts';
 import { client as clientOf } from './http/test-client.ts';
 import { createTestServer } from './http/test-server.ts';
 import type { MemoryStorage } from './persistence/memory-storage.ts';
-import { until } from './persistence/subject.ts';
+import { SLAB_BYTES, until } from './persistence/subject.ts';
 
 export type Settings = readonly {
   readonly key: SettingKey;
@@ -25,6 +25,8 @@ export type Settings = readonly {
 
 const PARTITION_COUNT = 7;
 const IDLE_TURNS = 3;
+/** Maximum size of the disk, in bytes: its segments have the minimum length. */
+const DISK_BYTES_MAX = 33_554_432;
 
 /**
  * Returns a member with all endpoint groups. `disk` is the storage that it uses, on top of
@@ -36,6 +38,7 @@ export function storedMember(
   disk: Storage = memory,
   late?: LateOptions,
 ) {
+  memory.bytesMax = Math.min(memory.bytesMax, DISK_BYTES_MAX);
   const clock = new FakeClock();
   const lines: { readonly level: string; readonly msg: string; readonly code?: string }[] = [];
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
@@ -55,6 +58,7 @@ export function storedMember(
   const engine = new EmbeddedEngine({
     partitionCount: PARTITION_COUNT,
     clock,
+    slabBytes: SLAB_BYTES,
     sinks: [persistence.sink],
     acknowledgesAll: late !== undefined,
     queueCapacity: () => Number.POSITIVE_INFINITY,

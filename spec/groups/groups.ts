@@ -32,14 +32,6 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'integration/wan-restored.spec.ts',
     'integration/wan-sync.spec.ts',
   ],
-  // Each of these files runs long, so that the start of a process matters little, and other groups
-  // run at the same time.
-  'persistence-crash': ['persistence/crash.spec.ts'],
-  'persistence-disk-faults': ['persistence/disk-faults.spec.ts'],
-  'persistence-forced-start': ['persistence/forced-start.spec.ts'],
-  'persistence-memory': ['persistence/memory.spec.ts'],
-  'persistence-recovery': ['persistence/recovery.spec.ts'],
-  'persistence-repair': ['persistence/repair.spec.ts'],
 };
 
 /** Returns the spec files of a group, by their paths in `spec`, sorted. */

@@ -7,7 +7,7 @@ import { after, describe, it } from 'node:test';
 import { BackupDirectory } from '../../src/persistence/backup-directory.ts';
 
 const MEMBERS = 3;
-const BACKUPS = 20;
+const BACKUPS = 10;
 
 const parent = mkdtempSync(join(tmpdir(), 'gridnode-backups-'));
 after(() => rmSync(parent, { recursive: true, force: true }));

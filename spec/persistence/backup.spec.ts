@@ -14,11 +14,11 @@ import { FailingStorage } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentLeftBy, contentOf } from './stored-model.ts';
-import { openPersistent, until } from './subject.ts';
+import { openPersistent, pumping, recoveredContent, until } from './subject.ts';
 
-const LIVES = Number(process.env.SOAK_SIZE ?? 12);
-/** Step between the numbers of the calls that fail; the soak makes every call fail. */
-const STEP = Number(process.env.SOAK_STEP ?? 7);
+const LIVES = Number(process.env.SOAK_SIZE ?? 3);
+/** Step between the numbers of the calls that fail; the soak has a smaller one. */
+const STEP = Number(process.env.SOAK_STEP ?? 13);
 
 async function open(storage: MemoryStorage, seed: number) {
   const random = new Random(seed * 7919);
@@ -60,7 +60,7 @@ function momentOf<Value>({ log }: Persistence, see: () => Value): { value: Value
 }
 
 async function contentAfter(storage: MemoryStorage): Promise<string[]> {
-  return contentOf((await openPersistent(storage)).engine);
+  return await recoveredContent(storage);
 }
 
 describe('a backup', () => {
@@ -233,7 +233,7 @@ describe('restore', () => {
   it('that crashes at any call leaves nothing, all data, or a part that members refuse and a retry replaces', async () => {
     const { backup, content } = await backedUp();
     const seen = { nothing: 0, all: 0, refused: 0 };
-    for (let at = 1, isDone = false; !isDone; at += STEP === 1 ? 1 : 3) {
+    for (let at = 1, isDone = false; !isDone; at += STEP === 1 ? 1 : 5) {
       const target = new MemoryStorage(new Random(at));
       target.crashAt = at;
       isDone = await restoredUntilCrash(backup, target);
@@ -281,9 +281,5 @@ async function restored(
   source: MemoryStorage,
   target = new MemoryStorage(new Random(1)),
 ): Promise<void> {
-  await until(restore(source, target), async () => {
-    source.pump();
-    target.pump();
-    await new Promise((resolve) => setImmediate(resolve));
-  });
+  await until(restore(source, target), pumping(source, target));
 }

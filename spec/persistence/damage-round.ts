@@ -10,7 +10,7 @@ import { Random } from '../../bench/harness.ts';
 import { GridError } from '../../src/base/errors.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
 import { RecordingSink } from '../engine/sinks.ts';
-import { type Files, filesOf, flipped } from './damaged-directory.ts';
+import { type Files, filesOf, flipped, storageOf } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf, countThatLeaves } from './stored-model.ts';
@@ -36,8 +36,7 @@ export async function damageRound(seed: number): Promise<'refused' | 'started'> 
       : written.synced;
   const files = await filesOf(storage);
   const { what, damaged } = damageOf(files, random);
-  const next = new MemoryStorage(new Random(seed), isSameRun ? 'boot' : 'other');
-  for (const [name, bytes] of damaged) next.put(name, bytes);
+  const next = storageOf(damaged, seed, isSameRun ? 'boot' : 'other');
   const how = `seed ${seed}: ${what}, ${isStopped ? 'stopped' : 'killed'}, ${next.bootId}`;
   try {
     const { engine, persistence } = await openPersistent(next, { segmentBytes: 1024 });

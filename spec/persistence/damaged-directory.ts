@@ -47,8 +47,8 @@ export async function filesOf(storage: MemoryStorage): Promise<Files> {
   return new Map(names.map((name) => [name, storage.bytes(name)]));
 }
 
-export function storageOf(files: Files, seed = 1): MemoryStorage {
-  const storage = new MemoryStorage(new Random(seed), 'other');
+export function storageOf(files: Files, seed = 1, bootId = 'other'): MemoryStorage {
+  const storage = new MemoryStorage(new Random(seed), bootId);
   for (const [name, bytes] of files) storage.put(name, bytes);
   return storage;
 }

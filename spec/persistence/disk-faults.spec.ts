@@ -9,10 +9,10 @@ import { DISK_ERROR, DISK_FAILED, DISK_FULL } from '../../src/engine/mutation-si
 import { FailingStorage, pumped } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, until } from './subject.ts';
+import { openOnce, openPersistent, recoveredContent, until } from './subject.ts';
 
-/** Step between the numbers of the calls that fail; the soak makes every call fail. */
-const STEP = Number(process.env.SOAK_STEP ?? 17);
+/** Step between the numbers of the calls that fail; the soak has a smaller one. */
+const STEP = Number(process.env.SOAK_STEP ?? 41);
 const LOG_ONLY = { snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE = Buffer.alloc(200, 'v');
 /** Number of keys to set, and a number of keys that fill a segment. */
@@ -177,8 +177,8 @@ describe('each call to the storage', () => {
 
   async function round(at: number, code: string, isLasting: boolean, keys = KEYS): Promise<void> {
     const { memory, answered } = await work(at, code, isLasting, keys);
-    const after = await openPersistent(memory.afterCrash('next'), { segmentBytes: 1024 });
-    const there = contentOf(after.engine).join('\n');
+    const content = await recoveredContent(memory.afterCrash('next'), { segmentBytes: 1024 });
+    const there = content.join('\n');
     for (const key of answered) assert.ok(there.includes(`m m/${key} =`), `${key}, call ${at}`);
   }
 
@@ -187,7 +187,7 @@ describe('each call to the storage', () => {
     const memory = new MemoryStorage(new Random(7), 'boot');
     const storage = pumped(new FailingStorage(memory), memory);
     const options = { segmentBytes: 1024, snapshotBytesMin: 4096, sync: 'always' } as const;
-    const { ask, engine, persistence, quiet } = await openPersistent(storage, options);
+    const { ask, engine, persistence, quiet } = await openOnce(storage, options);
     const before = storage.callCount;
     if (at !== undefined) storage.failure = { at: before + at + 1, code, isLasting };
     const answered: string[] = [];

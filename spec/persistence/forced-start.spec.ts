@@ -15,10 +15,10 @@ import {
 import { FailingStorage } from './failing-storage.ts';
 import type { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+import { openPersistent, PARTITION_COUNT, pumping, recoveredContent, until } from './subject.ts';
 
-/** Step between the numbers of the calls that fail; the soak makes every call fail. */
-const STEP = Number(process.env.SOAK_STEP ?? 5);
+/** Step between the numbers of the calls that fail; the soak has a smaller one. */
+const STEP = Number(process.env.SOAK_STEP ?? 9);
 
 const { files, content, values } = await wholeDirectory();
 const LOG = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort()[0] ?? '';
@@ -39,10 +39,7 @@ function optionsFor(storage: ForcedStartOptions['storage'], findings: Finding[] 
 }
 
 async function forced(work: Work, storage: MemoryStorage, findings: Finding[] = []) {
-  return await until(work(optionsFor(storage, findings)), async () => {
-    storage.pump();
-    await new Promise((resolve) => setImmediate(resolve));
-  });
+  return await until(work(optionsFor(storage, findings)), pumping(storage));
 }
 
 /** Asserts that all old files exist, either in place or in the directory for old files. */
@@ -130,7 +127,7 @@ describe('a forced start', () => {
     it(`that is ${name} and crashes at any call leaves the old files or the new data complete`, async () => {
       const wanted = storageOf(damaged);
       await forced(work, wanted);
-      const target = contentOf((await openPersistent(wanted)).engine);
+      const target = await recoveredContent(wanted);
       const seen = { old: 0, new: 0 };
       for (let crashAt = 1, isDone = false; !isDone; crashAt += STEP) {
         const storage = storageOf(damaged, crashAt);
@@ -140,8 +137,7 @@ describe('a forced start', () => {
         const after =
           isDone || crashAt % 2 === 0 ? storage.afterKill() : storage.afterCrash('next');
         assertKept(after, damaged);
-        const found = await openPersistent(after).then(
-          ({ engine }) => contentOf(engine),
+        const found = await recoveredContent(after).catch(
           (error: { readonly code: string }) => error.code,
         );
         assertKept(after, damaged);
@@ -150,8 +146,7 @@ describe('a forced start', () => {
           await until(after.close(), async () => after.pump());
           await forced(work, after);
           assertKept(after, damaged);
-          const { engine } = await openPersistent(after);
-          assert.deepEqual(contentOf(engine), target, `crash at ${crashAt}`);
+          assert.deepEqual(await recoveredContent(after), target, `crash at ${crashAt}`);
         } else {
           seen.new++;
           assert.deepEqual(found, target, `crash at ${crashAt}`);
@@ -165,10 +160,7 @@ describe('a forced start', () => {
         const storage = storageOf(damaged, failAt);
         const failing = new FailingStorage(storage);
         failing.failure = { at: failAt, code: 'ENOSPC', isLasting: failAt % 2 === 0 };
-        const go = async (): Promise<void> => {
-          storage.pump();
-          await new Promise((resolve) => setImmediate(resolve));
-        };
+        const go = pumping(storage);
         isDone = await until(work(optionsFor(failing)), go).then(
           () => failing.callCount < failAt,
           (error: { readonly code: string }) => {
@@ -179,7 +171,7 @@ describe('a forced start', () => {
         assertKept(storage, damaged);
         await forced(work, storage);
         assertKept(storage, damaged);
-        await openPersistent(storage);
+        await recoveredContent(storage);
       }
     });
   }

@@ -12,7 +12,7 @@ import { storedMember } from '../stored-member.ts';
 import { changed, flipped, recordsOf, storageOf, wholeDirectory } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+import { openPersistent, PARTITION_COUNT, pumping, until } from './subject.ts';
 
 test('foreignFiles recognizes the files of a member by their names', () => {
   const own = [
@@ -120,10 +120,7 @@ test('a forced start does not move files that are not segments, and repair repor
     yieldToEventLoop: () => Promise.resolve(),
     onFinding: ({ file, what }: Finding) => findings.push(`${file} ${what}`),
   };
-  const go = async (): Promise<void> => {
-    storage.pump();
-    await new Promise((resolve) => setImmediate(resolve));
-  };
+  const go = pumping(storage);
   await until(repair({ ...options, source: storage }), go);
   const what = 'contains neither a segment header nor a record';
   assert.ok(findings.includes(`log-2026112618 ${what}`), findings.join('\n'));

@@ -10,10 +10,10 @@ import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts'
 import { repair } from '../../src/persistence/repair.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { changed, type Files, filesOf, recordsOf } from './damaged-directory.ts';
+import { changed, type Files, filesOf, recordsOf, storageOf } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+import { openPersistent, PARTITION_COUNT, pumping, recoveredContent, until } from './subject.ts';
 
 const LOG = 'log-0000000001';
 const KEYS = 10;
@@ -45,8 +45,7 @@ async function written(end: 'stop' | number): Promise<Written> {
 }
 
 async function start(files: Files, bootId = 'boot') {
-  const storage = new MemoryStorage(new Random(1), bootId);
-  for (const [name, bytes] of files) storage.put(name, bytes);
+  const storage = storageOf(files, 1, bootId);
   return { storage, ...(await openPersistent(storage)) };
 }
 
@@ -71,8 +70,7 @@ describe('the log of a member that has stopped', () => {
       const { files } = await written('stop');
       const { damaged, at } = cut(files, isZeroed);
       for (const bootId of ['boot', 'other']) await isDamage(damaged, at, bootId);
-      const source = new MemoryStorage(new Random(1), 'other');
-      for (const [name, bytes] of damaged) source.put(name, bytes);
+      const source = storageOf(damaged);
       const findings: Finding[] = [];
       const options = { source, partitionCount: PARTITION_COUNT, now: () => 0 };
       const work = repair({
@@ -142,7 +140,7 @@ describe('a copy of the directory of a member that continues to write', () => {
     const { ask, clock, engine, quiet } = await openPersistent(storage, { sync });
     const contents: (readonly string[])[] = [];
     const copied: Files[] = [];
-    for (let key = 0; key < 12; key++) {
+    for (let key = 0; key < 6; key++) {
       const log = Buffer.from(storage.bytes(LOG));
       contents.push(contentOf(engine));
       for (let more = 0; more < 3; more++) {
@@ -163,11 +161,9 @@ describe('a copy of the directory of a member that continues to write', () => {
       const { copied, contents } = await copies(sync);
       for (const [index, files] of copied.entries()) {
         for (const bootId of ['boot', 'other']) {
-          const storage = new MemoryStorage(new Random(1), bootId);
+          const storage = storageOf(files, 1, bootId);
           storage.device = 2n;
-          for (const [name, bytes] of files) storage.put(name, bytes);
-          const { engine } = await openPersistent(storage);
-          assert.deepEqual(contentOf(engine), contents[index]);
+          assert.deepEqual(await recoveredContent(storage), contents[index]);
         }
       }
     });
@@ -183,9 +179,8 @@ describe('a copy of the directory of a member that continues to write', () => {
       clock.advance(60_000);
       await quiet();
     }
-    const copy = new MemoryStorage(new Random(1), 'boot');
+    const copy = storageOf(changed(await filesOf(storage), LOG, log), 1, 'boot');
     copy.device = 2n;
-    for (const [name, bytes] of changed(await filesOf(storage), LOG, log)) copy.put(name, bytes);
     await assert.rejects(openPersistent(copy), { code: 'DATA_DAMAGED' });
   });
 });
@@ -199,8 +194,7 @@ describe('a file of the member that is missing', () => {
       const { files, content } = await written('stop');
       const damaged = changed(files, 'member', undefined);
       await assert.rejects(start(damaged), { code: 'DATA_DAMAGED', file: 'member', offset: 0 });
-      const storage = new MemoryStorage(new Random(1), 'boot');
-      for (const [each, bytes] of damaged) storage.put(each, bytes);
+      const storage = storageOf(damaged, 1, 'boot');
       const findings: string[] = [];
       const forced = work({
         storage,
@@ -209,10 +203,7 @@ describe('a file of the member that is missing', () => {
         yieldToEventLoop: () => Promise.resolve(),
         onFinding: ({ file, what }) => findings.push(`${file} ${what}`),
       });
-      await until(forced, async () => {
-        storage.pump();
-        await new Promise((resolve) => setImmediate(resolve));
-      });
+      await until(forced, pumping(storage));
       assert.match(findings.join('\n'), /^member is .*the license and the additions .* are lost/);
       const { engine, persistence } = await openPersistent(storage);
       assert.deepEqual(persistence.member.values, {});

@@ -18,6 +18,8 @@ import type {
 } from '../../src/persistence/storage.ts';
 
 const SECTOR_BYTES = 512;
+/** Length of a buffer above which it belongs to one file, in bytes: others may be Node's pool. */
+const OWNED_BYTES_MIN = Buffer.poolSize;
 
 /** The content of a file, and its changes that are not synced. */
 class Inode {
@@ -428,12 +430,20 @@ function applied(content: Buffer, change: FileChange): Buffer {
   }
   const end = change.position + change.bytes.length;
   let next = content;
-  if (end > content.length) {
-    next = Buffer.alloc(end);
-    content.copy(next);
-  }
+  if (end > content.length) next = grown(content, end);
   change.bytes.copy(next, change.position);
   return next;
+}
+
+/** Returns the content with zeros up to `length`, in place if its buffer is long enough. */
+function grown(content: Buffer, length: number): Buffer {
+  const { buffer, byteOffset } = content;
+  const isOwned = byteOffset === 0 && buffer.byteLength > OWNED_BYTES_MIN;
+  if (isOwned && length <= buffer.byteLength) return Buffer.from(buffer, 0, length);
+  const capacity = length <= OWNED_BYTES_MIN ? length : Math.max(length, content.length * 2);
+  const next = Buffer.alloc(capacity);
+  content.copy(next);
+  return next.subarray(0, length);
 }
 
 function applyEntry(entries: Map<string, Inode>, change: EntryChange): void {

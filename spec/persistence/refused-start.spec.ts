@@ -11,6 +11,7 @@ import {
   filesOf,
   flipped,
   recordsOf,
+  storageOf,
   wholeDirectory,
 } from './damaged-directory.ts';
 import { FailingStorage, pumped } from './failing-storage.ts';
@@ -29,14 +30,10 @@ function damaged(name: string): Files {
   return changed(files, name, flipped(bytes, at * 8 + 100));
 }
 
-function diskOf(content: Files, bootId = 'boot'): MemoryStorage {
-  const memory = new MemoryStorage(new Random(1), bootId);
-  for (const [name, bytes] of content) memory.put(name, bytes);
-  return memory;
-}
-
 async function assertUnchanged(memory: MemoryStorage, content: Files): Promise<void> {
-  assert.deepEqual(new Map([...(await filesOf(memory))].sort()), new Map([...content].sort()));
+  const files = await filesOf(memory);
+  assert.deepEqual([...files.keys()].sort(), [...content.keys()].sort());
+  for (const [name, bytes] of files) assert.ok(content.get(name)?.equals(bytes), name);
 }
 
 const REFUSED: readonly (readonly [string, Files, PersistentOptions, string])[] = [
@@ -53,7 +50,7 @@ const REFUSED: readonly (readonly [string, Files, PersistentOptions, string])[] 
 describe('a start that is refused has changed no file and closed each handle once', () => {
   for (const [name, content, options, code] of REFUSED) {
     it(`with ${name}`, async () => {
-      const memory = diskOf(content);
+      const memory = storageOf(content, 1, 'boot');
       await assert.rejects(openPersistent(memory, { segmentBytes: 1024, ...options }), { code });
       await assertUnchanged(memory, content);
     });
@@ -62,10 +59,10 @@ describe('a start that is refused has changed no file and closed each handle onc
   it('with too little memory', async () => {
     const writer = new MemoryStorage(new Random(1), 'boot');
     const before = await openPersistent(writer, { memoryBytesMax: 8_000_000 });
-    for (let key = 0; key < 1000; key++) before.ask.set('m', `${key}`, Buffer.alloc(2000));
+    for (let key = 0; key < 150; key++) before.ask.set('m', `${key}`, Buffer.alloc(20_000));
     await until(before.persistence.close(), before.quiet);
     const content = await filesOf(writer);
-    const memory = diskOf(content);
+    const memory = storageOf(content, 1, 'boot');
     const opening = openPersistent(memory, { memoryBytesMax: 2_000_000 });
     await assert.rejects(opening, { code: 'DATA_NEEDS_MEMORY' });
     await assertUnchanged(memory, content);
@@ -74,7 +71,7 @@ describe('a start that is refused has changed no file and closed each handle onc
   it('with a disk that cannot be read, whichever call fails', async () => {
     const readCount = await readCalls();
     for (let at = 1; at <= readCount; at++) {
-      const memory = diskOf(files);
+      const memory = storageOf(files, 1, 'boot');
       const disk = pumped(new FailingStorage(memory), memory);
       disk.failure = { at, code: 'EIO', isLasting: true };
       await assert.rejects(openPersistent(disk, { segmentBytes: 1024 }), { code: 'EIO' });
@@ -84,15 +81,15 @@ describe('a start that is refused has changed no file and closed each handle onc
 
   /** Number of calls of a start before the first that changes a file. */
   async function readCalls(): Promise<number> {
-    const memory = diskOf(files);
+    const memory = storageOf(files, 1, 'boot');
     const disk = pumped(new FailingStorage(memory), memory);
     await openPersistent(disk, { segmentBytes: 1024 });
     return disk.calls.findIndex((call) => call !== 'other');
   }
 
   it('when it is stopped during recovery, after any number of calls', async () => {
-    for (let calls = 0; calls < 40; calls++) {
-      const memory = diskOf(files);
+    for (let calls = 0; calls < 40; calls += 3) {
+      const memory = storageOf(files, 1, 'boot');
       const { persistence, start, go } = storedMember(memory, [
         { key: 'partitionCount', text: '5' },
       ]);
@@ -111,7 +108,7 @@ describe('a start that is refused has changed no file and closed each handle onc
 
 describe('the values of a member', () => {
   it('are not stored by a start that is refused', async () => {
-    const memory = diskOf(new Map());
+    const memory = storageOf(new Map(), 1, 'boot');
     const { serve, status, persistence, go } = storedMember(memory);
     await serve();
     assert.equal(await status(post('maps/m/k', 'v')), 200);
@@ -124,7 +121,7 @@ describe('the values of a member', () => {
     );
     const member = checkedBytes({ file: 'member', uuid: 'its own', clusterVersion: '1.1' });
     const content = changed(changed(whole, 'member', member), 'log-0000000001', bytes);
-    const refused = diskOf(content);
+    const refused = storageOf(content, 1, 'boot');
     const next = storedMember(refused, [
       { key: 'endpointGroups', name: 'PERSISTENCE', text: 'false' },
     ]);

@@ -24,10 +24,17 @@ import {
 } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf, described } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+import {
+  checkNoneOpen,
+  openOnce,
+  openPersistent,
+  PARTITION_COUNT,
+  pumping,
+  until,
+} from './subject.ts';
 
-/** Distance between two flipped bits; the soak flips every bit. */
-const STEP = Number(process.env.SOAK_STEP ?? 601);
+/** Distance between two flipped bits; the soak has a smaller one. */
+const STEP = Number(process.env.SOAK_STEP ?? 1201);
 
 const { files, content, values } = await wholeDirectory();
 const names = [...files.keys()].sort();
@@ -48,14 +55,12 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known 
     yieldToEventLoop: () => Promise.resolve(),
     onFinding: (finding: Finding) => findings.push(finding),
   };
-  const { records, damages } = await until(repair(options, target), async () => {
-    source.pump();
-    target.pump();
-    await new Promise((resolve) => setImmediate(resolve));
-  });
+  const { records, damages } = await until(repair(options, target), pumping(source, target));
   assert.deepEqual(await filesOf(source), damaged, 'the source was changed');
-  const { engine, persistence } = await openPersistent(target);
+  const { engine, persistence, quiet } = await openOnce(target);
   const found = contentOf(engine);
+  await until(persistence.close(), quiet);
+  checkNoneOpen(target);
   for (const each of found) assert.ok(known.has(each), `${each} never existed`);
   const reports = findings.map(({ file, offset, what }) => `${file} ${offset ?? ''}: ${what}`);
   return { records, damages, reports, found, member: persistence.member.values };
@@ -222,7 +227,7 @@ describe('repair', () => {
   it('saves all if the manifest is missing or damaged', async () => {
     await savesAll(changed(files, 'manifest', undefined), /manifest : is missing/);
     const manifest = files.get('manifest') ?? Buffer.alloc(0);
-    for (let bit = 0; bit < manifest.length * 8; bit += 97) {
+    for (let bit = 0; bit < manifest.length * 8; bit += 197) {
       await savesAll(
         changed(files, 'manifest', flipped(manifest, bit)),
         /manifest \d+: is damaged/,

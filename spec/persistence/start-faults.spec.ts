@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type FaultReport, faultRound } from './start-faults.ts';
 
-const SEEDS = 6;
+const SEEDS = 3;
 const STEP = 9;
 
 describe('a start in which a write, sync, rename or truncation fails', () => {

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { APPLIED } from '../../src/engine/engine.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
-import { type Files, filesOf } from './damaged-directory.ts';
+import { type Files, filesOf, storageOf } from './damaged-directory.ts';
 import { type Call, FailingStorage, type Failure, pumped } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
@@ -83,8 +83,7 @@ async function start(
   seed: number,
   failure: Failure | undefined,
 ) {
-  const memory = new MemoryStorage(new Random(seed), seed % 2 === 0 ? 'boot' : 'next');
-  for (const [name, bytes] of files) memory.put(name, bytes);
+  const memory = storageOf(files, seed, seed % 2 === 0 ? 'boot' : 'next');
   const disk = pumped(new FailingStorage(memory), memory);
   disk.failure = failure;
   const opened = await openOnce(disk, { segmentBytes: 1024, sync: mode }).catch(

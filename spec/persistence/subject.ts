@@ -8,8 +8,11 @@ import type { RecoveryProgress } from '../../src/persistence/recovery.ts';
 import type { Storage } from '../../src/persistence/storage.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { contentOf } from './stored-model.ts';
 
 export const PARTITION_COUNT = 5;
+/** Length of a slab of an engine with little data, in bytes. */
+export const SLAB_BYTES = 2_097_152;
 
 export interface PersistentSubject {
   readonly engine: EmbeddedEngine;
@@ -53,6 +56,18 @@ export async function openPersistent(
   return subject;
 }
 
+/** Opens a persistence, closes it, and returns the content that it recovered. */
+export async function recoveredContent(
+  storage: Storage & Partial<Pumped>,
+  options: PersistentOptions = {},
+): Promise<string[]> {
+  const { engine, persistence, quiet } = await openOnce(storage, options);
+  const content = contentOf(engine);
+  await until(persistence.close(), quiet);
+  checkNoneOpen(storage);
+  return content;
+}
+
 /** Opens a persistence to which nothing refers afterwards, for tests that open very many. */
 export async function openOnce(
   storage: Storage & Partial<Pumped>,
@@ -93,27 +108,29 @@ export async function openOnce(
   const engine = new EmbeddedEngine({
     partitionCount,
     clock,
+    slabBytes: SLAB_BYTES,
     ...(memoryBytesMax === undefined ? {} : { memoryBytesMax }),
     queueCapacity: () => Number.POSITIVE_INFINITY,
     sinks: [...sinksBefore, persistence.log, ...sinks],
   });
-  const go = async (): Promise<boolean> => {
-    clock.endTurn();
-    const pumped = storage.pump?.() ?? false;
-    await new Promise((resolve) => setImmediate(resolve));
-    return pumped || clock.endCount > 0;
-  };
+  // One promise for all turns: the test runner tracks each promise.
+  const quiet = (): Promise<void> =>
+    new Promise((resolve) => {
+      const go = (): void => {
+        clock.endTurn();
+        const pumped = storage.pump?.() ?? false;
+        setImmediate(() => (pumped || clock.endCount > 0 ? go() : resolve()));
+      };
+      go();
+    });
   const recovered = await until(
     persistence.begin().then(() => persistence.open(engine)),
-    go,
+    quiet,
   ).catch(async (error: unknown) => {
-    await until(persistence.close(), go).catch(() => {});
+    await until(persistence.close(), quiet).catch(() => {});
     checkNoneOpen(storage);
     throw error;
   });
-  const quiet = async (): Promise<void> => {
-    while (await go());
-  };
   await quiet();
   const ask = new AtOnce(engine);
   return { engine, ask, clock, persistence, recovered, events, progress, quiet };
@@ -138,6 +155,14 @@ async function checkHandles(
 export function checkNoneOpen({ openNames = [], closedTwice = [] }: Partial<Pumped>): void {
   assert.deepEqual(openNames, [], 'a handle was left open');
   assert.deepEqual(closedTwice, [], 'a handle was closed twice');
+}
+
+/** Returns a function for `until` that completes a call of each storage. */
+export function pumping(...storages: readonly Pick<Pumped, 'pump'>[]): () => Promise<void> {
+  return async () => {
+    for (const storage of storages) storage.pump();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
 }
 
 /** Runs until the promise is settled. */

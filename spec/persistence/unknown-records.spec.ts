@@ -13,7 +13,14 @@ import { changed, type Files, filesOf, recordsOf, storageOf } from './damaged-di
 import { MemoryStorage } from './memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, type PersistentSubject, until } from './subject.ts';
+import {
+  openPersistent,
+  PARTITION_COUNT,
+  type PersistentSubject,
+  pumping,
+  recoveredContent,
+  until,
+} from './subject.ts';
 
 const SMALL = { segmentBytes: 2048, snapshotBytesMin: 4096 };
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
@@ -94,7 +101,7 @@ function unknownRecordsIn(given: Files): number {
 }
 
 async function recovered(given: Files): Promise<string[]> {
-  return contentOf((await openPersistent(storageOf(given), SMALL)).engine);
+  return await recoveredContent(storageOf(given), SMALL);
 }
 
 async function repaired(given: Files) {
@@ -102,18 +109,14 @@ async function repaired(given: Files) {
   const target = new MemoryStorage(new Random(2));
   const pace = { now: () => 0, yieldToEventLoop: () => Promise.resolve(), onFinding: () => {} };
   const options = { source, partitionCount: PARTITION_COUNT, ...pace };
-  const { damages } = await until(repair(options, target), async () => {
-    source.pump();
-    target.pump();
-    await new Promise((resolve) => setImmediate(resolve));
-  });
+  const { damages } = await until(repair(options, target), pumping(source, target));
   const saved = await filesOf(target);
   const types = [...saved.keys()].flatMap((name) => recordsOf(saved, name).map(({ type }) => type));
   assert.ok(
     types.length > 0 && types.every((type) => type <= PARTITION),
     'no unknown record is saved',
   );
-  return { damages, content: contentOf((await openPersistent(target)).engine) };
+  return { damages, content: await recoveredContent(target) };
 }
 
 describe('a record of an unknown type', () => {
