@@ -40,21 +40,30 @@ describe('SlabStock', () => {
     assert.equal(stock.count, 8);
   });
 
-  it('is complete if the system has memory for only the slabs', (t) => {
+  it('is complete if the system has memory for only the slabs; a small stock needs no more', (t) => {
     const Real = ArrayBuffer;
     t.after(() => {
       globalThis.ArrayBuffer = Real;
     });
-    globalThis.ArrayBuffer = class extends Real {
-      constructor(bytes: number) {
-        if (bytes > BYTES) throw new RangeError('Array buffer allocation failed');
-        super(bytes);
-      }
-    } as ArrayBufferConstructor;
-    const clock = new FakeClock();
-    const stock = new SlabStock(clock, BYTES, 8, freed);
-    clock.advance(100 * PAUSE_MS);
-    assert.equal(stock.count, 8);
+    for (const [bytes, refusedCount] of [
+      [8_388_607, 0],
+      [8_388_608, 1],
+    ] as const) {
+      let refused = 0;
+      globalThis.ArrayBuffer = class extends Real {
+        constructor(length: number) {
+          if (length > bytes) {
+            refused++;
+            throw new RangeError('Array buffer allocation failed');
+          }
+          super(length);
+        }
+      } as ArrayBufferConstructor;
+      const clock = new FakeClock();
+      const stock = new SlabStock(clock, bytes, 8, freed);
+      clock.advance(100 * PAUSE_MS);
+      assert.deepEqual([stock.count, refused], [8, refusedCount]);
+    }
   });
 
   it('allocates a slab that is requested before the stock has one', () => {

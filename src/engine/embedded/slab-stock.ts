@@ -104,8 +104,8 @@ export class SlabStock {
       this.#slabs.push(new ArrayBuffer(this.#bytes));
       if (this.count < this.#countMax) this.#refill();
       // This dropped buffer makes V8 mark its heap now, in steps, and not at once when the next
-      // load begins.
-      else new ArrayBuffer(SETTLING_BYTES);
+      // load begins. A smaller stock brings V8 less close to that.
+      else if (this.#countMax * this.#bytes >= SETTLING_BYTES) new ArrayBuffer(SETTLING_BYTES);
     } catch {
       // The address space is limited: slabs are allocated when they are needed.
     }
