@@ -11,6 +11,10 @@ export interface ReceivedResponse {
 export class RawClient {
   readonly socket: Socket;
   #received: Buffer = Buffer.alloc(0);
+  /** Chunks after `received`, the bytes of both, and those that the next response needs. */
+  #chunks: Buffer[] = [];
+  #receivedBytes = 0;
+  #neededBytes = 0;
   #waiting: (() => void) | undefined;
   #hasEnded = false;
 
@@ -19,8 +23,9 @@ export class RawClient {
     this.socket =
       typeof to === 'number' ? connect({ host: '127.0.0.1', port: to, noDelay: true }) : to;
     this.socket.on('data', (chunk) => {
-      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
-      this.#waiting?.();
+      this.#chunks.push(chunk);
+      this.#receivedBytes += chunk.length;
+      if (this.#receivedBytes >= this.#neededBytes) this.#waiting?.();
     });
     this.socket.on('error', () => this.socket.destroy());
     this.socket.on('close', () => {
@@ -52,7 +57,7 @@ export class RawClient {
       const response = this.#take();
       if (response !== undefined) return response;
       if (this.#hasEnded) {
-        if (this.#received.length > 0) throw new Error('The connection ended within a response');
+        if (this.#receivedBytes > 0) throw new Error('The connection ended within a response');
         return undefined;
       }
       await new Promise<void>((resolve) => {
@@ -66,6 +71,11 @@ export class RawClient {
   }
 
   #take(): ReceivedResponse | undefined {
+    if (this.#receivedBytes < this.#neededBytes) return undefined;
+    if (this.#chunks.length > 0) {
+      this.#received = Buffer.concat([this.#received, ...this.#chunks]);
+      this.#chunks = [];
+    }
     const headEnd = this.#received.indexOf('\r\n\r\n');
     if (headEnd < 0) return undefined;
     const [line = '', ...rest] = this.#received.toString('latin1', 0, headEnd).split('\r\n');
@@ -76,9 +86,12 @@ export class RawClient {
       }),
     );
     const end = headEnd + 4 + Number(fields.get('content-length') ?? 0);
-    if (this.#received.length < end) return undefined;
+    this.#neededBytes = end;
+    if (this.#receivedBytes < end) return undefined;
     const body = this.#received.subarray(headEnd + 4, end);
     this.#received = this.#received.subarray(end);
+    this.#receivedBytes -= end;
+    this.#neededBytes = 0;
     return { status: Number(line.split(' ')[1]), fields, body };
   }
 }
