@@ -22,11 +22,11 @@ for (const form of ['yaml', 'xml'] as const) {
       .filter(isWhole)
       .filter(({ types }) => types.some(({ expects }) => expects === 'true or false'));
     assert.ok(booleans.length > 100, `${booleans.length}`);
-    for (const { steps } of booleans) {
+    for (const [index, { steps }] of booleans.entries()) {
       // Refused settings are not checked: settings like `security.enabled` need further settings.
-      for (const text of ['1', '0', 'TRUE']) {
-        await load(`boolean.${form}`, stated('grid', steps, text).text);
-      }
+      // All booleans have one function that reads them: each gets one of the accepted texts.
+      const text = ['1', '0', 'TRUE'][index % 3] ?? '';
+      await load(`boolean.${form}`, stated('grid', steps, text).text);
       await assert.rejects(
         load(`boolean.${form}`, stated('grid', steps, 'yes').text),
         /"yes": not true or false/,

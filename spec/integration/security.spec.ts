@@ -9,8 +9,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { hashPassword } from '../../src/security/password.ts';
 import type { Audit } from '../../src/telemetry/audit.ts';
+import { cheapHash } from '../security/cheap-hash.ts';
 import { RawClient, type ReceivedResponse, requestBytes } from './client.ts';
 import { serve } from './member-process.ts';
 
@@ -25,7 +25,7 @@ let member: Awaited<ReturnType<typeof serve>>;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'security-'));
   file = join(folder, 'grid.yaml');
-  configure({ username: 'ann', password: await hashPassword(Buffer.from(PASSWORD)) });
+  configure({ username: 'ann', password: cheapHash(PASSWORD) });
   member = await serve('--config', file, '--host', '127.0.0.1', '--enable-group', 'CLUSTER_READ');
 });
 

@@ -7,6 +7,7 @@ import {
   matchesHash,
   matchesPlain,
 } from '../../src/security/password.ts';
+import { cheapHash } from './cheap-hash.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 
@@ -43,7 +44,7 @@ test('matchesHash agrees with the second vector of RFC 7914, section 12', async 
 test('hashableOf has the hashes of the password in 64 bytes', async () => {
   for (const length of [0, 1, 63, 64, 65, 20_000]) {
     const password = Buffer.alloc(length, 'sésame');
-    const stored = parsePassword(await hashPassword(password));
+    const stored = parsePassword(cheapHash(password));
     const hashable = hashableOf(password);
     assert.ok(isHashed(stored) && hashable.length <= 64);
     assert.ok(await matchesHash(stored, hashable), `${length}`);
