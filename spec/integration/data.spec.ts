@@ -3,13 +3,12 @@ import { resolveConfig } from '../../src/config/config.ts';
 import { startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { dataCases } from './data.case.ts';
-import { TEST_MEMORY } from './member-process.ts';
 
 dataCases('a member', () => {
   const source = { kind: 'flag', name: 'test' } as const;
   const config = resolveConfig([
     { key: 'port', text: '0', source },
-    { key: 'maxMemory', text: TEST_MEMORY, source },
+    { key: 'maxMemory', text: '64m', source },
     { key: 'endpointGroups', name: 'DATA', text: 'true', source },
   ]);
   return startMember(config, createLog('OFF', process.stdout));

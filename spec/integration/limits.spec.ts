@@ -12,7 +12,6 @@ import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { RawClient, requestBytes } from './client.ts';
-import { TEST_MEMORY } from './member-process.ts';
 
 const LARGE = Buffer.alloc(16_000_000, 'abcdefghij');
 
@@ -28,7 +27,7 @@ before(async () => {
     '--keep-alive-timeout-seconds': '2',
     '--pipeline-max': '10',
     '--in-flight-bytes-max': '20000000',
-    '--max-memory': TEST_MEMORY,
+    '--max-memory': '64m',
   };
   const assignments = Object.entries(flags).flatMap(([name, text]) => {
     const flag = SETTING_FLAGS.find((each) => each.flag.name === name);

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { programWords } from '../../bench/load/program.ts';
 
 /** Small memory limit: allocating memory at start takes time, and tests need little. */
-export const TEST_MEMORY = '64m';
+export const TEST_MEMORY = '16m';
 
 /**
  * Start of the warning, up to the groups, of a member on loopback whose groups need no credentials.

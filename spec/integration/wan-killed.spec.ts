@@ -7,46 +7,50 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, afterEach, describe, it } from 'node:test';
 import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from './client.ts';
 import { serve } from './member-process.ts';
-import { sendingTo, soon } from './wan-members.ts';
+import { sendingTo, soon, started, stopAll, stopped, TEST_PARTITIONS } from './wan-members.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-killed-'));
 after(() => rmSync(FOLDER, { recursive: true }));
+afterEach(stopAll);
 
-const GROUPS = ['--enable-group', 'DATA', '--enable-group', 'WAN'];
-const EVENTS = 10_000;
+const FLAGS = [
+  ...['--host', '127.0.0.1', '--partition-count', String(TEST_PARTITIONS)],
+  ...['--enable-group', 'DATA', '--enable-group', 'WAN'],
+];
+const EVENTS = 3000;
 /** Number of requests in flight at a time. */
 const PIPELINED = 500;
 
+const LATEST = { 'merge-policy-class-name': 'LatestUpdate' };
+
 /**
- * Starts a member with its own data directory that sends the map `m` to the port. A second start
- * uses the same directory.
+ * Starts a process with its own data directory that sends the map `m` to the port. A member in this
+ * process continues with its data.
  */
-async function source(name: string, port: number, publisher: object = {}) {
-  const file = join(FOLDER, `${name}.yaml`);
-  const ref = { 'merge-policy-class-name': 'LatestUpdate' };
-  writeFileSync(file, JSON.stringify({ grid: sendingTo([port], { ...publisher }, ref) }));
-  const directory = join(FOLDER, name);
-  const flags = ['--config', file, '--host', '127.0.0.1', '--data-dir', directory, ...GROUPS];
-  const member = await serve(...flags);
+async function killable(dataDirectory: string, grid: object) {
+  const file = `${dataDirectory}.yaml`;
+  writeFileSync(file, JSON.stringify({ grid }));
+  const member = await serve('--config', file, '--data-dir', dataDirectory, ...FLAGS);
   const client = new RawClient(member.port);
   return {
-    ...member,
     client,
-    async publisher() {
-      const { body } = await client.request('GET', 'wan/publishers');
-      const status = JSON.parse(body.toString()) as { publishers: { queueSize: number }[] };
-      return status.publishers[0];
-    },
-    async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    port: member.port,
+    async kill(): Promise<void> {
       client.destroy();
-      member.child.kill(signal);
+      member.child.kill('SIGKILL');
       await member.exited;
     },
   };
+}
+
+async function queueSize(client: RawClient): Promise<number> {
+  const { body } = await client.request('GET', 'wan/publishers');
+  const status = JSON.parse(body.toString()) as { publishers: { queueSize: number }[] };
+  return status.publishers[0]?.queueSize ?? 0;
 }
 
 /** Sends the requests, PIPELINED at a time. Returns the statuses and bodies. */
@@ -71,69 +75,57 @@ const gets = (paths: readonly string[]) => paths.map((path) => requestBytes('GET
 describe('a source that is killed', () => {
   it(`sends the ${EVENTS} changes that were queued, and those whose responses were never read`, async () => {
     const port = await freePort();
-    const first = await source('waiting', port, { 'queue-capacity': 2 * EVENTS });
+    const dataDirectory = join(FOLDER, 'waiting');
+    const grid = sendingTo([port], { 'queue-capacity': 2 * EVENTS }, LATEST);
+    const first = await killable(dataDirectory, grid);
     const all = keys(EVENTS);
     const responses = await askAll(first.client, sets('first', all));
     assert.deepEqual([...new Set(responses)], ['200 ']);
-    assert.equal((await first.publisher())?.queueSize, EVENTS);
+    assert.equal(await queueSize(first.client), EVENTS);
     // Some of these are applied, and none of their responses is read.
-    const more = sets('second', all.slice(0, 4000));
-    first.client.send(Buffer.concat(more));
-    first.client.send(requestBytes('DELETE', 'maps/m/key9999'));
-    await soon(async () => {
-      const { body } = await new RawClient(first.port).request('GET', 'wan/publishers');
-      const status = JSON.parse(body.toString()) as { publishers: { queueSize: number }[] };
-      return (status.publishers[0]?.queueSize ?? 0) > EVENTS;
-    }, true);
-    await first.end('SIGKILL');
-    const again = await source('waiting', port, { 'queue-capacity': 2 * EVENTS });
+    first.client.send(Buffer.concat(sets('second', all.slice(0, EVENTS / 2))));
+    first.client.send(requestBytes('DELETE', `maps/m/key${EVENTS - 1}`));
+    const watching = new RawClient(first.port);
+    await soon(async () => (await queueSize(watching)) > EVENTS, true);
+    watching.destroy();
+    await first.kill();
+    const again = await started({ dataDirectory, grid });
     // The queue contains the latest change of each key.
-    assert.ok(((await again.publisher())?.queueSize ?? 0) >= EVENTS);
-    const target = await serve('--port', String(port), ...GROUPS);
-    await soon(async () => (await again.publisher())?.queueSize, 0);
-    const reader = new RawClient(port);
+    assert.ok((await queueSize(again.client)) >= EVENTS);
+    const target = await started({ port });
+    await soon(() => queueSize(again.client), 0);
     const own = await askAll(again.client, gets(all));
     assert.ok(own.some((response) => response.startsWith('200 second')));
-    assert.deepEqual(await askAll(reader, gets(all)), own);
-    reader.destroy();
-    await again.end('SIGTERM');
-    target.child.kill('SIGTERM');
-    await target.exited;
+    assert.deepEqual(await askAll(target.client, gets(all)), own);
   });
 
   it('keeps a cleared queue empty, and the events of one that was stopped before all were sent', async () => {
     const port = await freePort();
-    const first = await source('cleared', port);
+    const dataDirectory = join(FOLDER, 'cleared');
+    const grid = sendingTo([port], {}, LATEST);
+    const first = await killable(dataDirectory, grid);
     await askAll(first.client, sets('cleared', keys(20)));
-    const { status } = await first.client.request(
-      'POST',
-      'wan/clearWanQueues',
-      Buffer.from('dev&&w&p0'),
-    );
+    const clear = Buffer.from('dev&&w&p0');
+    const { status } = await first.client.request('POST', 'wan/clearWanQueues', clear);
     assert.equal(status, 200);
-    await first.end('SIGKILL');
-    const second = await source('cleared', port, { 'initial-publisher-state': 'PAUSED' });
-    assert.equal((await second.publisher())?.queueSize, 0);
+    await first.kill();
+    const paused = sendingTo([port], { 'initial-publisher-state': 'PAUSED' }, LATEST);
+    const second = await started({ dataDirectory, grid: paused });
+    assert.equal(await queueSize(second.client), 0);
     await askAll(second.client, sets('kept', keys(3)));
-    await second.end('SIGTERM');
-    const warnings = second.lines.filter(({ msg }) => msg.includes('3 events were not sent'));
+    await stopped(second);
     assert.deepEqual(
-      warnings.map(({ msg }) => msg),
+      second.lines.map(({ msg }) => msg).filter((msg) => msg.includes('3 events were not sent')),
       ['WAN publisher: 3 events were not sent: they stay queued'],
     );
-    const third = await source('cleared', port);
-    assert.equal((await third.publisher())?.queueSize, 3);
-    const target = await serve('--port', String(port), ...GROUPS);
-    await soon(async () => (await third.publisher())?.queueSize, 0);
-    const reader = new RawClient(port);
-    const there = await askAll(reader, gets(keys(4)));
+    const third = await started({ dataDirectory, grid });
+    assert.equal(await queueSize(third.client), 3);
+    const target = await started({ port });
+    await soon(() => queueSize(third.client), 0);
+    const there = await askAll(target.client, gets(keys(4)));
     assert.deepEqual(
       there.map((response) => response.slice(0, 8)),
       ['200 kept', '200 kept', '200 kept', '204 '],
     );
-    reader.destroy();
-    await third.end('SIGTERM');
-    target.child.kill('SIGTERM');
-    await target.exited;
   });
 });

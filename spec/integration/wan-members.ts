@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as passed } from 'node:timers/promises';
 import { type ConfigRequest, loadConfig } from '../../src/config/load.ts';
+import type { SettingKey } from '../../src/config/settings.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import type { Audit } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
@@ -11,6 +12,9 @@ import { freePort } from '../free-port.ts';
 import { RawClient, type ReceivedResponse } from './client.ts';
 import type { Line } from './member-on.ts';
 import { TEST_MEMORY } from './member-process.ts';
+
+/** Few partitions: each takes memory and time, and the tests need several. */
+export const TEST_PARTITIONS = 31;
 
 /** How long `soon` waits for a result, in ms. */
 const PATIENCE_MS = 20_000;
@@ -70,15 +74,9 @@ export async function stopAll(): Promise<void> {
 
 /** Starts a member with this configuration text. `stopAll` stops it. */
 export async function startedWith(text: string, port?: number): Promise<WanMember> {
-  const flag = { kind: 'flag', name: '--test' } as const;
-  const member = await memberWith({
-    ...{ file: { text }, environment: {} },
-    flags: [
-      { key: 'host', text: '127.0.0.1', source: flag },
-      { key: 'pathSegment', text: 'grid', source: flag },
-      { key: 'port', text: String(port ?? (await freePort())), source: flag },
-      { key: 'maxMemory', text: TEST_MEMORY, source: flag },
-    ],
+  const member = await memberWith(text, {
+    ...{ host: '127.0.0.1', pathSegment: 'grid' },
+    port: String(port ?? (await freePort())),
   });
   running.push(member);
   return member;
@@ -98,26 +96,28 @@ export async function wanMember(parts: WanMemberParts = {}) {
       ...others,
     },
   });
-  const flag = { kind: 'flag', name: '--test' } as const;
+  const settings = { host, port: String(port), ...(compatibility && { compatibility }) };
+  return await memberWith(text, settings, ['DATA', 'WAN', 'CLUSTER_WRITE', 'PERSISTENCE']);
+}
+
+/** Starts a member with this configuration text, settings and endpoint groups. */
+async function memberWith(
+  text: string,
+  settings: Readonly<Partial<Record<SettingKey, string>>>,
+  groups: readonly string[] = [],
+) {
+  const source = { kind: 'flag', name: '--test' } as const;
+  const sizes = { maxMemory: TEST_MEMORY, partitionCount: String(TEST_PARTITIONS) };
   const sources: ConfigRequest = {
     file: { text },
     environment: {},
     flags: [
-      { key: 'host', text: host, source: flag },
-      { key: 'port', text: String(port), source: flag },
-      { key: 'maxMemory', text: TEST_MEMORY, source: flag },
-      ...(compatibility === undefined
-        ? []
-        : [{ key: 'compatibility', text: compatibility, source: flag } as const]),
-      ...['DATA', 'WAN', 'CLUSTER_WRITE', 'PERSISTENCE'].map((name) => {
-        return { key: 'endpointGroups', name, text: 'true', source: flag } as const;
+      ...Object.entries({ ...sizes, ...settings }).map(([key, value]) => {
+        return { key: key as SettingKey, text: value, source };
       }),
+      ...groups.map((name) => ({ key: 'endpointGroups', name, text: 'true', source }) as const),
     ],
   };
-  return await memberWith(sources);
-}
-
-async function memberWith(sources: ConfigRequest) {
   const load = () => loadConfig(sources);
   const { config } = await load();
   const lines: Line[] = [];
