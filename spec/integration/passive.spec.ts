@@ -1,26 +1,25 @@
-/** A member whose cluster becomes PASSIVE and ACTIVE again while 64 clients read and write. */
+/** A member whose cluster becomes PASSIVE and ACTIVE again while 32 clients read and write. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RawClient, type ReceivedResponse } from './client.ts';
-import { serve } from './member-process.ts';
+import { started, stopAll } from './wan-members.ts';
 
-const CLIENTS_OF_A_KIND = 16;
+const CLIENTS_OF_A_KIND = 8;
 /** Number of requests of each client in each state. */
 const REQUESTS = 10;
 
-/** With `--path-segment`, clients use the same paths for both interfaces. */
+afterEach(stopAll);
+
+/** With the path segment, clients use the same paths for both interfaces. */
+const GRID = { network: { 'rest-api': { enabled: true, 'path-segment': 'grid' } } };
 const DIALECTS = [
-  { name: 'none', refused: 503, flags: [] },
-  {
-    name: 'hazelcast',
-    refused: 500,
-    flags: ['--compatibility', 'hazelcast', '--path-segment', 'grid'],
-  },
-];
+  { name: 'none', refused: 503, parts: { grid: GRID } },
+  { name: 'hazelcast', refused: 500, parts: { grid: GRID, compatibility: 'hazelcast' } },
+] as const;
 
 async function changeState(port: number, state: string): Promise<ReceivedResponse> {
   const client = new RawClient(port);
@@ -49,24 +48,26 @@ function countingClient(send: (counts: Record<number, number>) => Promise<number
   };
 }
 
-for (const { name, refused, flags } of DIALECTS) {
+for (const { name, refused, parts } of DIALECTS) {
   describe(`a cluster that is PASSIVE for a while, --compatibility ${name}`, () => {
-    it('serves every read, refuses every change, and loses no accepted change', async (test) => {
-      const { child, exited, port } = await serve(
-        ...['--enable-group', 'DATA', '--enable-group', 'CLUSTER_WRITE', ...flags],
-      );
-      test.after(() => child.kill('SIGKILL'));
+    it('serves every read, refuses every change, and loses no accepted change', async () => {
+      const { port } = await started(parts);
       const status = (response: ReceivedResponse): number => {
         if (response.status !== refused) return response.status;
         assert.match(String(response.body), /^\{"status":"fail","message":"Cannot .* PASSIVE /);
         return refused;
       };
       const first = new RawClient(port);
+      const clients = [first];
       await first.request('POST', 'maps/read/k', Buffer.from('value'));
       const entries = new Map<string, string>();
       const items = new Set<string>();
       const each = <Value>(make: (client: RawClient, index: number) => Value): Value[] =>
-        Array.from({ length: CLIENTS_OF_A_KIND }, (_, index) => make(new RawClient(port), index));
+        Array.from({ length: CLIENTS_OF_A_KIND }, (_, index) => {
+          const client = new RawClient(port);
+          clients.push(client);
+          return make(client, index);
+        });
       const readers = each((client) =>
         countingClient(async () => {
           const response = await client.request('GET', 'maps/read/k');
@@ -152,17 +153,14 @@ for (const { name, refused, flags } of DIALECTS) {
       }
       assert.equal(polled.length, items.size, 'each item exactly once');
       assert.deepEqual(new Set(polled), items);
-      child.kill('SIGTERM');
-      assert.deepEqual(await exited, [0, null]);
+      for (const client of clients) client.destroy();
     });
 
     it('refuses a change of the state during another one, with a reason', async (test) => {
-      const folder = mkdtempSync(join(tmpdir(), 'passive-'));
+      const dataDirectory = mkdtempSync(join(tmpdir(), 'passive-'));
+      test.after(() => rmSync(dataDirectory, { recursive: true }));
       // The state is stored on disk before it takes effect, so a change takes time.
-      const { child, exited, port } = await serve(
-        ...['--data-dir', folder, '--enable-group', 'CLUSTER_WRITE', ...flags],
-      );
-      test.after(() => child.kill('SIGKILL'));
+      const { port } = await started({ ...parts, dataDirectory });
       const refusals: string[] = [];
       for (let round = 0; refusals.length === 0 && round < 100; round++) {
         const state = round % 2 === 0 ? 'frozen' : 'active';
@@ -181,9 +179,6 @@ for (const { name, refused, flags } of DIALECTS) {
         }
       }
       assert.ok(refusals.length > 0, 'no request arrived during a change');
-      child.kill('SIGTERM');
-      assert.deepEqual(await exited, [0, null]);
-      rmSync(folder, { recursive: true });
     });
   });
 }

@@ -18,7 +18,9 @@ import { TEST_MEMORY } from './member-process.ts';
 /**
  * Number of requests of each kind. Their lines have more than twice the bytes that may be queued.
  */
-const REQUESTS = 4000;
+const REQUESTS = 2000;
+/** Length of names in the lines. */
+const NAME_LENGTH = 120;
 const AT_ONCE = 500;
 
 interface Line {
@@ -89,10 +91,10 @@ for (const kind of ['pipe', 'socket'] as const) {
     };
     while (!text.includes('"listening"')) await read();
     const client = new RawClient(port);
-    const wrong = requestBytes('POST', 'management/cluster/state', Buffer.from('wrong&'));
+    const wrong = requestBytes('POST', 'management/cluster/state', Buffer.from(`${nameOf(0)}&`));
     for (const [request, status] of [
       [wrong, 403],
-      [requestBytes('GET', 'maps/m/k'), 204],
+      [requestBytes('GET', `maps/m/${nameOf(0)}`), 204],
     ] as const) {
       for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
         client.send(Buffer.concat(Array(AT_ONCE).fill(request)));
@@ -138,21 +140,20 @@ test('a reader that resumes gets the queued lines in order, and the number of li
   const client = new RawClient(port);
   let attempts = 0;
   const attempt = async (): Promise<void> => {
-    const name = Buffer.from(`${attempts++}&`);
+    const name = Buffer.from(`${nameOf(attempts++)}&`);
     const response = await client.request('POST', 'management/cluster/state', name);
     assert.equal(response.status, 403);
   };
-  while (attempts < 2 * REQUESTS) {
+  while (attempts < 2.5 * REQUESTS) {
     const from = attempts;
     const requests = Array.from({ length: AT_ONCE }, (_, index) =>
-      requestBytes('POST', 'management/cluster/state', Buffer.from(`${from + index}&`)),
+      requestBytes('POST', 'management/cluster/state', Buffer.from(`${nameOf(from + index)}&`)),
     );
     client.send(Buffer.concat(requests));
     for (const _ of requests) assert.equal((await client.response())?.status, 403);
     attempts += requests.length;
   }
-  await read(`"user":"${5000}"`);
-  while (reader.read() !== '') await setTimeout(5);
+  await read(nameOf(REQUESTS));
   await attempt();
   await read('linesLost');
   await attempt();
@@ -169,7 +170,7 @@ test('a reader that resumes gets the queued lines in order, and the number of li
   let expected = 0;
   for (const [index, { user }] of audited.entries()) {
     expected += lost[index] ?? 0;
-    assert.equal(user, String(expected++));
+    assert.equal(user, nameOf(expected++));
   }
   assert.equal(expected, attempts);
   assert.deepEqual(
@@ -177,6 +178,10 @@ test('a reader that resumes gets the queued lines in order, and the number of li
     ['listening', 'draining', 'stopped'],
   );
 });
+
+function nameOf(number: number): string {
+  return String(number).padStart(NAME_LENGTH, '0');
+}
 
 function levelOf(line: string): string {
   return (JSON.parse(line) as Line).level;

@@ -20,7 +20,7 @@ describe('gridnode serve', () => {
           const response = await client.response();
           if (response === undefined) return;
           assert.equal(response.body.length, index % 4 === 0 ? value.length : 0);
-          if (++responses === 500) child.kill('SIGTERM');
+          if (++responses === 150) child.kill('SIGTERM');
         }
       }
     });
@@ -37,22 +37,6 @@ describe('gridnode serve', () => {
       lines.map(({ msg }) => msg.split(':')[0]),
       [OPEN_TO_PROGRAMS, 'listening', 'draining', 'stopped'],
     );
-  });
-
-  it('answers a request whose content was still arriving at the signal', async () => {
-    const { child, exited, port } = await serve('--enable-group', 'DATA');
-    const client = new RawClient(port);
-    const request = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
-    client.send(request.subarray(0, request.length - 2));
-    const other = new RawClient(port);
-    await other.request('GET', 'instance');
-    child.kill('SIGTERM');
-    while ((await other.response()) !== undefined);
-    client.send(request.subarray(request.length - 2));
-    const response = await client.response();
-    assert.equal(response?.status, 200);
-    assert.equal(response.fields.get('connection'), 'close');
-    assert.deepEqual(await exited, [0, null]);
   });
 
   it('drains waiting polls, half-sent contents and silent clients, and exits with 0', async () => {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { tlsClient, tlsFile } from '../tls/identity.ts';
 import { RawClient, requestBytes } from './client.ts';
 import { OPEN_TO_PROGRAMS, serve, start } from './member-process.ts';
@@ -79,24 +79,6 @@ describe('gridnode serve over TLS', () => {
     assert.deepEqual(await exited, [2, null]);
   });
 
-  it('refuses clients without a certificate of the configured authority', async () => {
-    install('server');
-    const { child, exited, port } = await serve(
-      ...TLS,
-      '--tls-client-ca',
-      tlsFile('authority.pem'),
-    );
-    for (const name of [undefined, 'impostor'] as const) {
-      const refused = new RawClient(tlsClient(port, name));
-      refused.send(requestBytes('GET', 'instance'));
-      assert.equal(await refused.response(), undefined);
-    }
-    const known = new RawClient(tlsClient(port, 'client'));
-    assert.equal((await known.request('GET', 'instance')).status, 200);
-    child.kill('SIGTERM');
-    assert.deepEqual(await exited, [0, null]);
-  });
-
   it('completes every response when it is stopped under load', async () => {
     install('server');
     const { child, exited, port } = await serve(...TLS, '--enable-group', 'DATA');
@@ -111,7 +93,7 @@ describe('gridnode serve over TLS', () => {
         const response = await client.response();
         if (response === undefined) return;
         assert.equal(response.body.length, value.length);
-        if (++responses === 30) child.kill('SIGTERM');
+        if (++responses === 10) child.kill('SIGTERM');
       }
     });
     await Promise.all(clients);
@@ -120,26 +102,50 @@ describe('gridnode serve over TLS', () => {
   });
 });
 
-describe('the health listener', () => {
-  it('responds in plain HTTP while every connection of the TLS port is in use', async () => {
+describe('a member that requests certificates, with a health listener', () => {
+  let member: Awaited<ReturnType<typeof serve>>;
+
+  before(async () => {
     install('server');
-    const flags = ['--health-port', '0', '--connections-max', '3'];
-    const { child, exited, port, healthPort } = await serve(...TLS, ...flags);
-    const client = new RawClient(tlsClient(port));
-    assert.equal((await client.request('GET', 'instance')).status, 200);
-    const silent = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
-    await Promise.all(silent.map((socket) => once(socket, 'connect')));
-    const beyond = connect(port, '127.0.0.1');
-    beyond.on('error', () => {});
-    await once(beyond, 'close');
-    assert.equal(await statusOf(healthPort, 'health/ready'), 200);
-    assert.equal(await statusOf(healthPort, 'rest/instance'), 404);
-    assert.equal((await client.request('GET', 'instance')).status, 200);
-    for (const socket of silent) socket.destroy();
-    child.kill('SIGTERM');
-    assert.deepEqual(await exited, [0, null]);
+    member = await serve(
+      ...[...TLS, '--tls-client-ca', tlsFile('authority.pem')],
+      ...['--health-port', '0', '--connections-max', '3'],
+    );
   });
 
+  after(async () => {
+    member.child.kill('SIGTERM');
+    assert.deepEqual(await member.exited, [0, null]);
+  });
+
+  it('refuses clients without a certificate of the configured authority', async () => {
+    for (const name of [undefined, 'impostor'] as const) {
+      const refused = new RawClient(tlsClient(member.port, name));
+      refused.send(requestBytes('GET', 'instance'));
+      assert.equal(await refused.response(), undefined);
+    }
+    const known = new RawClient(tlsClient(member.port, 'client'));
+    assert.equal((await known.request('GET', 'instance')).status, 200);
+    known.destroy();
+  });
+
+  it('responds in plain HTTP while every connection of the TLS port is in use', async () => {
+    const client = new RawClient(tlsClient(member.port, 'client'));
+    assert.equal((await client.request('GET', 'instance')).status, 200);
+    const silent = [connect(member.port, '127.0.0.1'), connect(member.port, '127.0.0.1')];
+    await Promise.all(silent.map((socket) => once(socket, 'connect')));
+    const beyond = connect(member.port, '127.0.0.1');
+    beyond.on('error', () => {});
+    await once(beyond, 'close');
+    assert.equal(await statusOf(member.healthPort, 'health/ready'), 200);
+    assert.equal(await statusOf(member.healthPort, 'rest/instance'), 404);
+    assert.equal((await client.request('GET', 'instance')).status, 200);
+    for (const socket of silent) socket.destroy();
+    client.destroy();
+  });
+});
+
+describe('the health listener', () => {
   it('responds while the member drains, and closes with it', async () => {
     const { child, exited, port, healthPort } = await serve(
       ...['--health-port', '0', '--enable-group', 'DATA'],
@@ -161,13 +167,14 @@ describe('the health listener', () => {
   });
 
   it('needs a separate port: if it is in use, the process exits with 3 and names it', async () => {
-    const { child, exited, port } = await serve();
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
     const other = start('--health-port', String(port));
     const { code, msg } = await other.line(0);
     assert.equal(code, 'ADDRESS_IN_USE');
     assert.equal(msg, `Cannot listen on 127.0.0.1:${port}: already in use`);
     assert.deepEqual(await other.exited, [3, null]);
-    child.kill('SIGTERM');
-    await exited;
+    server.close();
   });
 });
