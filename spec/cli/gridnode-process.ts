@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { programWords } from '../../bench/load/program.ts';
-import { TEST_MEMORY } from '../integration/member-process.ts';
+import { PROCESS_MEMORY } from '../integration/member-process.ts';
 
 export interface Ended {
   readonly code: number | null;
@@ -42,7 +42,7 @@ export interface LogLine {
 
 /** Starts a member and waits until it serves; its log can be read line by line. */
 export async function serve(words: readonly string[]) {
-  const child = start(['serve', '--max-memory', TEST_MEMORY, ...words]);
+  const child = start(['serve', '--max-memory', PROCESS_MEMORY, ...words]);
   const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
   const all = lines[Symbol.asyncIterator]();
   /** Returns the next line with this message; earlier lines are dropped. */

@@ -8,6 +8,8 @@ import { programWords } from '../../bench/load/program.ts';
 
 /** Small memory limit: allocating memory at start takes time, and tests need little. */
 export const TEST_MEMORY = '16m';
+/** Memory limit of a process: some tests and soaks store larger values there. */
+export const PROCESS_MEMORY = '64m';
 
 /**
  * Start of the warning, up to the groups, of a member on loopback whose groups need no credentials.
@@ -25,7 +27,7 @@ export interface LogLine {
 
 /** Starts a member on a free port with additional flags, without waiting for it. */
 export function start(...flags: string[]) {
-  const serve = ['serve', '--port', '0', '--max-memory', TEST_MEMORY];
+  const serve = ['serve', '--port', '0', '--max-memory', PROCESS_MEMORY];
   const words = [...programWords('bin/gridnode'), ...serve, ...flags];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit') as Promise<[number | null, string | null]>;
