@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../../bench/harness.ts';
 import type { EngineComponents } from '../../../src/engine/embedded/engine-components.ts';
-import { EXTENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
+import { EXTENT_BYTES, SLAB_BYTES } from '../../../src/engine/embedded/slabs.ts';
 import { APPLIED } from '../../../src/engine/engine.ts';
 import { span } from '../results.ts';
 import { componentsOf, deleteEntry, findEntry, offerItem, setEntry } from './components-of.ts';
@@ -16,17 +16,19 @@ function utilisation(components: EngineComponents, indexBytes: number): number {
   return live / (components.store.meter.bytes - indexBytes);
 }
 
+/** Number of entries of 1,000 bytes that fill three slabs. */
+const THREE_SLABS = Math.floor((SLAB_BYTES * 3) / 1118);
+const COUNT = 7000;
 /**
- * Bytes of the index of one partition with this many entries, and of the pages of the tables of
+ * Bytes of the index of one partition with COUNT entries, and of the pages of the tables of
  * names.
  */
-const INDEX_BYTES = 8 * 32768 + 4 * 4096;
+const INDEX_BYTES = 8 * 16384 + 4 * 4096;
 
 describe('Cleaner', () => {
   it('keeps extents three quarters full, whatever is overwritten and deleted', () => {
     const { components } = componentsOf(1);
     const random = new Random(7);
-    const count = 20_000;
     const map = span('m');
     const type = span('text/plain');
     const set = (index: number) =>
@@ -37,10 +39,10 @@ describe('Cleaner', () => {
         span(Buffer.alloc(50 + random.below(101))),
         type,
       );
-    for (let index = 0; index < count; index++) set(index);
-    for (let round = 0; round < 10; round++) {
-      for (let step = 0; step < count; step++) {
-        const index = random.below(count);
+    for (let index = 0; index < COUNT; index++) set(index);
+    for (let round = 0; round < 4; round++) {
+      for (let step = 0; step < COUNT; step++) {
+        const index = random.below(COUNT);
         if (random.below(5) === 0) deleteEntry(components, map, span(`key${index}`));
         else set(index);
       }
@@ -53,14 +55,14 @@ describe('Cleaner', () => {
     const { components } = componentsOf(1);
     const map = span('m');
     const none = span('');
-    for (let index = 0; index < 20_000; index++) {
+    for (let index = 0; index < COUNT; index++) {
       setEntry(components, map, span(`key${index}`), span(Buffer.alloc(100)), none);
     }
-    for (let index = 0; index < 20_000; index++) {
+    for (let index = 0; index < COUNT; index++) {
       if (index % 10 !== 0) deleteEntry(components, map, span(`key${index}`));
     }
     assert.ok(utilisation(components, INDEX_BYTES) > 0.6);
-    for (let index = 0; index < 20_000; index += 10) {
+    for (let index = 0; index < COUNT; index += 10) {
       assert.notEqual(findEntry(components, map, span(`key${index}`)), 0);
     }
   });
@@ -122,15 +124,16 @@ describe('Cleaner', () => {
     const value = (index: number) => span(Buffer.alloc(1000, index % 251));
     const write = (map: string, index: number) =>
       setEntry(components, span(map), span(`${index}`), value(index), none);
-    // Three slabs, in each of which some of the remaining cells fill separate extents.
-    for (let index = 0; index < 90_000; index++) write(index % 1000 < 100 ? 'stay' : 'go', index);
+    // In each of the three slabs, some of the remaining cells fill separate extents.
+    for (let index = 0; index < THREE_SLABS; index++)
+      write(index % 1000 < 100 ? 'stay' : 'go', index);
     assert.equal(components.store.pool.slabCount, 3);
     components.maps.clear(span('go'));
     clock.advance(20_000);
-    for (let index = 0; index < 9000; index++) write('stay', index);
+    for (let index = 0; index < THREE_SLABS / 10; index++) write('stay', index);
     clock.advance(20_000);
     assert.equal(components.store.pool.slabCount, 1);
-    for (let index = 0; index < 90_000; index++) {
+    for (let index = 0; index < THREE_SLABS; index++) {
       if (index % 1000 >= 100) continue;
       const address = findEntry(components, span('stay'), span(`${index}`));
       assert.notEqual(address, 0);
@@ -150,21 +153,22 @@ describe('Cleaner', () => {
         span(Buffer.alloc(bytes, index % 251)),
         none,
       );
+    const small = (THREE_SLABS * 2) / 3;
     // The table of the index is last moved to the third slab; the remaining entries are too many
     // for a smaller table.
-    for (let index = 0; index < 90_000; index++) write('go', index, 1000);
-    for (let index = 0; index < 60_000; index++) write('stay', index, 8);
+    for (let index = 0; index < THREE_SLABS; index++) write('go', index, 1000);
+    for (let index = 0; index < small; index++) write('stay', index, 8);
     assert.equal(components.store.pool.slabCount, 3);
     const before = components.store.partition(0)!.index!;
     const { bits, words } = before;
     components.maps.clear(span('go'));
     clock.advance(20_000);
-    for (let index = 0; index < 9000; index++) write('stay', index, 8);
+    for (let index = 0; index < THREE_SLABS / 10; index++) write('stay', index, 8);
     clock.advance(20_000);
     assert.equal(components.store.pool.slabCount, 1);
     assert.equal(before.bits, bits);
     assert.notEqual(before.words, words);
-    for (let index = 0; index < 60_000; index++) {
+    for (let index = 0; index < small; index++) {
       const address = findEntry(components, span('stay'), span(`${index}`));
       assert.notEqual(address, 0);
       components.results.blank.setFound(address, 0, 0);
@@ -175,7 +179,7 @@ describe('Cleaner', () => {
   it('releases nothing to the system while a store only grows', () => {
     const { components, clock } = componentsOf(3);
     const tables = new Set<Int32Array>();
-    for (let index = 0; index < 50_000; index++) {
+    for (let index = 0; index < 12_000; index++) {
       setEntry(components, span('m'), span(`${index}`), span('value'), span('text/plain'));
       for (let number = 0; number < 3; number++) {
         const words = components.store.partition(number)?.index?.words;
@@ -183,7 +187,7 @@ describe('Cleaner', () => {
       }
     }
     clock.advance(20_000);
-    assert.equal(tables.size, 3 * 12);
+    assert.equal(tables.size, 3 * 10);
     // No table reads memory that was released.
     assert.ok([...tables].every(({ length }) => length > 0));
   });

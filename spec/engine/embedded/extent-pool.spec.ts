@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ExtentPool } from '../../../src/engine/embedded/extent-pool.ts';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
-import { EXTENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
+import { EXTENT_BYTES, EXTENTS_PER_SLAB, SLAB_BYTES } from '../../../src/engine/embedded/slabs.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 function pool(bytesMax = Number.POSITIVE_INFINITY) {
@@ -96,10 +96,11 @@ describe('ExtentPool', () => {
     assert.equal(extents.allocateLong(80), address);
   });
 
-  it('a cell of 256 KiB to 16 MiB has consecutive extents, which are reused', () => {
+  it('a cell of 256 KiB to half a slab has consecutive extents, which are reused', () => {
     const { pool: extents, meter, clock } = pool();
     const single = extents.allocateExtent(false);
-    const lengths = [262_144, 16_777_216, 262_152, 1_000_000, 16_000_000, 8_388_616];
+    const half = SLAB_BYTES / 2;
+    const lengths = [262_144, half, 262_152, 1_000_000, half - 99_992, half / 2 + 8];
     const taken = lengths.map((length) => extents.allocateLong(length));
     const between = extents.allocateExtent(false);
     const count = lengths.reduce((sum, length) => sum + Math.ceil(length / EXTENT_BYTES), 2);
@@ -119,9 +120,9 @@ describe('ExtentPool', () => {
     });
     extents.pin(taken[1]!);
     for (const address of taken) extents.freeLong(address);
-    assert.equal(meter.bytes, (2 + 256) * EXTENT_BYTES);
+    assert.equal(meter.bytes, 2 * EXTENT_BYTES + half);
     clock.advance(10_000);
-    assert.equal(extents.bytes(taken[1]!)[16_777_215], 2);
+    assert.equal(extents.bytes(taken[1]!)[half - 1], 2);
     extents.unpin(taken[1]!);
     extents.freeExtent(single);
     extents.freeExtent(between);
@@ -181,17 +182,20 @@ describe('ExtentPool', () => {
 
   it('releases slabs that have been empty for a second, and allocates new ones when needed', () => {
     const { pool: extents, clock } = pool();
-    const taken = Array.from({ length: 2000 }, () => extents.allocateExtent(false));
+    const taken = Array.from({ length: 4 * EXTENTS_PER_SLAB - 1 }, () =>
+      extents.allocateExtent(false),
+    );
+    const kept = EXTENTS_PER_SLAB + 8;
     assert.equal(extents.slabCount, 4);
     const views = taken.map((extent) => extents.words(extents.address(extent, 0)));
-    for (const extent of taken.slice(600)) extents.freeExtent(extent);
+    for (const extent of taken.slice(kept)) extents.freeExtent(extent);
     clock.advance(900);
     assert.equal(extents.slabCount, 4);
     clock.advance(200);
     assert.equal(extents.slabCount, 2);
     assert.equal(views.at(-1)?.length, 0);
     assert.equal(clock.timerCount, 0);
-    for (const extent of taken.slice(0, 600)) extents.freeExtent(extent);
+    for (const extent of taken.slice(0, kept)) extents.freeExtent(extent);
     const again = extents.allocateExtent(false);
     clock.advance(10_000);
     assert.equal(extents.slabCount, 1);

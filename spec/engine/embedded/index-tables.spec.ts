@@ -2,15 +2,27 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { IndexTables } from '../../../src/engine/embedded/index-tables.ts';
-import { EXTENT_BYTES, Slabs } from '../../../src/engine/embedded/slabs.ts';
+import {
+  EXTENT_BYTES,
+  EXTENTS_PER_SLAB,
+  SLAB_BYTES,
+  Slabs,
+} from '../../../src/engine/embedded/slabs.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 const SLABS_MAX = 8;
+/** Extents of the longest row. */
+const HALF = EXTENTS_PER_SLAB / 2;
 
 function newTables() {
   const clock = new FakeClock();
   const slabs = new Slabs(clock, SLABS_MAX, 0);
   return { clock, slabs, tables: new IndexTables(slabs) };
+}
+
+function isFilled(words: Int32Array, word: number): boolean {
+  const bytes = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
+  return words[0] === word && bytes.subarray(4).equals(bytes.subarray(0, -4));
 }
 
 describe('IndexTables', () => {
@@ -22,14 +34,14 @@ describe('IndexTables', () => {
         const taken: { place: number; words: Int32Array<ArrayBuffer>; mark: number }[] = [];
         const free = (index: number) => {
           const [{ place, words, mark }] = taken.splice(index, 1) as [(typeof taken)[number]];
-          assert.ok(words.every((word) => word === mark));
+          assert.ok(isFilled(words, mark));
           tables.free(place, words);
         };
         [{ bits: 12, frees: 40 }, ...steps].forEach(({ bits, frees }, index) => {
           const place = tables.allocate(2 ** bits);
           const words = tables.words(place, 2 ** bits);
           assert.equal(words.byteLength, 2 ** bits);
-          assert.ok(words.every((word) => word === 0));
+          assert.ok(isFilled(words, 0));
           taken.push({ place, words: words.fill(index + 1), mark: index + 1 });
           if (frees < taken.length) free(frees);
           const lying = taken.map(({ place, words }) => ({ place, bytes: words.byteLength }));
@@ -58,21 +70,21 @@ describe('IndexTables', () => {
     assert.equal(slabs.allocate() << 4, extent);
   });
 
-  it('tables below a page and above 16 MiB have separate buffers', () => {
+  it('tables below a page and above half a slab have separate buffers', () => {
     const { tables } = newTables();
-    for (const bytes of [128, 2048, 2 ** 25]) {
+    for (const bytes of [128, 2048, SLAB_BYTES]) {
       assert.equal(tables.allocate(bytes), 0);
       const words = tables.words(0, bytes);
       assert.equal(words.buffer.byteLength, bytes);
       tables.free(0, words);
     }
     assert.notEqual(tables.allocate(4096), 0);
-    assert.notEqual(tables.allocate(2 ** 24), 0);
+    assert.notEqual(tables.allocate(SLAB_BYTES / 2), 0);
   });
 
   it('without slabs each table has a separate buffer', () => {
     const { slabs, tables } = newTables();
-    while (slabs.allocateRow(256) !== 0);
+    while (slabs.allocateRow(HALF) !== 0);
     while (slabs.allocate() !== 0);
     assert.equal(tables.allocate(4096), 0);
     assert.equal(tables.allocate(EXTENT_BYTES), 0);
@@ -81,12 +93,12 @@ describe('IndexTables', () => {
   it('no table is allocated in a slab that will be emptied', () => {
     const { slabs, tables } = newTables();
     // Four slabs full of rows, and a table in the fifth.
-    const rows = [slabs.allocateRow(256), slabs.allocateRow(255)];
-    while (rows.length < 8) rows.push(slabs.allocateRow(256));
+    const rows = [slabs.allocateRow(HALF), slabs.allocateRow(HALF - 1)];
+    while (rows.length < 8) rows.push(slabs.allocateRow(HALF));
     const place = tables.allocate(EXTENT_BYTES);
     assert.ok(!tables.isEvacuated(place));
     for (const row of rows.slice(2)) {
-      for (let extent = row + 1; extent < row + 256; extent++) slabs.free(extent);
+      for (let extent = row + 1; extent < row + HALF; extent++) slabs.free(extent);
     }
     assert.ok(tables.isEvacuated(place));
     for (const bytes of [4096, EXTENT_BYTES]) {
@@ -94,6 +106,6 @@ describe('IndexTables', () => {
       assert.notEqual(moved, 0);
       assert.ok(!tables.isEvacuated(moved));
     }
-    assert.equal(tables.allocate(2 ** 24), 0);
+    assert.equal(tables.allocate(SLAB_BYTES / 2), 0);
   });
 });

@@ -55,9 +55,10 @@ import { assertInvariants } from './engine-invariants.ts';
 import { NO_ITEM } from './queue-order.ts';
 import { Refill } from './refill.ts';
 import type { EmbeddedResult } from './results.ts';
+import { SLAB_BYTES } from './slabs.ts';
 
-/** Memory that a member requests from the system ahead of its use, in bytes. */
-export const STOCK_BYTES = 2 ** 30;
+/** Memory that a member requests from the system ahead of its use, in bytes: 1 GiB. */
+export const STOCK_BYTES = 32 * SLAB_BYTES;
 
 export type { EmbeddedEngineOptions } from './engine-components.ts';
 

@@ -34,7 +34,7 @@ export const CELL_SHARED_BYTES_MAX = 16384;
 const COPY_WORDS_BYTES_MAX = 256;
 
 const EXTENT_BITS = 13;
-const SLAB_BITS = 22;
+const SLAB_BITS = 31 - Math.clz32(SLAB_BYTES / UNIT_BYTES);
 const OFFSET_MASK = 2 ** SLAB_BITS - 1;
 /**
  * Length in bytes from which a cell has consecutive extents: at most a fifth of them is unused, and
