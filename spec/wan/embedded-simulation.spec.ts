@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { EmbeddedModel } from './embedded-model.ts';
 import { type Shape, simulate } from './simulation.ts';
 
-const SEEDS = Number(process.env.WAN_SEEDS ?? 5);
+const SEEDS = Number(process.env.WAN_SEEDS ?? 2);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
 
 describe('WanReplications of members with embedded engines', () => {

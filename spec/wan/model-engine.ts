@@ -67,6 +67,8 @@ export class ModelEngine implements SimulatedEngine {
   readonly #tombstones = new Map<string, Version>();
   readonly #clears = new Map<string, Version>();
   #sequence = 0;
+  /** Whether any entry has had a lifetime. */
+  #mayExpire = false;
 
   constructor(clock: { wall(): number }) {
     this.#clock = new HybridClock(clock);
@@ -96,6 +98,7 @@ export class ModelEngine implements SimulatedEngine {
 
   /** Removes expired entries, each with a tombstone just below its version. */
   expire(): void {
+    if (!this.#mayExpire) return;
     for (const [place, entry] of this.#entries) {
       if (!this.#isOver(entry)) continue;
       this.#entries.delete(place);
@@ -191,6 +194,7 @@ export class ModelEngine implements SimulatedEngine {
   #apply(change: Mutation): void {
     const place = placeOf(change);
     const map = change.name.toBuffer().toString();
+    if (change.expiryMs !== 0) this.#mayExpire = true;
     if (change.operation === SET) this.#entries.set(place, change);
     else if (change.operation === DELETE) {
       this.#entries.delete(place);

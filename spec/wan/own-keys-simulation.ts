@@ -39,9 +39,10 @@ export async function simulateOwnKeys(
   count: number,
   policy: MergePolicy,
   seed: number,
+  steps = STEPS,
 ): Promise<void> {
   const round = new Round(shape, count, policy, seed);
-  await round.run();
+  await round.run(steps);
 }
 
 class Round {
@@ -94,8 +95,8 @@ class Round {
     });
   }
 
-  async run(): Promise<void> {
-    for (let step = 0; step < STEPS; step++) {
+  async run(steps: number): Promise<void> {
+    for (let step = 0; step < steps; step++) {
       for (let count = this.#below(4); count > 0; count--) this.#write();
       this.#sync();
       const kind = this.#below(15);

@@ -2,7 +2,7 @@
 import { describe, it } from 'node:test';
 import { persistentRound } from './persistent-simulation.ts';
 
-const SEEDS = Number(process.env.WAN_SEEDS ?? 4);
+const SEEDS = Number(process.env.WAN_SEEDS ?? 2);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
 
 describe('WanReplications with persistence, whose source ends at random points', () => {

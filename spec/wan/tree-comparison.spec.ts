@@ -31,7 +31,7 @@ function equalSides(count: number, depth = 10): readonly [ComparedSide, Compared
 
 describe('compareMap', () => {
   it('finds no difference between equal contents, whatever their history', async () => {
-    const [source, target] = equalSides(3000);
+    const [source, target] = equalSides(800);
     const { differences, requests, checked } = await compare(source, target);
     assert.deepEqual(figuresOf(differences), {
       checkedPartitions: 271,
@@ -62,7 +62,7 @@ describe('compareMap', () => {
     };
     for (const [name, [entries, change]] of Object.entries(changes)) {
       it(`finds ${name} as one leaf, depth ${depth}`, async () => {
-        const [source, target] = equalSides(1500, depth);
+        const [source, target] = equalSides(200, depth);
         change(target);
         const { differences } = await compare(source, target, depth);
         const { differentPartitions, differentLeaves, entriesToSync } = differences;
@@ -77,10 +77,10 @@ describe('compareMap', () => {
     }
 
     it(`has exact figures of many differences, depth ${depth}`, async () => {
-      const [source, target] = equalSides(2000, depth);
+      const [source, target] = equalSides(400, depth);
       const random = generator(depth);
-      for (let index = 0; index < 300; index++) {
-        const key = `key${Math.floor(random() * 2200)}`;
+      for (let index = 0; index < 60; index++) {
+        const key = `key${Math.floor(random() * 440)}`;
         const kind = Math.floor(random() * 4);
         if (kind < 2) target.set(key, 'other');
         else if (kind === 2) target.delete(key);
@@ -105,21 +105,21 @@ describe('compareMap', () => {
     it(`counts every leaf that has entries if ${name}`, async () => {
       const source = new ComparedSide();
       const target = new ComparedSide();
-      for (let index = 0; index < 5000; index++) {
+      for (let index = 0; index < 800; index++) {
         if (!isEmptyHere) source.set(`key${index}`, 'x');
         if (!isEmptyThere) target.set(`key${index}`, 'x');
       }
       target.set('elsewhere', 'x', { map: 'other' });
       const { differences } = await compare(source, target);
       assert.deepEqual(figuresOf(differences), expectedOf(source, target, 10));
-      assert.equal(differences.entriesToSync, isEmptyHere ? 0 : 5000);
+      assert.equal(differences.entriesToSync, isEmptyHere ? 0 : 800);
     });
   }
 
   it('compares complete values, including long ones, but no expired entries', async () => {
     const [source, target] = equalSides(10);
     const long = Buffer.alloc(1_000_001, 'long');
-    for (let index = 0; index < 20; index++) {
+    for (let index = 0; index < 8; index++) {
       source.set(`long${index}`, long);
       target.set(`long${index}`, long);
     }
@@ -147,8 +147,8 @@ describe('compareMap', () => {
 
   it('transfers little: some kilobytes for a hundred differences', async () => {
     for (const depth of [10, 16]) {
-      const [source, target] = equalSides(20_000, depth);
-      for (let index = 0; index < 100; index++) target.set(`key${index * 199}`, 'other');
+      const [source, target] = equalSides(4000, depth);
+      for (let index = 0; index < 100; index++) target.set(`key${index * 39}`, 'other');
       const { differences, bytes, requests } = await compare(source, target, depth);
       assert.deepEqual(figuresOf(differences), expectedOf(source, target, depth));
       assert.ok(bytes < 50_000, `depth ${depth}: ${bytes} bytes in ${requests} requests`);
@@ -296,7 +296,7 @@ describe('the trees of a target', () => {
   });
 
   it('are separate for each comparison', async () => {
-    const [source, target] = equalSides(2000);
+    const [source, target] = equalSides(400);
     target.set('key7', 'other');
     const all = await Promise.all([1, 2, 3, 4].map(async () => await compare(source, target)));
     for (const { differences } of all) {
