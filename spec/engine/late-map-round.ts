@@ -23,10 +23,10 @@ interface History {
   answered: number;
 }
 
-export type MapRoundOptions = Pick<LateEngineOptions, 'isOrdered' | 'turns'>;
+type MapRoundOptions = Pick<LateEngineOptions, 'isOrdered' | 'turns'>;
 
-/** Engines take long to create, so one is used for many rounds. */
-export class MapWorld {
+/** The wrapped engine, which all rounds use. */
+class MapWorld {
   readonly clock = new FakeClock();
   readonly inside = new EmbeddedEngine({
     partitionCount: PARTITION_COUNT,
@@ -35,11 +35,19 @@ export class MapWorld {
   });
 }
 
-/** Returns the number of reads that have seen more than the completed changes. */
-export function lateMapRound(world: MapWorld, seed: number, options: MapRoundOptions): number {
-  const round = new Round(world, seed, options);
-  round.run();
-  return round.aheadCount;
+/**
+ * Runs rounds from this seed on. Returns the number of reads that have seen more than the completed
+ * changes.
+ */
+export function lateMapRounds(first: number, count: number, options: MapRoundOptions): number {
+  const world = new MapWorld();
+  let aheadCount = 0;
+  for (let seed = first; seed < first + count; seed++) {
+    const round = new Round(world, seed, options);
+    round.run();
+    aheadCount += round.aheadCount;
+  }
+  return aheadCount;
 }
 
 class Round {

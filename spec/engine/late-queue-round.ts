@@ -36,8 +36,8 @@ const QUEUES = ['a', 'b', 'small c'];
 const TIMEOUT_MS_MAX = 100;
 /** Maximum number of consecutive turns that end. */
 const TURNS_MAX = 8;
-/** Number of rounds for each engine, because an engine takes longer to create than a round. */
-const ROUNDS_PER_WORLD = 200;
+/** Number of rounds for each engine; the last one closes it. */
+const ROUNDS_PER_WORLD = 25;
 
 /** The wrapped engine, whose results arrive at once, and its last record of each item. */
 class QueueWorld implements MutationSink {

@@ -7,7 +7,7 @@ import { LateEngine, type LateEngineOptions } from './late-engine.ts';
 import { type SequencedSubject, subjectCapacity } from './subject.ts';
 
 const PARTITION_COUNT = 271;
-const MANY = 400;
+const MANY = 200;
 const SEED = 1;
 
 /** A clock whose time the test sets, and whose turns end with Node's while callbacks wait. */

@@ -1,7 +1,7 @@
 import { it } from 'node:test';
 import { runMergeRound, TOPOLOGIES } from './merge-round.ts';
 
-const SEEDS = 3;
+const SEEDS = 2;
 
 for (const topology of Object.keys(TOPOLOGIES)) {
   it(`data sets that merge as a ${topology} end equal, and so do their replays`, () => {

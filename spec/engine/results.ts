@@ -74,12 +74,12 @@ export function copied(answer: OperationResult): Seen {
 
 /** Returns a new span over the text's bytes, one per character, not at the buffer's start. */
 export function span(text: string | Buffer): Span {
-  const bytes = typeof text === 'string' ? Buffer.from(text, 'latin1') : text;
-  return new Span().set(
-    Buffer.concat([Buffer.from('<<<'), bytes, Buffer.from('>')]),
-    3,
-    3 + bytes.length,
-  );
+  const end = 3 + text.length;
+  const bytes = Buffer.allocUnsafe(end + 1).fill('<', 0, 3);
+  if (typeof text === 'string') bytes.write(text, 3, 'latin1');
+  else text.copy(bytes, 3);
+  bytes[end] = 0x3e;
+  return new Span().set(bytes, 3, end);
 }
 
 type Bytes = string | Buffer;

@@ -23,7 +23,7 @@ export interface SequencedSubject extends Subject {
 
 export const SMALL_CAPACITY = 3;
 /** Number of repetitions for an engine whose results arrive at once. */
-export const MANY = 3000;
+export const MANY = 1000;
 
 /** Returns SMALL_CAPACITY for queues whose names begin with `small`; others have no limit. */
 export function subjectCapacity(queue: Buffer): number {

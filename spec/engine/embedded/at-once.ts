@@ -14,6 +14,9 @@ import {
 } from '../../../src/engine/engine.ts';
 import { copied, type Seen, span } from '../results.ts';
 
+/** Number of runs of a model; MODEL_RUNS sets another one. */
+export const MODEL_RUNS = Number(process.env.MODEL_RUNS ?? 20);
+
 const NO_BYTES = new Span();
 
 export class AtOnce {

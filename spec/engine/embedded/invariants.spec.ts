@@ -1,4 +1,4 @@
-/** The invariants of the engine after each of many random calls, and their detection of faults. */
+/** The invariants of the engine after random calls, and their detection of faults. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cellBytes } from '../../../src/engine/embedded/cell.ts';
@@ -8,8 +8,9 @@ import { span } from '../results.ts';
 import { componentsOf, offerItem, setEntry } from './components-of.ts';
 import { RandomStrain } from './random-strain.ts';
 
+/** The invariants are asserted after every call with seed 1, after every eighth call with seed 8. */
 const SEEDS = 8;
-const STEPS = 250;
+const STEPS = 280;
 
 /** Faults, each made in components with one entry and one item. */
 const FAULTS: Readonly<Record<string, (components: EngineComponents) => void>> = {
@@ -33,11 +34,11 @@ const FAULTS: Readonly<Record<string, (components: EngineComponents) => void>> =
 
 describe('EmbeddedEngine.invariants', () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
-    it(`hold after each of ${STEPS} random calls, and in a replay of them (seed ${seed})`, () => {
+    it(`hold after ${STEPS / seed} of ${STEPS} random calls, and in a replay of them (seed ${seed})`, () => {
       const strain = new RandomStrain(seed);
       for (let step = 0; step < STEPS; step++) {
         strain.step();
-        strain.engine.invariants();
+        if (step % seed === 0) strain.engine.invariants();
       }
       strain.end();
       strain.engine.invariants();

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { ABSENT, APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { AtOnce } from './at-once.ts';
+import { AtOnce, MODEL_RUNS } from './at-once.ts';
 
 /**
  * Lengths of values: tiny, usual, near the limit of copies in words, long cells, values with
@@ -113,7 +113,7 @@ describe('the maps of an embedded engine', () => {
       fc.property(fc.constantFrom(1, 3, 271), steps, (partitionCount, actions) => {
         run(partitionCount, Number.POSITIVE_INFINITY, actions);
       }),
-      { numRuns: 100 },
+      { numRuns: 2 * MODEL_RUNS },
     );
   });
 
@@ -122,16 +122,16 @@ describe('the maps of an embedded engine', () => {
       fc.property(fc.integer({ min: 200_000, max: 600_000 }), steps, (bytes, actions) => {
         run(1, bytes, actions);
       }),
-      { numRuns: 60 },
+      { numRuns: MODEL_RUNS },
     );
   });
 
-  it('store 200,000 entries through overwriting, deleting, and clearing', () => {
+  it('store 40,000 entries through overwriting, deleting, and clearing', () => {
     const clock = new FakeClock();
     const engine = new EmbeddedEngine({ partitionCount: 7, clock, queueCapacity: () => 1 });
     const ask = new AtOnce(engine);
     const value = (index: number) => Buffer.from(`value ${index} `.repeat(1 + (index % 9)));
-    const count = 100_000;
+    const count = 20_000;
     for (let index = 0; index < count; index++) {
       ask.set('m', `key ${index}`, value(index));
       ask.set('n', `key ${index}`, value(index + 1));

@@ -13,7 +13,7 @@ import {
   QUEUE_FULL,
 } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { AtOnce } from './at-once.ts';
+import { AtOnce, MODEL_RUNS } from './at-once.ts';
 
 const CAPACITY = 2500;
 
@@ -159,7 +159,7 @@ describe('a queue of an embedded engine', () => {
         assert.ok(engine.memoryBytes <= before + 100_000);
         assert.equal(ask.poll('another').value, 'x');
       }),
-      { numRuns: 60 },
+      { numRuns: MODEL_RUNS },
     );
   });
 
@@ -171,7 +171,7 @@ describe('a queue of an embedded engine', () => {
         for (const action of actions) run.step(action);
         run.finish();
       }),
-      { numRuns: 40 },
+      { numRuns: MODEL_RUNS },
     );
   });
 

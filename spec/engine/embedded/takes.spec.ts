@@ -8,7 +8,7 @@ import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts'
 import { ABSENT, APPLIED, FOUND } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { Keeper, type Seen, span } from '../results.ts';
-import { AtOnce } from './at-once.ts';
+import { AtOnce, MODEL_RUNS } from './at-once.ts';
 
 const steps = fc.array(
   fc.oneof(
@@ -141,7 +141,7 @@ describe('takes of an embedded engine', () => {
         const run = new Run();
         for (const action of actions) run.step(action);
       }),
-      { numRuns: 300 },
+      { numRuns: 5 * MODEL_RUNS },
     );
   });
 });
