@@ -40,7 +40,7 @@ run: build ## Serves maps and queues (group DATA) on PORT=5701
 
 test: lint dist/.built ## Lint, types, tests: needs only Node and npm, about 6 minutes
 	$(bin)/tsc -p spec/tsconfig.json
-	SPEC_PROGRAM=built $(checks) node $(flags) --import tsx spec/groups/run-groups.ts $(groups)
+	SPEC_PROGRAM=built GRIDNODE_SLABS=small $(checks) node $(flags) --import tsx spec/groups/run-groups.ts $(groups)
 
 # Specs make much garbage: these flags save a quarter of the processor time.
 test: flags = --single-threaded-gc --min-semi-space-size=64 --max-semi-space-size=128

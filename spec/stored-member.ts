@@ -15,7 +15,7 @@ import { type LateOptions, lateEngineOn } from './http/late-server.ts';
 import { client as clientOf } from './http/test-client.ts';
 import { createTestServer } from './http/test-server.ts';
 import type { MemoryStorage } from './persistence/memory-storage.ts';
-import { SLAB_BYTES, until } from './persistence/subject.ts';
+import { until } from './persistence/subject.ts';
 
 export type Settings = readonly {
   readonly key: SettingKey;
@@ -58,7 +58,6 @@ export function storedMember(
   const engine = new EmbeddedEngine({
     partitionCount: PARTITION_COUNT,
     clock,
-    slabBytes: SLAB_BYTES,
     sinks: [persistence.sink],
     acknowledgesAll: late !== undefined,
     queueCapacity: () => Number.POSITIVE_INFINITY,

@@ -22,7 +22,6 @@ import { filesOf } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { checkPaths, PathSink } from './path-sink.ts';
 import { contentOf, countThatLeaves } from './stored-model.ts';
-import { SLAB_BYTES } from './subject.ts';
 
 const PARTITIONS = 5;
 const SEGMENT_BYTES = 4096;
@@ -282,7 +281,6 @@ class Member {
     this.engine = new EmbeddedEngine({
       partitionCount: PARTITIONS,
       clock,
-      slabBytes: SLAB_BYTES,
       queueCapacity: () => Number.POSITIVE_INFINITY,
       sinks: [...sinksBefore, this.persistence.log, new HistorySink(onRecord)],
     });

@@ -11,8 +11,6 @@ import { FakeClock } from '../fake-clock.ts';
 import { contentOf } from './stored-model.ts';
 
 export const PARTITION_COUNT = 5;
-/** Length of a slab of an engine with little data, in bytes. */
-export const SLAB_BYTES = 2_097_152;
 
 export interface PersistentSubject {
   readonly engine: EmbeddedEngine;
@@ -108,7 +106,6 @@ export async function openOnce(
   const engine = new EmbeddedEngine({
     partitionCount,
     clock,
-    slabBytes: SLAB_BYTES,
     ...(memoryBytesMax === undefined ? {} : { memoryBytesMax }),
     queueCapacity: () => Number.POSITIVE_INFINITY,
     sinks: [...sinksBefore, persistence.log, ...sinks],

@@ -59,30 +59,6 @@ describe('ExtentPool', () => {
     }
   });
 
-  it('allocates from slabs of another length, also consecutive extents that fit into one', () => {
-    const { meter, clock } = pool();
-    const extents = new ExtentPool(meter, clock, 0, 32 * EXTENT_BYTES);
-    const taken = Array.from({ length: 40 }, () => extents.allocateExtent(false));
-    assert.equal(extents.slabCount, 2);
-    for (const extent of taken) {
-      const address = extents.address(extent, EXTENT_BYTES - 8);
-      extents.words(address)[extents.at(address)] = extent;
-    }
-    for (const extent of taken) {
-      const address = extents.address(extent, EXTENT_BYTES - 8);
-      assert.equal(extents.words(address)[extents.at(address)], extent);
-    }
-    const long = extents.allocateLong(32 * EXTENT_BYTES);
-    assert.notEqual(long, 0);
-    assert.equal(extents.slabCount, 3);
-    assert.equal(extents.allocateLong(33 * EXTENT_BYTES), 0);
-    for (const extent of taken) extents.freeExtent(extent);
-    extents.invariants(new Set(), new Set([long]));
-    clock.advance(2000);
-    assert.equal(extents.slabCount, 1);
-    extents.invariants(new Set(), new Set([long]));
-  });
-
   it('a long cell has a buffer of exactly its length, which is dropped when it is freed', () => {
     const { pool: extents, meter } = pool();
     const address = extents.allocateLong(200_008);

@@ -24,11 +24,6 @@ export interface CellStoreOptions {
   readonly memoryBytesMax?: number;
   /** Bytes requested from the system ahead of their use; at most `memoryBytesMax`, 0 by default. */
   readonly stockBytes?: number;
-  /**
-   * Length of a slab, a multiple of 2 MiB, for tests with many engines: V8 collects garbage for
-   * every second slab of the usual length.
-   */
-  readonly slabBytes?: number;
   /** The id of the data set, if it is already known (StoredEngine.identify). */
   readonly dataSetId?: Uint8Array;
   /** Eight bytes, for tests that need the same positions in every run; random by default. */
@@ -64,8 +59,7 @@ export class CellStore {
     this.clock = clock;
     const marginBytes = MemoryMeter.marginBytes(memoryBytesMax);
     this.meter = new MemoryMeter(memoryBytesMax, EXTENT_BYTES, marginBytes);
-    const stocked = Math.min(stockBytes, memoryBytesMax);
-    this.pool = new ExtentPool(this.meter, clock, stocked, options.slabBytes);
+    this.pool = new ExtentPool(this.meter, clock, Math.min(stockBytes, memoryBytesMax));
     this.versions = new HybridClock(clock);
     if (options.dataSetId !== undefined) this.versions.identify(options.dataSetId);
     this.sequences = new Float64Array(partitionCount);

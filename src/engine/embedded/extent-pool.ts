@@ -75,9 +75,9 @@ export class ExtentPool {
   readonly #retained: number[] = [];
 
   /** `stockBytes`: bytes requested from the system ahead of their use. */
-  constructor(meter: MemoryMeter, clock: Clock, stockBytes = 0, slabBytes?: number) {
+  constructor(meter: MemoryMeter, clock: Clock, stockBytes = 0) {
     this.meter = meter;
-    this.#slabs = new Slabs(clock, SLABS_MAX, stockBytes, slabBytes);
+    this.#slabs = new Slabs(clock, SLABS_MAX, stockBytes);
     this.tables = new IndexTables(this.#slabs);
     this.#slabWords = this.#slabs.words;
     this.#slabBytes = this.#slabs.bytes;

@@ -52,8 +52,6 @@ const NONE = Number.POSITIVE_INFINITY;
 export class Slabs {
   readonly #clock: Clock;
   readonly #countMax: number;
-  /** Number of extents of a slab; the numbers of the others of its 512 are unused. */
-  readonly #extentsPerSlab: number;
   readonly #release = new MemoryRelease();
   readonly #stock: SlabStock;
   readonly #mayTouch: boolean;
@@ -77,13 +75,12 @@ export class Slabs {
   readonly #onTimer = () => this.#timerOnDue();
 
   /** `stockBytes`: bytes of slabs to be allocated ahead of their use. */
-  constructor(clock: Clock, countMax: number, stockBytes: number, slabBytes = SLAB_BYTES) {
-    const stockCount = Math.floor(stockBytes / slabBytes);
+  constructor(clock: Clock, countMax: number, stockBytes: number) {
+    const stockCount = Math.floor(stockBytes / SLAB_BYTES);
     this.#clock = clock;
     this.#countMax = countMax;
-    this.#extentsPerSlab = slabBytes / EXTENT_BYTES;
     this.#mayTouch = stockCount >= TOUCHING_COUNT_MIN;
-    this.#stock = new SlabStock(clock, slabBytes, stockCount, (slab) => {
+    this.#stock = new SlabStock(clock, SLAB_BYTES, stockCount, (slab) => {
       this.#release.free([slab]);
     });
     // Allocated now so that V8's collection for a first large buffer does not delay a request. An
@@ -120,11 +117,10 @@ export class Slabs {
    * new slab.
    */
   allocateRow(count: number, below = NONE): number {
-    if (count > this.#extentsPerSlab) return 0;
     for (let slab = 0; slab < this.words.length; slab++) {
       if (slab * EXTENTS_PER_SLAB >= below) return 0;
       if (this.words[slab] === NO_WORDS) continue;
-      if (this.#used[slab]! + count <= this.#extentsPerSlab) {
+      if (this.#used[slab]! + count <= EXTENTS_PER_SLAB) {
         const row = this.#allocateRowOf(slab, count);
         if (row !== 0) return row;
       }
@@ -190,12 +186,12 @@ export class Slabs {
           assert.fail('a free extent below the lowest free word');
       }
       const used = this.#used[slab]!;
-      const end = from + (this.words[slab] === NO_WORDS ? 0 : this.#extentsPerSlab);
-      for (let extent = end; extent < from + EXTENTS_PER_SLAB; extent++) {
-        if (!taken.delete(extent) && extent > 0) assert.fail('a free extent without memory');
-      }
-      assert.equal(taken.size - before, used, 'extents in use of a slab');
-      if (used > 0) freeCount += this.#extentsPerSlab - used;
+      if (this.words[slab] === NO_WORDS) {
+        const none = slab === 0 ? EXTENTS_PER_SLAB - 1 : EXTENTS_PER_SLAB;
+        assert.equal(taken.size - before, none, 'free extents of a released slab');
+        for (let extent = from; extent < from + EXTENTS_PER_SLAB; extent++) taken.delete(extent);
+      } else assert.equal(taken.size - before, used, 'extents in use of a slab');
+      if (used > 0) freeCount += EXTENTS_PER_SLAB - used;
     }
     assert.equal(this.#freeCount, freeCount, 'free extents of slabs in use');
     return taken;
@@ -210,9 +206,9 @@ export class Slabs {
     const before = this.#used[slab]!;
     this.#used[slab] = before + more;
     this.#freeCount -= more;
-    if (before === 0) this.#freeCount += this.#extentsPerSlab;
+    if (before === 0) this.#freeCount += EXTENTS_PER_SLAB;
     else if (before + more === 0) {
-      this.#freeCount -= this.#extentsPerSlab;
+      this.#freeCount -= EXTENTS_PER_SLAB;
       this.evacuateFrom = NONE;
     }
     if (this.#freeCount < FREE_MIN) this.evacuateFrom = NONE;
@@ -275,7 +271,7 @@ export class Slabs {
     const word = slab * WORDS_PER_SLAB;
     this.#lowestFree = Math.min(this.#lowestFree, word);
     this.#free = growArray(this.#free, word + WORDS_PER_SLAB);
-    this.#free.fill(-1, word, word + (this.#extentsPerSlab >> WORD_BITS));
+    this.#free.fill(-1, word, word + WORDS_PER_SLAB);
     if (slab === 0) this.#free[0] = ~1;
     return true;
   }
