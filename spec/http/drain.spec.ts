@@ -16,7 +16,7 @@ import { createTestServer } from './test-server.ts';
 const LAST_REQUEST_MS = 1000;
 /** Length of a value that pauses reading until the client has read most of it, in bytes. */
 const VALUE_BYTES = 2_000_000;
-const ROUNDS = 20;
+const ROUNDS = 8;
 const SEED = Number(process.env.DRAIN_SEED ?? randomInt(1_000_000_000));
 
 type Client = ReturnType<typeof client>;

@@ -1,4 +1,7 @@
-/** Runs the fuzzer for a few seconds, and the cases it has found earlier. FUZZ_SEED repeats a run. */
+/**
+ * Runs the fuzzer for a few cases, and those that it has found earlier. FUZZ_SEED repeats a run;
+ * FUZZ_CASES=20000 repeats a round of `make soak`.
+ */
 import { randomInt } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -6,10 +9,10 @@ import { type FuzzCase, FuzzTarget, fuzzCase } from './fuzz.ts';
 import { MODES } from './late-server.ts';
 import { LIVE } from './test-client.ts';
 
-const CASES = 20_000;
+const CASES = Number(process.env.FUZZ_CASES ?? 3000);
 const SEED = Number(process.env.FUZZ_SEED ?? randomInt(1_000_000_000));
 /** Number of cases for each mode of a late engine. */
-const LATE_CASES = 1500;
+const LATE_CASES = 300;
 const EVERY_BYTE = [-1];
 
 const CHUNKED = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';

@@ -343,16 +343,17 @@ describe('requests after a waiting poll', () => {
 
   it('are in one buffer, however small the received pieces are', () => {
     const server = createTestServer();
+    collectGarbage();
     const before = process.memoryUsage().heapUsed;
-    const waiting = Array.from({ length: 20 }, () => client(server));
+    const waiting = Array.from({ length: 5 }, () => client(server));
     for (const { socket } of waiting) {
       socket.receive(poll('q'));
       for (let at = 0; at < 20_000; at++) socket.receive('x');
     }
     collectGarbage();
     const grown = process.memoryUsage().heapUsed - before;
-    assert(grown < 5_000_000, `${grown} bytes of objects, for 400,000 bytes`);
-    assert(server.server.inFlight.heldBytes <= 20 * (25_000 - FREE_BYTES));
+    assert(grown < 1_500_000, `${grown} bytes of objects, for 100,000 bytes`);
+    assert(server.server.inFlight.heldBytes <= 5 * (25_000 - FREE_BYTES));
   });
 });
 
@@ -448,7 +449,7 @@ describe('the budget', () => {
   it('is unused after random clients with little room have disconnected', async () => {
     const seed = Number(process.env.FUZZ_SEED ?? 1);
     const random = new Random(seed);
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < 4; round++) {
       const server = createTestServer({ bodyBytesMax: 20_000, inFlightBytesMax: 60_000 });
       const { inFlight, slots } = server.server;
       const clients = Array.from({ length: 8 }, () => client(server));

@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { runQueueRounds } from './late-queue-rounds.ts';
 import { MODES } from './late-server.ts';
 
-const ROUNDS = 50;
+const ROUNDS = 15;
 const SEED = Number(process.env.LATE_SEED ?? randomInt(1_000_000_000));
 
 /** Seeds of rounds that have failed before. */

@@ -7,11 +7,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createTestServer, type TestServer } from './test-server.ts';
 import { readVectors, VECTORS, type Vector } from './vector.ts';
 import { checkResponses, finalResponses } from './vector-responses.ts';
+import { forgetData } from './vector-run.ts';
 
 /**
  * Number of turns after which all sent bytes have been received, since both ends are in this
@@ -34,30 +35,23 @@ interface Seen {
 }
 
 for (const name of readdirSync(VECTORS).sort()) {
-  describe(`vectors of ${name} over sockets`, () => {
+  describe(`vectors of ${name} over sockets`, async () => {
+    const server = createTestServer();
+    const { port } = await server.server.listen('127.0.0.1', 0);
+    after(() => server.server.abort());
     for (const vector of readVectors(new URL(name, VECTORS).pathname)) {
       const { request } = vector;
       const middle = request.length >> 1;
       const halves = [request.subarray(0, middle), request.subarray(middle)];
       it(vector.title, async () => {
-        await run(vector, [request], 'in one piece');
-        await run(vector, halves, 'in two pieces');
+        await runOn({ server, port }, vector, [request], 'in one piece');
+        await runOn({ server, port }, vector, halves, 'in two pieces');
       });
     }
   });
 }
 
-/** Runs the vector on a separate server. */
-async function run(vector: Vector, pieces: readonly Buffer[], how: string): Promise<void> {
-  const server = createTestServer();
-  const { port } = await server.server.listen('127.0.0.1', 0);
-  try {
-    await runOn({ server, port }, vector, pieces, how);
-  } finally {
-    server.server.abort();
-  }
-}
-
+/** Runs the vector, and removes its data. */
 async function runOn(
   to: Listening,
   vector: Vector,
@@ -78,6 +72,7 @@ async function runOn(
     const { text } = await exchange(to, [after], false, isAnswered);
     checkResponses(text, afterResponses, after, `${how}, afterwards`);
   }
+  forgetData(to.server, vector);
 }
 
 /** Returns the number of final responses; 0 while the last is incomplete. */

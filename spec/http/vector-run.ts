@@ -13,24 +13,53 @@ import type { TestServer } from './test-server.ts';
 import type { Vector } from './vector.ts';
 import { checkResponses } from './vector-responses.ts';
 
+/** Length of each end of a request that is sent byte by byte, and of the pieces between them. */
+const ENDS_BYTES = 1000;
+const MIDDLE_PIECE_BYTES = 61;
+
 /**
- * Runs the vector in one piece, in two pieces split at up to `splitsMax` places, and byte by byte.
+ * Runs the vector in one piece, in two pieces split at up to `splitsMax` places, from `first` on,
+ * and byte by byte. Afterwards the server has none of its data.
  */
-export function runVector(vector: Vector, server: TestServer, splitsMax: number): void {
+export function runVector(vector: Vector, server: TestServer, splitsMax: number, first = 0): void {
   const { length } = vector.request;
   const queues = queuesOf(vector);
-  const run = (vector: Vector, pieces: readonly Buffer[], how: string) => {
+  const run = (pieces: readonly Buffer[], how: string) => {
     runOn(server, vector, pieces, how);
     for (const queue of queues) empty(server, queue);
   };
-  run(vector, [vector.request], 'in one piece');
+  run([vector.request], 'in one piece');
   const step = Math.ceil(length / splitsMax);
-  for (let at = 1; at < length; at += step) {
-    const pieces = [vector.request.subarray(0, at), vector.request.subarray(at)];
-    run(vector, pieces, `split at ${at}`);
+  for (let at = 1 + (first % step); at < length; at += step) {
+    run([vector.request.subarray(0, at), vector.request.subarray(at)], `split at ${at}`);
   }
-  const bytes = Array.from({ length }, (_, at) => vector.request.subarray(at, at + 1));
-  run(vector, bytes, 'byte by byte');
+  run(smallPieces(vector.request), 'byte by byte');
+  forgetData(server, vector);
+}
+
+/**
+ * Returns the bytes of a request one by one, except in the middle of a long one, which only repeats
+ * a text.
+ */
+function smallPieces(request: Buffer): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < request.length; ) {
+    const left = request.length - ENDS_BYTES - at;
+    const length = at < ENDS_BYTES || left <= 0 ? 1 : Math.min(left, MIDDLE_PIECE_BYTES);
+    pieces.push(request.subarray(at, at + length));
+    at += length;
+  }
+  return pieces;
+}
+
+/** Empties the queues and clears the maps that a vector names. */
+export function forgetData(server: TestServer, vector: Vector): void {
+  for (const queue of queuesOf(vector)) empty(server, queue);
+  const text = `${vector.before ?? ''}${vector.request}`;
+  for (const [, name = ''] of text.matchAll(/maps\/([^/ ?]+)/g)) {
+    server.served.clear(spanOf(name), NOBODY);
+    server.clock.settle();
+  }
 }
 
 /**
@@ -50,9 +79,13 @@ function decoded(name: string): string {
   );
 }
 
+function spanOf(name: string): Span {
+  const bytes = Buffer.from(name, 'latin1');
+  return new Span().set(bytes, 0, bytes.length);
+}
+
 function empty({ served: engine, clock }: TestServer, queue: string): void {
-  const bytes = Buffer.from(queue, 'latin1');
-  const name = new Span().set(bytes, 0, bytes.length);
+  const name = spanOf(queue);
   let outcome: Outcome = FOUND;
   const onResult = (answer: OperationResult): void => {
     outcome = answer.outcome;
@@ -87,14 +120,4 @@ function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
   for (const piece of pieces) socket.receive(piece);
   server.clock.settle();
   return socket;
-}
-
-/** Clears the maps that a vector names, for the next vector on the same server. */
-export function forgetMaps({ served, clock }: TestServer, { before, request }: Vector): void {
-  const text = `${before ?? ''}${request}`;
-  for (const [, name = ''] of text.matchAll(/maps\/([^/ ?]+)/g)) {
-    const bytes = Buffer.from(name);
-    served.clear(new Span().set(bytes, 0, bytes.length), NOBODY);
-    clock.settle();
-  }
 }
