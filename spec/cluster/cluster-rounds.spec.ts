@@ -14,7 +14,7 @@ import { TRANSITION_MS } from '../../src/cluster/state-changes.ts';
 import { ClusterWorld, LEASE_MS, type TestMember } from './cluster-world.ts';
 
 const SEED = Number(process.env.CLUSTER_SEED ?? randomInt(1_000_000_000));
-const ROUNDS = Number(process.env.CLUSTER_ROUNDS ?? 10);
+const ROUNDS = Number(process.env.CLUSTER_ROUNDS ?? 3);
 const EVENTS = 150;
 const MEMBERS_MAX = 6;
 const STATES = ['PASSIVE', 'ACTIVE', 'PASSIVE', 'ACTIVE', 'FROZEN', 'NO_MIGRATION'] as const;

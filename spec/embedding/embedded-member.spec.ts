@@ -291,6 +291,6 @@ test('a member that cannot start leaves no timer', async () => {
 });
 
 test('members that start and stop leave no resources in use', async () => {
-  const { handles, timers } = await comeAndGone(50);
+  const { handles, timers } = await comeAndGone(25, 1);
   assert.deepEqual({ handles, timers }, { handles: [], timers: 0 });
 });

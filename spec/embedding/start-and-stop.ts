@@ -33,7 +33,8 @@ export interface LeftBehind {
   readonly residentMib: number;
 }
 
-export async function comeAndGone(count: number): Promise<LeftBehind> {
+/** `collections`: number of collections before the memory is measured, fewer if it does not matter. */
+export async function comeAndGone(count: number, collections = 4): Promise<LeftBehind> {
   const directory = mkdtempSync(join(tmpdir(), 'grid-start-and-stop-'));
   const before = process.getActiveResourcesInfo();
   const timers = countTimers();
@@ -42,10 +43,10 @@ export async function comeAndGone(count: number): Promise<LeftBehind> {
     for (let number = 1; number <= count; number++) {
       const isStored = number % STORED_SHARE === 0;
       await comeAndGo(isStored ? { dataDir: join(directory, 'data'), healthPort: 0 } : {});
-      if (number === Math.ceil(count / 10)) resident = await settledBytes();
+      if (number === Math.ceil(count / 10)) resident = await settledBytes(collections);
     }
     const timersLeft = await timers.count();
-    const residentMib = ((await settledBytes()) - resident) / MIB;
+    const residentMib = ((await settledBytes(collections)) - resident) / MIB;
     const left = process.getActiveResourcesInfo();
     for (const each of before) {
       const at = left.indexOf(each);
@@ -74,10 +75,10 @@ async function comeAndGo(options: MemberOptions): Promise<void> {
  * and the young generation keeps its size under load, about 20 MiB. So V8 is notified of memory
  * pressure, as a browser's tools do.
  */
-async function settledBytes(): Promise<number> {
+async function settledBytes(collections: number): Promise<number> {
   const session = new Session();
   session.connect();
-  for (let collection = 0; collection < 4; collection++) {
+  for (let collection = 0; collection < collections; collection++) {
     await new Promise((resolve) => setTimeout(resolve, SETTLING_MS));
     await session.post('HeapProfiler.collectGarbage');
   }

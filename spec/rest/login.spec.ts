@@ -231,21 +231,21 @@ for (const [place, refused, right] of [
       ? subject.requestOf('POST', STATE, undefined, `ann&${encodeURIComponent(password)}`)
       : subject.requestOf('GET', 'rest/maps/m/k', `ann:${password}`);
 
-  for (const order of ['one after the other', 'on 1,000 connections at once']) {
-    test(`1,000 wrong passwords in ${place} are checked five times, ${order}`, async () => {
+  for (const order of ['one after the other', 'on 200 connections at once']) {
+    test(`200 wrong passwords in ${place} are checked five times, ${order}`, async () => {
       const subject = member({ password: CHEAP_HASH, hasUsersInBody: true });
       const isAtOnce = order !== 'one after the other';
-      const sockets = Array.from({ length: isAtOnce ? 1000 : 1 }, () => new FakeSocket());
+      const sockets = Array.from({ length: isAtOnce ? 200 : 1 }, () => new FakeSocket());
       for (const socket of sockets) subject.open(socket);
       const statuses: number[] = [];
-      for (let index = 0; index < 1000; index++) {
+      for (let index = 0; index < 200; index++) {
         const socket = sockets[index % sockets.length] as FakeSocket;
         socket.receive(attempt(subject, `secret ${index}`));
         if (!isAtOnce) statuses.push(...(await statusesOn(socket)));
       }
       if (isAtOnce) statuses.push(...(await Promise.all(sockets.map(statusesOn))).flat());
       assert.equal(statuses.filter((status) => status === refused).length, 5);
-      assert.equal(statuses.filter((status) => status === 429).length, 995);
+      assert.equal(statuses.filter((status) => status === 429).length, 195);
       const [socket] = sockets as [FakeSocket];
       socket.receive(attempt(subject, 'sésame:1'));
       assert.deepEqual(await statusesOn(socket), [429]);

@@ -61,13 +61,27 @@ function tryAsk(
   path: string,
   body: string,
 ): ReadResponse | undefined {
-  const socket = new FakeSocket();
-  server.connect(socket);
+  const socket = socketTo(server);
   const length = `Content-Length: ${body.length}`;
   socket.receive(
     Buffer.from(`${method} /grid/${path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n${body}`),
   );
-  return readResponses(socket.text, [method === 'HEAD'])[0];
+  const [response] = readResponses(socket.text, [method === 'HEAD']);
+  if (response === undefined || socket.writableEnded) sockets.delete(server);
+  socket.sent.length = 0;
+  return response;
+}
+
+/** The connections that are ready for a next request. */
+const sockets = new Map<TestServer, FakeSocket>();
+
+function socketTo(server: TestServer): FakeSocket {
+  const present = sockets.get(server);
+  if (present !== undefined) return present;
+  const socket = new FakeSocket();
+  server.connect(socket);
+  sockets.set(server, socket);
+  return socket;
 }
 
 function messageOf(response: ReadResponse): string {

@@ -1,8 +1,8 @@
 /**
  * The fuzzer with SOAK_CASES random connections, in rounds with a seed each, counted up from
  * FUZZ_SEED, and a tenth as many in each mode of a late engine. A round that fails reports its
- * seed; spec/http/fuzz.spec.ts repeats it with that seed and FUZZ_CASES=20000. At the end, neither the parser nor the heap may have grown with the
- * cases.
+ * seed; spec/http/fuzz.spec.ts repeats it with that seed and FUZZ_CASES=20000. At the end, neither
+ * the parser nor the heap may have grown with the cases.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
