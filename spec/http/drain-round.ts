@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { type ReadResponse, readResponses } from './response-reader.ts';
-import { get, LIVE, post } from './test-client.ts';
+import { get, LIVE, post, socketTo } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
 /** Lengths of values, in bytes; a response with the last one has to wait for the reader. */
@@ -24,8 +24,7 @@ export function checkDrain(seed: number): void {
   const random = new Random(seed);
   const server = createTestServer({ bodyBytesMax: LENGTHS.at(-1)! });
   const { clock } = server;
-  const writer = new FakeSocket((run) => clock.endOfTurn(run));
-  server.connect(writer);
+  const writer = socketTo(server);
   for (const length of LENGTHS) {
     writer.receive(post(`maps/m/${length}`, 'v'.repeat(length)));
   }

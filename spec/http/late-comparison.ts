@@ -6,9 +6,10 @@ import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { storedMember } from '../stored-member.ts';
-import { FakeSocket } from './fake-socket.ts';
+import type { FakeSocket } from './fake-socket.ts';
 import { lateServer } from './late-server.ts';
 import { assertSame, dateless, scriptsOf } from './random-requests.ts';
+import { socketTo } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
 /** Number of requests sent at once: after a waiting poll a client may send only 64 KiB. */
@@ -142,9 +143,5 @@ function countResponses({ server }: TestServer): () => number {
 }
 
 function connect(server: TestServer, count: number): FakeSocket[] {
-  return Array.from({ length: count }, () => {
-    const socket = new FakeSocket((run) => server.clock.endOfTurn(run));
-    server.connect(socket);
-    return socket;
-  });
+  return Array.from({ length: count }, () => socketTo(server));
 }

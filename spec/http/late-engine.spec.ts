@@ -6,12 +6,10 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { FakeSocket } from './fake-socket.ts';
 import { compareResponses, compareSyncedResponses } from './late-comparison.ts';
 import { lateServer, MODES } from './late-server.ts';
 import { readResponses } from './response-reader.ts';
-import { get, LIVE, post } from './test-client.ts';
-import type { TestServer } from './test-server.ts';
+import { get, LIVE, post, socketTo } from './test-client.ts';
 import { readVectors, VECTORS } from './vector.ts';
 import { runVector } from './vector-run.ts';
 
@@ -36,7 +34,7 @@ for (const [mode, isOrdered] of MODES) {
     it('32 pipelined GETs take at most two turns more than a single one', () => {
       const turnsOf = (count: number): number => {
         const server = lateServer({ isOrdered, turns: 'next' });
-        const socket = connect(server);
+        const socket = socketTo(server);
         socket.receive(get('maps/m/k').repeat(count));
         let turns = 0;
         for (; readResponses(socket.text).length < count; turns++) server.clock.endTurn();
@@ -47,7 +45,7 @@ for (const [mode, isOrdered] of MODES) {
 
     it('40 kB pipelined after an operation in progress cause no failure', () => {
       const server = lateServer({ isOrdered });
-      const socket = connect(server);
+      const socket = socketTo(server);
       const count = Math.ceil(40_000 / LIVE.length);
       socket.receive(post('maps/m/k', 'v') + LIVE.repeat(count));
       server.clock.settle();
@@ -60,10 +58,4 @@ for (const [mode, isOrdered] of MODES) {
     it(`random requests get the same responses with sync always (seed ${SEED})`, () =>
       compareSyncedResponses(SEED, SYNCED_REQUESTS, isOrdered));
   });
-}
-
-function connect(server: TestServer): FakeSocket {
-  const socket = new FakeSocket((run) => server.clock.endOfTurn(run));
-  server.connect(socket);
-  return socket;
 }

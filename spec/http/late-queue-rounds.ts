@@ -7,10 +7,10 @@ import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { Span } from '../../src/base/span.ts';
 import { FOUND, NOBODY, type OperationResult } from '../../src/engine/engine.ts';
-import { FakeSocket } from './fake-socket.ts';
+import type { FakeSocket } from './fake-socket.ts';
 import { type LateServer, lateServer } from './late-server.ts';
 import { readResponses } from './response-reader.ts';
-import { get, poll, post } from './test-client.ts';
+import { get, poll, post, socketTo } from './test-client.ts';
 
 const STEPS = 60;
 const CLIENTS = 5;
@@ -135,9 +135,7 @@ class Round {
     const clients = this.#clients;
     const present = clients[index];
     if (present !== undefined && !present.hasEnded) return present;
-    const socket = new FakeSocket((run) => this.#server.clock.endOfTurn(run));
-    this.#server.connect(socket);
-    const client = { socket, sent: [], hasEnded: false };
+    const client = { socket: socketTo(this.#server), sent: [], hasEnded: false };
     if (present !== undefined) clients.push(present);
     if (index < clients.length) clients[index] = client;
     else clients.push(client);

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FakeSocket } from './fake-socket.ts';
-import { readResponses } from './response-reader.ts';
+import { client } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
 const CHUNKED =
@@ -11,25 +10,24 @@ const CHUNKED =
 const GET = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\n\r\n';
 
 async function answersTo(request: string, bodyBytesMax: number) {
-  const socket = new FakeSocket();
-  createTestServer({ bodyBytesMax }).connect(socket);
+  const { socket, responses } = client(createTestServer({ bodyBytesMax }));
   socket.receive(request);
   for (let turn = 0; turn < 10; turn++) await nextTurn();
-  return readResponses(socket.text);
+  return responses();
 }
 
 describe('chunked content', () => {
-  it('may have 200,000 chunks of one byte', async () => {
-    const bytes = Array.from({ length: 200_000 }, (_, at) => String(at % 10));
+  it('may have 50,000 chunks of one byte', async () => {
+    const bytes = Array.from({ length: 50_000 }, (_, at) => String(at % 10));
     const chunks = bytes.map((byte) => `1\r\n${byte}\r\n`).join('');
-    const [set, got] = await answersTo(`${CHUNKED}${chunks}0\r\n\r\n${GET}`, 200_000);
+    const [set, got] = await answersTo(`${CHUNKED}${chunks}0\r\n\r\n${GET}`, 50_000);
     assert.equal(set?.status, 200);
     assert.equal(got?.body, bytes.join(''));
   });
 
-  it('may not have an extension in each of 200,000 chunks', async () => {
-    const chunks = `1;${'e'.repeat(40)}\r\nv\r\n`.repeat(200_000);
-    const [set] = await answersTo(`${CHUNKED}${chunks}0\r\n\r\n`, 200_000);
+  it('may not have an extension in each of 50,000 chunks', async () => {
+    const chunks = `1;${'e'.repeat(40)}\r\nv\r\n`.repeat(50_000);
+    const [set] = await answersTo(`${CHUNKED}${chunks}0\r\n\r\n`, 50_000);
     assert.equal(set?.status, 431);
     assert.equal(set?.fields.get('connection'), 'close');
   });

@@ -1,7 +1,7 @@
 /** A client of a test server, with an in-memory socket, and the requests that specs send. */
 import { FakeSocket } from './fake-socket.ts';
 import { type ReadResponse, readResponses } from './response-reader.ts';
-import { createTestServer } from './test-server.ts';
+import { createTestServer, type TestServer } from './test-server.ts';
 
 export const LIVE = 'GET /grid/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
@@ -21,6 +21,13 @@ export function post(path: string, body: string): string {
 export function postHead(path: string, length: number, fieldLines = ''): string {
   const fields = `${fieldLines}Content-Length: ${length}\r\n`;
   return `POST /grid/rest/${path} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`;
+}
+
+/** Returns a connected socket whose later work belongs to the turns of the server's clock. */
+export function socketTo(server: Pick<TestServer, 'clock' | 'connect'>): FakeSocket {
+  const socket = new FakeSocket((run) => server.clock.endOfTurn(run));
+  server.connect(socket);
+  return socket;
 }
 
 export function client(server = createTestServer(), socket = new FakeSocket()) {

@@ -8,7 +8,8 @@ import {
   type OperationResult,
   type Outcome,
 } from '../../src/engine/engine.ts';
-import { FakeSocket } from './fake-socket.ts';
+import type { FakeSocket } from './fake-socket.ts';
+import { socketTo } from './test-client.ts';
 import type { TestServer } from './test-server.ts';
 import type { Vector } from './vector.ts';
 import { checkResponses } from './vector-responses.ts';
@@ -115,8 +116,7 @@ function runOn(server: TestServer, vector: Vector, pieces: readonly Buffer[], ho
 }
 
 function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
-  const socket = new FakeSocket((run) => server.clock.endOfTurn(run));
-  server.connect(socket);
+  const socket = socketTo(server);
   for (const piece of pieces) socket.receive(piece);
   server.clock.settle();
   return socket;

@@ -8,8 +8,8 @@ import { CrossOriginPolicy } from '../../src/rest/cross-origin-policy.ts';
 import { HealthRouter } from '../../src/rest/health-router.ts';
 import { Router } from '../../src/rest/router.ts';
 import { SURFACES } from '../../src/rest/surface.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
+import { socketTo } from '../http/test-client.ts';
 import { createTestServer, type TestServerParts } from '../http/test-server.ts';
 
 const APP = 'https://app.example.org';
@@ -20,11 +20,7 @@ const ALL_GROUPS = new Map(
 function member(parts: TestServerParts = {}) {
   const server = createTestServer({}, parts);
   server.groups.set(true, ALL_GROUPS);
-  const open = () => {
-    const socket = new FakeSocket((run) => server.clock.endOfTurn(run));
-    server.connect(socket);
-    return socket;
-  };
+  const open = () => socketTo(server);
   return {
     server,
     open,

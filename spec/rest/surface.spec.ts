@@ -6,8 +6,9 @@ import type { Operation, Route } from '../../src/rest/route.ts';
 import { RouteCompiler } from '../../src/rest/route-compiler.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
 import { SURFACES } from '../../src/rest/surface.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
+import type { FakeSocket } from '../http/fake-socket.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
+import { socketTo } from '../http/test-client.ts';
 import { createTestServer, type TestServer } from '../http/test-server.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const;
@@ -61,7 +62,8 @@ function tryAsk(
   path: string,
   body: string,
 ): ReadResponse | undefined {
-  const socket = socketTo(server);
+  const socket = sockets.get(server) ?? socketTo(server);
+  sockets.set(server, socket);
   const length = `Content-Length: ${body.length}`;
   socket.receive(
     Buffer.from(`${method} /grid/${path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n${body}`),
@@ -74,15 +76,6 @@ function tryAsk(
 
 /** The connections that are ready for a next request. */
 const sockets = new Map<TestServer, FakeSocket>();
-
-function socketTo(server: TestServer): FakeSocket {
-  const present = sockets.get(server);
-  if (present !== undefined) return present;
-  const socket = new FakeSocket();
-  server.connect(socket);
-  sockets.set(server, socket);
-  return socket;
-}
 
 function messageOf(response: ReadResponse): string {
   return (JSON.parse(response.body) as { message: string }).message;
