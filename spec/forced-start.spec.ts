@@ -21,7 +21,7 @@ const CALLS = {
   partialStart: `${MANAGEMENT}/partialStart`,
 } as const;
 const SUCCESS = '200 {"status":"success"}';
-const DISK_BYTES = 3_000_000;
+const DISK_BYTES = 2_200_000;
 
 type Policy = (typeof POLICIES)[number];
 type Start = (typeof STARTS)[number];

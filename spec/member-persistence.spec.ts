@@ -24,8 +24,23 @@ async function open(mode: SyncMode, bytesMax = 8_000_000) {
   const failToCreate = (code: string, isLasting: boolean): void => {
     disk.failure = { at: disk.callCount + 1, code, isLasting, of: ['create'] };
   };
-  return { ...member, health, fail, failToCreate };
+  /** Adds entries, BATCH at a time, until one is refused. Returns the number of entries. */
+  const fill = async (): Promise<number> => {
+    for (let count = 0; ; ) {
+      const { socket, statuses } = clientOf(member.server);
+      const keys = Array.from({ length: BATCH }, (_, index) => count + index);
+      socket.receive(keys.map((key) => post(`maps/m/${key}`, VALUE)).join(''));
+      await member.quiet();
+      const stored = statuses().filter((each) => each === 200).length;
+      count += stored;
+      if (stored < BATCH) return count;
+    }
+  };
+  return { ...member, health, fail, failToCreate, fill };
 }
+
+const BATCH = 20;
+const VALUE = 'v'.repeat(900);
 
 /** Number of calls to the disk that write a file atomically, except the last. */
 const BEFORE_LAST = 5;
@@ -85,12 +100,11 @@ describe('A member whose disk fails', () => {
 
 describe('A member whose disk is full', () => {
   it('refuses writes with a message, serves reads, reports it in health, and recovers with space', async () => {
-    const { clock, memory, lines, ask, status, health, quiet } = await open('interval', 3_000_000);
-    const value = 'v'.repeat(900);
-    let count = 0;
-    while ((await status(post(`maps/m/${count}`, value))) === 200) count++;
+    const member = await open('interval', 3_000_000);
+    const { clock, memory, lines, ask, status, health, quiet } = member;
+    const count = await member.fill();
     assert.ok(count > 500, `${count} entries`);
-    const refused = await ask(post('maps/m/more', value));
+    const refused = await ask(post('maps/m/more', VALUE));
     assert.equal(refused.status, 503);
     assert.equal(refused.fields.get('grid-outcome'), undefined);
     assert.match(refused.body.toString(), /"Cannot write to \\"m\\": the disk is full"/);
@@ -103,7 +117,7 @@ describe('A member whose disk is full', () => {
       await quiet();
     }
     assert.equal(await health('cluster-safe'), 200);
-    assert.equal(await status(post('maps/m/more', value)), 200);
+    assert.equal(await status(post('maps/m/more', VALUE)), 200);
     const logged = lines.filter(({ msg }) => msg.startsWith('the disk'));
     assert.deepEqual(
       logged.map(({ level, msg }) => `${level}: ${msg}`),
@@ -128,12 +142,10 @@ describe('A member whose disk is full', () => {
   });
 
   it('reports and logs an error other than a full disk while a segment is created', async () => {
-    const { ask, failToCreate, lines, quiet, clock, status, persistence } = await open('interval');
+    const { ask, failToCreate, fill, lines, quiet, clock, persistence } = await open('interval');
     failToCreate('EIO', true);
-    const value = 'v'.repeat(900);
-    let count = 0;
-    while ((await status(post(`maps/m/${count}`, value))) === 200) count++;
-    const refused = await ask(post('maps/m/more', value));
+    await fill();
+    const refused = await ask(post('maps/m/more', VALUE));
     assert.equal(refused.status, 503);
     assert.match(refused.body.toString(), /freeing disk space failed; see the log/);
     await quiet();

@@ -163,8 +163,8 @@ test('long credentials use no memory of a connection beyond the limits', async (
     const { inFlight } = subject.server;
     const request = padded(subject, ANN, 20_000);
     const guess = subject.requestOf('GET', 'rest/maps/m/k', `ann:${'x'.repeat(20_000)}`);
+    const before = bufferBytes();
     for (const sent of [request, guess]) {
-      const before = bufferBytes();
       const sockets = Array.from({ length: 100 }, () => new FakeSocket());
       for (const socket of sockets) {
         subject.open(socket);
