@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { documentSchema } from '../../src/config/document-schema.ts';
 import { StatementReader } from '../../src/config/statements.ts';
-import { strictSections } from '../../src/config/strict-sections.ts';
+import { STRICT_SECTIONS } from '../../src/config/strict-sections.ts';
 import { parseXml } from '../../src/config/xml-document.ts';
 import { parseYaml } from '../../src/config/yaml-document.ts';
 import { load } from './documents.ts';
@@ -42,11 +42,10 @@ for (const form of ['yaml', 'xml'] as const) {
     });
 
     it('are each reported with line and correct name if one letter is wrong', () => {
-      const sections = strictSections();
       for (const path of all) {
         const { name, text, line } = misspelt(form, path);
         const { root } = (form === 'yaml' ? parseYaml : parseXml)(text, 'wrong');
-        const reader = new StatementReader(sections);
+        const reader = new StatementReader(STRICT_SECTIONS);
         if (root !== undefined) reader.read(root.node, known, form);
         const { problems, unknown } = reader;
         const [{ place, message } = { place: '', message: '' }] = [

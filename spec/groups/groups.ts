@@ -12,19 +12,11 @@ const SPEC = join(import.meta.dirname, '..');
 
 /**
  * Files and folders of each group, by their paths in `spec`. For a folder, a group runs those of
- * its files that no group names. `GROUP.group.ts` runs a group; `run-groups.ts` runs three at a time.
+ * its files that no group names. `GROUP.group.ts` runs a group; `run-groups.ts` starts them in this
+ * order, the longest first.
  */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  bench: ['bench', 'mutate'],
-  config: ['config', 'config/original', 'base', 'bin', 'security', 'telemetry'],
-  commands: ['cli', 'docs'],
-  engine: ['engine', 'engine/embedded'],
-  http: ['http'],
-  integration: ['integration'],
-  member: ['.', 'cluster', 'embedding', 'local', 'rest'],
-  persistence: ['persistence'],
-  redis: ['engine/redis', 'soak/servers'],
-  wan: ['wan'],
+  // First, because it waits for real time.
   'integration-wan': [
     'integration/wan.spec.ts',
     'integration/wan-process.spec.ts',
@@ -32,6 +24,16 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'integration/wan-restored.spec.ts',
     'integration/wan-sync.spec.ts',
   ],
+  integration: ['integration'],
+  config: ['config', 'config/original', 'base', 'bin', 'security', 'telemetry'],
+  engine: ['engine', 'engine/embedded'],
+  persistence: ['persistence'],
+  wan: ['wan'],
+  http: ['http'],
+  commands: ['cli', 'docs'],
+  member: ['.', 'cluster', 'embedding', 'local', 'rest'],
+  redis: ['engine/redis', 'soak/servers'],
+  bench: ['bench', 'mutate'],
 };
 
 /** Returns the spec files of a group, by their paths in `spec`, sorted. */

@@ -1,10 +1,11 @@
 /**
- * Runs the groups that are the arguments, three at a time, and prints the output of the reporter
- * `spec`, then the slowest spec files and the slowest test, by the time that they took in this run.
+ * Runs all groups, three at a time, and prints the output of the reporter `spec`, then the slowest
+ * spec files and the slowest test, by the time that they took in this run.
  */
 import { Readable } from 'node:stream';
 import { run } from 'node:test';
 import { spec, type TestEvent } from 'node:test/reporters';
+import { GROUPS } from './groups.ts';
 
 /** Number of processes: one mostly waits, and the others keep two processors busy. */
 const PROCESSES = 3;
@@ -22,7 +23,8 @@ let slowest: Duration = { name: '', ms: 0 };
 /** Names of the suites and of the test that is reported. */
 let path: string[] = [];
 
-const events = run({ files: process.argv.slice(2), concurrency: PROCESSES });
+const groups = Object.keys(GROUPS).map((name) => `spec/groups/${name}.group.ts`);
+const events = run({ files: groups, concurrency: PROCESSES });
 for await (const text of Readable.from(recorded(events)).pipe(new spec()))
   process.stdout.write(text);
 files.sort((one, other) => other.ms - one.ms);

@@ -69,7 +69,7 @@ export async function stopAll(): Promise<void> {
   const members = running.splice(0);
   // A stop does not wait for a target that is down.
   for (const member of members) await member.ask('POST', 'wan/pausePublisher', 'dev&&w&');
-  for (const member of members) await member.stop();
+  await Promise.all(members.map((member) => member.stop()));
 }
 
 /** Starts a member with this configuration text. `stopAll` stops it. */

@@ -224,13 +224,13 @@ async function readFile(
 ): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
   const { fileFault, readConfigFile, readConfigText, readPipedFile } = await configFile();
-  const { listPatterns, strictSections } = await meanings();
+  const { LIST_PATTERNS, STRICT_SECTIONS } = await meanings();
   const reading = {
     environment,
     onProgress,
     ownPaths: OWN_PATHS,
-    sections: strictSections(),
-    lists: listPatterns(),
+    sections: STRICT_SECTIONS,
+    lists: LIST_PATTERNS,
   };
   if (typeof file !== 'string') {
     if ('bytes' in file) return await readPipedFile(file, reading);

@@ -16,8 +16,29 @@ import {
   REPLICATION_PATTERN,
 } from './wan-paths.ts';
 
-/** Returns the patterns of the sections, as in statements; that of the root is ''. */
-export function strictSections(): ReadonlySet<string> {
+/**
+ * Patterns of WAN replication in addition to its rows: those of XML, and those that are refused.
+ */
+const OF_WAN: readonly string[] = [
+  ...[PUBLISHER_PATH, PUBLISHER_ITEM].flatMap((publisher) =>
+    ['any', 'properties.{name}', 'sync.any'].map((name) => `${publisher}.${name}`),
+  ),
+  ...['custom-publisher.{name}.any', 'custom-publisher.any', 'consumer.any'].map(
+    (name) => `${REPLICATION_PATTERN}.${name}`,
+  ),
+  `${REF_PATH}.filters.any`,
+  ...['ssl.properties.{name}', 'symmetric-encryption.any', 'socket-interceptor.any'].map(
+    (name) => `${ENDPOINT_PATTERN}.${name}`,
+  ),
+];
+
+/** Patterns of the sections, as in statements; that of the root is ''. */
+export const STRICT_SECTIONS = strictSections();
+
+/** Patterns of the XML elements that are items of a list although their path has no number. */
+export const LIST_PATTERNS = listPatterns();
+
+function strictSections(): ReadonlySet<string> {
   const patterns = [
     ...patternsOf(ALL_ROWS),
     ...REFUSED_PATTERNS,
@@ -36,30 +57,10 @@ export function strictSections(): ReadonlySet<string> {
   return sections;
 }
 
-/**
- * Returns the patterns of the XML elements that are items of a list although their path has no
- * number.
- */
-export function listPatterns(): ReadonlySet<string> {
+function listPatterns(): ReadonlySet<string> {
   const lists = patternsOf(ALL_ROWS.filter(({ isList }) => isList));
   return new Set([...lists, ...advancedPatterns(lists), `${REF_PATH}.filters.filter-impl`]);
 }
-
-/**
- * Patterns of WAN replication in addition to its rows: those of XML, and those that are refused.
- */
-const OF_WAN: readonly string[] = [
-  ...[PUBLISHER_PATH, PUBLISHER_ITEM].flatMap((publisher) =>
-    ['any', 'properties.{name}', 'sync.any'].map((name) => `${publisher}.${name}`),
-  ),
-  ...['custom-publisher.{name}.any', 'custom-publisher.any', 'consumer.any'].map(
-    (name) => `${REPLICATION_PATTERN}.${name}`,
-  ),
-  `${REF_PATH}.filters.any`,
-  ...['ssl.properties.{name}', 'symmetric-encryption.any', 'socket-interceptor.any'].map(
-    (name) => `${ENDPOINT_PATTERN}.${name}`,
-  ),
-];
 
 function patternsOf(rows: readonly AnySetting[]): string[] {
   return rows.flatMap(({ path, aliases = [] }) => [

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { HashIndex, type Visitor, WALK_END } from '../../../src/engine/embedded/hash-index.ts';
+import { MODEL_RUNS } from './at-once.ts';
 
 /** Adds an entry like a partition. */
 function insert(index: HashIndex, hash: number, address: number): void {
@@ -121,6 +122,7 @@ describe('HashIndex', () => {
           for (const address of standing) assert.equal(times.get(address), 1);
         },
       ),
+      { numRuns: MODEL_RUNS },
     );
   });
 
