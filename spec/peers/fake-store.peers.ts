@@ -11,7 +11,7 @@ import { EngineServer } from './engine-server.ts';
 import { commandRound } from './fake-store-commands.ts';
 import { memberRound } from './fake-store-members.ts';
 import { operationRound } from './fake-store-operations.ts';
-import { PROGRAM } from './server-process.ts';
+import { serverProgram } from './server-process.ts';
 
 const OPERATIONS = Number(process.env.OPERATIONS ?? 3000);
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -29,7 +29,7 @@ for (const [name, round] of Object.entries({
   'steps of members': memberRound,
   'operations of an engine': operationRound,
 })) {
-  test(`${OPERATIONS} ${name} have the same results on ${PROGRAM}, seed ${SEED}`, async () => {
+  test(`${OPERATIONS} ${name} have the same results on ${serverProgram()}, seed ${SEED}`, async () => {
     const world = new World(SEED);
     // Times in arguments are far from the present, by either clock.
     world.clock.setWall(Date.now());

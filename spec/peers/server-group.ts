@@ -10,19 +10,21 @@ import { isAbsolute, join } from 'node:path';
 import { SystemClock } from '../../src/base/clock.ts';
 import { ControlConnection, type ReplyValue } from '../../src/engine/redis/control-connection.ts';
 import { freePort, isFree } from '../free-port.ts';
-import { PROGRAM, ServerProcess, until } from './server-process.ts';
+import { ServerProcess, serverProgram, until } from './server-process.ts';
 import { runChecked } from './tools.ts';
 
-/** The client in the server's folder, otherwise Debian's client. */
-const SIBLING_CLIENT = PROGRAM.replace(/server$/, 'cli');
-const CLIENT =
-  isAbsolute(SIBLING_CLIENT) && !existsSync(SIBLING_CLIENT) ? 'redis-cli' : SIBLING_CLIENT;
 /** Offset from a server's port to the port of its cluster bus. */
 const BUS_OFFSET = 10_000;
 /** Limit for servers' ports, which keeps the bus ports below the ports of outgoing connections. */
 const PORT_MAX = 22_000;
 /** Silence after which a server counts as failed, in ms. */
 export const NODE_TIMEOUT_MS = 2000;
+
+/** The client in the server's folder, otherwise Debian's client. */
+function clientProgram(): string {
+  const sibling = serverProgram().replace(/server$/, 'cli');
+  return isAbsolute(sibling) && !existsSync(sibling) ? 'redis-cli' : sibling;
+}
 
 /** A host on which processes run. */
 export interface Place {
@@ -97,7 +99,7 @@ export async function startCluster(
     await Promise.all(servers.map((server) => server.start()));
     const nodes = servers.map(({ address }) => address);
     const create = ['--cluster', 'create', ...nodes, '--cluster-replicas', '1', '--cluster-yes'];
-    await runChecked(CLIENT, create);
+    await runChecked(clientProgram(), create);
     await until(async () => {
       const states = await Promise.all(servers.map((server) => server.ask('CLUSTER', 'INFO')));
       return states.every((state) => `${state}`.includes('cluster_state:ok'));

@@ -5,11 +5,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export const PROGRAM = process.env.ENGINE_SERVER ?? 'redis-server';
-const PACKAGE = PROGRAM.endsWith('redis-server') ? 'redis-server' : 'valkey-server';
 const WAIT_MS_MAX = 60_000;
 /** Characters of the output that an error shows. */
 const OUTPUT_LENGTH = 2000;
+
+/** The program of a server now: valkey.peers.ts sets ENGINE_SERVER after modules are loaded. */
+export function serverProgram(): string {
+  return process.env.ENGINE_SERVER ?? 'redis-server';
+}
 
 export class ServerProcess {
   readonly #child: ChildProcess;
@@ -34,13 +37,16 @@ export class ServerProcess {
     isUp: () => Promise<boolean>,
     runner: readonly string[] = [],
   ): Promise<ServerProcess> {
-    const [program = PROGRAM, ...all] = [...runner, PROGRAM, ...words];
+    const [program = '', ...all] = [...runner, serverProgram(), ...words];
     const server = new ServerProcess(spawn(program, all, { stdio: ['ignore', 'pipe', 'pipe'] }));
     let isEnded = false;
     const failed = server.#ended.then((cause) => {
       isEnded = true;
-      const reason = cause === undefined ? server.#output : `apt-get install ${PACKAGE}`;
-      throw new Error(`Cannot start ${PROGRAM}: ${reason}`, { cause });
+      const reason =
+        cause === undefined
+          ? server.#output
+          : 'no such program; apt-get install redis-server, or valkey-server';
+      throw new Error(`Cannot start ${serverProgram()}: ${reason}`, { cause });
     });
     try {
       await Promise.race([failed, until(async () => isEnded || (await isUp()))]);

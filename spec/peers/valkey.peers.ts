@@ -16,7 +16,7 @@ import type { ServerGroup } from './server-group.ts';
 import { PARTITION_COUNT } from './store-engines.ts';
 import { valkeyServer } from './tools.ts';
 
-// Set before the modules that start servers are loaded.
+// Set before the suites are loaded, whose titles name the server.
 process.env.ENGINE_SERVER = valkeyServer();
 await import('./redis-engine.peers.ts');
 await import('./rest-on-servers.peers.ts');
