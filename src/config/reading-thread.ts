@@ -17,7 +17,7 @@ const BOUNDS = { timeMs: 60_000, memoryMb: 1024 };
 
 /**
  * The thread's program: a file next to this one, or next to the bundle that contains this one.
- * `make test` has built the bundle, whose program starts in a tenth of the time of the sources.
+ * `make test` has built the bundle, whose program starts faster than the sources.
  */
 const isFromSource = import.meta.url.endsWith('.ts');
 const isSource = isFromSource && process.env.SPEC_PROGRAM !== 'built';
