@@ -7,6 +7,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'node:test';
+import { endHooks } from './test-context.ts';
 
 const SPEC = join(import.meta.dirname, '..');
 
@@ -52,9 +53,14 @@ export function filesOf(group: string): string[] {
 
 /** Runs the spec files of a group in this process, one after the other. */
 export function runGroup(group: string): void {
+  const imports: Promise<unknown>[] = [];
   for (const file of filesOf(group)) {
     describe(`spec/${file}`, async () => {
-      await import(join(SPEC, file));
+      const imported = import(join(SPEC, file));
+      imports.push(imported);
+      await imported;
+      await Promise.all(imports);
     });
   }
+  Promise.all(imports).then(endHooks);
 }
