@@ -13,7 +13,7 @@ const SPEC = join(import.meta.dirname, '..');
 
 /**
  * Files and folders of each group, by their paths in `spec`. For a folder, a group runs those of
- * its files that no group names. `GROUP.group.ts` runs a group; `run-groups.ts` starts them in this
+ * its files that no group names. `GROUP.group.ts` runs a group; `run-files.ts` starts them in this
  * order, the longest first.
  */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {

@@ -1,35 +1,40 @@
 /**
- * Runs all groups, three at a time, and prints the output of the reporter `spec`, then the slowest
- * spec files and the slowest test, by the time that they took in this run.
+ * Runs test files, PROCESSES at a time, in the order in which they are given, and prints the output
+ * of the reporter `spec`, then the slowest suites (for a group: its files) and the slowest test, by
+ * the time that they took in this run. Usage: `run-files.ts PROCESSES [FILE...]`; without files it
+ * runs the groups.
  */
 import { Readable } from 'node:stream';
 import { run } from 'node:test';
 import { spec, type TestEvent } from 'node:test/reporters';
-import { GROUPS } from './groups.ts';
+import { GROUPS } from './groups/groups.ts';
 
-/** Number of processes: one mostly waits, and the others keep two processors busy. */
-const PROCESSES = 3;
-const FILES_MAX = 10;
-/** The suite of a file has its path as its name (groups.ts). */
-const FILE = /^spec\/.*\.spec\.ts$/;
+const SUITES_MAX = 10;
+/** Time limit for a file: one that runs longer is ended and fails. */
+const HUNG_MS = 1_200_000;
 
 interface Duration {
   readonly name: string;
   readonly ms: number;
 }
 
-const files: Duration[] = [];
+const suites: Duration[] = [];
 let slowest: Duration = { name: '', ms: 0 };
 /** Names of the suites and of the test that is reported. */
 let path: string[] = [];
 
+const [processes, ...given] = process.argv.slice(2);
 const groups = Object.keys(GROUPS).map((name) => `spec/groups/${name}.group.ts`);
-const events = run({ files: groups, concurrency: PROCESSES });
+const events = run({
+  files: given.length > 0 ? given : groups,
+  concurrency: Number(processes),
+  timeout: HUNG_MS,
+});
 for await (const text of Readable.from(recorded(events)).pipe(new spec()))
   process.stdout.write(text);
-files.sort((one, other) => other.ms - one.ms);
-const lines = files.slice(0, FILES_MAX).map(lineOf);
-console.log(`\nslowest files:\n\n${lines.join('\n')}\n\nslowest test:\n\n${lineOf(slowest)}`);
+suites.sort((one, other) => other.ms - one.ms);
+const lines = suites.slice(0, SUITES_MAX).map(lineOf);
+console.log(`\nslowest suites:\n\n${lines.join('\n')}\n\nslowest test:\n\n${lineOf(slowest)}`);
 
 /** Yields the events, and records the durations in them. */
 async function* recorded(all: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
@@ -40,8 +45,8 @@ async function* recorded(all: AsyncIterable<TestEvent>): AsyncGenerator<TestEven
     if (type === 'test:pass' || type === 'test:fail') {
       const { duration_ms: ms, type: kind } = data.details;
       const name = [...path.slice(0, data.nesting), data.name].join(' › ');
-      if (FILE.test(data.name)) files.push({ name, ms });
-      else if (kind !== 'suite' && ms > slowest.ms) slowest = { name, ms };
+      if (data.nesting === 0) suites.push({ name, ms });
+      if (kind !== 'suite' && ms > slowest.ms) slowest = { name, ms };
     }
     yield event;
   }
