@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseEngineUrl } from '../../../src/base/engine-url.ts';
-import { addressText } from '../../../src/base/server-address.ts';
+import { parseEngineUrl } from '../../src/base/engine-url.ts';
+import { addressText } from '../../src/base/server-address.ts';
 
 test('parseEngineUrl reads servers, TLS and the name that Sentinels monitor', () => {
   const cases: [string, boolean, string[], string | undefined][] = [
