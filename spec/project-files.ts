@@ -15,6 +15,7 @@ export interface Import {
 
 export const files: readonly string[] = walk('.');
 const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+const imports = new Map<string, Import[]>();
 export const sources = files.filter((file) => /^(bin|src)\/.*\.ts$/.test(file));
 export const code = files.filter((file) => /^(bin|src|bench|spec)\/.*\.ts$/.test(file));
 
@@ -22,9 +23,12 @@ export function textOf(file: string): string {
   return texts.get(file) ?? '';
 }
 
-export function importsOf(file: string): Import[] {
+export function importsOf(file: string): readonly Import[] {
+  const known = imports.get(file);
+  if (known !== undefined) return known;
   const text = textOf(file);
   const found: Import[] = [];
+  imports.set(file, found);
   const statements = /^(?:import|export)\b([^;'"]*?)\bfrom '(\.[^']+)'/gm;
   for (const [, clause = '', path = ''] of text.matchAll(statements)) {
     const names = namesIn(clause, text);

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { code, files, importsOf, ROOT, sources, textOf } from './project-files.ts';
 
@@ -184,6 +184,21 @@ const REAL_TIME_RULES = [
   /\b(timeout: |AbortSignal\.timeout\()([\d_]{1,4}|\d_\d{3})\b/,
 ];
 
+/**
+ * Files that run without an import, by a text that is in the files that run them: programs that
+ * specs start, steps of `make build` whose output specs read, and the program of a thread.
+ */
+const STARTED: Readonly<Record<string, readonly string[]>> = {
+  'bin/gridnode': ['bin/gridnode.ts', 'bin/launch.ts'],
+  'dist/licences.txt': ['bin/package-files.ts'],
+  'program.js.cache': ['bin/store-compiled.ts'],
+  'reading-thread-program': ['src/config/reading-thread-program.ts'],
+};
+const specs = code.filter((file) => /\.(spec|peers)\.ts$/.test(file));
+/** Specs of the project's own files, pages and tools. */
+const NOT_OF_SOURCES =
+  /^spec\/(docs|bench|mutate|peers|soak|(tidy|structure|plain-english|setting-paths)\.)/;
+
 test('Every import of a source file is allowed by the table', () => {
   const wrong: string[] = [];
   for (const file of sources) {
@@ -268,17 +283,44 @@ test('No getter is private: even optimized code calls the V8 runtime for each us
 });
 
 test('Specs of `make test` do not depend on real time', () => {
-  const reached = reachedFrom(code.filter((file) => file.endsWith('.spec.ts')));
-  const specs = [...reached].filter((file) => file.startsWith('spec/'));
+  const reached = reachedFrom(specs.filter((file) => file.endsWith('.spec.ts')));
+  const loaded = [...reached].filter((file) => file.startsWith('spec/'));
   const used = new Set<string>();
   const isListed = (finding: string) => {
     const place = Object.keys(REAL_TIME).find((each) => finding.startsWith(each));
     if (place !== undefined) used.add(place);
     return place !== undefined;
   };
-  const unlisted = findings(specs, REAL_TIME_RULES).filter((finding) => !isListed(finding));
+  const unlisted = findings(loaded, REAL_TIME_RULES).filter((finding) => !isListed(finding));
   assert.deepEqual(unlisted, []);
   assert.deepEqual([...used].sort(), Object.keys(REAL_TIME).sort());
+});
+
+test('Every source file with code has a spec of its name, or names the spec that tests it', () => {
+  const run = new Map(code.map((file) => [file, runBy(file)]));
+  const reached = specs.map((spec) => reachedFrom([spec], (file) => run.get(file) ?? []));
+  const tested = new Map(specs.map((spec, index) => [spec, reached[index]]));
+  const wrong = sources.flatMap((file) => {
+    const spec = specOf(file);
+    if (!hasCode(file) || tested.get(spec)?.has(file)) return [];
+    return [`${file}: ${spec} ${tested.has(spec) ? 'does not import it' : 'does not exist'}`];
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('Every other spec begins with the files and folders that it covers', () => {
+  const own = new Set(sources.map((file) => join(mirroredFolder(file), specName(file))));
+  const others = specs.filter((spec) => !own.has(spec) && !NOT_OF_SOURCES.test(spec));
+  const wrong = others.flatMap((spec) => {
+    const covered = placesOf(spec);
+    if (covered.length === 0) return [`${spec} does not begin with "Covers …."`];
+    const unknown = covered.filter((place) => !files.some((file) => isAt(file, place)));
+    const missing = sources.filter(
+      (file) => specOf(file) === spec && !covered.some((place) => isAt(file, place)),
+    );
+    return [...unknown, ...missing].map((place) => `${spec}: ${place}`);
+  });
+  assert.deepEqual(wrong, []);
 });
 
 test('Nothing names a path outside this project', () => {
@@ -287,15 +329,66 @@ test('Nothing names a path outside this project', () => {
 });
 
 /** Returns the files and all that they import, directly or not. */
-function reachedFrom(entries: readonly string[]): Set<string> {
+function reachedFrom(entries: readonly string[], nextOf = importedBy): Set<string> {
   const reached = new Set<string>();
   const open = [...entries];
   for (let file = open.pop(); file !== undefined; file = open.pop()) {
     if (reached.has(file)) continue;
     reached.add(file);
-    open.push(...importsOf(file).map(({ path }) => path));
+    open.push(...nextOf(file));
   }
   return reached;
+}
+
+function importedBy(file: string): string[] {
+  return importsOf(file).map(({ path }) => path);
+}
+
+/** The files that run because a file does. */
+function runBy(file: string): string[] {
+  const imported = importsOf(file).filter(({ typesOnly }) => !typesOnly);
+  const started = Object.entries(STARTED).filter(([text]) => textOf(file).includes(text));
+  return [...imported.map(({ path }) => path), ...started.flatMap(([, names]) => names)];
+}
+
+/** Whether a file has more than types and constants. */
+function hasCode(file: string): boolean {
+  const text = textOf(file)
+    .replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
+    .replace(/^(export )?(interface [\s\S]*?(^\}|\{\})|type [\s\S]*?;\n(?=\S|\n|$))/gm, '');
+  return /\bfunction[ *(]|=>|\bclass [A-Z{]/.test(text);
+}
+
+/** The spec that the header of a source file names, or the one of its name. */
+function specOf(file: string): string {
+  const text = textOf(file);
+  const header = text.slice(0, text.indexOf('*/'));
+  const [, name] = /\bTested by (\S+)\.\s+$/.exec(header) ?? [];
+  const near = join(mirroredFolder(file), name ?? specName(file));
+  return name === undefined || files.includes(near) ? near : join('spec', name);
+}
+
+function specName(file: string): string {
+  return `${basename(file, '.ts')}.spec.ts`;
+}
+
+/** The folder below `spec` for the specs of a source file. */
+function mirroredFolder(file: string): string {
+  return dirname(file)
+    .replace(/^src\b/, 'spec')
+    .replace(/^bin\b/, 'spec/bin');
+}
+
+/** The paths between "Covers" and the period in the first line of a spec's header. */
+function placesOf(spec: string): string[] {
+  const [, places = ''] = /^\/\*\*(?:\n \*)? Covers (.+?)\.(?=\s)/.exec(textOf(spec)) ?? [];
+  return places.split(/, | and /).filter((place) => place !== '');
+}
+
+/** Whether a file is, or is below, a place, in which `*` stands for a part of a name. */
+function isAt(file: string, place: string): boolean {
+  const pattern = place.replaceAll('.', '\\.').replaceAll('*', '[^/]*');
+  return new RegExp(`^${pattern}(/|$)`).test(file);
 }
 
 function findings(among: readonly string[], rules: readonly RegExp[]): string[] {
