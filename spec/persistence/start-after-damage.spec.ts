@@ -3,13 +3,13 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Random } from '../bench/harness.ts';
-import { client as clientOf, get, post, postHead } from './http/test-client.ts';
-import { type Files, filesOf, flipped, recordsOf } from './persistence/damaged-directory.ts';
-import { FailingStorage } from './persistence/failing-storage.ts';
-import { MemoryStorage } from './persistence/memory-storage.ts';
-import { until } from './persistence/subject.ts';
-import { type StoredMember, storedMember } from './stored-member.ts';
+import { Random } from '../../bench/harness.ts';
+import { client as clientOf, get, post, postHead } from '../http/test-client.ts';
+import { type StoredMember, storedMember } from '../stored-member.ts';
+import { type Files, filesOf, flipped, recordsOf } from './damaged-directory.ts';
+import { FailingStorage } from './failing-storage.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { until } from './subject.ts';
 
 const FULL = 'FULL_RECOVERY_ONLY';
 const PARTIAL = ['PARTIAL_RECOVERY_MOST_RECENT', 'PARTIAL_RECOVERY_MOST_COMPLETE'] as const;
