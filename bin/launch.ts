@@ -3,6 +3,7 @@
  * The executable `gridnode`: runs the program from its compiled code. A shell reads the second
  * line, which Makefile adds and which starts Node with a flag. Node maps stack traces to source
  * lines only in modules that it loads itself, so with --enable-source-maps Node loads the program.
+ * Tested by peers/build-output.peers.ts.
  */
 import '../src/cli/node-version.ts';
 import '../src/cli/v8-flags.ts';

@@ -2,7 +2,7 @@
  * A step of `make build`: writes the package's files, in addition to its bundles, into the given
  * folder. They are the library's entries for both module systems, which list the exports of
  * src/index.ts; its types, selected from those that the compiler wrote to `types/`; the program of
- * the thread; and the licences of the bundled packages.
+ * the thread; and the licences of the bundled packages. Tested by peers/package.peers.ts.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';

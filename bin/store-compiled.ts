@@ -1,7 +1,7 @@
 /**
  * A step of `make build`: serves a few requests, so that V8 compiles the functions that they need,
  * and stores the code next to the program. The argument is the program's file. Logs are written to
- * standard output.
+ * standard output. Tested by peers/package.peers.ts.
  */
 import '../src/cli/v8-flags.ts';
 import { request } from 'node:http';

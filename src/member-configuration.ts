@@ -1,4 +1,7 @@
-/** The start phase that creates the parts that depend only on the configuration. */
+/**
+ * The start phase that creates the parts that depend only on the configuration.
+ * Tested by embedding/embedded-member.spec.ts.
+ */
 import { type Clock, SystemClock } from './base/clock.ts';
 import { type OpenFiles, openFiles } from './base/open-files.ts';
 import type { RepeatedEvents } from './base/repeated-events.ts';

@@ -1,6 +1,6 @@
 /**
  * Logs persistence events, and notifies the servers when delayed responses may be sent or must be
- * dropped.
+ * dropped. Tested by member-persistence.spec.ts.
  */
 import type { ResponseSender } from './http/response-delay.ts';
 import type { Finding } from './persistence/findings.ts';

@@ -1,4 +1,7 @@
-/** The reloadable settings, each with the function that applies it. */
+/**
+ * The reloadable settings, each with the function that applies it.
+ * Tested by cli/client-commands.spec.ts.
+ */
 import type { SharedRecord } from './cluster/shared-record.ts';
 import type { Config } from './config/config.ts';
 import type { LoadedConfig } from './config/load.ts';

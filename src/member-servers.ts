@@ -1,4 +1,7 @@
-/** The HTTP servers of a member: the main one, and one only for probes. */
+/**
+ * The HTTP servers of a member: the main one, and one only for probes.
+ * Tested by embedding/embedded-member.spec.ts.
+ */
 import type { Clock } from './base/clock.ts';
 import { RepeatedEvents } from './base/repeated-events.ts';
 import type { Config } from './config/config.ts';

@@ -1,5 +1,6 @@
 /**
  * The WAN settings of maps: the replication of their changes, and the metadata of their entries.
+ * Tested by config/wan.spec.ts.
  */
 import { NamePattern } from './base/name-pattern.ts';
 import type { Span } from './base/span.ts';

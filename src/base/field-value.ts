@@ -1,7 +1,7 @@
 /**
  * Checks whether bytes can be the value of an HTTP header field (RFC 9110 section 5.5): visible
  * characters, spaces, tabs and bytes from 0x80 on. A CR or LF in a value would end the field and
- * begin another one.
+ * begin another one. Tested by http/content-types.spec.ts.
  */
 
 /** Whether the bytes from `start` to `end` can be the value of a header field. */

@@ -1,6 +1,6 @@
 /**
  * Grows typed arrays by copying them into longer ones. The length at least doubles, so copying
- * costs O(1) per element.
+ * costs O(1) per element. Tested by ticket-table.spec.ts.
  */
 type Numbers = Int32Array<ArrayBuffer> | Float64Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 

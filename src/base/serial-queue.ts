@@ -1,6 +1,6 @@
 /**
  * Runs asynchronous work that must not overlap: one call after the other, in the order of the
- * calls.
+ * calls. Tested by persistence/disk-faults.spec.ts.
  */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** The address of a server. */
+/** The address of a server. Tested by engine-url.spec.ts. */
 export interface ServerAddress {
   /** Host name, or IP address without brackets. */
   readonly host: string;

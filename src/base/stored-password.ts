@@ -1,7 +1,7 @@
 /**
  * Passwords as written in a configuration: plain text, or `scrypt$N$r$p$salt$hash` (RFC 7914; salt
  * and hash in base64). The parameters of a hash are bounded, so that no configuration can require
- * more memory than MEMORY_BYTES_MAX or minutes of work.
+ * more memory than MEMORY_BYTES_MAX or minutes of work. Tested by security/password.spec.ts.
  */
 
 const N_MAX = 2 ** 20;

@@ -1,4 +1,7 @@
-/** Memory that WAN replication may use in addition to its queues, derived from their limit. */
+/**
+ * Memory that WAN replication may use in addition to its queues, derived from their limit.
+ * Tested by config/wan-json.spec.ts.
+ */
 
 const EXCEPTION_SHARE = 1 / 4;
 const EXCEPTION_BYTES_MAX = 67_108_864;

@@ -1,6 +1,7 @@
 /**
  * Runs the client commands. Each sends one request to a member. The content of the response is written
  * to standard output unchanged, an error to standard error. The exit code is the kind of result.
+ * Tested by client-commands.spec.ts.
  */
 import {
   callMember,

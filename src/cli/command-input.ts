@@ -1,4 +1,7 @@
-/** Reads the input of commands: standard input, files, a password from the terminal. */
+/**
+ * Reads the input of commands: standard input, files, a password from the terminal.
+ * Tested by client-options.spec.ts.
+ */
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';

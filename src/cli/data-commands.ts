@@ -1,6 +1,6 @@
 /**
  * The commands for files of a member: `backup`, `restore` and `repair`. None needs a running
- * member.
+ * member. Tested by odd-directories.spec.ts.
  */
 import type { Command } from 'commander';
 import { SETTINGS } from '../config/settings.ts';

@@ -1,4 +1,7 @@
-/** Opens the data directories of commands, and reports their errors. */
+/**
+ * Opens the data directories of commands, and reports their errors.
+ * Tested by odd-directories.spec.ts.
+ */
 import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { GridError } from '../base/errors.ts';

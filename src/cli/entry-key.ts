@@ -1,7 +1,7 @@
 /**
  * Reads the key from the arguments after the name of a map, or from a flag, which can have any bytes. Node
  * decodes arguments as UTF-8 and replaces invalid bytes by U+FFFD. An argument with that character would
- * name another key, so it is refused.
+ * name another key, so it is refused. Tested by misuse.spec.ts.
  */
 import { readInput } from './command-input.ts';
 

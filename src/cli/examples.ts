@@ -1,4 +1,4 @@
-/** The example at the end of each command's help. */
+/** The example at the end of each command's help. Tested by completion.spec.ts. */
 import type { Command } from 'commander';
 
 /**

@@ -1,4 +1,7 @@
-/** The command `hash-password`: reads a password and prints the hash for a configuration. */
+/**
+ * The command `hash-password`: reads a password and prints the hash for a configuration.
+ * Tested by client-options.spec.ts.
+ */
 import { hashPassword } from '../security/password.ts';
 import { promptHidden, readStandardInput } from './command-input.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';

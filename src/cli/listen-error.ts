@@ -1,4 +1,7 @@
-/** Converts a system error of listening to a GridError that names the address and the reason. */
+/**
+ * Converts a system error of listening to a GridError that names the address and the reason.
+ * Tested by serve.spec.ts.
+ */
 import { GridError } from '../base/errors.ts';
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The line that a terminal shows once the member serves: its address, its groups, the memory for data,
- * and whether the data is persistent.
+ * and whether the data is persistent. Tested by serve.spec.ts.
  */
 import type { Config } from '../config/config.ts';
 import type { Member } from '../member.ts';

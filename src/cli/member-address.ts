@@ -1,5 +1,6 @@
 /**
  * Parses the address of the member for client commands, and reads the TLS files for authentication.
+ * Tested by client-options.spec.ts.
  */
 import type { MemberLocation } from '../client/member-client.ts';
 import { readInput } from './command-input.ts';

@@ -1,4 +1,4 @@
-/** Encodes texts and bytes for a part of a path or a form. */
+/** Encodes texts and bytes for a part of a path or a form. Tested by client-commands.spec.ts. */
 
 /** Characters that are never encoded (RFC 3986 2.3). */
 const UNRESERVED = /^[A-Za-z0-9\-_.~]$/;

@@ -1,4 +1,7 @@
-/** `gridnode config`: prints the configuration that a member would have, without starting one. */
+/**
+ * `gridnode config`: prints the configuration that a member would have, without starting one.
+ * Tested by output.spec.ts.
+ */
 import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
 import { linesOf } from '../config/finding.ts';

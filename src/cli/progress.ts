@@ -1,4 +1,7 @@
-/** Shows the progress of a command on a terminal, in one line that is overwritten; otherwise nothing. */
+/**
+ * Shows the progress of a command on a terminal, in one line that is overwritten; otherwise
+ * nothing. Tested by output.spec.ts.
+ */
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Streams } from './output.ts';
 

@@ -1,5 +1,6 @@
 /**
  * The reason of a refused request: the member's message, or the meaning of the status for that request.
+ * Tested by client-options.spec.ts.
  */
 import type { MemberRequest, MemberResponse } from '../client/member-client.ts';
 import type { ClusterResponse } from './cluster-calls.ts';

@@ -1,4 +1,7 @@
-/** `gridnode repair`: lists the damage in a data directory, and saves the readable data elsewhere. */
+/**
+ * `gridnode repair`: lists the damage in a data directory, and saves the readable data elsewhere.
+ * Tested by odd-directories.spec.ts.
+ */
 import { SETTINGS } from '../config/settings.ts';
 import type { Finding } from '../persistence/findings.ts';
 import { repair } from '../persistence/repair.ts';

@@ -1,4 +1,4 @@
-/** `gridnode restore`: makes a data directory from a backup. */
+/** `gridnode restore`: makes a data directory from a backup. Tested by odd-directories.spec.ts. */
 import { restore } from '../persistence/restore.ts';
 import {
   checkOutside,

@@ -1,6 +1,6 @@
 /**
  * Checks whether standard output and standard error are the same terminal, on which people would see a
- * line twice.
+ * line twice. Tested by peers/paused-terminal.peers.ts.
  */
 import { fstatSync } from 'node:fs';
 

@@ -1,4 +1,7 @@
-/** `gridnode wan sync`, `check` and `progress`: start tasks in the member, and show their progress. */
+/**
+ * `gridnode wan sync`, `check` and `progress`: start tasks in the member, and show their progress.
+ * Tested by integration/wan-sync.spec.ts.
+ */
 import { setTimeout as passed } from 'node:timers/promises';
 import type { TaskStatus } from '../wan/wan-service.ts';
 import type { Client } from './client.ts';

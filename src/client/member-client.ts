@@ -1,7 +1,7 @@
 /**
  * Sends requests to a member over HTTP, one per connection, for the client commands of the command
  * line. Values are bytes in both directions. The client follows no redirect, retries no request and
- * keeps no state.
+ * keeps no state. Tested by cli/client-options.spec.ts.
  */
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';

@@ -1,6 +1,6 @@
 /**
  * The cluster as a member sees it: one interface for a single member and for several members on a
- * distributed engine.
+ * distributed engine. Tested by shared-cluster.spec.ts.
  */
 
 /** The states that a request can set; IN_TRANSITION is the state during a change. */

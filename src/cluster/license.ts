@@ -1,4 +1,7 @@
-/** The license key. Only its hash is stored, and nothing depends on it. */
+/**
+ * The license key. Only its hash is stored, and nothing depends on it.
+ * Tested by shared-cluster.spec.ts.
+ */
 import { createHash } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
 import { changeRecord, type SharedRecord } from './shared-record.ts';

@@ -11,6 +11,7 @@
  *
  * All steps are sent to the store, and completed, in the order of the calls, so the last view is
  * the newest. A rejoin begins when all changes of the previous life have completed.
+ * Tested by shared-cluster.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';

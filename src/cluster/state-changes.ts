@@ -15,6 +15,8 @@
  * A member does not withdraw its confirmation while it is in the cluster, so "all" remains true. A
  * member that was removed has no lease, so it changes nothing. A replaced member may have a lease:
  * the end waits for its expiry.
+ *
+ * Tested by shared-cluster.spec.ts.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../base/clock.ts';

@@ -2,6 +2,7 @@
  * The shared record of a cluster of several members, which a MembershipStore stores. In addition to
  * the shared values it contains the state change in progress, and the outcome of the last one. It
  * is stored as JSON; fields that this version does not know are preserved.
+ * Tested by shared-cluster.spec.ts.
  */
 import assert from 'node:assert';
 import { CLUSTER_STATES, type SettledState } from './cluster.ts';

@@ -1,6 +1,6 @@
 /**
  * The member list of the TCP-IP join, which requests read and change. No member joins by it. Until
- * it is changed, it is the configured list.
+ * it is changed, it is the configured list. Tested by shared-cluster.spec.ts.
  */
 import { GridError } from '../base/errors.ts';
 import { changeRecord, type SharedRecord } from './shared-record.ts';

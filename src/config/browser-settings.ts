@@ -1,6 +1,6 @@
 /**
  * Settings for requests by browsers: accepted host names, and origins whose pages may use the
- * member.
+ * member. Tested by config.spec.ts.
  */
 import { integerSetting, listSetting } from './setting.ts';
 

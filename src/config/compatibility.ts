@@ -1,4 +1,7 @@
-/** The systems whose clients can get the responses that they expect, where gridnode's differ. */
+/**
+ * The systems whose clients can get the responses that they expect, where gridnode's differ.
+ * Tested by config.spec.ts.
+ */
 export const COMPATIBILITIES = ['none', 'hazelcast'] as const;
 
 export type Compatibility = (typeof COMPATIBILITIES)[number];

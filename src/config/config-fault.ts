@@ -1,4 +1,4 @@
-/** The error of a start or reload with an invalid configuration. */
+/** The error of a start or reload with an invalid configuration. Tested by bounds.spec.ts. */
 import { type Finding, finding, lineOf } from './finding.ts';
 
 /** The configuration cannot be used; each problem is a line for the operator. */

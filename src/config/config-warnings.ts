@@ -2,6 +2,7 @@
  * Warnings about settings that are valid but probably not intended: endpoint groups that change
  * data or state without credentials, permissions that are never checked, settings without effect,
  * and `join.tcp-ip`, a list of members that requests read and change but that joins no members.
+ * Tested by load.spec.ts.
  */
 import { parseEngineUrl } from '../base/engine-url.ts';
 import { isLoopback } from '../base/loopback.ts';

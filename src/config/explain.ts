@@ -1,6 +1,7 @@
 /**
  * Prints the effective configuration: every setting with its value and source, secrets masked. Its
  * forms are JSON and YAML; a member can read the YAML as a configuration file.
+ * Tested by load.spec.ts.
  */
 import type { Config } from './config.ts';
 import { lineOf } from './finding.ts';

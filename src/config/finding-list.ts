@@ -1,7 +1,7 @@
 /**
  * Findings of one severity. Only the first FINDINGS_MAX are listed; the others are counted.
  * Composing a message takes time, mostly for the search for the nearest known name, so it is done
- * only for listed findings.
+ * only for listed findings. Tested by bounds.spec.ts.
  */
 import { type Finding, finding, type Severity } from './finding.ts';
 import { formatPlace, type Place } from './place.ts';

@@ -1,6 +1,6 @@
 /**
  * A finding about a configuration, for the operator, the log, or the client that requested a
- * reload.
+ * reload. Tested by environment.spec.ts.
  */
 
 /**

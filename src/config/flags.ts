@@ -1,4 +1,7 @@
-/** The command line flags of the settings, their help, and the assignments that they make. */
+/**
+ * The command line flags of the settings, their help, and the assignments that they make.
+ * Tested by config.spec.ts.
+ */
 import type { Assignment } from './config.ts';
 import type { AnySetting, Flag } from './setting.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';

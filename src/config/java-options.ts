@@ -1,4 +1,7 @@
-/** Replacements for options of the JVM, on which the original runs but not this member. */
+/**
+ * Replacements for options of the JVM, on which the original runs but not this member.
+ * Tested by environment.spec.ts.
+ */
 
 const INSTEAD: readonly (readonly [option: RegExp, instead: string])[] = [
   [/^-Dhazelcast\.config(=|$)/, 'use --config or GRID_CONFIG for the configuration file'],

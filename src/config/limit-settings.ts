@@ -1,4 +1,7 @@
-/** The settings `network.http.*`: limits of the resources that clients can use. */
+/**
+ * The settings `network.http.*`: limits of the resources that clients can use.
+ * Tested by config.spec.ts.
+ */
 import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 
 /**

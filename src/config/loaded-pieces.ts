@@ -2,7 +2,7 @@
  * Splits a loaded configuration into pieces of a bounded number of items. A thread sends it in
  * pieces because receiving it at once would block the event loop of the serving member. The pieces
  * omit the places of maps and queues and the values that only `gridnode config` shows: a running
- * member does not use them.
+ * member does not use them. Tested by bounds.spec.ts.
  */
 import type { Config } from './config.ts';
 import type { LoadedConfig } from './load.ts';

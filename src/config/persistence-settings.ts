@@ -1,4 +1,4 @@
-/** Settings of the data on disk: rows of the table in settings.ts. */
+/** Settings of the data on disk: rows of the table in settings.ts. Tested by config.spec.ts. */
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import {
   booleanSetting,

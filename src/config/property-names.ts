@@ -1,6 +1,7 @@
 /**
  * The original's properties that have an effect. They are separate from the tables of all its
  * settings (document-schema.ts), which are loaded only for a file or variables.
+ * Tested by document-schema.spec.ts.
  */
 import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-paths.ts';
 

@@ -1,6 +1,6 @@
 /**
  * The work of the thread of reading-thread.ts: it loads a configuration and sends it in pieces, one for
- * each request.
+ * each request. Tested by bounds.spec.ts.
  */
 import assert from 'node:assert';
 import { parentPort, workerData } from 'node:worker_threads';

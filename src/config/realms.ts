@@ -1,4 +1,7 @@
-/** Finds the problems of the realms of users in a file, whether security is on or not. */
+/**
+ * Finds the problems of the realms of users in a file, whether security is on or not.
+ * Tested by broken-files.spec.ts.
+ */
 import { FindingList, quoted } from './finding-list.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathText, type Statement } from './statements.ts';

@@ -1,4 +1,4 @@
-/** The sections of the settings in help and documentation. */
+/** The sections of the settings in help and documentation. Tested by describe.spec.ts. */
 import type { AnySetting } from './setting.ts';
 import { pathOf } from './settings.ts';
 import { MAP_WAN_SETTINGS } from './wan-map-settings.ts';

@@ -1,4 +1,4 @@
-/** The source of a value, named as the user wrote it. */
+/** The source of a value, named as the user wrote it. Tested by environment.spec.ts. */
 import { formatPlace, type Place } from './place.ts';
 
 export interface Source {

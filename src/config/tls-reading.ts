@@ -2,7 +2,7 @@
  * Reads `network.ssl` of a file: the properties that name the files for TLS. Keys are read from PEM
  * files or from a PKCS12 key store, authorities of clients from PEM files. A file of another form,
  * or a setting that requires more protection than this member has, is refused; the message names a
- * replacement.
+ * replacement. Tested by load.spec.ts.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Effective } from './effective-statements.ts';

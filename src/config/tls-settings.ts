@@ -1,4 +1,7 @@
-/** Settings of TLS; their paths are those of the original, below `network.ssl`. */
+/**
+ * Settings of TLS; their paths are those of the original, below `network.ssl`.
+ * Tested by config.spec.ts.
+ */
 import {
   booleanSetting,
   type Flag,

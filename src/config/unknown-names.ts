@@ -1,4 +1,7 @@
-/** Messages about unknown names in a document, with similar known names. */
+/**
+ * Messages about unknown names in a document, with similar known names.
+ * Tested by broken-files.spec.ts.
+ */
 import type { DocumentEntry } from './document.ts';
 import type { SectionSchema } from './document-schema.ts';
 import { quoted } from './finding-list.ts';

@@ -2,6 +2,7 @@
  * Finds the setting that the name of a variable stands for. The name's parts are matched with the
  * steps of the known settings, ignoring case and `-`. Free names (of maps, queues, groups) are
  * matched with known ones: the endpoint groups, the properties in use, and the names in the file.
+ * Tested by environment.spec.ts.
  */
 
 import type { SectionSchema, SettingSchema } from './document-schema.ts';

@@ -1,4 +1,7 @@
-/** Adds a WAN replication of a request to those of a member, and removes added publishers. */
+/**
+ * Adds a WAN replication of a request to those of a member, and removes added publishers.
+ * Tested by wan-json.spec.ts.
+ */
 import { GridError } from '../base/errors.ts';
 import type { Config } from './config.ts';
 import { PUBLISHERS_MAX, type WanPublisher, type WanReplication } from './wan-config.ts';

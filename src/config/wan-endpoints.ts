@@ -1,6 +1,7 @@
 /**
  * The members of a target: `[http[s]://]host[:port][/segment]`, separated by commas, with optional
  * spaces around them. An IPv6 address is in brackets. A user is a property of the publisher.
+ * Tested by wan.spec.ts.
  */
 import { SETTINGS } from './settings.ts';
 

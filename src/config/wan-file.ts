@@ -1,4 +1,4 @@
-/** The part of a file for WAN replication. */
+/** The part of a file for WAN replication. Tested by wan.spec.ts. */
 import type { Config } from './config.ts';
 import type { WanConfig } from './wan-config.ts';
 import { WanFindings, type WanText } from './wan-findings.ts';

@@ -1,4 +1,4 @@
-/** Input and findings of the readers of WAN replication in a file. */
+/** Input and findings of the readers of WAN replication in a file. Tested by wan.spec.ts. */
 import { FindingList } from './finding-list.ts';
 import { isSecretName } from './interpretation.ts';
 import { RefusedList } from './refused-settings.ts';

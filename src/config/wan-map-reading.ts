@@ -1,6 +1,6 @@
 /**
  * Reads the WAN replication settings of maps: the replication that receives the changes of a map,
- * the statistics of its entries, and its Merkle tree.
+ * the statistics of its entries, and its Merkle tree. Tested by wan.spec.ts.
  */
 import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';

@@ -1,4 +1,7 @@
-/** WAN replication settings of maps, one row each. Defaults are those of the original 5.7.0. */
+/**
+ * WAN replication settings of maps, one row each. Defaults are those of the original 5.7.0.
+ * Tested by wan.spec.ts.
+ */
 import { hintOf, nearestNames } from './nearest-name.ts';
 import {
   booleanRule,

@@ -1,7 +1,7 @@
 /**
  * Settings of a WAN publisher, one row each. A file and a request use the same rows; in a request a
  * name is written as `batchSize` for `batch-size`. Defaults are those of the original
- * (WanBatchPublisherConfig), whose only ranges are those of 32-bit integers.
+ * (WanBatchPublisherConfig), whose only ranges are those of 32-bit integers. Tested by wan.spec.ts.
  */
 import {
   booleanSetting,

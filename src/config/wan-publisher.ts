@@ -1,6 +1,7 @@
 /**
  * Builds a WAN publisher from the values of a file or a request. Missing values get the defaults of
  * wan-publisher-settings.ts; a required value that is missing, and a contradiction, is a fault.
+ * Tested by wan.spec.ts.
  */
 import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';

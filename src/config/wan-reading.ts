@@ -2,7 +2,7 @@
  * Reads `wan-replication` of a file: its replications and their publishers. A publisher has the
  * settings of wan-publisher-settings.ts; in YAML it is below a name, in XML it is an item. Features
  * that this member lacks (classes, discovery) are refused; settings without effect are left to a
- * warning.
+ * warning. Tested by wan.spec.ts.
  */
 import { type Config, configSourceOf } from './config.ts';
 import { quoted } from './finding-list.ts';

@@ -2,6 +2,7 @@
  * TLS from a member to the targets of its WAN publishers: the settings of `network.ssl`, and of the
  * `ssl` of each `advanced-network.wan-endpoint-config`. The member presents its certificate if a
  * target requests one, and verifies targets by the authorities, if any are configured.
+ * Tested by wan.spec.ts.
  */
 import type { Config } from './config.ts';
 import { isOn } from './refused-settings.ts';

@@ -1,6 +1,7 @@
 /**
  * Visits the nodes of a YAML document once, in order, and finds the node of each alias: the last
  * one before it with that anchor. It also reports duplicate names in a mapping, and unknown tags.
+ * Tested by bounds.spec.ts.
  */
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { quoted } from './finding-list.ts';

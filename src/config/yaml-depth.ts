@@ -1,7 +1,7 @@
 /**
  * Finds the place where a YAML document is too deep. This is checked before the document is
  * composed, because composing takes at least one stack frame for each nested collection. So no
- * function here is recursive.
+ * function here is recursive. Tested by bounds.spec.ts.
  */
 import type { CST } from 'yaml';
 

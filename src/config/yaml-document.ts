@@ -3,7 +3,7 @@
  * written: `007` is not a number until a setting parses it. Aliases and merge keys are followed, up
  * to a limit of nodes, so that a small file cannot expand to a large one. The time taken is linear
  * in the text. The parser searches for equal keys and for the nodes of aliases in more than linear
- * time, so both are done here.
+ * time, so both are done here. Tested by broken-files.spec.ts.
  */
 import {
   Composer,

@@ -1,4 +1,7 @@
-/** The part of the embedding program's logger that the member uses. */
+/**
+ * The part of the embedding program's logger that the member uses.
+ * Tested by embedded-member.spec.ts.
+ */
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 import type { Audit } from '../telemetry/audit.ts';
 import { createLog, type Log } from '../telemetry/log.ts';

@@ -1,7 +1,7 @@
 /**
  * A key or name as 32-bit words: read once from its bytes, then hashed, compared and stored word by
  * word. The bytes after the last one, up to the end of its word, are zero. One object is reused for
- * every request and grows to the longest key it has read.
+ * every request and grows to the longest key it has read. Tested by hash.spec.ts.
  */
 import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';

@@ -1,7 +1,7 @@
 /**
  * The contract of an engine that stores the data in this member. In addition to the operations it
  * can be walked in steps, and be refilled from the records of sinks and the results of visits. Its
- * suite is spec/engine/stored-engine.case.ts.
+ * suite is spec/engine/stored-engine.case.ts. Tested by embedded/tombstones.spec.ts.
  */
 import type { Engine, Outcome, Receiver } from './engine.ts';
 import type { MergePolicy } from './merge-policy.ts';

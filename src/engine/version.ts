@@ -1,7 +1,7 @@
 /**
  * The version of an entry or an item: 48 bits of milliseconds since 1970 and 16 bits of counter, in
  * two words, as JavaScript's numbers have 53 bits. If a key has several versions, from any source,
- * the latest wins. 0 means none.
+ * the latest wins. 0 means none. Tested by embedded/tombstones.spec.ts.
  */
 export class Version {
   /** The lower 16 bits of the milliseconds, then the counter. */

@@ -1,4 +1,7 @@
-/** The limits for waiting responses beyond which a connection runs no further requests. */
+/**
+ * The limits for waiting responses beyond which a connection runs no further requests.
+ * Tested by held-bytes.spec.ts.
+ */
 import type { ConnectionHost } from './connection-host.ts';
 import type { ConnectionRequests } from './connection-requests.ts';
 import type { ResponseQueue } from './response-queue.ts';

@@ -2,7 +2,7 @@
  * The input received after a request that waits. It is stored unparsed, because none of it may take
  * effect yet. Its size is limited, and it uses one buffer, so that a client that sends byte by byte takes
  * no more memory. A separate parser counts the requests in it once there are enough bytes for too many;
- * the owner limits that count.
+ * the owner limits that count. Tested by connection.spec.ts.
  */
 import { growBuffer } from '../base/grow-buffer.ts';
 import { type Llhttp, llhttp } from './llhttp.ts';

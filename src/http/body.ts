@@ -6,6 +6,7 @@
  * A buffer's bytes are reserved in the budget for bytes in flight before it is allocated. A small chunked
  * one is exempt, as its content may still have been received with its head. All other content is under
  * way: if the budget is used up, it may be ended to make room for others.
+ * Tested by held-bytes.spec.ts.
  */
 import type { ViewedBytes } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';

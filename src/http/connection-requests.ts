@@ -3,6 +3,7 @@
  * under way from its beginning until its response has been written. A request that may not begin while
  * earlier ones are under way is parked: it has been read, and the input after it has not. Responses are
  * written in the order of the requests; one that is ready early is buffered in its slot.
+ * Tested by under-way.spec.ts.
  */
 import assert from 'node:assert';
 import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';

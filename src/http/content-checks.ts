@@ -1,6 +1,7 @@
 /**
  * The checks of HTTP between the admission of a request by its handler and its content: the Expect field,
  * and the length and coding of the content. A request that fails a check is refused.
+ * Tested by refusals.spec.ts.
  */
 import type { Body } from './body.ts';
 import type { Exchange } from './exchange.ts';

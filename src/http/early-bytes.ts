@@ -5,7 +5,7 @@
  * Node does not report the contents of the kernel's receive buffer. So bytes count as early until the
  * buffer has been read empty once: in a whole turn of the event loop, reading did not pause and returned
  * less than the loop's limit for one socket. If the client sends faster than the server reads, at most as
- * many bytes are early as the receive buffer can hold.
+ * many bytes are early as the receive buffer can hold. Tested by drain.spec.ts.
  */
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../base/clock.ts';

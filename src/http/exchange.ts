@@ -2,7 +2,7 @@
  * A request and its response, as seen by its handler; part of a request's slot, and reused with it. Each
  * request is answered by exactly one call of a respond method. A response that is next in order is
  * written into the arena. One that is ready too early is buffered in the slot, and one for a disconnected
- * client is dropped.
+ * client is dropped. Tested by late-engine.spec.ts.
  */
 import assert from 'node:assert';
 import type { ErrorCode } from '../base/errors.ts';

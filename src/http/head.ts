@@ -5,6 +5,7 @@
  * Spans are offsets in the parser's input. If the input ends before the request does, the pieces so far
  * are copied to a separate buffer (the carry), and later ones are appended to it. Positions count the
  * bytes from the beginning of the connection, so lengths are exact across inputs.
+ * Tested by vectors.spec.ts.
  */
 import { growBuffer } from '../base/grow-buffer.ts';
 import { Span } from '../base/span.ts';

@@ -1,6 +1,7 @@
 /**
  * The input of one connection: bytes from its socket are parsed immediately or, while no request may be
  * read, added to the backlog. The socket is then paused, so that the backlog stays small.
+ * Tested by drain.spec.ts.
  */
 import type { Socket } from 'node:net';
 import { Backlog } from './backlog.ts';

@@ -2,7 +2,7 @@
  * The WebAssembly module of llhttp that undici includes. Its initial memory is enlarged, because memory
  * that grows slows down all typed arrays (llhttp.ts); the module itself uses only MODULE_PAGES. The
  * assumptions about the module are checked here and by Llhttp.checkLayout. A module that differs is
- * refused, and the error names the difference.
+ * refused, and the error names the difference. Tested by llhttp.spec.ts.
  */
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';

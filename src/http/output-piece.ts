@@ -1,4 +1,7 @@
-/** The pieces of a connection's responses, and the stored data that each waits for. */
+/**
+ * The pieces of a connection's responses, and the stored data that each waits for.
+ * Tested by connection.spec.ts.
+ */
 import assert from 'node:assert/strict';
 import {
   EVERY_PARTITION,

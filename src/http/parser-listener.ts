@@ -1,4 +1,7 @@
-/** The callbacks of llhttp, and the results of these callbacks and of `execute`. */
+/**
+ * The callbacks of llhttp, and the results of these callbacks and of `execute`.
+ * Tested by connection.spec.ts.
+ */
 
 /** Results of `execute` and of callbacks, by llhttp's numbers. */
 export const OK = 0;

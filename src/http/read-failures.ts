@@ -1,7 +1,7 @@
 /**
  * The reasons for which input is not a request that can be served, or the rest of a request is no longer
  * awaited. Each has a number, which the parser's checks return, and a code in the table of refusals
- * (base/refusals.ts).
+ * (base/refusals.ts). Tested by parser.spec.ts.
  */
 import { type RefusalCode, refusalText, type UnreadableCode } from '../base/refusals.ts';
 import type { HttpLimits } from './limits.ts';

@@ -8,6 +8,7 @@
  *
  * A request answered while it runs retains no bytes: its spans refer to the input area of all connections.
  * A request that is parked or under way retains a copy of its bytes (`retainBytes`).
+ * Tested by connection.spec.ts.
  */
 import assert from 'node:assert';
 import type { ViewedBytes } from '../base/copy-bytes.ts';

@@ -1,6 +1,7 @@
 /**
  * Parses the responses on an outgoing connection with llhttp, one at a time. A response without a length
  * ends with its connection. Interim responses (1xx) are skipped.
+ * Tested by wan/http-transport.spec.ts.
  */
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED, QuietListener, REFUSED } from './parser-listener.ts';

@@ -1,6 +1,7 @@
 /**
  * Writes responses into the arena (RFC 9112 section 6): status line, Date, framing, content. Every
  * response has Content-Length, except 204, 304 and streams. A response to HEAD has no content.
+ * Tested by vectors.spec.ts.
  */
 import type { Span } from '../base/span.ts';
 import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';

@@ -1,6 +1,7 @@
 /**
  * The HTTP server: accepts connections up to a limit, owns what they share (the arena, the limits, the
  * delay of responses), and ends them. It is independent of routes and of the engine.
+ * Tested by drain.spec.ts.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';

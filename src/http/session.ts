@@ -1,4 +1,7 @@
-/** The client of a connection as seen by handlers, with room for their own data about it. */
+/**
+ * The client of a connection as seen by handlers, with room for their own data about it.
+ * Tested by connection.spec.ts.
+ */
 export class Session {
   /** The client's address; empty if it had disconnected by then. */
   readonly peerAddress: string;

@@ -1,4 +1,7 @@
-/** The slots of requests under way, first in, first out: a ring buffer that grows and does not shrink. */
+/**
+ * The slots of requests under way, first in, first out: a ring buffer that grows and does not
+ * shrink. Tested by connection.spec.ts.
+ */
 import type { RequestSlot } from './request-slot.ts';
 
 /** Initial capacity, a power of two. */

@@ -1,4 +1,4 @@
-/** A map of the member, for the program that embeds the member. */
+/** A map of the member, for the program that embeds the member. Tested by local-results.spec.ts. */
 import assert from 'node:assert';
 import type { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';

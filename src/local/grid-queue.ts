@@ -1,4 +1,6 @@
-/** A queue of the member, for the program that embeds the member. */
+/**
+ * A queue of the member, for the program that embeds the member. Tested by local-results.spec.ts.
+ */
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import { NO_HOLD, NO_TICKET, NOBODY, type OperationResult, QUEUE_FULL } from '../engine/engine.ts';

@@ -1,6 +1,7 @@
 /**
  * Maps and queues for the program that embeds the member: the engine without HTTP. The result of an
  * operation is the one that an HTTP client would get, and is not delivered earlier.
+ * Tested by local-results.spec.ts.
  */
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';

@@ -1,6 +1,6 @@
 /**
  * The name of a map or a queue: as a copy of its bytes, as text, and as shown in messages.
- * @internal
+ * @internal Tested by local-results.spec.ts.
  */
 import { Span } from '../base/span.ts';
 

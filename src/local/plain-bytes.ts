@@ -1,5 +1,6 @@
 /**
  * Converts names, keys, values and content types of a program to the bytes that the engine expects.
+ * Tested by embedding/embedded-member.spec.ts.
  */
 import { Span } from '../base/span.ts';
 

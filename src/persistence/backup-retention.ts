@@ -5,7 +5,7 @@
  *
  * A backup is locked while it is removed, so that a backup that is still being created, or from
  * which a member serves, is never removed. It is renamed first, so that a directory with the name
- * of a backup is complete at all times.
+ * of a backup is complete at all times. Tested by cli/backup-commands.spec.ts.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';

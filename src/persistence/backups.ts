@@ -1,4 +1,7 @@
-/** Creates the backups of a member, one at a time. A backup can be interrupted. */
+/**
+ * Creates the backups of a member, one at a time. A backup can be interrupted.
+ * Tested by integration/maintenance.spec.ts.
+ */
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { Backup } from './backup.ts';

@@ -8,6 +8,8 @@
  *    16  length of the content in bytes
  *    20  content: JSON, padded with spaces to a multiple of 4 bytes. Its field `file` is the file's
  *        name, so that a misplaced file is detected (an earlier version did not write this field)
+ *
+ * Tested by recovery.spec.ts.
  */
 import { Slices } from '../base/slices.ts';
 import { writeAtomically } from './atomic-file.ts';

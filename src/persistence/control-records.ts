@@ -1,6 +1,6 @@
 /**
  * The records that are not mutations: MARK, SEAL and PARTITION (record-codec.ts describes their
- * fields).
+ * fields). Tested by unknown-records.spec.ts.
  */
 import type { Page } from './page.ts';
 import {

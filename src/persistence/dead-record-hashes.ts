@@ -2,6 +2,7 @@
  * Hashes of the dead entries and items whose records are still in earlier segments or the snapshot.
  * A removal of anything else is no longer needed. A hash collision only retains a removal without
  * need. The number of hashes is bounded; beyond it every removal is retained.
+ * Tested by tombstones.spec.ts.
  */
 import { crc32 } from 'node:zlib';
 import { CLEAR, type Mutation, OFFER } from '../engine/mutation.ts';

@@ -1,4 +1,4 @@
-/** Describes, for messages, why a directory cannot be used. */
+/** Describes, for messages, why a directory cannot be used. Tested by cli/misuse.spec.ts. */
 import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 

@@ -7,6 +7,7 @@
  * The socket is created under a unique name and then linked to `lock`, in which only one process
  * can succeed. A stale socket is renamed, then tested again, as a new owner may have created `lock`
  * in the meantime. An owner that ends removes the name, unless it now belongs to another socket.
+ * Tested by cli/backup-commands.spec.ts.
  */
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';

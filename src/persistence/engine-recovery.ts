@@ -1,6 +1,6 @@
 /**
  * Recovers the engine of a member. The event loop runs between slices, and progress is reported
- * every second.
+ * every second. Tested by recovery.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
 import { collectGarbage } from '../base/collect-garbage.ts';

@@ -2,7 +2,7 @@
  * Fills an empty directory with data from another place. The directory contains a file `restoring`
  * until all data is complete and durable, so that a member does not start on incomplete data. After
  * an interruption the directory can be filled again. It may contain nothing else, not even an empty
- * directory.
+ * directory. Tested by backup.spec.ts.
  */
 import { GridError } from '../base/errors.ts';
 import { TEMPORARY_SUFFIX } from './atomic-file.ts';

@@ -1,6 +1,6 @@
 /**
  * Reports the faults of a data directory, either immediately or when it is clear whether they are
- * damage.
+ * damage. Tested by repair.spec.ts.
  */
 import { isBefore } from './log-end-file.ts';
 import type { LogPosition } from './log-position.ts';

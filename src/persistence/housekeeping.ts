@@ -4,6 +4,7 @@
  *
  * A snapshot starts if there is room for it beside the log. It is cancelled if the log needs that
  * room. Compaction runs while no segment can be created, including before the log has started.
+ * Tested by compaction.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { OutcomeUnknown } from '../base/errors.ts';

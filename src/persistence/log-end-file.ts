@@ -20,6 +20,8 @@
  *    32  settled position: number of the segment, at 36 the offset
  *    40  file of the segment at 16: device, eight bytes, at 48 the inode, eight bytes
  *    56  boot ID of the machine (storage.ts), padded with zeros to 40 bytes
+ *
+ * Tested by log-end.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { writeAtomically } from './atomic-file.ts';

@@ -5,7 +5,7 @@
  * A start may fail or be killed between any two of these steps, and the next start links to another
  * segment by overwriting the SEAL. So the bytes after the SEAL are truncated only when the manifest
  * refers to the new segment. Until then the file keeps its full length, so that a SEAL torn by a
- * power loss counts as the torn end of the log.
+ * power loss counts as the torn end of the log. Tested by compaction.spec.ts.
  */
 
 import { NEXT_DURABLE, NEXT_OF_START, writeControlRecord } from './control-records.ts';

@@ -1,6 +1,7 @@
 /**
  * The checked file `manifest` names the files of a data directory. It is written after all files
  * that it names, so these exist and are complete. Files that it does not name are ignored.
+ * Tested by compaction.spec.ts.
  */
 import { SerialQueue } from '../base/serial-queue.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';

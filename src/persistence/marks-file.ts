@@ -12,6 +12,8 @@
  *    16  number of partitions, at 20 number of queues
  *    24  for each queue: length of its name in bytes, four zero bytes, the name in UTF-8, padded with
  *        zeros to a multiple of 8; then the mark of each partition, a double
+ *
+ * Tested by queue-files.spec.ts.
  */
 
 import { writeAtomically } from './atomic-file.ts';

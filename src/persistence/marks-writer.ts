@@ -6,7 +6,7 @@
  * Before marks are written, the log is synced up to them: if a change in a queue was replaced by a
  * later change of its key, the mark passes over it, so the later change must not be lost. Marks
  * that need this are written only with a sync. If writing fails, the older marks, which are lower,
- * remain valid, and writing is retried.
+ * remain valid, and writing is retried. Tested by wan/persistent-queues.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { SerialQueue } from '../base/serial-queue.ts';

@@ -1,6 +1,6 @@
 /**
  * The checked file `member` contains the values of a member that survive restarts. It is small and
- * is rewritten at each change. Unknown fields are preserved.
+ * is rewritten at each change. Unknown fields are preserved. Tested by log-end.spec.ts.
  */
 import { SerialQueue } from '../base/serial-queue.ts';
 import type { AddedConfig } from '../cluster/shared-record.ts';

@@ -1,6 +1,6 @@
 /**
  * Memory in which records are written and read: bytes that are also accessible as words and
- * doubles.
+ * doubles. Tested by record-codec.spec.ts.
  */
 import assert from 'node:assert';
 import { endianness } from 'node:os';

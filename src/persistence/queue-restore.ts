@@ -1,6 +1,6 @@
 /**
  * Fills the persistent queues during recovery (../engine/durable-queues.ts): first with the queue file
- * of the snapshot, then with the records of the log.
+ * of the snapshot, then with the records of the log. Tested by wan/persistent-queues.spec.ts.
  */
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';

@@ -5,7 +5,7 @@
  * A value may contain bytes that look like a record. They are skipped together with the damaged
  * record that contains them, provided that the lengths in that record are plausible: it fits, and
  * another record follows it. If only the length field of a record is damaged, its checksum matches
- * when the correct length is tried.
+ * when the correct length is tried. Tested by repair.spec.ts.
  */
 import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/mutation.ts';
 import { sealAt } from './control-records.ts';

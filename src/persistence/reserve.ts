@@ -4,7 +4,7 @@
  * segment becomes the new reserve before any other user can allocate it: until the reserve is
  * complete, the log gets no new segments, except short ones for removals (segment-supply.ts). If
  * the reserve were shorter than the live records of every segment, it would be useless, and the
- * disk would remain full.
+ * disk would remain full. Tested by compaction.spec.ts.
  */
 
 import { AtomicFile } from './atomic-file.ts';

@@ -1,6 +1,7 @@
 /**
  * Creates a data directory from a backup: verifies every file of the backup, then copies and
  * compares. The copy is the same member as the original, unless it is given a new UUID.
+ * Tested by backup.spec.ts.
  */
 import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';

@@ -1,6 +1,7 @@
 /**
  * Writes saved records into new segments of a log and of a snapshot. Their checksums are
  * recomputed, as they depend on the number of the segment. Without a target nothing is written.
+ * Tested by repair.spec.ts.
  */
 
 import { AtomicFile } from './atomic-file.ts';

@@ -1,7 +1,7 @@
 /**
  * The files of a data directory that may be segments. Each is identified by its header, regardless
  * of its name, or by its name if the header is damaged. Several files may be copies of one segment.
- * The files are only read.
+ * The files are only read. Tested by repair.spec.ts.
  */
 import type { Findings } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';

@@ -3,6 +3,7 @@
  * with header and name, in this order. So a file with the name of a segment but without its header
  * was never a segment, unless it is damaged. A segment that is needed immediately is created in a
  * blocking call, which makes only its header and name durable. Names of existing files are skipped.
+ * Tested by segment-supply.spec.ts.
  */
 
 import { TEMPORARY_SUFFIX } from './atomic-file.ts';

@@ -1,7 +1,7 @@
 /**
  * Reads whole segments. The next one is read while the caller processes the current one, unless it
  * is too long. Two pages are used alternately: the content of a segment is valid until the next one
- * is requested.
+ * is requested. Tested by recovery.spec.ts.
  */
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';

@@ -8,6 +8,7 @@
  * gathered enough bytes or used up its time. The parts are segments; the last record of each is a
  * SEAL. After the visit, the WAN queue file is written (wan-queue-file.ts), because the log that
  * contains the waiting changes is removed once the snapshot is complete.
+ * Tested by compaction.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
 import type { DurableQueues } from '../engine/durable-queues.ts';

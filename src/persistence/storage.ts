@@ -8,7 +8,7 @@
  *   called afterwards has resolved.
  *
  * Every method rejects or throws with the system's error (`code` ENOSPC, EIO, EROFS, …). A method
- * whose name ends in `Now` is synchronous and blocks.
+ * whose name ends in `Now` is synchronous and blocks. Tested by disk-faults.spec.ts.
  */
 export interface Storage {
   /** Path of the directory, for messages. */

@@ -9,6 +9,8 @@
  *   are not copies: damage, because then all written bytes are present, in order, except for the
  *   end of the last write.
  * - Otherwise: the torn end of the log, which was never synced. It is truncated.
+ *
+ * Tested by recovery.spec.ts.
  */
 import { DamagedData } from './damage.ts';
 import { isBefore, provenEnd } from './log-end-file.ts';

@@ -20,6 +20,7 @@
  *        changes, a double. END: no content
  *
  * The blocks of a queue are consecutive, its CUT last. An empty queue has no blocks.
+ * Tested by queue-files.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';

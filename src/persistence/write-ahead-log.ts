@@ -17,7 +17,7 @@
  * A write may find no space although the segment has been filled, as some file systems write to new
  * blocks (segment-supply.ts). Then the supply frees space, and the write is repeated. If that is
  * not enough, the records stay in memory and are written once there is space. Until then no
- * response is sent, and nothing is admitted or synced.
+ * response is sent, and nothing is admitted or synced. Tested by disk-faults.spec.ts.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';

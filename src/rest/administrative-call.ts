@@ -3,7 +3,7 @@
  * value; the first two are the credentials. The number of parameters is checked first, then the
  * credentials, then the work is done. Until then only the credentials are decoded. Every request
  * gets a line in the audit log when it is answered, even if the client has disconnected by then;
- * throttled requests share lines.
+ * throttled requests share lines. Tested by administration.spec.ts.
  */
 import assert from 'node:assert';
 import { GridError } from '../base/errors.ts';

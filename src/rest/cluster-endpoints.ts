@@ -1,7 +1,7 @@
 /**
  * Cluster administration (groups CLUSTER_READ and CLUSTER_WRITE): state and version of the cluster,
  * its nodes, shutdown, log level, license. No failure gets status 200, unless the dialect requires
- * it.
+ * it. Tested by administration.spec.ts.
  */
 import { LOG_LEVEL_NAMES } from '../base/log-level.ts';
 import { CLUSTER_STATES, type MemberInfo } from '../cluster/cluster.ts';

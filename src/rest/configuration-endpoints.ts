@@ -1,6 +1,6 @@
 /**
  * Changes of the configuration while the member runs (group CLUSTER_WRITE): a reload, additions, and
- * the list of members. An invalid request changes nothing.
+ * the list of members. An invalid request changes nothing. Tested by administration.spec.ts.
  */
 import { Slices } from '../base/slices.ts';
 import { fileText } from '../config/file-text.ts';

@@ -1,7 +1,7 @@
 /**
  * The surface that clients of the original member expect: the table of routes.ts, in which some
  * rows have further methods (a GET polls, a path contains the item) or other responses. No path is
- * added or removed.
+ * added or removed. Tested by dialect.spec.ts.
  */
 
 import type { Fields } from '../http/exchange.ts';

@@ -1,4 +1,6 @@
-/** Health endpoints (group HEALTH_CHECK), for load balancers and probes. */
+/**
+ * Health endpoints (group HEALTH_CHECK), for load balancers and probes. Tested by dialect.spec.ts.
+ */
 import { INDEPENDENT } from '../http/response-delay.ts';
 import { respondJson } from './json.ts';
 import type { Call } from './route.ts';

@@ -1,4 +1,7 @@
-/** Responses in JSON: compact, with the members in the order of the value's properties. */
+/**
+ * Responses in JSON: compact, with the members in the order of the value's properties.
+ * Tested by administration.spec.ts.
+ */
 import type { Fields } from '../http/exchange.ts';
 import type { Call } from './route.ts';
 

@@ -1,4 +1,6 @@
-/** Map endpoints: set, get, delete, clear (seed section 4, group DATA). */
+/**
+ * Map endpoints: set, get, delete, clear (seed section 4, group DATA). Tested by surface.spec.ts.
+ */
 import type { Call } from './route.ts';
 
 export function get(call: Call): void {

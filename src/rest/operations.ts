@@ -1,4 +1,7 @@
-/** Builders for the kinds of operations and rows in the table of the surface. */
+/**
+ * Builders for the kinds of operations and rows in the table of the surface.
+ * Tested by surface.spec.ts.
+ */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { type Work, withParameters } from './administrative-call.ts';
 import type { Action, DataPermission, Operation, Permission, Route } from './route.ts';

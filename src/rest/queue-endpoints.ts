@@ -1,4 +1,7 @@
-/** Queue endpoints: offer, poll with a time limit, size (seed section 4, group DATA). */
+/**
+ * Queue endpoints: offer, poll with a time limit, size (seed section 4, group DATA).
+ * Tested by dialect.spec.ts.
+ */
 import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Call } from './route.ts';
 import { TEXT_PLAIN } from './text-plain.ts';

@@ -1,4 +1,7 @@
-/** The poll of a request: its ticket while the poll waits, then the delivery of its item. */
+/**
+ * The poll of a request: its ticket while the poll waits, then the delivery of its item.
+ * Tested by dialect.spec.ts.
+ */
 import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
 import type { Waiter } from '../cluster/cluster.ts';

@@ -1,5 +1,6 @@
 /**
  * The REST interface as an application of the HTTP server: a handler for each slot of its requests.
+ * Tested by administration.spec.ts.
  */
 import type { Application, RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';

@@ -1,6 +1,6 @@
 /**
  * The compiled table of the surface, for router and handler: its rows by group, their operations by
- * method.
+ * method. Tested by surface.spec.ts.
  */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import {

@@ -1,4 +1,6 @@
-/** Cluster status and instance name (seed section 2, group CLUSTER_READ). */
+/**
+ * Cluster status and instance name (seed section 2, group CLUSTER_READ). Tested by surface.spec.ts.
+ */
 import { respondJson } from './json.ts';
 import type { Call } from './route.ts';
 

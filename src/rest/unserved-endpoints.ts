@@ -1,7 +1,7 @@
 /**
  * Endpoints that this member does not implement. Their groups, parameters and credentials are
  * checked like those of all others; then the response reports that the operation is not
- * implemented.
+ * implemented. Tested by surface.spec.ts.
  */
 import type { AdministrativeCall } from './administrative-call.ts';
 import type { Call } from './route.ts';

@@ -2,7 +2,7 @@
  * Computations on other threads, two at a time. The waiting ones are scheduled round-robin by
  * client, so a client with many computations delays only its own: another client's starts after at
  * most one of each other client. The number of waiting computations is bounded, per client and in
- * total.
+ * total. Tested by authenticator.spec.ts.
  */
 
 /** Number of computations that run at the same time. */

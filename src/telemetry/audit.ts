@@ -1,7 +1,7 @@
 /**
  * The audit log. It has a line for every attempt to administer the member, to log in or to do
  * something without permission: the user, the address, the action and the result, never a password
- * or a value. It is a separate stream, not affected by log levels.
+ * or a value. It is a separate stream, not affected by log levels. Tested by log.spec.ts.
  */
 import { pino, stdTimeFunctions } from 'pino';
 import type { Clock } from '../base/clock.ts';

@@ -1,5 +1,6 @@
 /**
  * The stream that a log's lines are written to, and the escaping that makes them safe to display.
+ * Tested by log.spec.ts.
  */
 
 export interface LineStream {

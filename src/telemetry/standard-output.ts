@@ -17,7 +17,7 @@
  * threads when the process ends, both workers and the thread pool. Neither is the stream
  * `process.stdout`: it blocks on terminals, buffers any number of lines, and drops the waiting ones
  * when the process ends. Nothing polls the descriptor: the writer retries (line-writer.ts), in the
- * same way for all kinds.
+ * same way for all kinds. Tested by integration/paused-output.spec.ts.
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import type { WriteBytes } from './line-writer.ts';

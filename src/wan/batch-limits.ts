@@ -1,4 +1,4 @@
-/** Limits of batches that cannot be configured. */
+/** Limits of batches that cannot be configured. Tested by restored-queue.spec.ts. */
 
 /**
  * Maximum size of the events of a batch, in bytes. A longer event is sent in a batch of its own.

@@ -10,7 +10,7 @@
  * with the same numbers, to any usable endpoint. The entries of a synchronisation are sent in
  * batches of their own, from lanes with the same numbers (sync-lanes.ts), in every state of the
  * publisher. During a synchronisation a paused publisher also sends the queued events that were in
- * a batch before, because they may have arrived.
+ * a batch before, because they may have arrived. Tested by sync.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';

@@ -1,4 +1,4 @@
-/** Builds a publisher's messages and reads the responses. */
+/** Builds a publisher's messages and reads the responses. Tested by publisher.spec.ts. */
 import { Version } from '../engine/version.ts';
 import type { ChunkPool } from './chunk-pool.ts';
 import type { Lane } from './lane.ts';

@@ -1,4 +1,4 @@
-/** The list of a lane's chunks, oldest first. */
+/** The list of a lane's chunks, oldest first. Tested by lane.spec.ts. */
 import { CHUNK_BYTES_MAX, type ChunkPool } from './chunk-pool.ts';
 import type { LaneChunk } from './lane-chunk.ts';
 import { recordBytes } from './lane-record.ts';

@@ -1,4 +1,7 @@
-/** Limits for how far versions of other members may be ahead of this member's wall clock. */
+/**
+ * Limits for how far versions of other members may be ahead of this member's wall clock.
+ * Tested by restored-queue.spec.ts.
+ */
 import type { Version } from '../engine/version.ts';
 
 /** Lead of a clock from which it is logged, in ms. */

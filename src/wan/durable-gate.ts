@@ -1,4 +1,7 @@
-/** Holds back events whose changes are not durable yet: until then a crash may undo the change. */
+/**
+ * Holds back events whose changes are not durable yet: until then a crash may undo the change.
+ * Tested by publisher.spec.ts.
+ */
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { WanEngine } from './wan-engine.ts';
 

@@ -18,6 +18,8 @@
  *        then the path: 16 bytes for each data set, first the one in which the change was made, then
  *        those that forwarded it, without the sender
  *        then name, key, content type, value
+ *
+ * Tested by message-format.spec.ts.
  */
 import { copySpan, type Viewed } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';

@@ -1,7 +1,7 @@
 /**
  * Applies the limits of clients' requests to changes of other members. A client could not write an
  * entry with an empty key, an over-long value, or a content type that is not a valid field value:
- * such an entry could not be read, or would break responses.
+ * such an entry could not be read, or would break responses. Tested by hostile-events.spec.ts.
  */
 import { isFieldValue } from '../base/field-value.ts';
 import type { Span } from '../base/span.ts';

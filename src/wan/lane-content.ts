@@ -2,6 +2,7 @@
  * A snapshot of the events waiting in a lane, to be copied in steps. It references the lane's
  * chunks at that moment, whose bytes stay in place whatever happens to the lane. Records that die
  * meanwhile are left out, except those that the lane's compaction moved before they died.
+ * Tested by chunk-pool.spec.ts.
  */
 import type { LaneChunk } from './lane-chunk.ts';
 import { FILE_HEAD_BYTES, fileRecordBytes, isDeadAt, offsetAt } from './lane-record.ts';

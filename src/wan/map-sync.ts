@@ -2,7 +2,7 @@
  * One synchronisation. It sends the entries of maps to a publisher's target: all of them, or only
  * those that differ for maps that could be compared. It ends when the target has acknowledged every
  * partition. It fails if nothing is acknowledged for the response timeout, or if the target's data
- * set changes.
+ * set changes. Tested by sync.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Span } from '../base/span.ts';

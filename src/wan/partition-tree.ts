@@ -2,6 +2,7 @@
  * The hash tree of a map's entries in one partition. A leaf is the sum of its entries' hashes
  * modulo 2^64, so their order does not matter. A node is the sum of the leaves below it, so only
  * the leaves are stored. A tree with a single leaf is only a root.
+ * Tested by tree-comparison.spec.ts.
  */
 
 /** Maximum number of levels of a tree; more would take 512 KiB and more per partition. */

@@ -6,7 +6,7 @@
  * Events acknowledged after the marks were written are queued again, and so are changes that were
  * dropped because the queue was full. After a recovery the queue may therefore exceed its capacity,
  * up to its limit in bytes plus `recoveryExtraBytes`: the events that waited before the restart are
- * recovered last and must not be dropped.
+ * recovered last and must not be dropped. Tested by persistent-queues.spec.ts.
  */
 
 import type { Clock } from '../base/clock.ts';

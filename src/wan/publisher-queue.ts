@@ -7,6 +7,7 @@
  * A clear is one event with a record in every lane, after the sets before it and before those after
  * it. At the first of these records the target removes everything that is not later than the clear.
  * The others find nothing more, or only changes that arrived late through another lane.
+ * Tested by publisher.spec.ts.
  */
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { CLEAR, Mutation, SET } from '../engine/mutation.ts';

@@ -1,7 +1,7 @@
 /**
  * The target of a publisher: its endpoints, which of them are usable, and why others are not. An
  * endpoint is usable from a successful handshake until something fails; it is tried again after a
- * delay (target-endpoint.ts).
+ * delay (target-endpoint.ts). Tested by publisher.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';

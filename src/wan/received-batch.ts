@@ -1,4 +1,7 @@
-/** Parses a received batch, and checks all of it before anything is applied. */
+/**
+ * Parses a received batch, and checks all of it before anything is applied.
+ * Tested by message-format.spec.ts.
+ */
 
 import { createHash } from 'node:crypto';
 import { type Viewed, viewed } from '../base/copy-bytes.ts';

@@ -10,7 +10,7 @@
  * Entries that were in a batch remain until they are acknowledged, even after the synchronisation
  * has ended: they may have arrived, and then no older event of their keys may follow. They are
  * numbered like the events of the queue's lanes: of the two lanes with one number at most one has
- * numbered records.
+ * numbered records. Tested by sync.spec.ts.
  */
 import { Mutation, SET } from '../engine/mutation.ts';
 import { type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';

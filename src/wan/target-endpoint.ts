@@ -2,7 +2,7 @@
  * An endpoint of a publisher: whether it is used, its data set, and when it is tried again. The
  * time between two attempts begins at 100 ms and doubles up to the discovery period; after a denied
  * attempt (401, 403) it begins at 10 s. The jitter shortens it by up to half, but not below these
- * 10 s.
+ * 10 s. Tested by publisher.spec.ts.
  */
 import { addressText } from '../base/server-address.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';

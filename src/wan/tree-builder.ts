@@ -2,7 +2,7 @@
  * Builds the hash trees of a map's partitions. A pass over a partition visits the entries of all
  * maps, in steps and in slices of the event loop, and hashes those of the requested map. Each long
  * value is hashed in a step of its own. An entry that changes during the pass counts in its old or
- * new form.
+ * new form. Tested by tree-comparison.spec.ts.
  */
 import { Slices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';

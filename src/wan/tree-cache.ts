@@ -2,6 +2,7 @@
  * Cache of the hash trees that comparisons in progress have requested from this member. It has at
  * most TREE_BYTES_MAX bytes, evicts the least recently used tree, and drops a tree IDLE_MS_MAX after
  * its last use. A comparison requests level after level; an evicted tree is built again.
+ * Tested by tree-comparison.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { type PartitionTree, TREE_BYTES_MAX, treeBytes } from './partition-tree.ts';

@@ -1,7 +1,7 @@
 /**
  * Responds to requests for hash trees of this member's maps. Trees are built on request, for one
  * request at a time, in slices; if a request reads below the roots, its trees are cached for the
- * next one (tree-cache.ts). A request changes no data.
+ * next one (tree-cache.ts). A request changes no data. Tested by tree-comparison.spec.ts.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';

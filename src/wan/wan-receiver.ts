@@ -5,6 +5,7 @@
  * whose path contains this data set is ignored, and one that no client could have written is
  * skipped (event-rules.ts). A change that is already present here is still passed to this member's
  * own publishers: after a crash between the merge and their queues they would otherwise miss it.
+ * Tested by publisher.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';

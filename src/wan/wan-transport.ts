@@ -1,4 +1,7 @@
-/** The transport of a publisher's messages to the members of other clusters. */
+/**
+ * The transport of a publisher's messages to the members of other clusters.
+ * Tested by publisher.spec.ts.
+ */
 import type { WanEndpoint } from './publisher-options.ts';
 
 export interface WanTransport {

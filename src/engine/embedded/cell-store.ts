@@ -1,6 +1,7 @@
 /**
  * The components that all stored data shares: the pool, the partitions and their sequences, the
  * versions, and the hashes of keys. A partition is created with its first cell.
+ * Tested by embedded-engine.spec.ts.
  */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';

@@ -2,6 +2,7 @@
  * Clears of maps. A clear ends a life of its map, and with it every entry, by a change of only the
  * table of names; the sweeper removes the cells. A clear is a mutation of every partition. A merged
  * clear that is not later than every entry ends no life: see Merges.
+ * Tested by partial-clears.spec.ts.
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, EVERY_PARTITION, type Outcome, REFUSED } from '../engine.ts';

@@ -1,4 +1,4 @@
-/** The components of an embedded engine, wired together. */
+/** The components of an embedded engine, wired together. Tested by engine-invariants.spec.ts. */
 
 import type { MutationSink } from '../mutation-sink.ts';
 import type { MergeOptions } from '../stored-engine.ts';

@@ -2,7 +2,7 @@
  * Changes of entries. Each kind of change is made in one place, in four steps: `draft` is filled
  * and the sinks are asked; memory is allocated, which may be refused; the mutation is made, and
  * cannot fail; the sinks are notified, and a share of the background work is done. Maps and Merges
- * decide which changes are made.
+ * decide which changes are made. Tested by embedded-engine.spec.ts.
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, MEMORY_FULL, type Outcome, REFUSED } from '../engine.ts';

@@ -1,7 +1,7 @@
 /**
  * Determines whether a replayed change of an entry is already recorded, or was ended by a recorded
  * one: the entry is stored as another change has left it, and compareChanges (../mutation.ts)
- * selects that one, or the two are equal.
+ * selects that one, or the two are equal. Tested by embedded-engine.spec.ts.
  */
 import { compareChanges, Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';

@@ -1,6 +1,6 @@
 /**
  * The key of the entry that a call operates on, read once: its words, its partition, and its hash
- * in the index for one map. One object is reused for every call.
+ * in the index for one map. One object is reused for every call. Tested by embedded-engine.spec.ts.
  */
 import type { Span } from '../../base/span.ts';
 import { KeyWords } from '../key-words.ts';

@@ -2,7 +2,7 @@
  * Delivers items to takes: at once if there is an item, and to waiting takes at the end of the
  * turn. An item for a queue with waiters is delivered after the turn has cancelled the takes of all
  * clients that were seen to disconnect. So the first remaining waiters get the first items, outside
- * any other operation's call.
+ * any other operation's call. Tested by embedded-engine.spec.ts.
  */
 import type { Clock } from '../../base/clock.ts';
 import { ABSENT, NO_HOLD, NOBODY, type Receiver, UNKNOWN } from '../engine.ts';

@@ -1,6 +1,6 @@
 /**
  * The mutations that remove and return a queue's items, for the sinks. One object is reused for
- * all; without sinks only its sequence is set.
+ * all; without sinks only its sequence is set. Tested by embedded-engine.spec.ts.
  */
 import { FROM_CLIENT, Mutation, type Operation, REMOVE, RETURN } from '../mutation.ts';
 import { isAfter } from '../version.ts';

@@ -1,6 +1,7 @@
 /**
  * Returns of items that were not delivered. A return is a mutation: while a sink refuses it, the
  * item remains held and the engine retries; the result arrives when the return is made.
+ * Tested by embedded-engine.spec.ts.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { APPLIED, CLOSED, type Receiver } from '../engine.ts';

@@ -2,6 +2,7 @@
  * Properties that only some maps have: removals leave tombstones, reads are counted, not every sink
  * wants the mutations. They are determined once, and cached by the map's id until `review`. As long
  * as no map can have such a property, `isActive` is false, and nothing in this file is called.
+ * Tested by tombstones.spec.ts.
  */
 import { Span } from '../../base/span.ts';
 import { CLEAR, Mutation } from '../mutation.ts';

@@ -3,7 +3,7 @@
  * so that all data sets converge; but a replay of this data set's log must select it as well. If
  * the replay would select the stored entry instead, this data set assigns the change a version. A
  * map's life that begins with a merged change begins with this data set's next version, because an
- * older life that is recorded in the log would end it otherwise.
+ * older life that is recorded in the log would end it otherwise. Tested by embedded-engine.spec.ts.
  */
 import { APPLIED, EVERY_PARTITION, KNOWN, OUTDATED, type Outcome } from '../engine.ts';
 import {

@@ -1,7 +1,7 @@
 /**
  * Numbers by id in pages of 1,024, outside the heap. The array grows by a page at a time, without a
  * copy, so the cost of adding a queue does not depend on their number. A number that was never set
- * is 0.
+ * is 0. Tested by id-columns.spec.ts.
  */
 import { isAfter, type Version } from '../version.ts';
 import type { ExtentPool } from './extent-pool.ts';

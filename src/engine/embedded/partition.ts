@@ -1,6 +1,7 @@
 /**
  * One partition: the log with its cells and the index that finds entries and names in it. It uses
  * no memory until its first write, and half a kilobyte once it is empty again.
+ * Tested by engine-invariants.spec.ts.
  */
 
 import type { KeyWords } from '../key-words.ts';

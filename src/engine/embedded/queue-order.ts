@@ -2,6 +2,7 @@
  * The order of a queue's items. The available items are those that have returned from a hold
  * (holds.ts), followed by those from `#fresh` to the ring's end (ring-buffer.ts). Held items keep
  * their places. The ring begins with the first item that is not gone.
+ * Tested by engine-invariants.spec.ts.
  */
 import assert from 'node:assert/strict';
 import type { CellLog } from './cell-log.ts';

@@ -2,6 +2,7 @@
  * The engine's side of its sinks: asks them before a mutation, and notifies them after it. A sink
  * may want only the mutations of some maps (MapFlags stores the sinks of each map), or none of
  * queues. Sinks are added and removed between two calls of the engine, when no consent is open.
+ * Tested by embedded-engine.spec.ts.
  */
 import assert from 'node:assert/strict';
 import { FROM_REPLAY, type Mutation } from '../mutation.ts';

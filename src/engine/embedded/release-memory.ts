@@ -7,6 +7,7 @@
  * Once a buffer has been freed this way, every access to any typed array of the process checks
  * whether its buffer is detached, which slows reads down (bench: detached-buffer). So buffers that
  * are allocated and freed while a store grows are not freed this way.
+ * Tested by full-memory.spec.ts.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 

@@ -3,6 +3,7 @@
  * reads a result, so there is one object for each depth of such calls. Freed memory is retained
  * while any result is being read: neither the result nor the bytes it refers to change before its
  * receiver returns. A result with data that a failed sink may lose is sent as UNKNOWN.
+ * Tested by embedded-engine.spec.ts.
  */
 import assert from 'node:assert/strict';
 import { Span } from '../../base/span.ts';

@@ -10,6 +10,7 @@
  * frees a mapped block. Slabs of 256 KiB or 1 MiB were released once; from the second time on they
  * went to glibc's heap and remained resident (of 0.5 GiB freed, 10 MiB were released). The system
  * fills a mapping page by page, as it is written, so a slab uses only its written pages.
+ * Tested by extent-pool.spec.ts.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';

@@ -1,7 +1,7 @@
 /**
  * The 128 bits by which a tombstone is found: four HalfSipHashes of the map's name, and for an
  * entry four of its key, each with the name's hash as its first word. They are part of the data
- * format, as snapshots contain them: they never change.
+ * format, as snapshots contain them: they never change. Tested by tombstones.spec.ts.
  */
 import type { Span } from '../../base/span.ts';
 import { halfSipHash13 } from '../hash.ts';

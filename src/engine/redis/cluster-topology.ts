@@ -2,7 +2,7 @@
  * The topology of Redis Cluster, read from any of its nodes. The last node that reported it is
  * asked first, over a connection that stays open; nodes that failed are asked last. A node that is
  * cut off from the others detects it, so the report of a node whose state is not ok is used only if
- * no better one is found.
+ * no better one is found. Tested by changing-servers.spec.ts.
  */
 
 import { addressText, type ServerAddress } from '../../base/server-address.ts';

@@ -1,6 +1,7 @@
 /**
  * The commands of a turn in one buffer, encoded one after another as RESP2 arrays of bulk strings.
  * A command is `begin`, then as many arguments as its header declares.
+ * Tested by lost-connections.spec.ts.
  */
 import { copyRange, ViewedBytes } from '../../base/copy-bytes.ts';
 import type { Span } from '../../base/span.ts';

@@ -2,7 +2,7 @@
  * Waits until replicas have a connection's changes. WAIT counts the replicas that have everything
  * the connection wrote before it. One WAIT is pending at a time, sent with the commands of its
  * turn; changes of later turns share the next one. Each change compares the count with its own
- * requirement.
+ * requirement. Tested by queue-turn.spec.ts.
  */
 import { type CommandBuffer, header } from './command-buffer.ts';
 import { INTEGER, kindSet, type Reply } from './reply.ts';

@@ -1,7 +1,7 @@
 /**
  * A connection for rare queries about the servers, not for data. Each query returns a promise of
  * the reply as a value, which the caller validates. Queries may be made at once; they are sent
- * after the login.
+ * after the login. Tested by sentinel-majority.spec.ts.
  */
 
 import type { ServerAddress } from '../../base/server-address.ts';

@@ -1,7 +1,7 @@
 /**
  * Returns the items that former members held. The store lists these members until their items are
  * returned. Commands that they sent are ended first. The oldest member does this with its
- * heartbeat; if it fails, the next heartbeat tries again.
+ * heartbeat; if it fails, the next heartbeat tries again. Tested by redis-membership-store.spec.ts.
  */
 import type { Clock } from '../../base/clock.ts';
 import { OUT_SECONDS } from './queue-scripts.ts';

@@ -2,7 +2,7 @@
  * Sends operations to the primaries of their partitions. An operation that was certainly not done
  * is sent again, in the order of its partition, until its deadline; one that may have been done
  * only if it is repeatable. If a primary has been unreachable for a deadline, its operations fail
- * at once.
+ * at once. Tested by error-reply.spec.ts.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';

@@ -1,6 +1,6 @@
 /**
  * Reasons why an operation has no result, each with the outcome and the reason that the engine
- * returns.
+ * returns. Tested by engine/failure-code.spec.ts.
  */
 import {
   DATA_LAYOUT,

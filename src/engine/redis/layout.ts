@@ -5,6 +5,8 @@
  * a server; then the kind of the key and the name of the map or queue:
  *
  *     {TAG}LENGTH:CLUSTER/KIND:NAME
+ *
+ * Tested by changing-servers.spec.ts.
  */
 import { ViewedBytes } from '../../base/copy-bytes.ts';
 import { Span } from '../../base/span.ts';

@@ -3,6 +3,7 @@
  * member checks some of the partitions, each about every 10 s. A check asks for the maps with
  * expired entries, which are removed in short steps. Every PURGE_ROUNDS rounds, expiry times of
  * deleted entries are also removed. Everything is repeatable.
+ * Tested by redis-membership-store.spec.ts.
  */
 import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';

@@ -7,6 +7,7 @@
  * set of expiry times, by the first of these or an earlier time.
  *
  * Scripts that remove entries, or only replace bytes, are allowed when the server is out of memory.
+ * Tested by redis-engine.spec.ts.
  */
 import { script } from './scripts.ts';
 

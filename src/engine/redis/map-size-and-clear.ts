@@ -1,5 +1,6 @@
 /**
  * Operations on all partitions of a map: its size and its clear. Each partition is a separate step.
+ * Tested by redis-engine.spec.ts.
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, COUNTED, type Receiver } from '../engine.ts';

@@ -1,7 +1,7 @@
 /**
  * The names of members' connections, and how they are ended at the servers. A command that a member
  * sent before it was cut off or killed can be in transit for minutes, until the kernel can send it.
- * A server that has ended the connection discards it.
+ * A server that has ended the connection discards it. Tested by redis-membership-store.spec.ts.
  */
 import { createHash } from 'node:crypto';
 import { OutcomeUnknown } from '../../base/errors.ts';

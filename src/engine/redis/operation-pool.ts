@@ -1,4 +1,7 @@
-/** A pool of reusable operations of one kind. The free one created first is used first. */
+/**
+ * A pool of reusable operations of one kind. The free one created first is used first.
+ * Tested by redis-engine.spec.ts.
+ */
 import { NumberAllocator } from '../../base/number-allocator.ts';
 import type { Operation } from './operation.ts';
 

@@ -2,6 +2,7 @@
  * An operation on the store: one command, which has one reply, or a failure instead. Its work
  * interprets the reply. So all operations have one shape, and the code that sends them stays
  * monomorphic. They are reused, so that none is allocated per request.
+ * Tested by changing-servers.spec.ts.
  */
 import type { Confirmed } from './confirmations.ts';
 import type { Failure } from './failure.ts';

@@ -1,6 +1,6 @@
 /**
  * Counts changes without a result in two eras: those begun before the last call of `answered`, and
- * those begun since.
+ * those begun since. Tested by lost-connections.spec.ts.
  */
 import type { Clock } from '../../base/clock.ts';
 import { SerialQueue } from '../../base/serial-queue.ts';

@@ -1,6 +1,7 @@
 /**
  * The commands of a connection that have no reply yet, in order: a growing ring buffer. Each has a
  * number, its position in the buffer of its turn, and its receiver.
+ * Tested by lost-connections.spec.ts.
  */
 import { isOfKind, type Reply } from './reply.ts';
 

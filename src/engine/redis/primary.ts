@@ -6,6 +6,7 @@
  * A server may have received commands of a lost connection and execute them later. So a new
  * connection first makes the server end the lost one: once the new one is ready, no earlier command
  * can still take effect. A server that does not permit this to the user may execute them late.
+ * Tested by matching-replies.spec.ts.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { ViewedBytes } from '../../base/copy-bytes.ts';

@@ -2,6 +2,7 @@
  * Work on queues that a member does every second: it checks for items for its waiting takes, as a
  * wake-up is only a hint; it drops marks that no script has dropped; and it sends again the returns
  * of items that failed. A check is one command for up to QUEUES_PER_CHECK queues of a partition.
+ * Tested by redis-engine.spec.ts.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { header } from './command-buffer.ts';

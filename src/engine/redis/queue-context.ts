@@ -1,4 +1,7 @@
-/** Context of all operations on queues, and functions that write the keys of their scripts. */
+/**
+ * Context of all operations on queues, and functions that write the keys of their scripts.
+ * Tested by redis-engine.spec.ts.
+ */
 import type { Span } from '../../base/span.ts';
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';

@@ -20,7 +20,7 @@
  *
  * A server that is out of memory refuses the first write of an offer. The first write of any other
  * script needs no memory, and the writes after it are then allowed. So a script is executed
- * completely or not at all.
+ * completely or not at all. Tested by queue-turn.spec.ts.
  */
 import { script } from './scripts.ts';
 

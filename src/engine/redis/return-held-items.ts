@@ -2,7 +2,7 @@
  * Returns held items that no take will use: those held by a member that was removed, and those of
  * this member whose take is over, as a command on a lost connection may have been executed after
  * its take was abandoned. Works partition by partition; each item returns to its old position.
- * Everything is repeatable.
+ * Everything is repeatable. Tested by redis-membership-store.spec.ts.
  */
 import { header } from './command-buffer.ts';
 import type { Failure } from './failure.ts';

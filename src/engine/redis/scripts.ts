@@ -1,7 +1,7 @@
 /**
  * Scripts: operations that the server must execute in one step. Each uses one slot and checks
  * before it writes. Scripts are called by the SHA-1 of their source; every connection loads them
- * into its server.
+ * into its server. Tested by rights.spec.ts.
  */
 import { createHash } from 'node:crypto';
 import type { ViewedBytes } from '../../base/copy-bytes.ts';

@@ -2,6 +2,7 @@
  * The primary that Sentinels monitor. They are asked one after another. The primary that one names
  * must confirm its role itself, as a Sentinel that is cut off names the old one. A subscription
  * reports a failover at once. The Sentinels may have no password although the servers have one.
+ * Tested by store-servers.spec.ts.
  */
 
 import { addressText, type ServerAddress } from '../../base/server-address.ts';

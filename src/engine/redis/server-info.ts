@@ -1,4 +1,6 @@
-/** Reads the INFO of a server and decides whether it can be used. */
+/**
+ * Reads the INFO of a server and decides whether it can be used. Tested by store-checks.spec.ts.
+ */
 
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ControlConnection } from './control-connection.ts';

@@ -1,4 +1,7 @@
-/** The estimated time of the store's servers. Lifetimes use only this time. */
+/**
+ * The estimated time of the store's servers. Lifetimes use only this time.
+ * Tested by changing-servers.spec.ts.
+ */
 import type { Clock } from '../../base/clock.ts';
 
 export class ServerTime {

@@ -1,4 +1,7 @@
-/** Warnings about server settings that weaken the engine's guarantees, each a sentence. */
+/**
+ * Warnings about server settings that weaken the engine's guarantees, each a sentence.
+ * Tested by store-checks.spec.ts.
+ */
 
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { SETTINGS_IN_MESSAGES } from '../../base/settings-in-messages.ts';

@@ -1,4 +1,4 @@
-/** The servers of the store, as used by the dispatcher. */
+/** The servers of the store, as used by the dispatcher. Tested by store-checks.spec.ts. */
 import { GridError } from '../../base/errors.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { Primary } from './primary.ts';

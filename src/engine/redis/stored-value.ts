@@ -3,7 +3,7 @@
  * format 1, big-endian: a byte of format and flags; the version of the change, 8 bytes; with a
  * lifetime, the expiry time in ms since 1970, 6 bytes; with a max idle, that in seconds, 4 bytes,
  * and the latest expiry time, which no read postpones, or 0, 6 bytes; the content type, as one byte
- * for a common one, otherwise its length in 2 bytes and its text.
+ * for a common one, otherwise its length in 2 bytes and its text. Tested by redis-engine.spec.ts.
  */
 import { Span } from '../../base/span.ts';
 import type { Version } from '../version.ts';

@@ -1,7 +1,7 @@
 /**
  * Finds the topology of the store: which server is the primary of which slots. There are three
  * kinds: one server, a cluster, and a primary that Sentinels monitor; the servers of the URL
- * determine it.
+ * determine it. Tested by store-checks.spec.ts.
  */
 
 import type { EngineUrl } from '../../base/engine-url.ts';

@@ -3,6 +3,7 @@
  * Each member has a channel per partition, in its slot, and a separate connection to each primary
  * for them, established when the first poll waits. One command is pending there at a time, as
  * messages are received in between. A wake-up is only a hint and is not repeated.
+ * Tested by redis-membership-store.spec.ts.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ViewedBytes } from '../../base/copy-bytes.ts';
