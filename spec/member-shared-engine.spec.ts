@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { test } from 'node:test';
+import type { GridError } from '../src/base/errors.ts';
+import type { Config } from '../src/config/config.ts';
+import { ReplicaCounts } from '../src/member-replicas.ts';
+import { makeSharedEngine } from '../src/member-shared-engine.ts';
+import { createLog } from '../src/telemetry/log.ts';
+import { load } from './config/documents.ts';
+import { FakeClock } from './fake-clock.ts';
+
+const { config } = await load('engine.yaml', 'grid: {}');
+
+/** Makes an engine on the servers, which passes the lines of its log to `write`. */
+function make(url: string, tlsFiles: Partial<Config>, write = (_: string) => {}) {
+  const log = createLog('INFO', { write });
+  const counts = new ReplicaCounts(config);
+  return makeSharedEngine({ ...config, ...tlsFiles }, url, new FakeClock(), log, () => 1, counts);
+}
+
+test('makeSharedEngine names the TLS file that it cannot use', async () => {
+  const cases: [Partial<Config>, string][] = [
+    [{ engineTlsCa: '/missing' }, '/missing'],
+    [{ engineTlsCertificate: import.meta.filename }, import.meta.filename],
+    [{ engineTlsKey: import.meta.filename }, import.meta.filename],
+  ];
+  for (const [files, file] of cases) {
+    await assert.rejects(make('rediss://a', files), (error: GridError) => {
+      assert.equal(error.code, 'TLS_FILE_UNUSABLE');
+      return error.message.startsWith(`Cannot use "${file}" for TLS: `);
+    });
+  }
+});
+
+test('A server that does not answer is logged with the reason', async () => {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  const lines = new EventEmitter();
+  const engine = await make(`redis://127.0.0.1:${port}`, {}, (line) => lines.emit('line', line));
+  const opened = assert.rejects(engine.open());
+  const [line] = await once(lines, 'line');
+  await engine.close();
+  await opened;
+  const { level, msg } = JSON.parse(line);
+  assert.equal(level, 'warn');
+  assert.match(msg, /^the server 127\.0\.0\.1:\d+ does not answer: connect ECONNREFUSED/);
+});
