@@ -1,4 +1,7 @@
-/** Starts on a disk that hangs, or with segments that are obsolete. */
+/**
+ * Covers src/member-persistence.ts and src/persistence/stale-data.ts. Starts on a disk that hangs,
+ * or with segments that are obsolete.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';

@@ -1,4 +1,7 @@
-/** WAN replication while a member runs: configuration that a reload retains and requests add. */
+/**
+ * Covers src/reloader.ts, src/config/update.ts and src/config/wan-addition.ts. WAN replication
+ * while a member runs: configuration that a reload retains and requests add.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LocalRecord, type SharedRecord } from '../src/cluster/shared-record.ts';

@@ -1,5 +1,6 @@
 /**
- * Flags of the client commands, the variables that they override, and the prompts for passwords.
+ * Covers src/cli and src/client. Flags of the client commands, the variables that they override,
+ * and the prompts for passwords.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

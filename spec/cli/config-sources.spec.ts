@@ -1,6 +1,6 @@
 /**
- * The sources of the configuration as real processes: each overrides the previous one, and messages
- * name the source.
+ * Covers src/config/load.ts. The sources of the configuration as real processes: each overrides the
+ * previous one, and messages name the source.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * Data directories and backups of another format: each command reports what to do, and changes
- * nothing.
+ * Covers src/persistence/data-format.ts. Data directories and backups of another format: each
+ * command reports what to do, and changes nothing.
  */
 import assert from 'node:assert/strict';
 import {

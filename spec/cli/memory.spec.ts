@@ -1,4 +1,7 @@
-/** The messages of a member about its memory. */
+/**
+ * Covers src/config/memory-defaults.ts and src/base/machine-memory.ts. The messages of a member
+ * about its memory.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineMemory } from '../../src/base/machine-memory.ts';

@@ -1,6 +1,6 @@
 /**
- * Invalid command lines: each with its exit code and its message on standard error; standard output
- * is empty.
+ * Covers src/cli. Invalid command lines: each with its exit code and its message on standard error;
+ * standard output is empty.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

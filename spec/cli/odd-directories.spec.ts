@@ -1,4 +1,7 @@
-/** Damaged or unusual directories: each command reports the fault, and leaves no files. */
+/**
+ * Covers src/cli and src/persistence. Damaged or unusual directories: each command reports the
+ * fault, and leaves no files.
+ */
 import assert from 'node:assert/strict';
 import {
   existsSync,

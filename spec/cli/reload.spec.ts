@@ -1,4 +1,6 @@
-/** The settings that a member reloads at SIGHUP, each with a real process. */
+/**
+ * Covers src/reloader.ts. The settings that a member reloads at SIGHUP, each with a real process.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

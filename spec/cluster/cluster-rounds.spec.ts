@@ -1,9 +1,9 @@
 /**
- * Random rounds of one cluster: members join, leave, die, are stopped and resumed; lines to the
- * store are cut or slow; results are lost; the store is unreachable; its clock jumps; states
- * change; data changes. Meanwhile no change may take effect in a PASSIVE cluster. At the end, after
- * all faults, the members must have equal views. CLUSTER_SEED repeats a run, with CLUSTER_ROUNDS of
- * them.
+ * Covers src/cluster. Random rounds of one cluster: members join, leave, die, are stopped and
+ * resumed; lines to the store are cut or slow; results are lost; the store is unreachable; its
+ * clock jumps; states change; data changes. Meanwhile no change may take effect in a PASSIVE
+ * cluster. At the end, after all faults, the members must have equal views. CLUSTER_SEED repeats a
+ * run, with CLUSTER_ROUNDS of them.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** Input that means something other than it appears to is an error with its place. */
+/**
+ * Covers src/config/load.ts. Input that means something other than it appears to is an error with
+ * its place.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';

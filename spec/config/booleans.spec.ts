@@ -1,6 +1,6 @@
 /**
- * Every boolean setting from every source accepts true and false in any case; files and flags also
- * accept 1 and 0.
+ * Covers src/config/value-type.ts. Every boolean setting from every source accepts true and false
+ * in any case; files and flags also accept 1 and 0.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** Limits of a configuration: problems, aliases, depth, patterns, permissions. */
+/**
+ * Covers src/config/finding-list.ts, src/config/yaml-*.ts and src/config/nearest-name.ts. Limits of
+ * a configuration: problems, aliases, depth, patterns, permissions.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';

@@ -1,6 +1,6 @@
 /**
- * Files that cannot be used: serve exits with 2 before anything starts, and reports file, line and
- * column.
+ * Covers src/config/config-file.ts and src/config/*-document.ts. Files that cannot be used: serve
+ * exits with 2 before anything starts, and reports file, line and column.
  */
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';

@@ -1,6 +1,6 @@
 /**
- * Excerpts from the original's examples and documentation, all of which load. Also the warnings for
- * unknown names in a section without meaning.
+ * Covers src/config/load.ts. Excerpts from the original's examples and documentation, all of which
+ * load. Also the warnings for unknown names in a section without meaning.
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';

@@ -1,4 +1,7 @@
-/** Messages about files of another kind: each names the cause, not its consequences. */
+/**
+ * Covers src/config/config-fault.ts. Messages about files of another kind: each names the cause,
+ * not its consequences.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';

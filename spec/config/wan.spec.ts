@@ -1,4 +1,7 @@
-/** WAN replication in files: its settings, valid and invalid, and refused ones. */
+/**
+ * Covers src/config/wan-*.ts. WAN replication in files: its settings, valid and invalid, and
+ * refused ones.
+ */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import type { Config } from '../../src/config/config.ts';

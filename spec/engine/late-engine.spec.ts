@@ -1,5 +1,6 @@
 /**
- * The late engine: it keeps the contract, and delays its results and makes faults as configured.
+ * Covers spec/engine/late-engine.ts. The late engine: it keeps the contract, and delays its results
+ * and makes faults as configured.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,6 +1,7 @@
 /**
- * Random work on queues of an engine whose results arrive later: no item is delivered twice or
- * lost, whenever clients disconnect. LATE_SEED sets the first seed; the soak runs many more.
+ * Covers spec/engine/late-engine.ts. Random work on queues of an engine whose results arrive later:
+ * no item is delivered twice or lost, whenever clients disconnect. LATE_SEED sets the first seed;
+ * the soak runs many more.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** Covers src/engine/merge-policy.ts and src/engine/embedded/merges.ts. */
 import { it } from 'node:test';
 import { runMergeRound, TOPOLOGIES } from './merge-round.ts';
 

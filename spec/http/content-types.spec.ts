@@ -1,4 +1,7 @@
-/** Stored content types in responses: an invalid field value is omitted, whatever its source. */
+/**
+ * Covers src/http/response.ts. Stored content types in responses: an invalid field value is
+ * omitted, whatever its source.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FOREVER } from '../../src/engine/engine.ts';

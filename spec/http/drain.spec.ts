@@ -1,6 +1,6 @@
 /**
- * Draining a server: the requests it still accepts and answers, the connections it keeps open, and for how
- * long.
+ * Covers src/http/server.ts, src/http/input.ts and src/http/early-bytes.ts. Draining a server: the
+ * requests it still accepts and answers, the connections it keeps open, and for how long.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** Faults of the member while it reads a request: its connection ends, and all others continue. */
+/**
+ * Covers src/http/connection.ts. Faults of the member while it reads a request: its connection
+ * ends, and all others continue.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { client, get, LIVE, post, postHead } from './test-client.ts';

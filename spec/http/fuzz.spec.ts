@@ -1,6 +1,6 @@
 /**
- * Runs the fuzzer for a few cases, and those that it has found earlier. FUZZ_SEED repeats a run;
- * FUZZ_CASES=20000 repeats a round of `make soak`.
+ * Covers src/http. Runs the fuzzer for a few cases, and those that it has found earlier. FUZZ_SEED
+ * repeats a run; FUZZ_CASES=20000 repeats a round of `make soak`.
  */
 import { randomInt } from 'node:crypto';
 import { describe, it } from 'node:test';

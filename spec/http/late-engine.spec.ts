@@ -1,6 +1,6 @@
 /**
- * The HTTP server and the REST interface with a late engine, ordered and not: their
- * responses are the same bytes as with the embedded engine.
+ * Covers src/http/exchange.ts and src/rest. The HTTP server and the REST interface with a late
+ * engine, ordered and not: their responses are the same bytes as with the embedded engine.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';

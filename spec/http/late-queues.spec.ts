@@ -1,4 +1,7 @@
-/** A few rounds of queues with a late engine; `make soak` has more. */
+/**
+ * Covers src/http/exchange.ts and src/rest/queue-poll.ts. A few rounds of queues with a late
+ * engine; `make soak` has more.
+ */
 import { randomInt } from 'node:crypto';
 import { it } from 'node:test';
 import { runQueueRounds } from './late-queue-rounds.ts';

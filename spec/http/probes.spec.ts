@@ -1,4 +1,7 @@
-/** A listener for probes: idle connections neither block others nor stay open for long. */
+/**
+ * Covers src/http/server.ts and src/http/connection.ts. A listener for probes: idle connections
+ * neither block others nor stay open for long.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

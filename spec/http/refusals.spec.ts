@@ -1,6 +1,6 @@
 /**
- * Code and text of a refusal in the log: the rule, the field, the limit, and no bytes of the
- * request.
+ * Covers src/http/content-checks.ts and src/base/refusals.ts. Code and text of a refusal in the
+ * log: the rule, the field, the limit, and no bytes of the request.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,7 +1,8 @@
 /**
- * Runs the vectors over real sockets, in one piece and in two. With real sockets a server reads and
- * writes through the sockets' handles (src/http/socket-reader.ts, socket-writer.ts), which
- * in-memory sockets do not have.
+ * Covers src/http/socket-reader.ts and src/http/socket-writer.ts. Runs the vectors over real
+ * sockets, in one piece and in two. With real sockets a server reads and writes through the
+ * sockets' handles (src/http/socket-reader.ts, socket-writer.ts), which in-memory sockets do not
+ * have.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * Requests of one connection that are in progress together: when each begins, and when responses
- * are sent.
+ * Covers src/http/connection-requests.ts and src/http/request-slot.ts. Requests of one connection
+ * that are in progress together: when each begins, and when responses are sent.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,4 +1,7 @@
-/** Runs the vectors of spec/vectors/http in one piece, split at some bytes, and byte by byte. */
+/**
+ * Covers src/http. Runs the vectors of spec/vectors/http in one piece, split at some bytes, and
+ * byte by byte.
+ */
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { createTestServer } from './test-server.ts';

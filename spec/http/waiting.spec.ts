@@ -1,4 +1,7 @@
-/** The bytes that a waiting request retains, and how its connection ends or continues meanwhile. */
+/**
+ * Covers src/http/connection.ts and src/http/request-slot.ts. The bytes that a waiting request
+ * retains, and how its connection ends or continues meanwhile.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';

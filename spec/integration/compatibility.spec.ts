@@ -1,6 +1,6 @@
 /**
- * A complete member with `--compatibility hazelcast`: its configuration, and gridnode's client
- * against it.
+ * Covers src/member.ts and src/rest. A complete member with `--compatibility hazelcast`: its
+ * configuration, and gridnode's client against it.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Maps and queues of a whole member over real sockets. */
+/** Covers src/member.ts and src/rest. Maps and queues of a whole member over real sockets. */
 import { resolveConfig } from '../../src/config/config.ts';
 import { startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';

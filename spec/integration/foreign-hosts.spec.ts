@@ -1,6 +1,6 @@
 /**
- * The listeners that check Host, and the settings that add names to those they serve, over real
- * sockets.
+ * Covers src/http/served-hosts.ts and src/http/browser-fields.ts. The listeners that check Host,
+ * and the settings that add names to those they serve, over real sockets.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

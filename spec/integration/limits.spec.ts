@@ -1,6 +1,6 @@
 /**
- * Limits over real sockets: a member with short limits, and clients that are slow, flood it or
- * disconnect.
+ * Covers src/http. Limits over real sockets: a member with short limits, and clients that are slow,
+ * flood it or disconnect.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

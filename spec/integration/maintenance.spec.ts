@@ -1,6 +1,6 @@
 /**
- * Backups, restore, repair and forced starts as an operator uses them: REST calls, commands, real
- * files.
+ * Covers src/cli and src/persistence. Backups, restore, repair and forced starts as an operator
+ * uses them: REST calls, commands, real files.
  */
 import assert from 'node:assert/strict';
 import {

@@ -1,4 +1,4 @@
-/** A complete member whose data memory is used up. */
+/** Covers src/engine/embedded. A complete member whose data memory is used up. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { resolveConfig } from '../../src/config/config.ts';

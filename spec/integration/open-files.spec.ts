@@ -1,4 +1,7 @@
-/** Members whose process may open only a few files. */
+/**
+ * Covers src/base/open-files.ts and src/member-descriptors.ts. Members whose process may open only
+ * a few files.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,7 @@
-/** A member whose cluster becomes PASSIVE and ACTIVE again while 32 clients read and write. */
+/**
+ * Covers src/cluster. A member whose cluster becomes PASSIVE and ACTIVE again while 32 clients read
+ * and write.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

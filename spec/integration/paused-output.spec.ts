@@ -1,6 +1,6 @@
 /**
- * A member whose standard output is not read still serves and stops: log lines are queued, then
- * dropped.
+ * Covers src/telemetry. A member whose standard output is not read still serves and stops: log
+ * lines are queued, then dropped.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';

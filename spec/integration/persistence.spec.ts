@@ -1,4 +1,7 @@
-/** Data on a real disk: recovery after a restart, and members that cannot use a directory. */
+/**
+ * Covers src/member-persistence.ts and src/persistence. Data on a real disk: recovery after a
+ * restart, and members that cannot use a directory.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

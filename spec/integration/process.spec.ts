@@ -1,4 +1,7 @@
-/** The executable as a process: it serves, drains at a signal under load, and logs both. */
+/**
+ * Covers bin/gridnode.ts and src/cli/serve.ts. The executable as a process: it serves, drains at a
+ * signal under load, and logs both.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RawClient, requestBytes } from './client.ts';

@@ -1,4 +1,7 @@
-/** config/update with texts that are slow to parse, while other clients are served. */
+/**
+ * Covers src/reloader.ts and src/config. config/update with texts that are slow to parse, while
+ * other clients are served.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

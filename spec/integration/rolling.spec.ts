@@ -1,4 +1,7 @@
-/** A member that restarts while clients keep sending. The long rounds are in spec/soak. */
+/**
+ * Covers src/member.ts. A member that restarts while clients keep sending. The long rounds are in
+ * spec/soak.
+ */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { rollingRestarts } from './rolling.ts';

@@ -1,6 +1,6 @@
 /**
- * Wrong and right passwords at a member in a separate process. Each kind of client has its own
- * address in 127.0.0.x, because failures are counted by address.
+ * Covers src/security. Wrong and right passwords at a member in a separate process. Each kind of
+ * client has its own address in 127.0.0.x, because failures are counted by address.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,4 +1,7 @@
-/** TLS and the health listener of the executable as a process. */
+/**
+ * Covers src/http/tls.ts and src/http/tls-files.ts. TLS and the health listener of the executable
+ * as a process.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

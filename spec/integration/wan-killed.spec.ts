@@ -1,6 +1,6 @@
 /**
- * Sources with persistence, as processes that are killed: their queued changes are sent after a
- * restart.
+ * Covers src/wan and src/persistence. Sources with persistence, as processes that are killed: their
+ * queued changes are sent after a restart.
  */
 
 import assert from 'node:assert/strict';

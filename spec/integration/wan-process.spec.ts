@@ -1,4 +1,4 @@
-/** Members as processes that replicate and are stopped. */
+/** Covers src/wan. Members as processes that replicate and are stopped. */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Members whose data were restored from a backup, as targets, as sources, and beside the member of the
- * backup.
+ * Covers src/wan and src/persistence. Members whose data were restored from a backup, as targets,
+ * as sources, and beside the member of the backup.
  */
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,7 @@
-/** Synchronisations and checks between members over real sockets, and by the client's commands. */
+/**
+ * Covers src/wan and src/cli. Synchronisations and checks between members over real sockets, and by
+ * the client's commands.
+ */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

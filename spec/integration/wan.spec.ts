@@ -1,4 +1,4 @@
-/** WAN replication between members over real sockets. */
+/** Covers src/wan. WAN replication between members over real sockets. */
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';

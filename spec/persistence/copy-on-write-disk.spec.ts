@@ -1,6 +1,7 @@
 /**
- * A disk that writes each block to a new location, as btrfs does: a write to a segment that has
- * been filled may find no space. That means that the disk is full, not that it has failed.
+ * Covers src/persistence/write-ahead-log.ts. A disk that writes each block to a new location, as
+ * btrfs does: a write to a segment that has been filled may find no space. That means that the disk
+ * is full, not that it has failed.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

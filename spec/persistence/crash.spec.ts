@@ -1,4 +1,7 @@
-/** Power losses and ends of the process at random calls; the soak runs many more rounds. */
+/**
+ * Covers src/persistence. Power losses and ends of the process at random calls; the soak runs many
+ * more rounds.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';

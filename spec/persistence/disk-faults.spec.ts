@@ -1,5 +1,6 @@
 /**
- * A disk that is full or fails: confirmed changes are retained, and uncertain data is not exposed.
+ * Covers src/persistence/write-ahead-log.ts and src/persistence/storage.ts. A disk that is full or
+ * fails: confirmed changes are retained, and uncertain data is not exposed.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * A log that was cut off is distinguished from a log that ended there. A missing file `member` is
- * detected.
+ * Covers src/persistence/log-end-file.ts and src/persistence/member-file.ts. A log that was cut off
+ * is distinguished from a log that ended there. A missing file `member` is detected.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,4 +1,6 @@
-/** Entries with a max idle, across a stop and across a crash of the process. */
+/**
+ * Covers src/persistence. Entries with a max idle, across a stop and across a crash of the process.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';

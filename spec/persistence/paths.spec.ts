@@ -1,5 +1,6 @@
 /**
- * The log preserves the paths of changes through recovery, compaction, backup, restore and repair.
+ * Covers src/persistence. The log preserves the paths of changes through recovery, compaction,
+ * backup, restore and repair.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

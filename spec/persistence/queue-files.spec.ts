@@ -1,6 +1,6 @@
 /**
- * The files of persistent queues: written content is read back, and damage is never accepted as
- * content.
+ * Covers src/persistence/marks-file.ts and src/persistence/wan-queue-file.ts. The files of
+ * persistent queues: written content is read back, and damage is never accepted as content.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

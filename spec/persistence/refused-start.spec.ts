@@ -1,4 +1,7 @@
-/** Starts that are refused: each handle is closed once, and no file is changed. */
+/**
+ * Covers src/persistence/engine-recovery.ts and src/persistence/checked-file.ts. Starts that are
+ * refused: each handle is closed once, and no file is changed.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';

@@ -1,4 +1,7 @@
-/** Starts in which a call to the disk fails; the soak runs many more. */
+/**
+ * Covers src/persistence/log-takeover.ts and src/persistence/engine-recovery.ts. Starts in which a
+ * call to the disk fails; the soak runs many more.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type FaultReport, faultRound } from './start-faults.ts';

@@ -1,4 +1,7 @@
-/** Tombstones survive restarts, snapshots and the compaction of a full disk. */
+/**
+ * Covers src/persistence/dead-record-hashes.ts and src/persistence/record-codec.ts. Tombstones
+ * survive restarts, snapshots and the compaction of a full disk.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';

@@ -1,6 +1,7 @@
 /**
- * Records of a later version: types from 128 up are skipped; other unknown types and unknown flags
- * are refused. This applies to recovery and repair.
+ * Covers src/persistence/control-records.ts and src/persistence/record-codec.ts. Records of a later
+ * version: types from 128 up are skipped; other unknown types and unknown flags are refused. This
+ * applies to recovery and repair.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Cluster administration over the wire: each call's response, its changes and its line in the audit
- * log.
+ * Covers src/rest/administrative-call.ts and src/rest/*-endpoints.ts. Cluster administration over
+ * the wire: each call's response, its changes and its line in the audit log.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

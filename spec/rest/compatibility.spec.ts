@@ -1,7 +1,7 @@
 /**
- * Sends recorded requests to an original member to this member with `--compatibility hazelcast`.
- * Every response equals the recorded one, or differs for a reason listed in
- * spec/vectors/compatibility/README.md.
+ * Covers src/rest/hazelcast-routes.ts and src/rest/dialect.ts. Sends recorded requests to an
+ * original member to this member with `--compatibility hazelcast`. Every response equals the
+ * recorded one, or differs for a reason listed in spec/vectors/compatibility/README.md.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,7 +1,8 @@
 /**
- * Requests that are answered in a later turn of the event loop. Meanwhile the buffers of their
- * bytes and of their decoded escapes contain bytes of other clients. Each action of the table runs
- * at once on one server and later on another; both must respond, log and store the same.
+ * Covers src/rest/rest-handler.ts and src/rest/outcome-response.ts. Requests that are answered in a
+ * later turn of the event loop. Meanwhile the buffers of their bytes and of their decoded escapes
+ * contain bytes of other clients. Each action of the table runs at once on one server and later on
+ * another; both must respond, log and store the same.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

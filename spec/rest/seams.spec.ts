@@ -1,6 +1,6 @@
 /**
- * Assumptions that the HTTP server and the data engine must share, although neither imports the
- * other.
+ * Covers src/http/response-delay.ts and src/engine/engine.ts. Assumptions that the HTTP server and
+ * the data engine must share, although neither imports the other.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

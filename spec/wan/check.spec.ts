@@ -1,6 +1,6 @@
 /**
- * Checks of maps between members, and later synchronisations, which send only the entries that
- * differ.
+ * Covers src/wan/wan-task*.ts and src/wan/tree-*.ts. Checks of maps between members, and later
+ * synchronisations, which send only the entries that differ.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

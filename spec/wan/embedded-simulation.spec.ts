@@ -1,4 +1,4 @@
-/** The simulation with embedded engines; `make soak` runs many seeds. */
+/** Covers src/wan. The simulation with embedded engines; `make soak` runs many seeds. */
 import { describe, it } from 'node:test';
 import { EmbeddedModel } from './embedded-model.ts';
 import { type Shape, simulate } from './simulation.ts';

@@ -1,4 +1,7 @@
-/** Events must obey the limits of clients' requests; `make soak` sends a million. */
+/**
+ * Covers src/wan/event-rules.ts. Events must obey the limits of clients' requests; `make soak`
+ * sends a million.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CLEAR, Mutation, SET } from '../../src/engine/mutation.ts';

@@ -1,4 +1,7 @@
-/** Every member's keys arrive everywhere and never vanish; `make soak` runs many seeds. */
+/**
+ * Covers src/wan. Every member's keys arrive everywhere and never vanish; `make soak` runs many
+ * seeds.
+ */
 import { describe, it } from 'node:test';
 import { type MergePolicy, PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { SHAPES, simulateOwnKeys } from './own-keys-simulation.ts';

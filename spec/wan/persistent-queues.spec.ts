@@ -1,4 +1,7 @@
-/** The queues of publishers across restarts of a source with persistence, case by case. */
+/**
+ * Covers src/wan/persistent-publisher-queue.ts and src/persistence/queue-restore.ts. The queues of
+ * publishers across restarts of a source with persistence, case by case.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';

@@ -1,4 +1,7 @@
-/** Waiting events survive any end of the source; `WAN_SEEDS` and `make soak` run many seeds. */
+/**
+ * Covers src/wan and src/persistence. Waiting events survive any end of the source; `WAN_SEEDS` and
+ * `make soak` run many seeds.
+ */
 import { describe, it } from 'node:test';
 import { persistentRound } from './persistent-simulation.ts';
 

@@ -1,4 +1,7 @@
-/** Events that a recovery queues: the target may already have the changes. */
+/**
+ * Covers src/wan/publisher-queue.ts and src/wan/persistent-publisher-queue.ts. Events that a
+ * recovery queues: the target may already have the changes.
+ */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';

@@ -1,4 +1,4 @@
-/** Members converge, whatever the network does; `make soak` runs many seeds. */
+/** Covers src/wan. Members converge, whatever the network does; `make soak` runs many seeds. */
 import { describe, it } from 'node:test';
 import { type Shape, simulate } from './simulation.ts';
 

@@ -1,8 +1,8 @@
 /**
- * Under PassThrough the target accepts all changes, so its changes are those sent, in order. While
- * one member writes, pauses, stops, clears and synchronises at random, over a network that loses,
- * delays and duplicates messages, the target never gets an older value after a newer one. At the
- * end it has every entry of the source.
+ * Covers src/wan/batch-sender.ts and src/wan/waiting-keys.ts. Under PassThrough the target accepts
+ * all changes, so its changes are those sent, in order. While one member writes, pauses, stops,
+ * clears and synchronises at random, over a network that loses, delays and duplicates messages, the
+ * target never gets an older value after a newer one. At the end it has every entry of the source.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

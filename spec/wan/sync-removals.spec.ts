@@ -1,8 +1,8 @@
 /**
- * Synchronisations after, during and before removals and overwrites at the target, under each
- * policy. A sync restores entries removed by clients of the target, except under LatestUpdate, and
- * does not change entries that the policy retains. A removal at the source during a sync is not
- * undone.
+ * Covers src/wan/map-sync.ts and src/wan/sync-lanes.ts. Synchronisations after, during and before
+ * removals and overwrites at the target, under each policy. A sync restores entries removed by
+ * clients of the target, except under LatestUpdate, and does not change entries that the policy
+ * retains. A removal at the source during a sync is not undone.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

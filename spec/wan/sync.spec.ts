@@ -1,6 +1,6 @@
 /**
- * Synchronisations: the entries sent in each state of a publisher, their order, and the end of
- * tasks.
+ * Covers src/wan/batch-sender.ts, src/wan/map-sync.ts and src/wan/sync-lanes.ts. Synchronisations:
+ * the entries sent in each state of a publisher, their order, and the end of tasks.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Variables of the original: each sets the value that it has in the original, or is refused by
- * name.
+ * Covers src/config/variable-names.ts. Variables of the original: each sets the value that it has
+ * in the original, or is refused by name.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

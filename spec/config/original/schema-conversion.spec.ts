@@ -1,5 +1,6 @@
 /**
- * Conversion of a schema of the original to known settings, and reading of the resulting notation.
+ * Covers spec/config/original. Conversion of a schema of the original to known settings, and
+ * reading of the resulting notation.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

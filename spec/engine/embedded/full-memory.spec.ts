@@ -1,6 +1,6 @@
 /**
- * An engine whose memory is used up: operations that still succeed, and those that may exceed the
- * limit.
+ * Covers src/engine/embedded/release-memory.ts and src/engine/embedded/maps.ts. An engine whose
+ * memory is used up: operations that still succeed, and those that may exceed the limit.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

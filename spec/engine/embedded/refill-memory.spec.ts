@@ -1,4 +1,7 @@
-/** Replay with little memory. */
+/**
+ * Covers src/engine/embedded/refill.ts and src/engine/embedded/memory-meter.ts. Replay with little
+ * memory.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';

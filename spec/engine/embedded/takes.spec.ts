@@ -1,5 +1,6 @@
 /**
- * Waiting takes compared with a list of items and a list of waiters: random events in random turns.
+ * Covers src/engine/embedded/waiters.ts and src/engine/embedded/queues.ts. Waiting takes compared
+ * with a list of items and a list of waiters: random events in random turns.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Changes while the servers change: slots move, primaries fail or are cut off, replicas do not
- * confirm (src/engine/redis/dispatcher.ts, cluster-topology.ts, sentinel-topology.ts).
+ * Covers src/engine/redis/dispatcher.ts and src/engine/redis/*-topology.ts. Changes while the
+ * servers change: slots move, primaries fail or are cut off, replicas do not confirm.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

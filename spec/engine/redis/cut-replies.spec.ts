@@ -1,4 +1,7 @@
-/** Replies cut off, on a fake server: src/engine/redis/queue-takes.ts, primary.ts. */
+/**
+ * Covers src/engine/redis/queue-takes.ts and src/engine/redis/primary.ts. Replies cut off, on a
+ * fake server.
+ */
 import { startFaultyServer } from '../../world/world-engines.ts';
 import { describeCutReplies } from './cut-replies.case.ts';
 

@@ -1,5 +1,6 @@
 /**
- * Results of operations whose connection ends, whose reply is broken, or whose server is silent.
+ * Covers src/engine/redis/pending-*.ts and src/engine/redis/command-buffer.ts. Results of
+ * operations whose connection ends, whose reply is broken, or whose server is silent.
  */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';

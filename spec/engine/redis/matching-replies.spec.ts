@@ -1,6 +1,6 @@
 /**
- * Replies that do not match their commands end their connection; a server that is not a primary is
- * not read.
+ * Covers src/engine/redis/primary.ts. Replies that do not match their commands end their
+ * connection; a server that is not a primary is not read.
  */
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';

@@ -1,4 +1,7 @@
-/** Faults of a server, on a fake one: src/engine/redis/dispatcher.ts, queue-takes.ts. */
+/**
+ * Covers src/engine/redis/dispatcher.ts and src/engine/redis/queue-*.ts. Faults of a server, on a
+ * fake one.
+ */
 import { startFaultyServer } from '../../world/world-engines.ts';
 import { describeServerFaults } from './server-faults.case.ts';
 

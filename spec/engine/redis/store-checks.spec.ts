@@ -1,4 +1,7 @@
-/** The checks of an engine that is opened: unusable servers are refused with a clear reason. */
+/**
+ * Covers src/engine/redis/server*.ts and src/engine/redis/topology.ts. The checks of an engine that
+ * is opened: unusable servers are refused with a clear reason.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
