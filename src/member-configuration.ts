@@ -1,6 +1,6 @@
 /**
  * The start phase that creates the parts that depend only on the configuration.
- * Tested by embedding/embedded-member.spec.ts.
+ * Tested by integration/tls.spec.ts.
  */
 import { type Clock, SystemClock } from './base/clock.ts';
 import { type OpenFiles, openFiles } from './base/open-files.ts';

@@ -1,6 +1,5 @@
 /**
- * The reloadable settings, each with the function that applies it.
- * Tested by cli/client-commands.spec.ts.
+ * The reloadable settings, each with the function that applies it. Tested by cli/reload.spec.ts.
  */
 import type { SharedRecord } from './cluster/shared-record.ts';
 import type { Config } from './config/config.ts';

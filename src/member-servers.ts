@@ -1,6 +1,6 @@
 /**
  * The HTTP servers of a member: the main one, and one only for probes.
- * Tested by embedding/embedded-member.spec.ts.
+ * Tested by integration/tls.spec.ts.
  */
 import type { Clock } from './base/clock.ts';
 import { RepeatedEvents } from './base/repeated-events.ts';

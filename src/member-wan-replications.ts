@@ -1,7 +1,7 @@
 /**
  * Assembles the WAN replications of a member over HTTP. This file is loaded with the first
  * publisher or the first message of another member (member-wan.ts).
- * Tested by integration/wan-restored.spec.ts.
+ * Tested by integration/wan.spec.ts.
  */
 import type { SecureContextOptions } from 'node:tls';
 import type { Clock } from './base/clock.ts';

@@ -2,7 +2,7 @@
  * Connects a member to its WAN replication: the publishers of the configuration, those added at run
  * time, and the messages of other members. The replication code is loaded when the first of them
  * needs it, so a member without WAN replication starts as fast, and is as small, as without this
- * file. Tested by embedding/embedded-member.spec.ts.
+ * file. Tested by integration/wan.spec.ts.
  */
 import type { Clock, Timer } from './base/clock.ts';
 import { collectGarbage } from './base/collect-garbage.ts';

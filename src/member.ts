@@ -1,7 +1,7 @@
 /**
  * A member. This file is the only one that assembles its parts. The start has phases: configure,
  * create the engine, create the cluster, serve, recover, enter. `drain` responds to the requests
- * received, `abort` cuts them off. Tested by cli/client-commands.spec.ts.
+ * received, `abort` cuts them off. Tested by embedding/embedded-member.spec.ts.
  */
 import type { AddressInfo } from 'node:net';
 import { GridError } from './base/errors.ts';

@@ -1,7 +1,7 @@
 /**
  * The configured security of a member: the check of administrative requests, and the logins of
  * other requests. Users and permissions change with the configuration; whether security is on does
- * not change while the member runs. Tested by integration/security.spec.ts.
+ * not change while the member runs. Tested by cli/reload.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
 import { Slices } from '../base/slices.ts';
