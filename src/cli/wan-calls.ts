@@ -1,4 +1,4 @@
-/** The calls of `gridnode wan`, one row each. Tested by integration/wan-sync.spec.ts. */
+/** The calls of `gridnode wan`, one row each. */
 import type { PublisherStatus } from '../wan/wan-service.ts';
 import { type ClusterCall, type ClusterResponse, messageOf } from './cluster-calls.ts';
 
