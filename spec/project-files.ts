@@ -42,6 +42,21 @@ export function importsOf(file: string): readonly Import[] {
   return found;
 }
 
+/** The spec that tests a source file: the one that its header names, or the one of its name. */
+export function specOf(file: string): string {
+  const text = textOf(file);
+  const header = text.slice(0, text.indexOf('*/'));
+  const [, name] = /\bTested by (\S+)\.\s+$/.exec(header) ?? [];
+  if (name === undefined) return ownSpecOf(file);
+  const near = join(dirname(ownSpecOf(file)), name);
+  return texts.has(near) ? near : join('spec', name);
+}
+
+/** The path of a spec of the name of a source file, in the folder that mirrors its own. */
+export function ownSpecOf(file: string): string {
+  return join('spec', file.replace(/^src\//, '').replace(/\.ts$/, '.spec.ts'));
+}
+
 /**
  * Returns the names between `import` and `from`; for `* as each`, the names that follow `each.` in
  * the text.

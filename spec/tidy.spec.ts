@@ -5,9 +5,18 @@
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { code, files, importsOf, ROOT, sources, textOf } from './project-files.ts';
+import {
+  code,
+  files,
+  importsOf,
+  ownSpecOf,
+  ROOT,
+  sources,
+  specOf,
+  textOf,
+} from './project-files.ts';
 
 /** Number of lines over which a source file is listed, to ask whether it is one idea. */
 const LONG_FILE_LINES = 500;
@@ -302,6 +311,8 @@ test('Every source file with code has a spec of its name, or names the spec that
   const tested = new Map(specs.map((spec, index) => [spec, reached[index]]));
   const wrong = sources.flatMap((file) => {
     const spec = specOf(file);
+    if (spec !== ownSpecOf(file) && tested.has(ownSpecOf(file)))
+      return [`${file} names ${spec}, but has a spec of its name`];
     if (!hasCode(file) || tested.get(spec)?.has(file)) return [];
     return [`${file}: ${spec} ${tested.has(spec) ? 'does not import it' : 'does not exist'}`];
   });
@@ -309,7 +320,7 @@ test('Every source file with code has a spec of its name, or names the spec that
 });
 
 test('Every other spec begins with the files and folders that it covers', () => {
-  const own = new Set(sources.map((file) => join(mirroredFolder(file), specName(file))));
+  const own = new Set(sources.map(ownSpecOf));
   const others = specs.filter((spec) => !own.has(spec) && !NOT_OF_SOURCES.test(spec));
   const wrong = others.flatMap((spec) => {
     const covered = placesOf(spec);
@@ -354,26 +365,6 @@ function hasCode(file: string): boolean {
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
     .replace(/^(export )?(interface [\s\S]*?(^\}|\{\})|type [\s\S]*?;\n(?=\S|\n|$))/gm, '');
   return /\bfunction[ *(]|=>|\bclass [A-Z{]/.test(text);
-}
-
-/** The spec that the header of a source file names, or the one of its name. */
-function specOf(file: string): string {
-  const text = textOf(file);
-  const header = text.slice(0, text.indexOf('*/'));
-  const [, name] = /\bTested by (\S+)\.\s+$/.exec(header) ?? [];
-  const near = join(mirroredFolder(file), name ?? specName(file));
-  return name === undefined || files.includes(near) ? near : join('spec', name);
-}
-
-function specName(file: string): string {
-  return `${basename(file, '.ts')}.spec.ts`;
-}
-
-/** The folder below `spec` for the specs of a source file. */
-function mirroredFolder(file: string): string {
-  return dirname(file)
-    .replace(/^src\b/, 'spec')
-    .replace(/^bin\b/, 'spec/bin');
 }
 
 /** The paths between "Covers" and the period in the first line of a spec's header. */

@@ -1,14 +1,15 @@
 /**
  * The spec files that can notice a change to a source file: those that import it, directly or not.
- * The spec of the same name is first, then those with the fewest imports between, and of these
+ * The spec that tests the file is first, then those with the fewest imports between, and of these
  * first those of the source's own folder.
  */
-import { basename, dirname } from 'node:path';
+import { dirname } from 'node:path';
 import type { Import } from '../project-files.ts';
 
 /** Returns the spec files among `files` in the order in which they should run. */
 export function coveringSpecs(
   source: string,
+  ownSpec: string,
   files: readonly string[],
   importsOf: (file: string) => readonly Import[],
 ): string[] {
@@ -24,10 +25,9 @@ export function coveringSpecs(
       if (!distances.has(importer)) distances.set(importer, distance + 1);
     }
   }
-  const sameName = basename(source, '.ts');
   const sameFolder = dirname(source).replace(/^src\b/, 'spec');
   const rank = (spec: string): number => {
-    if (basename(spec, '.spec.ts') === sameName) return 0;
+    if (spec === ownSpec) return 0;
     return (distances.get(spec) ?? 0) * 2 + (dirname(spec) === sameFolder ? 0 : 1);
   };
   return [...distances.keys()]

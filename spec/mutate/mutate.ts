@@ -9,7 +9,7 @@
  */
 
 import { Random } from '../../bench/harness.ts';
-import { files, importsOf, textOf } from '../project-files.ts';
+import { files, importsOf, specOf, textOf } from '../project-files.ts';
 import { coveringSpecs } from './covering-specs.ts';
 import { chosenFrom, type Mutation, mutated, mutationsOf } from './mutations.ts';
 import { WorkingCopy } from './working-copy.ts';
@@ -64,7 +64,7 @@ async function runQueue(): Promise<void> {
 
 /** Runs the covering specs until one notices the mutation, or the time is over. */
 async function judge(mutation: Mutation, copy: WorkingCopy) {
-  const specs = coveringSpecs(mutation.file, files, importsOf);
+  const specs = coveringSpecs(mutation.file, specOf(mutation.file), files, importsOf);
   const endMs = performance.now() + limitMs;
   for (const [index, spec] of specs.entries()) {
     const leftMs = endMs - performance.now();

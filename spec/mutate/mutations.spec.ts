@@ -49,7 +49,7 @@ it('chosenFrom chooses each mutation once, of all kinds alike, and the same for 
   assert.equal(new Set(chosen(7, 100)).size, all.length);
 });
 
-it('coveringSpecs returns the spec of the same name, then the nearest importers', () => {
+it('coveringSpecs returns the spec that tests the file, then the nearest importers', () => {
   const imports: Record<string, string[]> = {
     'src/http/a.ts': [],
     'src/http/b.ts': ['src/http/a.ts'],
@@ -67,7 +67,8 @@ it('coveringSpecs returns the spec of the same name, then the nearest importers'
       ? [{ path: 'src/http/a.ts', typesOnly: true, names: [] }]
       : []),
   ];
-  assert.deepEqual(coveringSpecs('src/http/a.ts', Object.keys(imports), importsOf), [
+  const specs = coveringSpecs('src/http/a.ts', 'spec/a.spec.ts', Object.keys(imports), importsOf);
+  assert.deepEqual(specs, [
     'spec/a.spec.ts',
     'spec/http/other.spec.ts',
     'spec/rest/near.spec.ts',
