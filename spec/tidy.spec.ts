@@ -1,7 +1,7 @@
 /**
  * Rules for the code that the compiler does not check: which folder may import which; no dead
- * files; names of files, their header comments and their lengths; no paths outside this project.
- * The table below is the architecture: a change to it is a decision.
+ * files; names of files, their header comments and their lengths; a spec for each source file; no
+ * paths outside this project. The table below is the architecture: a change to it is a decision.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
