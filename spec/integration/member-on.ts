@@ -9,7 +9,7 @@ import type { SettingKey } from '../../src/config/settings.ts';
 import { startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { RawClient } from './client.ts';
-import { TEST_MEMORY } from './member-process.ts';
+import { TEST_MEMORY, TEST_PARTITIONS } from './member-process.ts';
 
 export interface Line {
   readonly level: string;
@@ -28,6 +28,7 @@ export function memberOn(
   const all = [
     ['--port', '0'],
     ['--max-memory', TEST_MEMORY],
+    ['--partition-count', String(TEST_PARTITIONS)],
     ['--data-dir', directory],
     ['--enable-group', 'all'],
     ...flags,

@@ -7,7 +7,9 @@ import { setTimeout } from 'node:timers/promises';
 import { programWords } from '../../bench/load/program.ts';
 
 /** Small memory limit: allocating memory at start takes time, and tests need little. */
-export const TEST_MEMORY = '16m';
+export const TEST_MEMORY = '8m';
+/** Few partitions: each takes memory and time, and the tests need several. */
+export const TEST_PARTITIONS = 31;
 /** Memory limit of a process: some tests and soaks store larger values there. */
 export const PROCESS_MEMORY = '64m';
 

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { after, afterEach, describe, it } from 'node:test';
 import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from './client.ts';
-import { serve } from './member-process.ts';
-import { sendingTo, soon, started, stopAll, stopped, TEST_PARTITIONS } from './wan-members.ts';
+import { serve, TEST_PARTITIONS } from './member-process.ts';
+import { sendingTo, soon, started, stopAll, stopped } from './wan-members.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-killed-'));
 after(() => rmSync(FOLDER, { recursive: true }));

@@ -11,10 +11,7 @@ import type { PublisherStatus } from '../../src/wan/wan-service.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient, type ReceivedResponse } from './client.ts';
 import type { Line } from './member-on.ts';
-import { TEST_MEMORY } from './member-process.ts';
-
-/** Few partitions: each takes memory and time, and the tests need several. */
-export const TEST_PARTITIONS = 31;
+import { TEST_MEMORY, TEST_PARTITIONS } from './member-process.ts';
 
 /** How long `soon` waits for a result, in ms. */
 const PATIENCE_MS = 20_000;

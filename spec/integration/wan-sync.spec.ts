@@ -14,14 +14,13 @@ import { runCli } from '../../src/cli/main.ts';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from './client.ts';
-import { serve } from './member-process.ts';
+import { serve, TEST_PARTITIONS } from './member-process.ts';
 import {
   sendingTo,
   soon,
   started,
   stopAll,
   stopped,
-  TEST_PARTITIONS,
   type WanMember,
 } from './wan-members.ts';
 
