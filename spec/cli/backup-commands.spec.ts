@@ -14,11 +14,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { afterEach, beforeEach, test } from 'node:test';
-import { runCli } from '../../src/cli/main.ts';
 import { DirectoryLock } from '../../src/persistence/directory-lock.ts';
 import { makeBackup } from './made-backup.ts';
+import { run as runCommand } from './run-command.ts';
 
 let backups = '';
 
@@ -32,12 +31,7 @@ function make(name: string, uuid: string, of: string): number {
   return makeBackup(join(backups, name), uuid, of);
 }
 
-async function run(...words: string[]) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const streams = { stdin: Readable.from([]), stdout, stderr };
-  const code = await runCli(['backup', ...words, '--backup-dir', backups], streams);
-  return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
-}
+const run = (...words: string[]) => runCommand('backup', ...words, '--backup-dir', backups);
 
 /**
  * Makes four backups of two members alternately, in the order of their times but not of their

@@ -6,17 +6,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
 import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
-import { runCli } from '../../src/cli/main.ts';
 import { WAN_CALLS } from '../../src/cli/wan-calls.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
+import { run as runCommand } from './run-command.ts';
 
 const SOURCE = { kind: 'flag', name: '--test' } as const;
 
@@ -47,15 +46,8 @@ after(async () => {
 
 /** Runs a command in this process, with the address of the member unless another one is given. */
 async function run(...words: string[]) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const address = words.includes('--address') ? [] : ['--address', `127.0.0.1:${member.port}`];
-  const streams = { stdin: Readable.from([]), stdout, stderr };
-  const code = await runCli([...words, ...address], streams);
-  return { code, output: textOf(stdout), errors: textOf(stderr) };
-}
-
-function textOf(stream: PassThrough): string {
-  return ((stream.read() as Buffer | null) ?? '').toString();
+  return await runCommand(...words, ...address);
 }
 
 const done = (output = '') => ({ code: 0, output, errors: '' });

@@ -3,18 +3,10 @@
  * shells.
  */
 import assert from 'node:assert/strict';
-import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
-import { runCli } from '../../src/cli/main.ts';
 import { SETTING_FLAGS } from '../../src/config/flags.ts';
-
-async function run(...words: string[]) {
-  const stdout = new PassThrough({ highWaterMark: 1_048_576 });
-  const stderr = new PassThrough();
-  const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
-  return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
-}
+import { run } from './run-command.ts';
 
 for (const shell of ['bash', 'zsh', 'fish']) {
   test(`gridnode completion ${shell} contains every command and flag`, async () => {

@@ -14,15 +14,14 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { runCli } from '../../src/cli/main.ts';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
+import { memberOn } from '../integration/member-on.ts';
 import { type Files, wholeDirectory } from '../persistence/damaged-directory.ts';
 import { fileInFormat, inFormat } from '../persistence/other-format.ts';
-import { run as runProcess } from './gridnode-process.ts';
+import { run } from './run-command.ts';
 
 const { files } = await wholeDirectory();
 
@@ -59,13 +58,6 @@ function backupOf(content: Files, format: number): Files {
   return new Map([...kept, ['backup', checkedBytes({ of, files: list }, format)]]);
 }
 
-async function run(...words: string[]) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const streams = { stdin: Readable.from([]), stdout, stderr };
-  const code = await runCli(words, streams);
-  return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
-}
-
 describe('a data directory of another format', () => {
   for (const [format, message] of [
     [1, OLDER],
@@ -75,11 +67,9 @@ describe('a data directory of another format', () => {
     it(`is refused by serve with exit code 3 and what to do: format ${format}`, async () => {
       const content = new Map([...inFormat(files, format)].sort());
       const directory = written('data', content);
-      const flags = ['--port', '0', '--enable-group', 'PERSISTENCE', '--max-memory', '64m'];
-      const { code, output } = await runProcess(['serve', '--data-dir', directory, ...flags]);
-      assert.equal(code, 3, output);
-      const lines = output.trim().split('\n');
-      const { msg, code: reason } = JSON.parse(lines.at(-1) ?? '') as { msg: string; code: string };
+      const { exit, lines } = memberOn(directory);
+      assert.equal(await exit, 3);
+      const { msg = '', code: reason = '' } = lines.at(-1) ?? {};
       assert.match(msg, message);
       assert.ok(msg.includes(directory));
       assert.match(reason, /^DATA_FORMAT_(OLDER|NEWER)$/);

@@ -6,9 +6,8 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
-import { runCli } from '../../src/cli/main.ts';
+import { run } from './run-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'misuse-'));
 const file = join(folder, 'file');
@@ -269,11 +268,10 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
 
 for (const [words, exit, message] of wrong) {
   test(`gridnode ${words.replaceAll(folder, '')} exits with ${exit}`, async () => {
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const split = words.split(' ').filter((word) => word !== '');
     const typed = split.map((word) => (word === '{}' ? '' : word));
-    const code = await runCli(typed, { stdin: Readable.from([]), stdout, stderr });
-    assert.deepEqual([code, String(stdout.read() ?? '')], [exit, '']);
-    assert.match(String(stderr.read() ?? ''), message);
+    const { code, output, errors } = await run(...typed);
+    assert.deepEqual([code, output], [exit, '']);
+    assert.match(errors, message);
   });
 }

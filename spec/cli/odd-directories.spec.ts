@@ -17,14 +17,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { runCli } from '../../src/cli/main.ts';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
 import { FileStorage } from '../../src/persistence/file-storage.ts';
 import { checkAllAreFiles } from '../../src/persistence/foreign-files.ts';
+import { memberOn } from '../integration/member-on.ts';
 import {
   changed,
   type Files,
@@ -34,7 +33,7 @@ import {
 } from '../persistence/damaged-directory.ts';
 import { fileInFormat } from '../persistence/other-format.ts';
 import { PARTITION_COUNT } from '../persistence/subject.ts';
-import { run as runProcess, serve } from './gridnode-process.ts';
+import { run } from './run-command.ts';
 
 /** More bytes than a buffer can contain. */
 const HUGE_BYTES = 5 * 2 ** 30;
@@ -70,19 +69,16 @@ function written(name: string, content: Files): string {
   return directory;
 }
 
-async function run(...words: string[]) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
-  return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
+function member(directory: string) {
+  const count = ['--partition-count', `${PARTITION_COUNT}`] as const;
+  return memberOn(directory, [count, ['--disable-group', 'PERSISTENCE']]);
 }
 
 /** Runs a member that must not start. Resolves with its exit code and its last line. */
-async function refused(directory: string, environment: NodeJS.ProcessEnv = {}) {
-  const flags = ['--port', '0', '--max-memory', '64m', '--partition-count', `${PARTITION_COUNT}`];
-  const words = ['serve', '--data-dir', directory, ...flags];
-  const { code, output } = await runProcess(words, environment);
-  const line = JSON.parse(output.trim().split('\n').at(-1) ?? '') as { msg: string; code: string };
-  return { exit: code, ...line };
+async function refused(directory: string) {
+  const { exit, lines } = member(directory);
+  const code = await exit;
+  return { exit: code, msg: '', ...lines.at(-1) };
 }
 
 describe('a file that is too long', () => {
@@ -139,7 +135,7 @@ describe('a file that is too long', () => {
 });
 
 describe('damage that is found after a part of the data was loaded', () => {
-  it('ends the start with its reason, also with the expensive assertions', async () => {
+  it('ends the start with its reason', async () => {
     const full = segments.filter((name) => recordsOf(files, name).length > 0).sort();
     const [snapshot = '', last = ''] = [
       full.at(-1),
@@ -149,7 +145,7 @@ describe('damage that is found after a part of the data was loaded', () => {
     const [record = { at: 0 }] = recordsOf(files, last);
     const bytes = flipped(files.get(last) ?? Buffer.alloc(0), record.at * 8 + 100);
     const directory = written('data', changed(files, last, bytes));
-    const { exit, code, msg } = await refused(directory, { GRIDNODE_CHECKS: 'dear' });
+    const { exit, code, msg } = await refused(directory);
     assert.deepEqual([exit, code], [3, 'DATA_DAMAGED'], msg);
     assert.ok(msg.includes(last), msg);
   });
@@ -332,10 +328,9 @@ describe('a data directory with symbolic links', () => {
     const directory = written('data', files);
     symlinkSync(directory, join(folder, 'link'));
     symlinkSync('/nowhere', join(directory, 'notes'));
-    const flags = ['--port', '0', '--partition-count', `${PARTITION_COUNT}`];
-    const member = await serve(['--data-dir', join(folder, 'link'), ...flags]);
-    await member.stop();
-    assert.equal(member.child.exitCode, 0);
+    const linked = member(join(folder, 'link'));
+    await linked.listening();
+    assert.equal(await linked.stop(), 0);
     assert.ok(!existsSync(join(directory, 'lock')));
   });
 });

@@ -1,13 +1,11 @@
-/**
- * Covers src/reloader.ts. The settings that a member reloads at SIGHUP, each with a real process.
- */
+/** Covers src/reloader.ts. The settings that a member reloads at SIGHUP. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { writeConfig } from '../config/documents.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
+import { memberOf } from '../integration/member-on.ts';
 import { tlsClient, tlsFile } from '../tls/identity.ts';
-import { serve } from './gridnode-process.ts';
 
 const GROUP = 'network.rest-api.endpoint-groups.{name}.enabled';
 
@@ -17,11 +15,13 @@ describe('gridnode serve at SIGHUP', () => {
       `grid:\n  ${rest}\n  network:\n    port: 0\n    rest-api:\n      ${groups}\n`;
     const on = 'enabled: true\n      endpoint-groups: {DATA: {enabled: true}}';
     const path = writeConfig('reload.yaml', text('enabled: true', 'log-level: INFO'));
-    const { child, next, stop, base, port } = await serve(['--config', path]);
+    const { next, reload, stop } = await memberOf(path);
+    const { port = 0 } = await next('listening');
+    const base = `http://127.0.0.1:${port}/grid`;
     try {
       assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 403);
       writeFileSync(path, text(on, 'log-level: FINE\n  partition-count: 3'));
-      child.kill('SIGHUP');
+      reload();
       const kept = await next('not changed: needs a restart');
       assert.deepEqual(kept.settings, ['partition-count']);
       assert.deepEqual((await next('reloaded')).changed, ['log-level', GROUP]);
@@ -34,12 +34,12 @@ describe('gridnode serve at SIGHUP', () => {
       assert.equal(reason, 'Host: missing in HTTP/1.1');
       client.destroy();
       writeFileSync(path, text('enabeld: true', ''));
-      child.kill('SIGHUP');
+      reload();
       const wrong = await next('not reloaded: the configuration is wrong');
       assert.match(String(wrong.problems), /did you mean "enabled"/);
       assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 204);
       writeFileSync(path, text('enabled: false', 'log-level: INFO'));
-      child.kill('SIGHUP');
+      reload();
       await next('reloaded');
       assert.equal((await fetch(`${base}/health/live`)).status, 403);
     } finally {
@@ -59,7 +59,8 @@ describe('gridnode serve at SIGHUP', () => {
       return `grid: {network: {port: 0, rest-api: {enabled: true}, ${ssl}}}`;
     };
     const path = writeConfig('client-ca.yaml', text('authority.pem'));
-    const { child, next, stop, port } = await serve(['--config', path]);
+    const { next, reload, stop } = await memberOf(path);
+    const { port = 0 } = await next('listening');
     const isLetIn = async (name: 'client' | 'impostor', session?: Buffer): Promise<boolean> => {
       const client = new RawClient(tlsClient(port, name, session && { session }));
       client.send(requestBytes('GET', 'instance'));
@@ -76,7 +77,7 @@ describe('gridnode serve at SIGHUP', () => {
       assert.equal(await isLetIn('client', sessions[0]), true);
       assert.equal(await isLetIn('impostor'), false);
       writeFileSync(path, text('stranger.pem'));
-      child.kill('SIGHUP');
+      reload();
       const { changed } = await next('reloaded');
       assert.deepEqual(changed, ['network.ssl.properties.trustCertCollectionFile']);
       assert.equal(await isLetIn('impostor'), true);
@@ -100,7 +101,9 @@ grid:
     client-permissions: {map: [{name: '*', principal: '*', actions: [${actions}]}]}
 `;
     const path = writeConfig('users.yaml', text('{username: ann, password: one}', 'all'));
-    const { child, next, stop, base, port } = await serve(['--config', path]);
+    const { next, reload, stop } = await memberOf(path);
+    const { port = 0 } = await next('listening');
+    const base = `http://127.0.0.1:${port}/grid`;
     const status = async (login: string, method = 'GET'): Promise<number> => {
       const headers = { Authorization: `Basic ${Buffer.from(login).toString('base64')}` };
       return (await fetch(`${base}/rest/maps/m/k`, { method, headers })).status;
@@ -114,7 +117,7 @@ grid:
         path,
         text('{username: ann, password: two}, {username: bob, password: b}', 'read'),
       );
-      child.kill('SIGHUP');
+      reload();
       assert.deepEqual((await next('reloaded')).changed, [
         'security.realms',
         'security.client-permissions',
@@ -139,17 +142,17 @@ grid:
           path,
           nobody.replace(/client-permissions: .*/, `client-permissions: {${granted}}`),
         );
-        child.kill('SIGHUP');
+        reload();
         await next('reloaded');
         assert.equal(await read(), 403, `client-permissions: {${granted}}`);
         writeFileSync(path, nobody);
-        child.kill('SIGHUP');
+        reload();
         await next('reloaded');
         assert.equal(await read(), 200);
       }
       open.destroy();
       writeFileSync(path, 'grid: {network: {port: 0, rest-api: {enabled: true}}}');
-      child.kill('SIGHUP');
+      reload();
       const { settings } = await next('not changed: needs a restart');
       assert.deepEqual(settings, ['network.rest-api.authentication', 'security.enabled']);
     } finally {

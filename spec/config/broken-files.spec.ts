@@ -3,18 +3,12 @@
  * exits with 2 before anything starts, and reports file, line and column.
  */
 import assert from 'node:assert/strict';
-import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
-import { runCli } from '../../src/cli/main.ts';
+import { run } from '../cli/run-command.ts';
 import { writeConfig } from './documents.ts';
 
-/** Runs `serve` with the file. Returns its exit code and standard error. */
-async function serveWith(path: string): Promise<{ code: number; errors: string }> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const streams = { stdin: Readable.from([]), stdout, stderr };
-  const code = await runCli(['serve', '--port', '0', '--config', path], streams);
-  return { code, errors: String(stderr.read() ?? '') };
-}
+/** Runs `serve` with the file. */
+const serveWith = (path: string) => run('serve', '--port', '0', '--config', path);
 
 const USERS = `
 grid:

@@ -10,14 +10,13 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runCli } from '../../src/cli/main.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { runWith } from '../cli/run-command.ts';
 import { freePort } from '../free-port.ts';
 import {
   assertPrinted,
@@ -136,18 +135,9 @@ async function runCommand(
     const [name = '', value = ''] = words.shift()?.split('=') ?? [];
     environment[name] = value;
   }
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const original = { ...process.env };
-  Object.assign(process.env, environment);
-  try {
-    const code = await runCli(words.slice(1), { stdin: Readable.from([]), stdout, stderr });
-    const printed = `${stdout.read() ?? ''}${stderr.read() ?? ''}`;
-    assertPrinted(withShown(printed, ports), step);
-    return code;
-  } finally {
-    for (const name of Object.keys(environment)) delete process.env[name];
-    Object.assign(process.env, original);
-  }
+  const { code, output, errors } = await runWith(environment, words.slice(1));
+  assertPrinted(withShown(output + errors, ports), step);
+  return code;
 }
 
 test('assertPrinted compares the output with the page line by line; … matches any text', () => {

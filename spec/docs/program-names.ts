@@ -1,7 +1,5 @@
 /** The program's names that pages may use: settings, flags, commands, variables and paths. */
 import assert from 'node:assert/strict';
-import { PassThrough, Readable } from 'node:stream';
-import { runCli } from '../../src/cli/main.ts';
 import {
   documentSchema,
   type SectionSchema,
@@ -11,6 +9,7 @@ import { readEnvironment } from '../../src/config/environment.ts';
 import { PROPERTY_NAMES } from '../../src/config/property-names.ts';
 import { ALL_ROWS } from '../../src/config/setting-rows.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
+import { run } from '../cli/run-command.ts';
 
 const OWN_PATHS = ALL_ROWS.flatMap(({ path, aliases = [] }) =>
   path === undefined ? [] : [path, ...aliases],
@@ -56,10 +55,8 @@ export const PATH_STEPS: ReadonlySet<string> = new Set(
 
 /** The flags of each command, by its words such as `map get`; `` is the program itself. */
 export async function commandFlags(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runCli(['completion', 'bash'], { stdin: Readable.from([]), stdout, stderr });
+  const { code, output: script } = await run('completion', 'bash');
   assert.equal(code, 0);
-  const script = String(stdout.read());
   const commands = new Map<string, ReadonlySet<string>>();
   for (const [, words = '', followers = ''] of script.matchAll(
     /^ {4}'(.*?)'\) words='(.*?)' ;;$/gm,

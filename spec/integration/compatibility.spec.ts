@@ -3,15 +3,13 @@
  * configuration, and gridnode's client against it.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { after, test } from 'node:test';
-import { programWords } from '../../bench/load/program.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { run } from '../cli/run-command.ts';
 import { TEST_MEMORY } from './member-process.ts';
 
 const source = { kind: 'flag', name: 'test' } as const;
@@ -60,10 +58,5 @@ test('a path segment that is set takes precedence over that of the flag', async 
 test('the client exits with 4 if the member reports a failure with status 200', async () => {
   const { port } = await start({});
   const words = ['cluster', 'change-state', 'active', '--path-segment', 'hazelcast'];
-  const child = spawn(
-    process.execPath,
-    [...programWords('bin/gridnode'), ...words, '--address', `127.0.0.1:${port}`],
-    { stdio: 'ignore' },
-  );
-  assert.deepEqual(await once(child, 'exit'), [4, null]);
+  assert.equal((await run(...words, '--address', `127.0.0.1:${port}`)).code, 4);
 });

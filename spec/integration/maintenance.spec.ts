@@ -14,9 +14,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { after, afterEach, beforeEach, describe, it } from 'node:test';
-import { runCli } from '../../src/cli/main.ts';
+import { run } from '../cli/run-command.ts';
 import { RawClient } from './client.ts';
 import { memberOn } from './member-on.ts';
 
@@ -48,20 +47,6 @@ async function manage(client: RawClient, call: string): Promise<string> {
 const SUCCESS = '200 {"status":"success"}';
 const BACKED_UP =
   /^200 \{"status":"success","path":"[^"]+\/backup-\d+","bytes":\d+,"seconds":\d+(\.\d+)?\}$/;
-
-/** Runs a command. Returns its exit code and output. */
-async function run(...words: string[]) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
-  return { code, output: written(stdout), errors: written(stderr) };
-}
-
-/** Returns all text written; from Node 26 on, a read returns only one piece of it. */
-function written(stream: PassThrough): string {
-  const pieces: Buffer[] = [];
-  for (let piece = stream.read(); piece !== null; piece = stream.read()) pieces.push(piece);
-  return Buffer.concat(pieces).toString();
-}
 
 async function fill(client: RawClient): Promise<void> {
   for (let key = 0; key < 20; key++) await ask(client, 'POST', `maps/m/k${key}`, `value ${key}`);

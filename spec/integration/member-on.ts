@@ -1,10 +1,11 @@
-/** Runs a member on a data directory in this process and collects its log lines. */
+/** Runs a member in this process as `gridnode serve` does, and collects its log lines. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
-import { resolveConfig } from '../../src/config/config.ts';
+import { type Config, resolveConfig } from '../../src/config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
+import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
 import { startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
@@ -41,6 +42,17 @@ export function memberOn(
   for (const [key, text] of Object.entries(settings)) {
     assignments.push({ key: key as SettingKey, text, source: { kind: 'flag', name: key } });
   }
+  const load = async () => assert.fail('the configuration must not be read again');
+  return served(resolveConfig(assignments), load);
+}
+
+/** Runs a member with a configuration file, which `reload` reads again. */
+export async function memberOf(file: string) {
+  const load = () => loadConfig({ file, environment: {}, flags: [] });
+  return served((await load()).config, load);
+}
+
+function served(config: Config, load: () => Promise<LoadedConfig>) {
   const lines: Line[] = [];
   const clients: RawClient[] = [];
   const source = new EventEmitter();
@@ -50,8 +62,6 @@ export function memberOn(
     lines.push(line);
     logged.emit('line', line);
   };
-  const config = resolveConfig(assignments);
-  const load = async () => assert.fail('the configuration must not be read again');
   const exit = serve(
     config,
     createLog('INFO', { write }),
@@ -70,10 +80,22 @@ export function memberOn(
       await Promise.race([once(logged, 'line'), ended]);
     }
   };
+  /** Number of the lines that `next` has passed. */
+  let passed = 0;
   return {
     lines,
     exit,
     line,
+    /** Resolves with the next line with this message; earlier lines are skipped. */
+    async next(msg: string): Promise<Line> {
+      const found = await line((each) => each.msg === msg && lines.indexOf(each) >= passed);
+      passed = lines.indexOf(found) + 1;
+      return found;
+    },
+    /** Sends SIGHUP. */
+    reload(): void {
+      source.emit('SIGHUP');
+    },
     async listening(): Promise<RawClient> {
       const { port = 0 } = await line(({ msg }) => msg === 'listening');
       const client = new RawClient(port);

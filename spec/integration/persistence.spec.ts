@@ -7,7 +7,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { run } from '../cli/gridnode-process.ts';
 import { RawClient } from './client.ts';
 import { memberOn } from './member-on.ts';
 
@@ -81,12 +80,14 @@ describe('a member with a data directory', () => {
     assert.equal(await second.stop(), 0);
   });
 
-  it('cannot use a directory that another process uses', async () => {
+  it('cannot use a directory that another member uses', async () => {
     const first = member();
     (await first.listening()).destroy();
-    const { code, output } = await run(['serve', '--port', '0', '--data-dir', directory]);
-    assert.equal(code, 3);
-    assert.match(output, /DATA_DIRECTORY_LOCKED.*another process uses it/);
+    const second = member();
+    assert.equal(await second.exit, 3);
+    const { code, msg = '' } = second.lines.at(-1) ?? {};
+    assert.equal(code, 'DATA_DIRECTORY_LOCKED');
+    assert.match(msg, /another process uses it/);
     assert.equal(await first.stop(), 0);
   });
 

@@ -49,31 +49,13 @@ describe('config/update', () => {
     return { response, served };
   }
 
-  for (const [name, text, status] of [
-    [
-      'aliases of aliases',
-      `grid:\n  x0: &x0 [1, 1]\n${Array.from({ length: 12 }, (_, at) => `  x${at + 1}: &x${at + 1} [*x${at}, *x${at}, *x${at}]\n`).join('')}`,
-      400,
-    ],
-    [
-      '2,000 aliases',
-      `grid:\n  queue:\n    a: &a {max-size: 1}\n${Array.from({ length: 2000 }, (_, at) => `    k${at}: *a\n`).join('')}`,
-      200,
-    ],
-    [
-      '3,000 unknown names',
-      `grid:\n${Array.from({ length: 3000 }, (_, at) => `  nam${at}: 1\n`).join('')}`,
-      400,
-    ],
-    ['100,000 nested lists', `grid: ${'['.repeat(100_000)}`, 400],
-  ] as const) {
-    it(`responds to ${name}, and serves other clients meanwhile`, async () => {
-      const { response, served } = await add(text);
-      assert.equal(response.status, status, response.body.toString().slice(0, 500));
-      assert.ok(served >= 3, `${served}`);
-      assert.ok(response.body.length < 1_000_000, `${response.body.length}`);
-    });
-  }
+  it('responds to a text with many faults, and serves other clients meanwhile', async () => {
+    const names = Array.from({ length: 3000 }, (_, at) => `  nam${at}: 1\n`);
+    const { response, served } = await add(`grid:\n${names.join('')}`);
+    assert.equal(response.status, 400);
+    assert.ok(served >= 3, `${served}`);
+    assert.ok(response.body.length < 1_000_000, `${response.body.length}`);
+  });
 
   it(`accepts ${BYTES_MAX} bytes of text and not one more`, async () => {
     const text = (bytes: number) => `grid: {queue: {last: {max-size: 1}}} #`.padEnd(bytes, '#');
@@ -89,10 +71,11 @@ describe('config/update', () => {
     assert.match(response.body.toString(), /longer than 1048576 bytes/);
   });
 
-  it('lists all added blocks, and those that existed', async () => {
-    const names = Array.from({ length: 1500 }, (_, at) => `m${at}`);
+  it('lists all added blocks, and those that existed; other clients are served meanwhile', async () => {
+    const names = Array.from({ length: 1000 }, (_, at) => `m${at}`);
     const first = await add(`grid: {map: {${names.join(', ')}}}`);
     const second = await add(`grid: {map: {${names.join(', ')}}, license-key: x}`);
+    assert.ok(first.served >= 3, `${first.served}`);
     const listed = names.map((configName) => ({ sectionName: 'map', configName }));
     assert.deepEqual(JSON.parse(first.response.body.toString()), {
       status: 'success',

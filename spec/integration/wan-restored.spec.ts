@@ -7,9 +7,8 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { after, afterEach, describe, it } from 'node:test';
-import { runCli } from '../../src/cli/main.ts';
+import { run } from '../cli/run-command.ts';
 import { freePort } from '../free-port.ts';
 import { sendingTo, soon, started, stopAll, stopped, type WanMember } from './wan-members.ts';
 
@@ -40,9 +39,7 @@ async function backUp(member: WanMember): Promise<void> {
 async function restored(name: string, to: string, ...flags: string[]): Promise<string> {
   const dataDirectory = join(FOLDER, to);
   const from = ['--from', join(FOLDER, `${name}-backups`, 'backup-1'), '--data-dir', dataDirectory];
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const streams = { stdin: Readable.from([]), stdout, stderr };
-  assert.equal(await runCli(['restore', ...from, ...flags], streams), 0);
+  assert.equal((await run('restore', ...from, ...flags)).code, 0);
   return dataDirectory;
 }
 

@@ -7,22 +7,14 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { after, afterEach, describe, it } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
-import { runCli } from '../../src/cli/main.ts';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import { run as runCommand } from '../cli/run-command.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from './client.ts';
 import { serve, TEST_PARTITIONS } from './member-process.ts';
-import {
-  sendingTo,
-  soon,
-  started,
-  stopAll,
-  stopped,
-  type WanMember,
-} from './wan-members.ts';
+import { sendingTo, soon, started, stopAll, stopped, type WanMember } from './wan-members.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-sync-'));
 after(() => rmSync(FOLDER, { recursive: true }));
@@ -84,12 +76,9 @@ async function endOf(member: WanMember, uuid: string): Promise<TaskStatus> {
 
 /** Runs a command of the client. Returns its exit code and output. */
 async function run(member: WanMember, ...words: string[]): Promise<string> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const streams = { stdin: Readable.from([]), stdout, stderr };
   const address = ['--address', `127.0.0.1:${member.port}`];
-  const code = await runCli(['wan', ...words, ...address], streams);
-  const text = [stdout, stderr].map((stream) => stream.read()?.toString() ?? '').join('');
-  return `${code} ${text}`.trim();
+  const { code, output, errors } = await runCommand('wan', ...words, ...address);
+  return `${code} ${output}${errors}`.trim();
 }
 
 describe('sync', () => {

@@ -4,9 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
-import { runCli } from '../../src/cli/main.ts';
+import { run } from '../cli/run-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'completion-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -33,11 +32,10 @@ const COMPLETIONS: readonly (readonly [words: string, found: readonly string[]])
 
 for (const shell of ['bash', 'zsh', 'fish'] as const) {
   test(`${shell} completes commands and flags`, async () => {
-    const [stdout, stderr] = [new PassThrough({ highWaterMark: 1_048_576 }), new PassThrough()];
-    const streams = { stdin: Readable.from([]), stdout, stderr };
-    assert.equal(await runCli(['completion', shell], streams), 0);
+    const { code, output } = await run('completion', shell);
+    assert.equal(code, 0);
     const script = join(folder, shell);
-    writeFileSync(script, stdout.read() as Buffer);
+    writeFileSync(script, output);
     for (const [words, found] of COMPLETIONS) {
       const typed = ['gridnode', ...words.split(' ')];
       const plain = { bash: ['--norc'], zsh: ['-f'], fish: ['--no-config'] }[shell];

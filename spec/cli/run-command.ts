@@ -1,0 +1,37 @@
+/** Runs commands in this process. Most behaviour of the command line does not need another one. */
+import { Readable, Writable } from 'node:stream';
+import { runCli } from '../../src/cli/main.ts';
+
+/** Runs a command with an empty standard input. Returns its exit code and output. */
+export async function run(...words: string[]) {
+  return await runWith({}, words);
+}
+
+/** Runs a command with variables in addition to those of this process. */
+export async function runWith(
+  environment: Readonly<Record<string, string>>,
+  words: readonly string[],
+) {
+  const [stdout, stderr] = [textStream(), textStream()];
+  const before = { ...process.env };
+  Object.assign(process.env, environment);
+  try {
+    const streams = { stdin: Readable.from([]), stdout: stdout.stream, stderr: stderr.stream };
+    const code = await runCli(words, streams);
+    return { code, output: stdout.text(), errors: stderr.text() };
+  } finally {
+    for (const name of Object.keys(environment)) delete process.env[name];
+    Object.assign(process.env, before);
+  }
+}
+
+function textStream() {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  return { stream, text: () => Buffer.concat(chunks).toString() };
+}
