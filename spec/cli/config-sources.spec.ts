@@ -1,6 +1,6 @@
 /**
- * Covers src/config/load.ts. The sources of the configuration as real processes: each overrides the
- * previous one, and messages name the source.
+ * Covers src/config/load.ts. The sources of the configuration: each overrides the previous one, and
+ * messages name the source.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,13 +12,15 @@ import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { writeConfig } from '../config/documents.ts';
+import { memberOf } from '../integration/member-on.ts';
 import { tlsFile } from '../tls/identity.ts';
-import { type LogLine, run, serve, start } from './gridnode-process.ts';
+import { type LogLine, run as runProcess, serve, start } from './gridnode-process.ts';
+import { run, runWith } from './run-command.ts';
 
 type Explained = Record<string, { value?: unknown; source: string; refused?: string }>;
 
-async function explained(words: readonly string[], environment?: NodeJS.ProcessEnv) {
-  const { code, output, errors } = await run(['config', '--json', ...words], environment);
+async function explained(words: readonly string[], environment: Record<string, string> = {}) {
+  const { code, output, errors } = await runWith(environment, ['config', '--json', ...words]);
   assert.equal(code, 0, errors);
   return { settings: JSON.parse(output) as Explained, warnings: errors };
 }
@@ -76,7 +78,7 @@ describe('gridnode config', () => {
     const file = writeConfig('refused.yaml', 'grid:\n  security:\n    enabled: true\n');
     const { settings } = await explained(['--config', file]);
     assert.match(settings['security.enabled']?.refused ?? '', /member-authentication/);
-    const { code, errors } = await run(['serve', '--port', '0', '--config', file]);
+    const { code, errors } = await run('serve', '--port', '0', '--config', file);
     assert.equal(code, 2);
     assert.match(errors, /refused.yaml:3:14: Cannot serve with security.enabled: no user/);
   });
@@ -86,7 +88,7 @@ describe('gridnode serve with a file', () => {
   it('exits with 2 if a file imports itself through another file', async () => {
     const first = writeConfig('first.yaml', 'grid:\n  import: [second.xml]\n');
     writeConfig('second.xml', '<grid>\n <import resource="first.yaml"/>\n</grid>');
-    const { code, errors } = await run(['serve', '--config', first]);
+    const { code, errors } = await run('serve', '--config', first);
     assert.equal(code, 2);
     assert.match(errors, /second.xml:2:10: Cannot import "first.yaml": .*imports itself/);
   });
@@ -134,8 +136,9 @@ describe('gridnode serve with a file', () => {
     const { stop, port: taken } = await serve(['--config', file]);
     try {
       assert.ok(taken > port && taken < port + 50, String(taken));
-      const typed = await run(['serve', '--port', String(port), '--config', file]);
+      const typed = await runProcess(['serve', '--port', String(port), '--config', file]);
       assert.equal(typed.code, 3);
+      assert.match(typed.output, /ADDRESS_IN_USE/);
       assert.match(typed.output, new RegExp(`Cannot listen on 0.0.0.0:${port}: already in use`));
     } finally {
       other.close();
@@ -148,7 +151,8 @@ describe('gridnode serve with a file', () => {
     const ssl = `ssl: {enabled: true, properties: ${JSON.stringify(properties)}}`;
     const network = `network: {port: {port: 0}, rest-api: {enabled: true}, ${ssl}}`;
     const file = writeConfig('tls.yaml', `grid: {${network}}`);
-    const { child, next, stop, port } = await serve(['--config', file, '--host', '127.0.0.1']);
+    const { next, reload, stop } = await memberOf(file);
+    const { port } = await next('listening');
     try {
       const socket = connect({ port, rejectUnauthorized: false });
       await once(socket, 'secureConnect');
@@ -158,19 +162,11 @@ describe('gridnode serve with a file', () => {
       assert.match(String(answer), /^HTTP\/1.1 200 OK/);
       socket.destroy();
       writeFileSync(file, `grid: {${network.replace('test-only', 'wrong')}}`);
-      child.kill('SIGHUP');
+      reload();
       const keyStore = JSON.stringify(properties.keyStore);
       await next(`not reloaded: Cannot use ${keyStore} for TLS: wrong password`);
     } finally {
       await stop();
     }
-  });
-
-  it('exits with 3 if no address of the host matches the interfaces', async () => {
-    const interfaces = 'interfaces: {enabled: true, interfaces: [203.0.113.4-18]}';
-    const file = writeConfig('interfaces.yaml', `grid: {network: {${interfaces}}}`);
-    const { code, output } = await run(['serve', '--config', file]);
-    assert.equal(code, 3);
-    assert.match(output, /Cannot listen on 203.0.113.4-18: not an address of this host/);
   });
 });

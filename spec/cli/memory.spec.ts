@@ -6,14 +6,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineMemory } from '../../src/base/machine-memory.ts';
 import { MEMORY_KEYS, memoryDefaults } from '../../src/config/memory-defaults.ts';
-import { run, start } from './gridnode-process.ts';
+import { start } from './gridnode-process.ts';
+import { run } from './run-command.ts';
 
 const WARNING =
   /^max-memory \(921600 MiB\), network\.http\.in-flight-bytes-max \([\d.]+ MiB\) and the process \([\d.]+ MiB\) are more than the (machine|container) has, [\d.]+ MiB$/m;
 
 test('gridnode config prints the effective memory and its share, and warns of limits that are too large', async () => {
   const { maxMemory, inFlightBytesMax } = memoryDefaults({}, machineMemory());
-  const { output, errors } = await run(['config', '--json']);
+  const { output, errors } = await run('config', '--json');
   const settings = JSON.parse(output);
   assert.deepEqual(settings['max-memory'], {
     value: maxMemory.value,
@@ -21,7 +22,7 @@ test('gridnode config prints the effective memory and its share, and warns of li
   });
   assert.equal(settings['network.http.in-flight-bytes-max'].value, inFlightBytesMax.value);
   assert.doesNotMatch(errors, /max-memory/);
-  const tooMuch = await run(['config', '--max-memory', '900g']);
+  const tooMuch = await run('config', '--max-memory', '900g');
   assert.equal(tooMuch.code, 0);
   assert.match(tooMuch.output, /max-memory: 966367641600 {2}# flag --max-memory/);
   assert.match(tooMuch.errors, WARNING);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { transformSync } from 'esbuild';
 import { EXAMPLE_PROGRAMS } from './example-programs.ts';
 import { ROOT } from './pages.ts';
 
@@ -23,14 +24,13 @@ for (const { text, where, file } of EXAMPLE_PROGRAMS) {
   test(`the program at ${where} ends without an error`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'docs-'));
     try {
-      writeFileSync(
-        join(folder, file),
-        text.replace("'gridnode'", JSON.stringify(libraryFor(file))),
-      );
-      const loader = isBuilt && file !== 'program.mts' ? [] : ['--import', TSX];
-      const { stderr } = await promisify(execFile)(process.execPath, [...loader, file], {
-        cwd: folder,
-      });
+      const program = text.replace("'gridnode'", JSON.stringify(libraryFor(file)));
+      const isTyped = file === 'program.mts';
+      const name = isTyped ? 'program.mjs' : file;
+      const code = isTyped ? transformSync(program, { loader: 'ts' }).code : program;
+      writeFileSync(join(folder, name), code);
+      const words = isBuilt ? [name] : ['--import', TSX, name];
+      const { stderr } = await promisify(execFile)(process.execPath, words, { cwd: folder });
       assert.equal(stderr, '');
     } finally {
       rmSync(folder, { recursive: true });

@@ -8,7 +8,7 @@ dataCases('a member', () => {
   const source = { kind: 'flag', name: 'test' } as const;
   const config = resolveConfig([
     { key: 'port', text: '0', source },
-    { key: 'maxMemory', text: '64m', source },
+    { key: 'maxMemory', text: '16m', source },
     { key: 'endpointGroups', name: 'DATA', text: 'true', source },
   ]);
   return startMember(config, createLog('OFF', process.stdout));

@@ -67,9 +67,13 @@ describe('slow clients', { concurrency: true }, () => {
     const client = new RawClient(member.port);
     client.socket.pause();
     client.send(requestBytes('GET', 'maps/m/large'));
-    const watcher = new RawClient(member.port);
-    while ((await connectionsOf(watcher)) > 1) await nextTurn();
-    watcher.destroy();
+    // Each watcher ends at the limit for its next request, which is longer than that for reading.
+    for (let count = 2; count > 1; ) {
+      const watcher = new RawClient(member.port);
+      count = await connectionsOf(watcher);
+      if (count > 1) assert.equal(await watcher.response(), undefined);
+      watcher.destroy();
+    }
     client.socket.resume();
     await assert.rejects(client.response(), /ended within a response/);
   });
@@ -86,7 +90,7 @@ describe('a client', () => {
       socket.pause();
     });
     while (received < LARGE.length) {
-      for (let turn = 0; turn < 100; turn++) await nextTurn();
+      for (let turn = 0; turn < 20; turn++) await nextTurn();
       socket.resume();
     }
     socket.destroy();
@@ -95,7 +99,7 @@ describe('a client', () => {
   it('that resets the connection during content or a response leaves no memory allocated', async () => {
     const watcher = new RawClient(member.port);
     const upload = requestBytes('POST', 'maps/m/broken', LARGE);
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < 5; round++) {
       const [sender, reader] = [halfOpen(), halfOpen()];
       sender.send(upload.subarray(0, 1_000_000 + round));
       reader.send(requestBytes('GET', 'maps/m/large'));
@@ -112,14 +116,14 @@ describe('a client', () => {
   });
 
   it('that floods with requests and reads nothing delays no other client', async () => {
-    const flooders = Array.from({ length: 50 }, () => new RawClient(member.port));
-    const flood = Buffer.concat(Array(2000).fill(requestBytes('GET', 'cluster')));
+    const flooders = Array.from({ length: 20 }, () => new RawClient(member.port));
+    const flood = Buffer.concat(Array(1000).fill(requestBytes('GET', 'cluster')));
     for (const flooder of flooders) {
       flooder.socket.pause();
       flooder.send(flood);
     }
     const client = new RawClient(member.port);
-    for (let request = 0; request < 100; request++) {
+    for (let request = 0; request < 50; request++) {
       const value = Buffer.from(`${request}`);
       assert.equal((await client.request('POST', 'maps/m/beside', value)).status, 200);
       assert.deepEqual((await client.request('GET', 'maps/m/beside')).body, value);
