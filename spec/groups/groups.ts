@@ -20,7 +20,6 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   // First, because it waits for real time.
   'integration-wan': [
     'integration/wan.spec.ts',
-    'integration/wan-process.spec.ts',
     'integration/wan-killed.spec.ts',
     'integration/wan-restored.spec.ts',
     'integration/wan-sync.spec.ts',
@@ -31,10 +30,9 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   persistence: ['persistence'],
   wan: ['wan'],
   http: ['http'],
-  commands: ['cli', 'docs'],
+  commands: ['cli', 'docs', 'bench', 'mutate'],
   member: ['.', 'cluster', 'embedding', 'local', 'rest'],
   redis: ['engine/redis', 'soak/servers'],
-  bench: ['bench', 'mutate'],
 };
 
 /** Returns the spec files of a group, by their paths in `spec`, sorted. */

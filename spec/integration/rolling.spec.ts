@@ -6,10 +6,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { rollingRestarts } from './rolling.ts';
 
-for (const inFlight of [1, 32]) {
-  it(`a restart loses no request of clients with ${inFlight} in flight`, async () => {
-    const { answered, lost, others } = await rollingRestarts(1, inFlight);
-    assert.deepEqual({ lost, others }, { lost: 0, others: [] });
-    assert(answered > 100, `${answered} answered`);
-  });
-}
+it('a restart loses no request of clients with 1 and 32 in flight', async () => {
+  const { answered, lost, others } = await rollingRestarts(1, 1, 32);
+  assert.deepEqual({ lost, others }, { lost: 0, others: [] });
+  assert(answered > 100, `${answered} answered`);
+});

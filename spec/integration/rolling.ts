@@ -12,6 +12,8 @@ import { start } from './member-process.ts';
 
 /** Delay between two attempts to connect, in ms. */
 const RETRY_MS = 20;
+/** Number of clients during restarts. */
+const CLIENTS = 64;
 
 export interface Outcome {
   /** Number of requests that were answered with 200 or 204. */
@@ -35,8 +37,10 @@ export interface Load {
  * Sends requests until the returned function is called, which resolves when every client has
  * finished.
  */
-export function sending({ port, clients, inFlight }: Load): () => Promise<Outcome> {
-  const outcome: Outcome = { answered: 0, lost: 0, refused: 0, others: [] };
+export function sending(
+  { port, clients, inFlight }: Load,
+  outcome = noOutcome(),
+): () => Promise<Outcome> {
   const state = { isOver: false };
   const running = Array.from({ length: clients }, async (_, index) => {
     while (!state.isOver) {
@@ -52,6 +56,10 @@ export function sending({ port, clients, inFlight }: Load): () => Promise<Outcom
     await Promise.all(running);
     return outcome;
   };
+}
+
+function noOutcome(): Outcome {
+  return { answered: 0, lost: 0, refused: 0, others: [] };
 }
 
 async function connected(port: number): Promise<RawClient | undefined> {
@@ -125,18 +133,23 @@ export class RestartedMember {
   }
 }
 
-/** Stops and starts a member `stops` times under load. Resolves with the outcome. */
-export async function rollingRestarts(stops: number, inFlight: number): Promise<Outcome> {
+/**
+ * Stops and starts a member `stops` times under clients of each kind (Load.inFlight). Resolves with
+ * the outcome.
+ */
+export async function rollingRestarts(stops: number, ...kinds: number[]): Promise<Outcome> {
   const member = new RestartedMember();
   await member.start();
-  const end = sending({ port: member.port, clients: 64, inFlight });
+  const outcome = noOutcome();
+  const clients = CLIENTS / kinds.length;
+  const ends = kinds.map((inFlight) => sending({ port: member.port, clients, inFlight }, outcome));
   for (let stop = 0; stop < stops; stop++) {
     await passed(200);
     await member.stop();
     await member.start();
   }
   await passed(100);
-  const outcome = await end();
+  for (const end of ends) await end();
   await member.stop();
   return outcome;
 }

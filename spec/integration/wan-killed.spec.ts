@@ -21,7 +21,7 @@ const FLAGS = [
   ...['--host', '127.0.0.1', '--partition-count', String(TEST_PARTITIONS)],
   ...['--enable-group', 'DATA', '--enable-group', 'WAN'],
 ];
-const EVENTS = 3000;
+const EVENTS = 1000;
 /** Number of requests in flight at a time. */
 const PIPELINED = 500;
 

@@ -260,6 +260,33 @@ describe('a target that refuses', () => {
   });
 });
 
+describe('a source that is stopped', () => {
+  /** Starts a source whose batches have a delay of a minute, sets three entries and stops it. */
+  async function stoppedSource(port: number): Promise<WanMember> {
+    const source = await started({
+      grid: sendingTo([port], { 'batch-max-delay-millis': 60_000 }),
+    });
+    for (const key of ['a', 'b', 'c']) await source.set(key, 'v');
+    await stopped(source);
+    return source;
+  }
+  const notSent = ({ lines }: WanMember) =>
+    lines
+      .filter(({ level, msg }) => level === 'warn' && msg.includes('not sent'))
+      .map(({ events }) => events);
+
+  it('sends its queued changes at once', async () => {
+    const target = await started();
+    const source = await stoppedSource(target.port);
+    assert.deepEqual(notSent(source), []);
+    assert.deepEqual(await target.values('a', 'b', 'c'), ['v', 'v', 'v']);
+  });
+
+  it('reports the number of changes that a target which is down did not receive', async () => {
+    assert.deepEqual(notSent(await stoppedSource(await freePort())), [3]);
+  });
+});
+
 describe('replication over TLS', () => {
   const own = { keyCertChainFile: tlsFile('server.pem'), keyFile: tlsFile('server-key.pem') };
   const client = { keyCertChainFile: tlsFile('client.pem'), keyFile: tlsFile('client-key.pem') };

@@ -14,7 +14,7 @@ const SPECS = [
   'spec/http/socket-vectors.spec.ts',
   'spec/engine/embedded/embedded-engine.spec.ts',
   'spec/groups/integration.group.ts',
-  'spec/integration/wan-process.spec.ts',
+  'spec/integration/wan-killed.spec.ts',
   'spec/integration/wan-restored.spec.ts',
 ];
 
