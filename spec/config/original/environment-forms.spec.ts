@@ -3,13 +3,14 @@
  * in the original, or is refused by name.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { ConfigFault } from '../../../src/config/config-fault.ts';
 import { explainAsJson } from '../../../src/config/explain.ts';
 import { linesOf } from '../../../src/config/finding.ts';
 import { type LoadedConfig, loadConfig } from '../../../src/config/load.ts';
 import { writeConfig } from '../documents.ts';
-import { ENVIRONMENT_FORMS, type EnvironmentForm } from './environment-forms.ts';
 
 const OBSERVED = new RegExp(
   [
@@ -21,19 +22,50 @@ const OBSERVED = new RegExp(
     .join('|'),
 );
 
+interface EnvironmentForm {
+  readonly variables: Readonly<Record<string, string>>;
+  readonly file: string;
+  /** Settings by path. */
+  readonly original: Readonly<Record<string, unknown>> | 'refused';
+}
+
+/** Returns the forms of environment-forms.txt, which describes the notation. */
+function* readForms(text: string): Generator<EnvironmentForm> {
+  const joined = text.replace(/^#.*\n/gm, '').replaceAll('\n  ', ' ');
+  let file = 'hazelcast: {}';
+  for (const [, fileLines, line = ''] of joined.matchAll(/^((?:= .*\n)*)(.*)\n/gm)) {
+    if (fileLines) file = fileLines.replace(/^= /gm, '');
+    const [variables = '', effect = ''] = line.split(' -> ');
+    const original = effect === 'refused' ? effect : valuesIn(effect, JSON.parse);
+    const read = (value: string) => (value.startsWith('"') ? JSON.parse(value) : value);
+    yield { variables: valuesIn<string>(variables, read), file, original };
+  }
+}
+
+/** Returns the values in `name=value …` by name. */
+function valuesIn<Value>(text: string, read: (value: string) => Value): Record<string, Value> {
+  const found = text.matchAll(/([^\s=]+)=("(?:[^"\\]|\\.)*"|\S+)/g);
+  return Object.fromEntries(
+    [...found].map(([, name = '', value = '']) => [name.replace('\\u0020', ' '), read(value)]),
+  );
+}
+
+const FORMS = [
+  ...readForms(readFileSync(join(import.meta.dirname, 'environment-forms.txt'), 'utf8')),
+];
+
 describe('loadConfig of variables of the original', () => {
-  for (const form of ENVIRONMENT_FORMS) {
-    const { variables, file = 'hazelcast: {}' } = form;
+  for (const form of FORMS) {
+    const { variables, file } = form;
     it(`${JSON.stringify(variables)} with ${file.slice(0, 120)}`, () => check(form));
   }
 
   it('is tested with enough variables that the original accepts', () => {
-    const refused = ENVIRONMENT_FORMS.filter(({ original }) => original === 'refuses');
-    assert.ok(ENVIRONMENT_FORMS.length - refused.length >= 60);
+    assert.ok(FORMS.filter(({ original }) => original !== 'refused').length >= 60);
   });
 });
 
-async function check({ variables, file: text = 'hazelcast: {}', original }: EnvironmentForm) {
+async function check({ variables, file: text, original }: EnvironmentForm) {
   const file = writeConfig(text.startsWith('<') ? 'form.xml' : 'form.yaml', text);
   const alone = await loadConfig({ file, environment: {}, flags: [] });
   const loading = loadConfig({ file, environment: { ...variables }, flags: [] });
@@ -44,7 +76,7 @@ async function check({ variables, file: text = 'hazelcast: {}', original }: Envi
   const names = Object.keys(variables);
   const refusals = 'config' in outcome ? linesOf(outcome.findings, 'refused') : outcome;
   const named = refusals.filter((line) => names.some((name) => line.includes(name)));
-  if (named.length > 0 || original === 'refuses') return;
+  if (named.length > 0 || original === 'refused') return;
   assert.ok('config' in outcome, refusals.join('\n'));
   const [before, after] = [valuesOf(alone), valuesOf(outcome)];
   for (const path of new Set([...Object.keys(original), ...Object.keys(after)])) {
