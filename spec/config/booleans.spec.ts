@@ -10,7 +10,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { isNamed } from '../../src/config/setting.ts';
 import { rowOf, SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 import { readBoolean } from '../../src/config/value-type.ts';
-import { load, xmlOf, yamlOf } from './documents.ts';
+import { load, loadText, xmlOf, yamlOf } from './documents.ts';
 import { isWhole, schemaPaths } from './schema-paths.ts';
 
 const TEXTS = ['1', '0', 'TRUE', 'False', 'yes', 'on', '01', 'truee'];
@@ -26,9 +26,9 @@ for (const form of ['yaml', 'xml'] as const) {
       // Refused settings are not checked: settings like `security.enabled` need further settings.
       // All booleans have one function that reads them: each gets one of the accepted texts.
       const text = ['1', '0', 'TRUE'][index % 3] ?? '';
-      await load(`boolean.${form}`, stated('grid', steps, text).text);
+      await loadText(stated('grid', steps, text).text);
       await assert.rejects(
-        load(`boolean.${form}`, stated('grid', steps, 'yes').text),
+        loadText(stated('grid', steps, 'yes').text),
         /"yes": not true or false/,
         steps.join('.'),
       );
@@ -49,7 +49,7 @@ test('Every boolean of the settings table is read identically from file, environ
       const source = { kind: 'flag', name: '--flag' } as const;
       const ofVariable = () => load('own.yaml', 'grid: {cluster-name: a}', { [variable]: text });
       const sources = [
-        () => load('own.yaml', yamlOf('grid', steps, `"${text}"`).text),
+        () => loadText(yamlOf('grid', steps, `"${text}"`).text),
         ofVariable,
         () =>
           loadConfig({ file: undefined, environment: {}, flags: [{ key, text, source, ...name }] }),

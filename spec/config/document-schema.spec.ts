@@ -11,7 +11,7 @@ import { StatementReader } from '../../src/config/statements.ts';
 import { STRICT_SECTIONS } from '../../src/config/strict-sections.ts';
 import { parseXml } from '../../src/config/xml-document.ts';
 import { parseYaml } from '../../src/config/yaml-document.ts';
-import { load } from './documents.ts';
+import { loadText } from './documents.ts';
 import { isWhole, misspelt, schemaPaths, stated } from './schema-paths.ts';
 
 /** Sections in which every name has a meaning, and some sections in which no name has one. */
@@ -30,7 +30,7 @@ for (const form of ['yaml', 'xml'] as const) {
     it('are each used, named in a warning, or refused', async () => {
       for (const path of all.filter(isWhole)) {
         const { text } = stated(form, path);
-        const { config, structured, warnings, refused } = await load(`known.${form}`, text);
+        const { config, structured, warnings, refused } = await loadText(text);
         const isUsed =
           structured.length > 0 || [...config.sources.values()].some(({ kind }) => kind === 'file');
         const isChosen = path.steps.at(-1)?.endsWith('{}') === true;

@@ -1,7 +1,9 @@
-/** Documents that set one setting, in either form, and the line where they set it. */
+/** Documents that set one setting, in either form, the line where they set it, and their loading. */
+import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ConfigFault } from '../../src/config/config-fault.ts';
 import { linesOf } from '../../src/config/finding.ts';
 import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 import { type RefusedSetting, refusedAmong } from '../../src/config/refused-settings.ts';
@@ -40,6 +42,18 @@ export async function load(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<LoadedWithFindings> {
   return withFindings(await loadConfig({ file: writeConfig(name, text), environment, flags: [] }));
+}
+
+/** Loads a text that is not in a file. */
+export async function loadText(text: string): Promise<LoadedWithFindings> {
+  return withFindings(await loadConfig({ file: { text }, environment: {}, flags: [] }));
+}
+
+/** Returns the problems for which a configuration is refused. */
+export async function problemsOf(loading: Promise<unknown>): Promise<readonly string[]> {
+  const outcome = await loading.catch((error: unknown) => error);
+  assert.ok(outcome instanceof ConfigFault, String(outcome));
+  return outcome.problems;
 }
 
 /** A document, and the line, from 1, of the last step of its path. */

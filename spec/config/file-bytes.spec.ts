@@ -7,11 +7,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ConfigFault } from '../../src/config/config-fault.ts';
 import { readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
-import { withFindings } from './documents.ts';
+import { problemsOf, withFindings } from './documents.ts';
 
 const FILE_BYTES_MAX = 16_777_216;
 
@@ -33,15 +32,6 @@ function feed(path: string, text: string | Buffer): void {
 }
 
 const request = (file: string) => ({ file, environment: {}, flags: [] });
-
-async function problemsOf(loading: Promise<unknown>): Promise<readonly string[]> {
-  const fault = await loading.then(
-    () => assert.fail('the configuration was loaded'),
-    (error) => error,
-  );
-  assert.ok(fault instanceof ConfigFault, String(fault));
-  return fault.problems;
-}
 
 test('An imported path that is not a regular file is refused before it is opened', async () => {
   mkdirSync(inFolder('folder'));

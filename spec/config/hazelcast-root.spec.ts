@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { Assignment } from '../../src/config/config.ts';
 import { explainAsJson } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { withFindings, writeConfig } from './documents.ts';
+import { loadText, withFindings, writeConfig } from './documents.ts';
 
 const XML = '<?xml version="1.0"?>\n<hazelcast xmlns="http://www.hazelcast.com/schema/config"/>';
 const YAML = '# a member\nhazelcast:\n  cluster-name: a\n';
@@ -137,7 +137,7 @@ describe('A file with the root of the original', () => {
 
   it('does not set it as a text that is added', async () => {
     for (const text of [XML, YAML]) {
-      const loaded = withFindings(await loadConfig({ file: { text }, environment: {}, flags: [] }));
+      const loaded = await loadText(text);
       assert.equal(loaded.config.compatibility, 'none');
       assert.deepEqual(loaded.notes, []);
     }

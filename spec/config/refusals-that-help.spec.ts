@@ -4,9 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ConfigFault } from '../../src/config/config-fault.ts';
 import { lineOf } from '../../src/config/finding.ts';
-import { load } from './documents.ts';
+import { load, problemsOf } from './documents.ts';
 
 const MANIFEST = `apiVersion: v1
 kind: ConfigMap
@@ -27,10 +26,9 @@ hazelcast:
       cluster-name: dev
 `;
 
-async function problemsOf(name: string, text: string): Promise<readonly string[]> {
-  const outcome = await load(name, text).catch((error: unknown) => error);
-  assert.ok(outcome instanceof ConfigFault, String(outcome));
-  return outcome.problems.map((each) => each.replace(/^.*?(\d+:\d+): /, '$1: '));
+async function problemsIn(name: string, text: string): Promise<readonly string[]> {
+  const problems = await problemsOf(load(name, text));
+  return problems.map((each) => each.replace(/^.*?(\d+:\d+): /, '$1: '));
 }
 
 describe('loadConfig', () => {
@@ -43,12 +41,12 @@ describe('loadConfig', () => {
         .replace('{', '{\n')
         .replace(',', ',\n'),
     ]) {
-      const [problem, ...more] = await problemsOf('manifest.yaml', text);
+      const [problem, ...more] = await problemsIn('manifest.yaml', text);
       assert.deepEqual(more, []);
       assert.ok(problem?.startsWith(`1:1: Cannot use a Kubernetes manifest: ${inside}`), problem);
     }
     for (const text of [VALUES, VALUES.slice(VALUES.indexOf('hazelcast:'))]) {
-      const [problem, ...more] = await problemsOf('values.yaml', text);
+      const [problem, ...more] = await problemsIn('values.yaml', text);
       assert.deepEqual(more, []);
       assert.ok(problem?.startsWith(`1:1: Cannot use Helm values: ${inside}`), problem);
     }
@@ -57,15 +55,15 @@ describe('loadConfig', () => {
   it('reports 3.x names with those that replace them', async () => {
     const message =
       'Cannot use "group" at the root: a name of 3.x files; cluster-name replaces group';
-    assert.deepEqual(await problemsOf('old.yaml', 'hazelcast:\n  group: {name: dev}\n'), [
+    assert.deepEqual(await problemsIn('old.yaml', 'hazelcast:\n  group: {name: dev}\n'), [
       `2:3: ${message}`,
     ]);
     const xml = '<hazelcast><group><name>dev</name><password>p</password></group></hazelcast>';
-    assert.deepEqual(await problemsOf('old.xml', xml), [`1:12: ${message}`]);
+    assert.deepEqual(await problemsIn('old.xml', xml), [`1:12: ${message}`]);
   });
 
   it('reports the missing variable together with the fault it causes', async () => {
-    assert.deepEqual(await problemsOf('port.yaml', 'grid: {network: {port: "$\u007bmy.port}"}}'), [
+    assert.deepEqual(await problemsIn('port.yaml', 'grid: {network: {port: "$\u007bmy.port}"}}'), [
       '1:24: Cannot use network.port "$\u007bmy.port}": not an integer from 0 to 65535; ' +
         'no environment variable my.port, MY.PORT or MY_PORT',
     ]);

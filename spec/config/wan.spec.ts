@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import type { Config } from '../../src/config/config.ts';
-import { ConfigFault } from '../../src/config/config-fault.ts';
 import { explainAsJson, explainAsYaml } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { MASK } from '../../src/config/setting.ts';
@@ -13,7 +12,7 @@ import { PUBLISHERS_MAX, type WanPublisher } from '../../src/config/wan-config.t
 import { MAP_WAN_SETTINGS } from '../../src/config/wan-map-settings.ts';
 import { PUBLISHER_KEYS, PUBLISHER_SETTINGS } from '../../src/config/wan-publisher-settings.ts';
 import { WanMaps } from '../../src/member-wan-maps.ts';
-import { load, writeConfig } from './documents.ts';
+import { load, problemsOf, writeConfig } from './documents.ts';
 
 const DEFAULTS = {
   ...{ username: undefined, password: undefined, batchSize: 500, batchMaxDelayMs: 1000 },
@@ -48,16 +47,9 @@ async function publisherOf(settings: string, more = ''): Promise<WanPublisher | 
   return publishersOf((await load('wan.yaml', yaml(settings, more))).config)[0];
 }
 
-async function problemsOf(text: string, name = 'wan.yaml'): Promise<readonly string[]> {
-  try {
-    await load(name, text);
-  } catch (error) {
-    if (error instanceof ConfigFault) {
-      return error.problems.map((each) => each.replace(/^\S*\/(?=wan\.)/, ''));
-    }
-    throw error;
-  }
-  return [];
+async function problemsIn(text: string, name = 'wan.yaml'): Promise<readonly string[]> {
+  const problems = await problemsOf(load(name, text));
+  return problems.map((each) => each.replace(/^\S*\/(?=wan\.)/, ''));
 }
 
 async function refusedOf(text: string, name = 'wan.yaml'): Promise<readonly string[]> {
@@ -146,7 +138,7 @@ describe('A publisher', () => {
     for (const [name, values] of Object.entries(wrong)) {
       const endpoints = name === 'target-endpoints' ? '' : 'target-endpoints: a, ';
       for (const value of values) {
-        const [problem = '', ...more] = await problemsOf(yaml(`${endpoints}${name}: ${value}`));
+        const [problem = '', ...more] = await problemsIn(yaml(`${endpoints}${name}: ${value}`));
         const expected = new RegExp(
           `^wan\\.yaml:5:\\d+: Cannot use wan-replication\\.r\\.[^ ]*p\\.${name} `,
         );
@@ -159,14 +151,14 @@ describe('A publisher', () => {
 
   it('is refused without its password in the message', async () => {
     const text = yaml('target-endpoints: a, properties: {username: u, password: "a\\u0007b"}');
-    assert.deepEqual(await problemsOf(text), [
+    assert.deepEqual(await problemsIn(text), [
       `wan.yaml:5:70: Cannot use wan-replication.r.batch-publisher.p.properties.password ${MASK}: not a text without control characters`,
     ]);
   });
 
   it('is refused for a user in an endpoint, without that user in the message', async () => {
     const given = 'target-endpoints: "a,http://u:geheim@b"';
-    const [problem = '', ...more] = await problemsOf(yaml(given));
+    const [problem = '', ...more] = await problemsIn(yaml(given));
     assert.match(
       problem,
       /p\.target-endpoints \*{4}: not .*; a user and a password are properties$/,
@@ -174,12 +166,12 @@ describe('A publisher', () => {
     assert.deepEqual(more, []);
     const flat =
       'grid: {wan-replication: {r: {batch-publisher: {target-endpoints: "u:geheim@b"}}}}';
-    const [unnamed = ''] = await problemsOf(flat);
+    const [unnamed = ''] = await problemsIn(flat);
     assert.match(unnamed, /write batch-publisher: \{NAME: \{target-endpoints: \*{4}\}\}$/);
   });
 
   it('is refused for a user with a colon, which HTTP Basic cannot send', async () => {
-    const [problem = ''] = await problemsOf(
+    const [problem = ''] = await problemsIn(
       yaml('target-endpoints: a, properties: {username: "u:v", password: x}'),
     );
     assert.match(problem, /p\.properties\.username "u:v": not a text of .* and without a colon$/);
@@ -192,7 +184,7 @@ describe('A publisher', () => {
     assert.equal(await queueBytesMax(''), 8 * 2 ** 20);
     assert.equal(await queueBytesMax(', queue-bytes-max: 8m'), 8 * 2 ** 20);
     assert.equal(await queueBytesMax(', queue-bytes-max: 2m'), 2 * 2 ** 20);
-    assert.deepEqual(await problemsOf(yaml('target-endpoints: a, queue-bytes-max: 9m', limit)), [
+    assert.deepEqual(await problemsIn(yaml('target-endpoints: a, queue-bytes-max: 9m', limit)), [
       'wan.yaml:5:51: Cannot use wan-replication.r.batch-publisher.p.queue-bytes-max "9m": more than wan.queue-bytes-max, 8388608',
     ]);
   });
@@ -211,18 +203,18 @@ describe('A publisher', () => {
       ['username', 'password'],
       ['password', 'username'],
     ]) {
-      const [problem] = await problemsOf(yaml(`target-endpoints: a, properties: {${given}: x}`));
+      const [problem] = await problemsIn(yaml(`target-endpoints: a, properties: {${given}: x}`));
       assert.match(problem ?? '', new RegExp(`batch-publisher\\.p: no properties\\.${missing}; `));
     }
   });
 
   it('is refused for misspelt properties', async () => {
-    const [problem] = await problemsOf(yaml('target-endpoints: a, properties: {pasword: x}'));
+    const [problem] = await problemsIn(yaml('target-endpoints: a, properties: {pasword: x}'));
     assert.match(problem ?? '', /"pasword" in .*properties: unknown; did you mean "password"\?/);
   });
 
   it('needs endpoints', async () => {
-    assert.deepEqual(await problemsOf(yaml('')), [
+    assert.deepEqual(await problemsIn(yaml('')), [
       'wan.yaml:5:9: Cannot use wan-replication.r.batch-publisher.p: no target-endpoints; it names at least one member',
     ]);
   });
@@ -273,13 +265,13 @@ describe('The id of a publisher', () => {
 
   it('is an error if it occurs twice or is missing', async () => {
     const more = '        q: {publisher-id: p, target-endpoints: a}\n';
-    assert.deepEqual(await problemsOf(yaml('target-endpoints: a', more)), [
+    assert.deepEqual(await problemsIn(yaml('target-endpoints: a', more)), [
       'wan.yaml:6:9: Cannot use wan-replication.r.batch-publisher.q: publisher id "p" already exists',
     ]);
     const item = `\n<batch-publisher><cluster-name>a</cluster-name><target-endpoints>a</target-endpoints></batch-publisher>`;
     const text = `<grid><wan-replication name="r">${item}${item}\n<batch-publisher/></wan-replication></grid>`;
     assert.deepEqual(
-      (await problemsOf(text, 'wan.xml')).map((each) => each.replace(/;.*/, '')),
+      (await problemsIn(text, 'wan.xml')).map((each) => each.replace(/;.*/, '')),
       [
         'wan.xml:3:1: Cannot use wan-replication.r.batch-publisher[1]: publisher id "a" already exists',
         'wan.xml:4:1: Cannot use wan-replication.r.batch-publisher[2]: no cluster-name',
@@ -303,7 +295,7 @@ test('Settings of a publisher without a name are an error that shows the correct
         cluster-name: nyc
         target-endpoints: a
 `;
-  assert.deepEqual(await problemsOf(text), [
+  assert.deepEqual(await problemsIn(text), [
     'wan.yaml:5:9: Cannot use wan-replication.r.batch-publisher.cluster-name: it belongs below a name; write batch-publisher: {NAME: {cluster-name: "nyc"}}',
     'wan.yaml:6:9: Cannot use wan-replication.r.batch-publisher.target-endpoints: it belongs below a name; write batch-publisher: {NAME: {target-endpoints: "a"}}',
   ]);
@@ -326,7 +318,7 @@ test(`A member has at most ${PUBLISHERS_MAX} publishers`, async () => {
     `grid:\n  wan-replication:\n    r:\n      batch-publisher:\n${list(count)}`;
   const { config } = await load('wan.yaml', text(PUBLISHERS_MAX));
   assert.equal(publishersOf(config).length, PUBLISHERS_MAX);
-  assert.deepEqual(await problemsOf(text(PUBLISHERS_MAX + 2)), [
+  assert.deepEqual(await problemsIn(text(PUBLISHERS_MAX + 2)), [
     `wan.yaml:69:9: Cannot use wan-replication.r.batch-publisher.p64: more than ${PUBLISHERS_MAX} publishers`,
   ]);
 });
@@ -369,7 +361,7 @@ describe('TLS to the endpoints', () => {
         [keyStore, [endpoint('a', tls)]],
       );
     }
-    const yamlProblems = await problemsOf(
+    const yamlProblems = await problemsIn(
       yaml('target-endpoints: a', '  advanced-network: {wan-endpoint-config: {"": {}}}\n'),
     );
     assert.match(yamlProblems.join(), /Cannot use "" as a name/);
@@ -402,7 +394,7 @@ describe('TLS to the endpoints', () => {
 
   it('needs an endpoint configuration that exists', async () => {
     const endpoints = '  advanced-network: {wan-endpoint-config: {east: }}\n';
-    const problems = await problemsOf(yaml('target-endpoints: a, endpoint: eats', endpoints));
+    const problems = await problemsIn(yaml('target-endpoints: a, endpoint: eats', endpoints));
     assert.deepEqual(problems, [
       'wan.yaml:5:44: Cannot use wan-replication.r.batch-publisher.p.endpoint "eats": no usable advanced-network.wan-endpoint-config "eats"; did you mean "east"?',
     ]);
@@ -592,7 +584,7 @@ describe('A map', () => {
       ['{merkle-tree: {enabled: 2}}', /enabled "2": not true or false$/],
       ['{per-entry-stats-enabled: 2}', /per-entry-stats-enabled "2": not true or false$/],
     ] as const) {
-      const [problem = '', ...more] = await problemsOf(map(content));
+      const [problem = '', ...more] = await problemsIn(map(content));
       assert.deepEqual(more, [], content);
       assert.match(problem, /^wan\.yaml:8:\d+: Cannot use /);
       if (typeof expected === 'string') assert.ok(problem.endsWith(expected), problem);
@@ -603,7 +595,7 @@ describe('A map', () => {
   it('needs entry statistics if the policy compares them', async () => {
     for (const policy of ['HigherHits', 'LatestAccess']) {
       const settings = `{merge-policy-class-name: ${policy}}`;
-      const [problem] = await problemsOf(map(ref(settings)));
+      const [problem] = await problemsIn(map(ref(settings)));
       assert.match(
         problem ?? '',
         new RegExp(`"${policy}": map\\.m\\.per-entry-stats-enabled is not true`),
@@ -617,7 +609,7 @@ describe('A map', () => {
     const filters = (count: number) =>
       ref(`{filters: [${Array(count).fill('"key:a"').join(', ')}]}`);
     assert.equal((await mapOf(filters(100)))?.ref?.filters.length, 100);
-    const [problem] = await problemsOf(map(filters(101)));
+    const [problem] = await problemsIn(map(filters(101)));
     assert.match(problem ?? '', /filters\[100\]: more than 100 filters$/);
   });
 
@@ -669,7 +661,7 @@ test('The settings of the member itself have ranges', async () => {
     'tombstones-max: -1',
     'tombstones-max: 2000000000',
   ]) {
-    assert.match((await problemsOf(wan(wrong)))[0] ?? '', /not an integer from/);
+    assert.match((await problemsIn(wan(wrong)))[0] ?? '', /not an integer from/);
   }
 });
 

@@ -116,7 +116,6 @@ class FileReader {
   readonly #problems = new FindingList();
   readonly #reading: FileReading;
   readonly #reader: StatementReader;
-  readonly #schemas = new Map<Form, SectionSchema>();
   #root: Root | undefined;
   #count = 0;
 
@@ -244,9 +243,7 @@ class FileReader {
   }
 
   #schemaOf(form: Form): SectionSchema {
-    const schema = this.#schemas.get(form) ?? documentSchema(form, this.#reading.ownPaths);
-    this.#schemas.set(form, schema);
-    return schema;
+    return documentSchema(form, this.#reading.ownPaths);
   }
 }
 

@@ -37,8 +37,24 @@ export interface SettingSchema {
 /** The form of a document. */
 export type Form = 'yaml' | 'xml';
 
+interface BuiltSchema {
+  readonly ownPaths: readonly string[];
+  readonly root: WeakRef<SectionSchema>;
+}
+
+/** The schema of each form that was built last. All files and variables of a load share it. */
+const recent = new Map<Form, BuiltSchema>();
+
 /** Returns the content that a file of the form may have below its root. */
 export function documentSchema(form: Form, ownPaths: readonly string[]): SectionSchema {
+  const built = recent.get(form);
+  const known = built?.ownPaths === ownPaths ? built.root.deref() : undefined;
+  const root = known ?? newSchema(form, ownPaths);
+  if (known === undefined) recent.set(form, { ownPaths, root: new WeakRef(root) });
+  return root;
+}
+
+function newSchema(form: Form, ownPaths: readonly string[]): SectionSchema {
   const notation = form === 'yaml' ? YAML_SHAPES + YAML_SETTINGS : XML_SHAPES + XML_SETTINGS;
   const root = readNotation(notation, form);
   for (const path of ownPaths) addOwn(root, path, form);
