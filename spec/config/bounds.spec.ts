@@ -117,8 +117,8 @@ test('slippedNames finds two wrong letters in six, one in fewer', () => {
 });
 
 test('loadInThread returns the result of loadConfig, in as many pieces as necessary', async () => {
-  const queues = many(2500, (at) => `q${at}: {max-size: ${at}}, `);
-  const users = many(1500, (at) => `{username: u${at}, password: p}, `);
+  const queues = many(2100, (at) => `q${at}: {max-size: ${at}}, `);
+  const users = many(1100, (at) => `{username: u${at}, password: p}, `);
   const text = `grid:
   queue: {${queues}}
   network: {interfaces: {interfaces: [${'10.0.0.1, '.repeat(1200)}]}}
@@ -152,7 +152,7 @@ test('loadInThread rejects like loadConfig', async () => {
 });
 
 test('loadInThread stops reading after too much time or memory', async () => {
-  const text = `grid: {queue: {${many(60_000, (at) => `q${at}: {max-size: ${at}}, `)}}}`;
+  const text = `grid: {queue: {${many(25_000, (at) => `q${at}: {max-size: ${at}}, `)}}}`;
   const request = { file: { text }, environment: {}, flags: [] };
   for (const [bounds, reason] of [
     [{ timeMs: 5, memoryMb: 1024 }, '0.005 s'],

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import {
   APPLIED,
   CLOSED,
@@ -15,27 +16,51 @@ import {
   UNREACHABLE,
   VALUE_COPY_BYTES_MAX,
 } from '../../src/engine/engine.ts';
+import { World } from '../world/world.ts';
 import { engineSuite } from './engine.case.ts';
 import { holdSuite } from './holds.case.ts';
-import { lateMapRounds } from './late-map-round.ts';
+import { LateEngine, type LateEngineOptions } from './late-engine.ts';
 import { SPOILT } from './late-result.ts';
-import { type LateSubject, lateSubject } from './late-subject.ts';
 import { Asker, Keeper, span } from './results.ts';
 import { sequenceSuite } from './sequences.case.ts';
+import { subjectCapacity } from './subject.ts';
 
-for (const isOrdered of [true, false]) {
-  for (const turns of ['next', 'random'] as const) {
-    const order = isOrdered ? 'ordered' : 'unordered';
-    const name = `an engine, ${order}, whose results arrive in ${turns === 'next' ? 'the next' : 'a random'} turn`;
-    const open = () => lateSubject({ isOrdered, turns });
-    engineSuite(name, open);
-    holdSuite(name, open);
-    sequenceSuite(name, open);
+const PARTITION_COUNT = 7;
+const MANY = 200;
 
-    it(`${name}: reads see completed changes, changes are made in the order of the calls`, () => {
-      assert.ok(lateMapRounds(1, 80, { isOrdered, turns }) > 0);
-    });
-  }
+type Options = Omit<LateEngineOptions, 'clock' | 'random' | 'partitionCount'>;
+type LateSubject = Awaited<ReturnType<typeof lateSubject>>;
+
+/** Returns a late engine in a world of its own. `isOpen`: whether it has been opened. */
+async function lateSubject({ isOpen = true, ...options }: Options & { isOpen?: boolean }) {
+  const world = new World();
+  const { clock, random } = world;
+  const stored = new EmbeddedEngine({
+    partitionCount: PARTITION_COUNT,
+    clock,
+    queueCapacity: subjectCapacity,
+    acknowledgesAll: true,
+  });
+  const all = { clock, random, partitionCount: PARTITION_COUNT, ...options };
+  const engine = new LateEngine(stored, all);
+  if (isOpen) await engine.open();
+  return {
+    engine,
+    stored,
+    many: MANY,
+    quiet: () => world.settled(),
+    advance: (ms: number) => world.pass(ms),
+  };
+}
+
+for (const [name, options] of Object.entries({
+  'an ordered engine whose results arrive in the next turn': { isOrdered: true, turns: 'next' },
+  'an unordered engine whose results arrive in a random turn': { isOrdered: false },
+} as const)) {
+  const open = () => lateSubject(options);
+  engineSuite(name, open);
+  holdSuite(name, open);
+  sequenceSuite(name, open);
 }
 
 /** Returns the results of sets of many keys, and of gets of them, in the order of arrival. */

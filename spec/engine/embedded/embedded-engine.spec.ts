@@ -21,7 +21,7 @@ interface Options {
 function subject(options: Options): StoredSubject & SequencedSubject {
   const clock = new FakeClock();
   const engine = new EmbeddedEngine({
-    partitionCount: 271,
+    partitionCount: 7,
     clock,
     queueCapacity: subjectCapacity,
     ...options,
@@ -35,23 +35,22 @@ function subject(options: Options): StoredSubject & SequencedSubject {
   };
 }
 
-for (const partitionCount of [1, 271]) {
+for (const partitionCount of [1, 7]) {
   const name = `an embedded engine of ${partitionCount} partitions`;
-  engineSuite(name, async () => subject({ partitionCount }));
+  if (partitionCount > 1) engineSuite(name, async () => subject({ partitionCount }));
   sequenceSuite(name, async () => subject({ partitionCount }));
   storedEngineSuite(name, async (sinks) => subject({ partitionCount, sinks }));
   mergeSuite(name, async (sinks) => subject({ partitionCount, sinks }));
 }
 
 for (const [sort, options] of [
-  ['with a sink', () => ({ sinks: [new RecordingSink()] })],
   ['whose answers wait', () => ({ sinks: [new RecordingSink(), new DelayingSink(0)] })],
   ['that names a hold for every take', () => ({ acknowledgesAll: true })],
 ] as const) {
   const name = `an embedded engine ${sort}`;
   engineSuite(name, async () => subject(options()));
   sequenceSuite(name, async () => subject(options()));
-  if (sort !== 'with a sink') holdSuite(name, async () => subject(options()));
+  holdSuite(name, async () => subject(options()));
 }
 
 it('a closed embedded engine waits for nothing, and allocates no slabs in advance', async () => {
