@@ -62,8 +62,8 @@ export function copied(answer: OperationResult): Seen {
     outcome: answer.outcome,
     partition: answer.partition,
     sequence: answer.sequence,
-    value: answer.value.toBuffer().toString('latin1'),
-    contentType: answer.contentType.toBuffer().toString('latin1'),
+    value: textOf(answer.value),
+    contentType: textOf(answer.contentType),
     count: answer.count,
     hold: answer.hold,
     version: new Version().copyFrom(answer.version),
@@ -72,14 +72,28 @@ export function copied(answer: OperationResult): Seen {
   };
 }
 
-/** Returns a new span over the text's bytes, one per character, not at the buffer's start. */
+function textOf({ bytes, start, end }: Span): string {
+  return start === end ? '' : bytes.toString('latin1', start, end);
+}
+
+/** Bytes that many spans share, the number of those in use, and of those between two spans. */
+let page = Buffer.alloc(0);
+let usedBytes = 0;
+const PAGE_BYTES = 65_536;
+const GAP_BYTES = 3;
+
+/** Returns a new span over a copy of the bytes, one per character, not at the buffer's start. */
 export function span(text: string | Buffer): Span {
-  const end = 3 + text.length;
-  const bytes = Buffer.allocUnsafe(end + 1).fill('<', 0, 3);
-  if (typeof text === 'string') bytes.write(text, 3, 'latin1');
-  else text.copy(bytes, 3);
-  bytes[end] = 0x3e;
-  return new Span().set(bytes, 3, end);
+  const { length } = text;
+  if (usedBytes + GAP_BYTES + length >= page.length) {
+    page = Buffer.alloc(Math.max(PAGE_BYTES, length + 2 * GAP_BYTES), '<');
+    usedBytes = 0;
+  }
+  const start = usedBytes + GAP_BYTES;
+  usedBytes = start + length;
+  if (typeof text === 'string') page.write(text, start, 'latin1');
+  else text.copy(page, start);
+  return new Span().set(page, start, usedBytes);
 }
 
 type Bytes = string | Buffer;

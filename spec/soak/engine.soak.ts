@@ -1,7 +1,7 @@
 /**
  * 100 * SOAK_SIZE random operations on the embedded engine, which are recorded and replayed into an
  * empty engine in another order of partitions; and SOAK_SIZE runs of the models of the index, maps,
- * queues and takes. SOAK_SEED repeats a run.
+ * queues, rings and takes. SOAK_SEED repeats a run.
  */
 import { test } from 'node:test';
 import { refillsAlike } from '../engine/embedded/refill.case.ts';
@@ -15,6 +15,6 @@ test(`A replay of ${OPERATIONS} recorded operations restores the engine (seed ${
 });
 
 process.env.MODEL_RUNS = `${SIZE}`;
-for (const model of ['hash-index', 'maps', 'queues', 'takes']) {
+for (const model of ['hash-index', 'maps', 'queues', 'ring-buffer', 'takes']) {
   await import(`../engine/embedded/${model}.spec.ts`);
 }

@@ -40,7 +40,7 @@ describe('Cleaner', () => {
         type,
       );
     for (let index = 0; index < COUNT; index++) set(index);
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 2; round++) {
       for (let step = 0; step < COUNT; step++) {
         const index = random.below(COUNT);
         if (random.below(5) === 0) deleteEntry(components, map, span(`key${index}`));

@@ -90,7 +90,7 @@ export class RandomStrain implements Receiver {
       records.forEach((record, index) => {
         record.origin = FROM_REPLAY;
         replay.apply(record);
-        if (index % 97 === 0) copy.invariants();
+        if (index % 397 === 0) copy.invariants();
       });
       return replay;
     };

@@ -34,7 +34,7 @@ function mapsInTurn(count: number, bytes: number): readonly Mutation[] {
 
 describe('Refill with little memory', () => {
   it('reclaims at once what is cleared, deleted and discarded meanwhile', () => {
-    const records = mapsInTurn(6, 3 * MIB);
+    const records = mapsInTurn(3, 3 * MIB);
     const engine = engineOf(4 * MIB);
     const replay = engine.replay();
     replay.beginLog();

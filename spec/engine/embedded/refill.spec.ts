@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { refillsAlike } from './refill.case.ts';
 
-const OPERATIONS = 15_000;
+const OPERATIONS = 6000;
 const SEED = Number(process.env.SEED ?? 20_261);
 
 test(`${OPERATIONS} operations recorded and replayed result in the same engine (seed ${SEED})`, (context) => {

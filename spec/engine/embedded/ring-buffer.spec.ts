@@ -7,6 +7,7 @@ import { CellStore } from '../../../src/engine/embedded/cell-store.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { RingBuffers } from '../../../src/engine/embedded/ring-buffer.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { MODEL_RUNS } from './at-once.ts';
 
 const QUEUES = 3;
 
@@ -77,7 +78,7 @@ describe('RingBuffers', () => {
         assert.equal(log.liveBytes, 0);
         assert.equal(store.partition(0)?.count, 0);
       }),
-      { numRuns: 100 },
+      { numRuns: 2 * MODEL_RUNS },
     );
   });
 
