@@ -117,7 +117,7 @@ describe('contents received in parts', () => {
           contents.map(({ bytes }, index) => contentOf(index, bytes)),
         );
       }),
-      { numRuns: 8 },
+      { numRuns: 4 },
     );
   });
 });

@@ -9,10 +9,10 @@ import { type FuzzCase, FuzzTarget, fuzzCase } from './fuzz.ts';
 import { MODES } from './late-server.ts';
 import { LIVE } from './test-client.ts';
 
-const CASES = Number(process.env.FUZZ_CASES ?? 2000);
+const CASES = Number(process.env.FUZZ_CASES ?? 1000);
 const SEED = Number(process.env.FUZZ_SEED ?? randomInt(1_000_000_000));
 /** Number of cases for each mode of a late engine. */
-const LATE_CASES = 200;
+const LATE_CASES = 100;
 const EVERY_BYTE = [-1];
 
 const CHUNKED = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';

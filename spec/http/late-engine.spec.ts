@@ -7,6 +7,7 @@ import { randomInt } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { compareResponses, compareSyncedResponses } from './late-comparison.ts';
+import { runQueueRounds } from './late-queue-rounds.ts';
 import { lateServer, MODES } from './late-server.ts';
 import { readResponses } from './response-reader.ts';
 import { get, LIVE, post, socketTo } from './test-client.ts';
@@ -16,17 +17,21 @@ import { runVector } from './vector-run.ts';
 /** Number of places at which requests are split. */
 const SPLITS_MAX = 1;
 /** Number of random requests; `make soak` has more. */
-const REQUESTS = 2000;
-const SYNCED_REQUESTS = 600;
+const REQUESTS = 1000;
+const SYNCED_REQUESTS = 300;
+/** Number of rounds of queues; `make soak` has more. */
+const ROUNDS = 15;
+/** Seeds of rounds that have failed before. */
+const FOUND = [3517];
 const SEED = Number(process.env.LATE_SEED ?? randomInt(1_000_000_000));
 
 for (const [mode, isOrdered] of MODES) {
   describe(`with a late engine, ${mode}`, () => {
     for (const name of readdirSync(VECTORS).sort()) {
-      it(`the vectors of ${name} hold`, () => {
+      it(`the vectors of ${name} hold`, async () => {
         const server = lateServer({ isOrdered });
         for (const [index, vector] of readVectors(new URL(name, VECTORS).pathname).entries()) {
-          runVector(vector, server, SPLITS_MAX, 7 * index);
+          await runVector(vector, server, SPLITS_MAX, 7 * index);
         }
       });
     }
@@ -54,6 +59,13 @@ for (const [mode, isOrdered] of MODES) {
 
     it(`random requests get the responses of the embedded engine (seed ${SEED})`, () =>
       compareResponses(SEED, REQUESTS, isOrdered));
+
+    it(`${ROUNDS} rounds on queues neither lose nor duplicate items (seeds from ${SEED})`, () =>
+      runQueueRounds(SEED, ROUNDS, isOrdered));
+
+    it('rounds that have failed before pass', async () => {
+      for (const seed of FOUND) await runQueueRounds(seed, 1, isOrdered);
+    });
 
     it(`random requests get the same responses with sync always (seed ${SEED})`, () =>
       compareSyncedResponses(SEED, SYNCED_REQUESTS, isOrdered));

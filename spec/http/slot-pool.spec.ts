@@ -35,19 +35,19 @@ describe('the slots of a server', () => {
 
   it('free their places if more requests were in progress than are retained', () => {
     const held = heldServer();
-    flood(held, 6400);
+    flood(held, 4480);
     const { placeBytes } = held.server.slots;
-    assert.equal(placeBytes, (6400 / UNDER_WAY_MAX) * BUFFER_BYTES);
-    flood(held, 6400);
+    assert.equal(placeBytes, (4480 / UNDER_WAY_MAX) * BUFFER_BYTES);
+    flood(held, 4480);
     assert.equal(held.server.slots.placeBytes, placeBytes);
   });
 
   it('have separate buffers if there are more slots than places', () => {
     const held = heldServer();
-    flood(held, 12_800);
+    flood(held, 8320);
     const { placeBytes } = held.server.slots;
     assert.equal(placeBytes, (8192 / UNDER_WAY_MAX) * BUFFER_BYTES);
-    flood(held, 12_800);
+    flood(held, 8320);
     assert.equal(held.server.slots.placeBytes, placeBytes);
     assert.deepEqual(held.failures, []);
   });
@@ -55,7 +55,7 @@ describe('the slots of a server', () => {
   it('are reused, however many requests wait meanwhile', (t) => {
     const { application, client } = heldServer();
     const opened = t.mock.method(application, 'open').mock;
-    for (let first = 0; first < 6400; first += UNDER_WAY_MAX) {
+    for (let first = 0; first < 4480; first += UNDER_WAY_MAX) {
       const names = Array.from({ length: UNDER_WAY_MAX }, (_, index) => `${first + index}`);
       client().socket.receive(names.map((name) => request(`/late/${name}`)).join(''));
     }

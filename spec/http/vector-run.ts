@@ -1,4 +1,4 @@
-/** Runs a vector on a server, whose responses may follow in later turns. */
+/** Runs a vector on a server, in memory or over a socket, and compares its responses. */
 import assert from 'node:assert/strict';
 import { Span } from '../../src/base/span.ts';
 import {
@@ -8,34 +8,135 @@ import {
   type OperationResult,
   type Outcome,
 } from '../../src/engine/engine.ts';
-import type { FakeSocket } from './fake-socket.ts';
+import { type ReadResponse, readResponses } from './response-reader.ts';
 import { socketTo } from './test-client.ts';
 import type { TestServer } from './test-server.ts';
-import type { Vector } from './vector.ts';
-import { checkResponses } from './vector-responses.ts';
+import type { ExpectedResponse, Vector } from './vector.ts';
 
 /** Length of each end of a request that is sent byte by byte, and of the pieces between them. */
 const ENDS_BYTES = 1000;
 const MIDDLE_PIECE_BYTES = 61;
 
+/** The bytes received by the client of one connection. */
+export interface Seen {
+  readonly text: string;
+  /** Whether the server has ended its side, or the connection. */
+  readonly hasEnded: boolean;
+}
+
 /**
- * Runs the vector in one piece, in two pieces split at up to `splitsMax` places, from `first` on,
- * and byte by byte. Afterwards the server has none of its data.
+ * Sends the pieces on a new connection, whose input then ends or not, and returns what its client
+ * has received at the latest when `isAll` is true.
  */
-export function runVector(vector: Vector, server: TestServer, splitsMax: number, first = 0): void {
-  const { length } = vector.request;
-  const queues = queuesOf(vector);
-  const run = (pieces: readonly Buffer[], how: string) => {
-    runOn(server, vector, pieces, how);
-    for (const queue of queues) empty(server, queue);
-  };
-  run([vector.request], 'in one piece');
-  const step = Math.ceil(length / splitsMax);
-  for (let at = 1 + (first % step); at < length; at += step) {
-    run([vector.request.subarray(0, at), vector.request.subarray(at)], `split at ${at}`);
+export type SendPieces = (
+  pieces: readonly Buffer[],
+  endsInput: boolean,
+  isAll: (seen: Seen) => boolean,
+) => Promise<Seen>;
+
+/**
+ * Runs the vector in one piece, and in two pieces split at up to `splitsMax` places, from `first`
+ * on. Afterwards the server has none of its data.
+ */
+export async function runVector(
+  vector: Vector,
+  server: TestServer,
+  splitsMax: number,
+  first = 0,
+): Promise<void> {
+  const { request } = vector;
+  const send = sendingTo(server);
+  await runPieces(vector, server, send, [request], 'in one piece');
+  const step = Math.ceil(request.length / splitsMax);
+  for (let at = 1 + (first % step); at < request.length; at += step) {
+    const pieces = [request.subarray(0, at), request.subarray(at)];
+    await runPieces(vector, server, send, pieces, `split at ${at}`);
   }
-  run(smallPieces(vector.request), 'byte by byte');
+}
+
+/** Runs the vector byte by byte. */
+export async function runBytes(vector: Vector, server: TestServer): Promise<void> {
+  const pieces = smallPieces(vector.request);
+  await runPieces(vector, server, sendingTo(server), pieces, 'byte by byte');
+}
+
+/** Runs the vector, and removes its data. `how` describes the run. */
+export async function runPieces(
+  vector: Vector,
+  server: TestServer,
+  send: SendPieces,
+  pieces: readonly Buffer[],
+  how: string,
+): Promise<void> {
+  const { before, request, endsInput, responses, closes, after, afterResponses } = vector;
+  if (before) await send([before], false, () => true);
+  const isAll = ({ text, hasEnded }: Seen) =>
+    count(text, request) >= responses.length && (hasEnded || closes !== true);
+  const seen = await send(pieces, endsInput, isAll);
+  checkResponses(seen.text, responses, request, how);
+  if (closes !== undefined) {
+    assert.equal(seen.hasEnded, closes, `${how}: whether the connection ends`);
+  }
+  if (after) {
+    const isAnswered = ({ text }: Seen) => count(text, after) >= afterResponses.length;
+    const { text } = await send([after], false, isAnswered);
+    checkResponses(text, afterResponses, after, `${how}, afterwards`);
+  }
   forgetData(server, vector);
+}
+
+/** Returns a function that sends in memory. */
+function sendingTo(server: TestServer): SendPieces {
+  return async (pieces, endsInput) => {
+    const socket = socketTo(server);
+    for (const piece of pieces) socket.receive(piece);
+    server.clock.settle();
+    if (endsInput) socket.receiveEnd();
+    server.clock.settle();
+    const seen = { text: socket.text, hasEnded: socket.writableEnded };
+    socket.destroy();
+    return seen;
+  };
+}
+
+/** Returns the final responses in the text. Some of the requests may be HEAD. */
+function finalResponses(text: string, request: Buffer): ReadResponse[] {
+  const methods = [...request.toString('latin1').matchAll(/([A-Z]+) \S+ HTTP\/1/g)];
+  const isHead = methods.map(([, method]) => method === 'HEAD');
+  return readResponses(text, isHead).filter(({ status }) => status !== 100);
+}
+
+/** Returns the number of final responses; 0 while the last is incomplete. */
+function count(text: string, request: Buffer): number {
+  try {
+    return finalResponses(text, request).length;
+  } catch {
+    return 0;
+  }
+}
+
+function checkResponses(
+  text: string,
+  expected: readonly ExpectedResponse[],
+  request: Buffer,
+  how: string,
+): void {
+  const responses = finalResponses(text, request);
+  assert.deepEqual(
+    responses.map(({ status }) => status),
+    expected.map(({ status }) => status),
+    how,
+  );
+  for (const [index, wanted] of expected.entries()) {
+    const seen = responses[index]!;
+    const where = `${how}, response ${index + 1}`;
+    assert(seen.fields.has('date'), `${where}: Date`);
+    for (const [name, value] of wanted.fields) {
+      assert.equal(seen.fields.get(name), value, `${where}: ${name}`);
+    }
+    for (const field of wanted.absent) assert(!seen.fields.has(field), `${where}: has ${field}`);
+    if (wanted.body !== undefined) assert.equal(seen.body, wanted.body, `${where}: content`);
+  }
 }
 
 /**
@@ -54,7 +155,7 @@ function smallPieces(request: Buffer): Buffer[] {
 }
 
 /** Empties the queues and clears the maps that a vector names. */
-export function forgetData(server: TestServer, vector: Vector): void {
+function forgetData(server: TestServer, vector: Vector): void {
   for (const queue of queuesOf(vector)) empty(server, queue);
   const text = `${vector.before ?? ''}${vector.request}`;
   for (const [, name = ''] of text.matchAll(/maps\/([^/ ?]+)/g)) {
@@ -96,28 +197,4 @@ function empty({ served: engine, clock }: TestServer, queue: string): void {
     engine.take(name, 0, { onResult });
     clock.settle();
   }
-}
-
-function runOn(server: TestServer, vector: Vector, pieces: readonly Buffer[], how: string): void {
-  if (vector.before) exchange(server, [vector.before]);
-  const socket = exchange(server, pieces);
-  if (vector.endsInput) socket.receiveEnd();
-  server.clock.settle();
-  checkResponses(socket.text, vector.responses, vector.request, how);
-  if (vector.closes !== undefined) {
-    assert.equal(socket.writableEnded, vector.closes, `${how}: whether the connection ends`);
-  }
-  if (vector.after) {
-    const after = exchange(server, [vector.after]);
-    checkResponses(after.text, vector.afterResponses, vector.after, `${how}, afterwards`);
-    after.destroy();
-  }
-  socket.destroy();
-}
-
-function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
-  const socket = socketTo(server);
-  for (const piece of pieces) socket.receive(piece);
-  server.clock.settle();
-  return socket;
 }

@@ -14,10 +14,10 @@ const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 10_000) / 20);
 const SEED = Number(process.env.DRAIN_SEED ?? Date.now() % 1_000_000_000);
 
 for (const name of readdirSync(VECTORS).sort()) {
-  test(`vectors of ${name}`, () => {
+  test(`vectors of ${name}`, async () => {
     const server = createTestServer();
     const vectors = readVectors(new URL(name, VECTORS).pathname);
-    for (const vector of vectors) runVector(vector, server, SPLITS_MAX);
+    for (const vector of vectors) await runVector(vector, server, SPLITS_MAX);
   });
 }
 
