@@ -11,7 +11,7 @@ import { MemberPersistence } from '../src/member-persistence.ts';
 import type { Storage } from '../src/persistence/storage.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { FakeClock } from './fake-clock.ts';
-import { type LateOptions, lateEngineOn } from './http/late-server.ts';
+import { type LateOptions, lateEngineOf } from './http/late-server.ts';
 import { client as clientOf } from './http/test-client.ts';
 import { createTestServer } from './http/test-server.ts';
 import type { MemoryStorage } from './persistence/memory-storage.ts';
@@ -62,9 +62,9 @@ export function storedMember(
     acknowledgesAll: late !== undefined,
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
-  const served = late === undefined ? engine : lateEngineOn(engine, clock, late);
-  const services = { engine: served, cluster, license, maintenance: persistence };
-  const server = createTestServer({}, { clock, services, delay: persistence });
+  const services = { cluster, license, maintenance: persistence };
+  const engineOn = late === undefined ? {} : { engineOn: lateEngineOf(late) };
+  const server = createTestServer({}, { clock, services, delay: persistence, engine, ...engineOn });
   persistence.addSender(server.server);
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const go = async (): Promise<boolean> => {

@@ -7,9 +7,6 @@ import type { Turns } from '../engine/late-lanes.ts';
 import type { FakeClock } from '../fake-clock.ts';
 import { createTestServer, type TestServer, type TestServerParts } from './test-server.ts';
 
-/** Number of partitions of a test server. */
-export const PARTITIONS = 7;
-
 export interface LateServer extends TestServer {
   readonly late: LateEngine;
 }
@@ -20,17 +17,15 @@ export interface LateOptions {
   readonly seed?: number;
 }
 
-/** Returns an opened late engine, which wraps one with the partitions of a test server. */
-export function lateEngineOn(
-  inside: EmbeddedEngine,
-  clock: FakeClock,
-  { isOrdered, turns = 'random', seed = 1 }: LateOptions,
-): LateEngine {
-  const random = new Random(seed);
-  const options = { clock, random, isOrdered, turns, partitionCount: PARTITIONS };
-  const late = new LateEngine(inside, options);
-  void late.open();
-  return late;
+/** Returns a function that wraps an engine of a test server in an opened late engine. */
+export function lateEngineOf({ isOrdered, turns = 'random', seed = 1 }: LateOptions) {
+  return (inside: EmbeddedEngine, clock: FakeClock): LateEngine => {
+    const random = new Random(seed);
+    const { partitionCount } = inside;
+    const late = new LateEngine(inside, { clock, random, isOrdered, turns, partitionCount });
+    void late.open();
+    return late;
+  };
 }
 
 export function lateServer(
@@ -38,10 +33,7 @@ export function lateServer(
   limits: Partial<HttpLimits> = {},
   parts: TestServerParts = {},
 ): LateServer {
-  const server = createTestServer(limits, {
-    ...parts,
-    engineOn: (inside, clock) => lateEngineOn(inside, clock, options),
-  });
+  const server = createTestServer(limits, { ...parts, engineOn: lateEngineOf(options) });
   return { ...server, late: server.served as LateEngine };
 }
 

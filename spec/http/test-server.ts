@@ -37,6 +37,10 @@ import { FakeClock } from '../fake-clock.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
 import type { FakeSocket } from './fake-socket.ts';
 
+const QUEUE_CAPACITIES = new Map([
+  ['two-items', 2],
+  ['one-item', 1],
+]);
 const SERVED_GROUPS = ['DATA', 'HEALTH_CHECK', 'CLUSTER_READ'] as const;
 
 export interface TestServer {
@@ -83,6 +87,8 @@ export interface TestServerParts {
   readonly onBadType?: () => void;
   readonly closesIdle?: boolean;
   readonly compatibility?: Compatibility;
+  /** The engine that stores the data, instead of a new one. */
+  readonly engine?: EmbeddedEngine;
   /** Wraps the embedded engine, every take of which must then be acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
 }
@@ -120,6 +126,13 @@ export function createTestServer(
     clock = new FakeClock(),
     sinks = [],
     engineOn,
+    engine = new EmbeddedEngine({
+      acknowledgesAll: engineOn !== undefined,
+      partitionCount: 7,
+      clock,
+      sinks,
+      queueCapacity: queueCapacity(QUEUE_CAPACITIES),
+    }),
     compatibility,
     router,
     servedHosts,
@@ -138,18 +151,6 @@ export function createTestServer(
   const waiting = new Set<Waiter>();
   cluster.onPassive(() => {
     for (const waiter of waiting) waiter.endWait();
-  });
-  const engine = new EmbeddedEngine({
-    acknowledgesAll: engineOn !== undefined,
-    partitionCount: 7,
-    clock,
-    sinks,
-    queueCapacity: queueCapacity(
-      new Map([
-        ['two-items', 2],
-        ['one-item', 1],
-      ]),
-    ),
   });
   const served = engineOn?.(engine, clock) ?? engine;
   const groups = new EndpointGroups(true, new Map(SERVED_GROUPS.map((group) => [group, true])));

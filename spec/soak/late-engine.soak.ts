@@ -3,7 +3,7 @@
  * with clients that disconnect, in both modes. LATE_SEED repeats a run.
  */
 import { it } from 'node:test';
-import { compareResponses, compareSyncedResponses } from '../http/late-comparison.ts';
+import { compareResponses } from '../http/late-comparison.ts';
 import { runQueueRounds } from '../http/late-queue-rounds.ts';
 import { MODES } from '../http/late-server.ts';
 
@@ -16,7 +16,7 @@ for (const [mode, isOrdered] of MODES) {
     compareResponses(SEED, REQUESTS, isOrdered));
 
   it(`${REQUESTS} requests get these responses if changes are synced first, ${mode} (seed ${SEED})`, () =>
-    compareSyncedResponses(SEED, REQUESTS, isOrdered));
+    compareResponses(SEED, REQUESTS, isOrdered, true));
 
   it(`${ROUNDS} rounds of queues lose or duplicate no item, ${mode} (seeds from ${SEED})`, () =>
     runQueueRounds(SEED, ROUNDS, isOrdered));
