@@ -1,4 +1,5 @@
 /** The engine that a test of the contract uses. */
+import { it } from 'node:test';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { Asker } from './results.ts';
@@ -30,17 +31,16 @@ export function subjectCapacity(queue: Buffer): number {
   return queue.toString().startsWith('small') ? SMALL_CAPACITY : Number.POSITIVE_INFINITY;
 }
 
-/** Runs a test on a separate engine, which is closed at the end. */
-export function withSubject<Opened extends Subject>(
-  open: () => Promise<Opened>,
-  test: (asker: Asker, subject: Opened) => Promise<void>,
-): () => Promise<void> {
-  return async () => {
-    const subject = await open();
-    try {
-      await test(new Asker(subject.engine), subject);
-    } finally {
-      await subject.engine.close();
-    }
+/** Returns a function that defines a test on a separate engine, which is closed at the end. */
+export function subjectTests<Opened extends Subject>(open: () => Promise<Opened>) {
+  return (title: string, test: (asker: Asker, subject: Opened) => Promise<void>): void => {
+    it(title, async () => {
+      const subject = await open();
+      try {
+        await test(new Asker(subject.engine), subject);
+      } finally {
+        await subject.engine.close();
+      }
+    });
   };
 }
