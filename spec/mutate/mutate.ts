@@ -1,16 +1,14 @@
 /**
  * `make mutate`: changes one operator, bound, constant or branch of a hot file at a time, runs the
- * specs that cover the file until one fails, and lists the changes that no spec has noticed.
+ * specs that reach it until one fails, and lists the changes that no spec has noticed.
  *
- * A spec that fails, or exceeds its time limit, counts only if it passes within half of that limit
- * without the change. SEED repeats a run; COUNT is the number of changes, JOBS the number of
- * processes at a time, LIMIT the time limit of one change, in s; FILES, a part of a path, selects
- * files.
+ * SEED repeats a run; COUNT is the number of changes, JOBS the number of processes at a time, LIMIT
+ * the time limit of one change, in s; FILES, a part of a path, selects files.
  */
 
 import { Random } from '../../bench/harness.ts';
-import { files, importsOf, specOf, textOf } from '../project-files.ts';
-import { coveringSpecs } from './covering-specs.ts';
+import { sources, textOf } from '../project-files.ts';
+import { blocksOf, coveringSpecs, measure, type SpecRun } from './coverage.ts';
 import { chosenFrom, type Mutation, mutated, mutationsOf } from './mutations.ts';
 import { WorkingCopy } from './working-copy.ts';
 
@@ -18,70 +16,63 @@ const HOT = /^src\/(http|rest|engine|persistence|wan)\/.*\.ts$/;
 /** Files that contain only assertions. */
 const ASSERTIONS = ['src/engine/embedded/engine-invariants.ts'];
 
+/** A spec that takes this many times as long as without a change, and more, has noticed it. */
+const LATE = 4;
+const LATE_MS = 10_000;
+
 const seed = Number(process.env.SEED || Math.floor(Math.random() * 1_000_000_000));
 const count = Number(process.env.COUNT || 100);
 const jobs = Number(process.env.JOBS || 2);
 const limitMs = Number(process.env.LIMIT || 60) * 1000;
 const part = process.env.FILES ?? '';
 
-const hot = files.filter(
-  (file) => HOT.test(file) && !ASSERTIONS.includes(file) && file.includes(part),
-);
+const hot = sources.filter((file) => HOT.test(file) && !ASSERTIONS.includes(file));
 const all = mutationsOf(Object.fromEntries(hot.map((file) => [file, textOf(file)])));
-const queue = chosenFrom(all, count, new Random(seed));
-console.log(`SEED=${seed} COUNT=${queue.length}: of ${all.length} changes in ${hot.length} files`);
+const blocks = blocksOf(all);
+const possible = all.filter(({ file }) => file.includes(part));
+const queue = chosenFrom(possible, count, new Random(seed));
+console.log(`SEED=${seed} COUNT=${queue.length}: of ${possible.length} changes`);
 
-/** Whether a spec passes without a change, by its path. */
-const passes = new Map<string, Promise<boolean>>();
 const unnoticed: string[] = [];
 let doneCount = 0;
 
-await Promise.all(Array.from({ length: jobs }, runQueue));
+const copies = Array.from({ length: jobs }, () => new WorkingCopy());
+try {
+  const runs = await measure(all, copies);
+  await Promise.all(copies.map((copy) => runQueue(copy, runs)));
+} finally {
+  for (const copy of copies) copy.remove();
+}
 const noticedCount = doneCount - unnoticed.length;
 console.log(`\n${noticedCount} of ${doneCount} changes were noticed; not noticed:`);
 for (const text of unnoticed.sort()) console.log(`\n${text}`);
-for (const [spec, hasPassed] of passes) {
-  if (!(await hasPassed)) console.log(`\nLeft out: ${spec} fails or is late without a change`);
-}
 
-async function runQueue(): Promise<void> {
-  const copy = new WorkingCopy();
-  try {
-    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-      const startMs = performance.now();
-      const { isNoticed, reason } = await judge(next, copy);
-      if (!isNoticed) unnoticed.push(`${description(next)}\n  ${reason}`);
-      doneCount++;
-      const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
-      console.log(
-        `${isNoticed ? 'noticed' : 'NOT NOTICED'} ${placeOf(next)}: ${reason}, ${seconds} s`,
-      );
-    }
-  } finally {
-    copy.remove();
+async function runQueue(copy: WorkingCopy, runs: readonly SpecRun[]): Promise<void> {
+  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+    const startMs = performance.now();
+    const text = textOf(next.file);
+    copy.write([[next.file, mutated(text, next)]]);
+    const { isNoticed, reason } = await judge(coveringSpecs(next, blocks, runs), copy);
+    copy.write([[next.file, text]]);
+    if (!isNoticed) unnoticed.push(`${description(next)}\n  ${reason}`);
+    doneCount++;
+    const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
+    const word = isNoticed ? 'noticed' : 'NOT NOTICED';
+    console.log(`${word} ${placeOf(next)}: ${reason}, ${seconds} s`);
   }
 }
 
-/** Runs the covering specs until one notices the mutation, or the time is over. */
-async function judge(mutation: Mutation, copy: WorkingCopy) {
-  const specs = coveringSpecs(mutation.file, specOf(mutation.file), files, importsOf);
+/** Runs the covering specs until one fails or takes many times as long, or the time is over. */
+async function judge(specs: readonly SpecRun[], copy: WorkingCopy) {
   const endMs = performance.now() + limitMs;
-  for (const [index, spec] of specs.entries()) {
-    const leftMs = endMs - performance.now();
-    if (leftMs <= 0)
+  for (const [index, { spec, ms }] of specs.entries()) {
+    if (performance.now() > endMs) {
       return { isNoticed: false, reason: `passed ${index} of ${specs.length} specs` };
-    if ((await passes.get(spec)) === false) continue;
-    const specMs = Math.min(leftMs, limitMs / 2);
-    const { outcome, test } = await copy.with(mutation, () => copy.run(spec, specMs));
-    if (outcome === 'passed' || (outcome === 'late' && specMs < limitMs / 2)) continue;
-    if (!passes.has(spec)) passes.set(spec, isPassed(spec, copy));
-    if (await passes.get(spec)) return { isNoticed: true, reason: `${spec} ${test || outcome}` };
+    }
+    const { outcome, test } = await copy.run(spec, LATE_MS + ms * LATE);
+    if (outcome !== 'passed') return { isNoticed: true, reason: `${spec} ${test || outcome}` };
   }
   return { isNoticed: false, reason: `passed all of ${specs.length} specs` };
-}
-
-async function isPassed(spec: string, copy: WorkingCopy): Promise<boolean> {
-  return (await copy.run(spec, limitMs / 4)).outcome === 'passed';
 }
 
 function placeOf({ file, start }: Mutation): string {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { coveringSpecs } from './covering-specs.ts';
-import { chosenFrom, mutated, mutationsOf } from './mutations.ts';
+import { coveringSpecs } from './coverage.ts';
+import { chosenFrom, mutated, mutationsOf, withInsertions } from './mutations.ts';
 
 const TEXT = `import { a } from './a1.ts';
 type Size = 3;
@@ -49,29 +49,26 @@ it('chosenFrom chooses each mutation once, of all kinds alike, and the same for 
   assert.equal(new Set(chosen(7, 100)).size, all.length);
 });
 
-it('coveringSpecs returns the spec that tests the file, then the nearest importers', () => {
-  const imports: Record<string, string[]> = {
-    'src/http/a.ts': [],
-    'src/http/b.ts': ['src/http/a.ts'],
-    'src/c.ts': ['src/http/b.ts'],
-    'spec/http/other.spec.ts': ['src/http/a.ts'],
-    'spec/rest/near.spec.ts': ['src/http/a.ts'],
-    'spec/http/b.spec.ts': ['src/http/b.ts'],
-    'spec/a.spec.ts': ['src/c.ts'],
-    'spec/types.spec.ts': [],
-    'spec/apart.spec.ts': ['src/d.ts'],
-  };
-  const importsOf = (file: string) => [
-    ...(imports[file] ?? []).map((path) => ({ path, typesOnly: false, names: [] })),
-    ...(file === 'spec/types.spec.ts'
-      ? [{ path: 'src/http/a.ts', typesOnly: true, names: [] }]
-      : []),
+it('coveringSpecs returns the spec of the same name, then those that take the least time', () => {
+  const blocks = [0, 20, 40].map((block) => ({ file: 'src/http/a.ts', block }));
+  const run = (spec: string, ms: number, ...reached: number[]) => ({ spec, ms, reached });
+  const runs = [
+    run('spec/slow.spec.ts', 900, 0, 1),
+    run('spec/other.spec.ts', 1, 0, 2),
+    run('spec/whole.spec.ts', 60, 0, 1, 2),
+    run('spec/quick.spec.ts', 50, 0, 1),
+    run('spec/http/a.spec.ts', 1000, 1),
   ];
-  const specs = coveringSpecs('src/http/a.ts', 'spec/a.spec.ts', Object.keys(imports), importsOf);
-  assert.deepEqual(specs, [
-    'spec/a.spec.ts',
-    'spec/http/other.spec.ts',
-    'spec/rest/near.spec.ts',
-    'spec/http/b.spec.ts',
-  ]);
+  assert.deepEqual(
+    coveringSpecs(blocks[1]!, blocks, runs).map(({ spec }) => spec),
+    ['spec/http/a.spec.ts', 'spec/whole.spec.ts', 'spec/quick.spec.ts', 'spec/slow.spec.ts'],
+  );
+});
+
+it('mutationsOf names the innermost block, in which withInsertions inserts code', () => {
+  const places = mutationsOf({ 'src/f.ts': TEXT }).map(({ block }) => block);
+  const [inFunction = 0, ...others] = new Set(places);
+  assert.deepEqual(others, []);
+  const inserted = withInsertions(TEXT, [[inFunction, 'reach(0);']]);
+  assert.match(inserted, /: string \{reach\(0\);\n/);
 });

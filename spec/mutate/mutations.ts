@@ -35,6 +35,8 @@ export interface Mutation {
   readonly start: number;
   readonly end: number;
   readonly replacement: string;
+  /** Index of the first character in the innermost block, or 0. */
+  readonly block: number;
 }
 
 /** Replacements of binary and unary operators. */
@@ -78,9 +80,16 @@ export function mutationsOf(texts: Readonly<Record<string, string>>): Mutation[]
       const source = project?.program.getSourceFile(`/${file}`);
       if (source === undefined) throw new Error(`Cannot parse ${file}`);
       const found: Mutation[] = [];
-      const add = (kind: Mutation['kind'], start: number, end: number, replacement: string) =>
-        found.push({ file, kind, start, end, replacement });
-      source.forEachChild((node) => visit(node, text, add));
+      let block = 0;
+      const add: Add = (kind, start, end, replacement) =>
+        found.push({ file, kind, start, end, replacement, block });
+      const visitAll = (node: Node): void => {
+        const outer = block;
+        if (isBlock(node)) block = placeOf(node, text)[0] + 1;
+        visit(node, text, add, visitAll);
+        block = outer;
+      };
+      source.forEachChild(visitAll);
       return found;
     });
   } finally {
@@ -107,9 +116,20 @@ export function mutated(text: string, { start, end, replacement }: Mutation): st
   return text.slice(0, start) + replacement + text.slice(end);
 }
 
+/** Returns the text with others inserted, each at an index. */
+export function withInsertions(text: string, all: readonly (readonly [number, string])[]): string {
+  const sorted = [...all].sort(([one], [other]) => one - other);
+  const starts = sorted.map(([at]) => at);
+  const pieces = sorted.map(
+    ([at, inserted], index) => inserted + text.slice(at, starts[index + 1]),
+  );
+  return text.slice(0, starts[0]) + pieces.join('');
+}
+
 type Add = (kind: Mutation['kind'], start: number, end: number, replacement: string) => void;
 
-function visit(node: Node, text: string, add: Add): void {
+/** Adds the mutations of the node itself, and calls `visitChild` for its children. */
+function visit(node: Node, text: string, add: Add, visitChild: (child: Node) => void): void {
   if (isSkipped(node, text)) return;
   if (isBinaryExpression(node)) addOperator(node.operatorToken, node, text, add);
   else if (isPrefixUnaryExpression(node) || isPostfixUnaryExpression(node))
@@ -124,7 +144,7 @@ function visit(node: Node, text: string, add: Add): void {
   else if (node.kind === SyntaxKind.FalseKeyword) replace('constant', node, 'true', text, add);
   node.forEachChild((child) => {
     // A loop that counts in the other direction only costs time: it fails or never ends.
-    if (!(isForStatement(node) && child === node.incrementor)) visit(child, text, add);
+    if (!(isForStatement(node) && child === node.incrementor)) visitChild(child);
   });
 }
 

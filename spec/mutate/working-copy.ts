@@ -4,15 +4,24 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../project-files.ts';
-import { type Mutation, mutated } from './mutations.ts';
 
 const NOT_COPIED = /\/(node_modules|dist|\.git|bench-results)$/;
 const LINKED = ['node_modules', 'dist'];
 const REPORTER = 'spec/mutate/first-failure-reporter.ts';
+/** As for the groups of `make test`. */
+const FLAGS = ['--single-threaded-gc', '--min-semi-space-size=64', '--max-semi-space-size=128'];
 
 export interface SpecResult {
   readonly outcome: 'passed' | 'failed' | 'late';
@@ -30,10 +39,10 @@ export class WorkingCopy {
 
   /** Runs a spec file until its first failed test; it is late, and ended, after `limitMs`. */
   async run(spec: string, limitMs: number): Promise<SpecResult> {
-    const flags = ['--import', 'tsx', `--test-reporter=./${REPORTER}`];
+    const flags = [...FLAGS, '--import', 'tsx', `--test-reporter=./${REPORTER}`];
     const child = spawn(process.execPath, [...flags, spec], {
       cwd: this.#folder,
-      env: { ...process.env, GRIDNODE_CHECKS: 'dear' },
+      env: { ...process.env, GRIDNODE_CHECKS: 'dear', GRIDNODE_SLABS: 'small' },
       stdio: ['ignore', 'pipe', 'ignore'],
       detached: true,
     });
@@ -59,16 +68,17 @@ export class WorkingCopy {
     return { outcome: isLate ? 'late' : code === 0 ? 'passed' : 'failed', test };
   }
 
-  /** Calls `use` while the mutation is in the copy. */
-  async with<T>(mutation: Mutation, use: () => Promise<T>): Promise<T> {
-    const path = join(this.#folder, mutation.file);
-    const text = readFileSync(path, 'utf8');
-    writeFileSync(path, mutated(text, mutation));
-    try {
-      return await use();
-    } finally {
-      writeFileSync(path, text);
-    }
+  /** Writes files, given by path and text. */
+  write(texts: Iterable<readonly [string, string]>): void {
+    for (const [file, text] of texts) writeFileSync(join(this.#folder, file), text);
+  }
+
+  /** Returns the text of the file, which may not exist, and removes it. */
+  take(file: string): string {
+    const path = join(this.#folder, file);
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+    rmSync(path, { force: true });
+    return text;
   }
 
   remove(): void {

@@ -13,12 +13,12 @@ import { ServerProcess } from './server-process.ts';
 export class EngineServer {
   readonly port: number;
   readonly #process: ServerProcess;
-  readonly #folder: string;
+  readonly folder: string;
 
   private constructor(port: number, process: ServerProcess, folder: string) {
     this.port = port;
     this.#process = process;
-    this.#folder = folder;
+    this.folder = folder;
   }
 
   static async start(...words: readonly string[]): Promise<EngineServer> {
@@ -35,7 +35,7 @@ export class EngineServer {
 
   async stop(): Promise<void> {
     await this.#process.kill();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }
 

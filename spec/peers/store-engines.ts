@@ -1,4 +1,5 @@
 /** Engines on a Redis or Valkey server, set up as in a member. */
+import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
 import { parseEngineUrl } from '../../src/base/engine-url.ts';
@@ -46,6 +47,8 @@ export async function storeEngine({ port, ...others }: StoreEngineOptions): Prom
   return engine;
 }
 
+const KEYS = `return table.concat(redis.call('KEYS', '*'), '\\n')`;
+
 let clusterCount = 0;
 
 /** Creates a subject whose data no other one shares, as it is the only member of its cluster. */
@@ -86,11 +89,25 @@ export async function startFaultyServer(hasReplica: boolean): Promise<FaultyServ
   if (hasReplica) while ((await serverCommand(port, 'WAIT', '1', '100')) !== '1') await sleep(20);
   const pause = (pid: number, isPaused: boolean) =>
     process.kill(pid, isPaused ? 'SIGSTOP' : 'SIGCONT');
+  const ask = (...words: readonly string[]) => serverCommand(port, ...words);
   return {
-    ...{ sleep, untilIdle, cutStep: 1 },
+    ...{ port, network: { clock: new SystemClock() }, sleep, untilIdle, cutStep: 1, ask },
     open: (options) => storeEngine({ port, ...options }),
     run: (test) => test(),
-    ask: (...words) => serverCommand(port, ...words),
+    keys: async () => (await ask('EVAL', KEYS, '0')).split('\n').filter((key) => key !== ''),
+    refuse: async (error, isRefusing) => {
+      if (error === 'NOREPLICAS') {
+        await ask('CONFIG', 'SET', 'min-replicas-to-write', isRefusing ? '1' : '0');
+      } else if (isRefusing) {
+        rmSync(server.folder, { recursive: true, force: true });
+        await ask('CONFIG', 'SET', 'stop-writes-on-bgsave-error', 'yes');
+        // A server without such a limit accepts changes that it cannot save.
+        await ask('CONFIG', 'SET', 'save', '3600 1');
+        await ask('BGSAVE');
+        const isRefused = 'rdb_last_bgsave_status:err';
+        while (!(await ask('INFO', 'persistence')).includes(isRefused)) await sleep(20);
+      } else await ask('CONFIG', 'SET', 'stop-writes-on-bgsave-error', 'no');
+    },
     pause: (isPaused) => pause(server.pid, isPaused),
     pauseReplica: (isPaused) => pause(replica!.pid, isPaused),
     newProxy: () => CuttingProxy.start(port),

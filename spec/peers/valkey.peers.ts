@@ -5,13 +5,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SystemClock } from '../../src/base/clock.ts';
 import { parseEngineUrl } from '../../src/base/engine-url.ts';
 import { APPLIED, FOUND, type Outcome } from '../../src/engine/engine.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { ServersObserver } from '../../src/engine/redis/servers.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
+import { type JoinedMember, joinedMember } from '../engine/redis/joined-member.ts';
 import { span } from '../engine/results.ts';
-import type { JoinedMember } from './joined-member.ts';
 import type { ServerGroup } from './server-group.ts';
 import { PARTITION_COUNT } from './store-engines.ts';
 import { valkeyServer } from './tools.ts';
@@ -25,7 +26,7 @@ await import('./rights.peers.ts');
 await import('./fake-store.peers.ts');
 const { startCluster } = await import('./server-group.ts');
 const { until } = await import('./server-process.ts');
-const { joinedMember } = await import('./joined-member.ts');
+const { storeEngine } = await import('./store-engines.ts');
 
 const LEASE_MS = 6000;
 const LONG = { timeToLiveMs: 3_600_000, maxIdleSeconds: 0 };
@@ -48,7 +49,8 @@ describe('CLUSTER MIGRATESLOTS', () => {
       queueReplicaCount: () => 1,
     };
     for (const uuid of ['a', 'b']) {
-      members.push(await joinedMember(options, { uuid, leaseMs: LEASE_MS }));
+      const engine = await storeEngine(options);
+      members.push(await joinedMember(engine, new SystemClock(), { uuid, leaseMs: LEASE_MS }));
     }
   });
 

@@ -61,6 +61,11 @@ export class FakeData {
     return DATA_COMMANDS[words[0] ?? '']!.run(this, words);
   }
 
+  /** The names of all keys. */
+  get names(): string[] {
+    return [...this.#keys.keys()].filter((key) => this.has(key));
+  }
+
   has(key: string): boolean {
     return this.#found(key) !== undefined;
   }

@@ -16,6 +16,7 @@ export class FakeProxy implements CuttableProxy {
   cutCount = 0;
   readonly #server: FakeServer;
   #passing = Number.POSITIVE_INFINITY;
+  #isSilent = false;
   /** Functions that send the delayed commands; undefined while commands pass at once. */
   #delayed: (() => void)[] | undefined;
 
@@ -28,6 +29,10 @@ export class FakeProxy implements CuttableProxy {
 
   cutAfter(byteCount: number): void {
     this.#passing = byteCount;
+  }
+
+  silence(isSilent: boolean): void {
+    this.#isSilent = isSilent;
   }
 
   /** Delays the commands of the present connections, even if their clients end; later ones pass. */
@@ -51,7 +56,7 @@ export class FakeProxy implements CuttableProxy {
     const isNew = this.#delayed !== undefined;
     const isDelayed = () => this.#delayed !== undefined && !isNew;
     const write: End['write'] = (bytes) => {
-      if (isDropping) return;
+      if (isDropping || this.#isSilent) return;
       if (!callsScripts || bytes.length <= this.#passing) {
         if (callsScripts) this.#passing -= bytes.length;
         return end.write(bytes);

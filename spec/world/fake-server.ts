@@ -77,6 +77,8 @@ export class FakeServer {
   resetCount = 0;
   /** Number of queries of its role. */
   roleCount = 0;
+  /** Number of commands that it has executed, including those in scripts. */
+  commandCount = 0;
   readonly clients = new Set<Client>();
   readonly #scripts = new Map<string, string>();
   /** The command whose next reply is lost. */
@@ -272,6 +274,7 @@ export class FakeServer {
   /** Returns undefined if the reply is sent later, by `client.unblock`. */
   #execute(words: readonly string[], client: Client | undefined): Value | undefined {
     const [name = ''] = words;
+    this.commandCount++;
     if (name === 'EVALSHA') return this.#callScript(words, client);
     if (name in DATA_COMMANDS) {
       if (this.mode === 'sentinel') throw unknownCommand(name);
@@ -335,6 +338,7 @@ export class FakeServer {
           this.#assertWritable(name);
         }
         hasWritten ||= isWrite;
+        this.commandCount++;
         return this.#runOnData([name, ...rest], client);
       } catch (error) {
         if (!(error instanceof ErrorReply)) throw error;
@@ -480,6 +484,10 @@ const SERVER_COMMANDS: Readonly<Record<string, ServerCommand>> = {
     const replicas = Array.from({ length: connectedReplicaCount }, () => ['h', '1', '0']);
     return ['master', 0, replicas];
   },
+  FLUSHALL: ({ data }) => {
+    data.clear();
+    return SERVED;
+  },
   TIME: ({ now }) => [`${Math.floor(now / 1000)}`, `${Math.round((now % 1000) * 1000)}`],
   CLIENT: clientCommand,
   CONFIG: (server, [, word, ...words]) => {
@@ -528,9 +536,11 @@ function clientCommand(
   if (word === 'INFO') return client === undefined ? '' : lineOf(client);
   if (word === 'LIST') return [...server.clients].map((each) => `${lineOf(each)}\n`).join('');
   if (word === 'KILL') {
-    const [, id, , address] = more;
-    const found = [...server.clients].filter(
-      (each) => `${each.id}` === id && each.addressText === address,
+    const [by, value, , address] = more;
+    const found = [...server.clients].filter((each) =>
+      by === 'TYPE'
+        ? each.channels.size > 0 === (value === 'pubsub')
+        : `${each.id}` === value && each.addressText === address,
     );
     for (const each of found) {
       each.end.close();

@@ -119,6 +119,8 @@ export async function startFaultyServer(hasReplica: boolean): Promise<FaultyServ
   const replica = new FakeServer(world);
   if (hasReplica) server.replication.connect(replica);
   return {
+    port: server.port,
+    network: { clock: world.clock, connectTcp: world.network.connect },
     cutStep: CUT_STEP,
     open: async ({ port = server.port, ...options } = {}) => {
       const { engine } = fakeStore(world, `redis://127.0.0.1:${port}`, {
@@ -131,13 +133,17 @@ export async function startFaultyServer(hasReplica: boolean): Promise<FaultyServ
     },
     run: (test) => world.during(test()),
     ask: async (...words) => `${server.run(...words)}`,
+    keys: async () => server.data.names,
+    refuse: async (error, isRefusing) => {
+      server.refusal = isRefusing ? `${error} the server refuses changes` : undefined;
+    },
     pause: (isPaused) => world.network.cut(server.address, isPaused),
     pauseReplica: (isPaused) => server.replication.lag(replica, isPaused),
     newProxy: async () => new FakeProxy(server),
     sleep: (ms) => world.sleep(ms),
-    untilIdle: async (engine) => {
+    untilIdle: async (...engines) => {
       do await world.sleep(1);
-      while (engine.isBusy);
+      while (engines.some(({ isBusy }) => isBusy));
     },
     end: async () => {},
   };

@@ -23,6 +23,7 @@ import {
   spanOf,
   withStore,
 } from '../../world/world-engines.ts';
+import { Asker } from '../results.ts';
 
 const PASSING = [
   'TRYAGAIN Multiple keys request during rehashing of slot',
@@ -55,12 +56,9 @@ function valuesDone({ done } = server): string[] {
   return done.filter(([name]) => name === 'HSET').map(([, , , stored = '']) => stored.slice(-1));
 }
 
-for (const error of [
-  ...PASSING,
-  'MOVED 1 127.0.0.1:PORT',
-  'MOVED 1 :PORT',
-  'ASK 1 127.0.0.1:PORT',
-]) {
+const TRANSIENT = [...PASSING, 'MOVED 1 127.0.0.1:PORT', 'MOVED 1 :PORT', 'ASK 1 127.0.0.1:PORT'];
+
+for (const error of TRANSIENT) {
   const [word = ''] = error.split(' ');
   const reply = () => `-${error.replace('PORT', `${server.port}`)}\r\n`;
 
@@ -98,6 +96,63 @@ for (const error of [
     });
   });
 }
+
+/** Runs a test on an engine; `refuse` sets the error for the next `count` calls of its scripts. */
+function onRefused(
+  run: (asker: Asker, refuse: (error: string, count: number) => void) => Promise<void>,
+): () => Promise<void> {
+  return () =>
+    withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+      await run(new Asker(engine), (error, count) => {
+        let left = count;
+        const reply = `-${error.replace('PORT', `${server.port}`)}\r\n`;
+        server.script = ([name]) => (name === 'EVALSHA' && left-- > 0 ? reply : undefined);
+      });
+    });
+}
+
+test(
+  'an offer refused for a while is made once, and one refused until the deadline is not made',
+  onRefused(async (asker, refuse) => {
+    for (const error of TRANSIENT) {
+      refuse(error, 2);
+      assert.equal((await asker.offer('q', 'item')).outcome, APPLIED, error);
+      refuse(error, Number.POSITIVE_INFINITY);
+      assert.equal((await asker.offer('q', 'late')).outcome, UNREACHABLE, error);
+      refuse('', 0);
+      assert.equal((await asker.queueSize('q')).count, 1, error);
+      assert.equal((await asker.poll('q')).value, 'item', error);
+    }
+  }),
+);
+
+test(
+  'an offer refused by an error that lasts is not made, and after another error it is UNKNOWN',
+  onRefused(async (asker, refuse) => {
+    for (const [error, outcome] of [...LASTING, ['ERR something else', UNKNOWN] as const]) {
+      refuse(error, 1);
+      assert.equal((await asker.offer('q', 'item')).outcome, outcome, error);
+      assert.equal((await asker.queueSize('q')).count, 0, error);
+    }
+  }),
+);
+
+test(
+  'a take that fails with any of the errors finds its item later',
+  onRefused(async (asker, refuse) => {
+    const lasting = LASTING.map(([error]) => error).filter((error) => !error.startsWith('OOM'));
+    for (const error of [...TRANSIENT, ...lasting]) {
+      refuse('', 0);
+      assert.equal((await asker.offer('q', 'item')).outcome, APPLIED);
+      refuse(error, Number.POSITIVE_INFINITY);
+      assert.equal((await asker.take('q')).outcome, UNREACHABLE, error);
+      refuse('', 0);
+      let taken = await asker.poll('q');
+      for (; taken.outcome === UNREACHABLE; await world.sleep(20)) taken = await asker.poll('q');
+      assert.equal(taken.value, 'item', error);
+    }
+  }),
+);
 
 for (const [error, outcome] of LASTING) {
   test(`a change refused with "${error}" fails at once and is not sent again`, async () => {

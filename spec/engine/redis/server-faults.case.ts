@@ -1,6 +1,6 @@
 /**
- * The engine's results while its server has faults: no memory, too few replicas, no scripts, a
- * pause. A suite for real servers and fake ones.
+ * The engine's results while its server has faults: no memory, too few replicas, no scripts, keys of
+ * wrong types, a pause. A suite for real servers and fake ones.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -9,12 +9,14 @@ import {
   APPLIED,
   FOUND,
   MEMORY_FULL,
+  type Outcome,
   TOO_FEW_REPLICAS,
   UNKNOWN,
   UNREACHABLE,
 } from '../../../src/engine/engine.ts';
+import { EXPIRIES, ITEMS, Layout, MAP, RETURNED } from '../../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../../src/engine/redis/redis-engine.ts';
-import { Asker } from '../results.ts';
+import { Asker, span } from '../results.ts';
 import type { FaultyServer, StartServer } from './faulty-server.ts';
 
 type Options = Parameters<FaultyServer['open']>[0];
@@ -38,6 +40,7 @@ export function describeServerFaults(name: string, start: StartServer): void {
         await server.end();
       };
     describeQueues(onServer);
+    describeWrongTypes(onServer);
   });
 }
 
@@ -146,6 +149,47 @@ function describeQueues(onServer: (test: Test, options?: Options) => () => Promi
         assert.equal((await asker.acknowledge(taken.hold, true)).outcome, APPLIED);
       },
       { deadlineMs: 500 },
+    ),
+  );
+}
+
+const LAYOUT = new Layout('grid', 7);
+
+function describeWrongTypes(onServer: Parameters<typeof describeQueues>[0]): void {
+  const faults: string[] = [];
+  it(
+    'a call on a key of a wrong type is not applied, or UNKNOWN if it has written another key',
+    onServer(
+      async (asker, server) => {
+        const spoil = (kind: Parameters<Layout['key']>[0], name: string, text = name) => {
+          const partition = LAYOUT.partitionOf(span(text));
+          const key = LAYOUT.key(kind, partition, Buffer.from(name)).toString();
+          return server.ask(...(kind === ITEMS ? ['HSET', key, 'field'] : ['RPUSH', key]), 'x');
+        };
+        await spoil(MAP, 'm', 'k');
+        await spoil(EXPIRIES, 'lives', 'k');
+        await spoil(ITEMS, 'items');
+        await spoil(RETURNED, 'returned');
+        const long = { timeToLiveMs: 3_600_000, maxIdleSeconds: 0 };
+        const cases: readonly (readonly [Promise<{ outcome: Outcome }>, Outcome])[] = [
+          [asker.set('m', 'k', 'v'), UNREACHABLE],
+          [asker.set('m', 'k', 'v', '', long), UNREACHABLE],
+          [asker.delete('m', 'k'), UNREACHABLE],
+          [asker.get('m', 'k'), UNREACHABLE],
+          [asker.set('lives', 'k', 'v', '', long), UNKNOWN],
+          [asker.offer('items', 'v'), UNKNOWN],
+          [asker.peek('items'), UNREACHABLE],
+          [asker.queueSize('items'), UNREACHABLE],
+          [asker.poll('items'), UNREACHABLE],
+          [asker.poll('returned'), UNREACHABLE],
+        ];
+        for (const [index, [call, outcome]] of cases.entries()) {
+          assert.equal((await call).outcome, outcome, `${index}: ${faults.join('\n')}`);
+        }
+        assert.ok(faults.length > 0 && faults.every((text) => text.startsWith('WRONGTYPE')));
+        assert.equal((await asker.get('lives', 'k')).value, 'v');
+      },
+      { partitionCount: 7, onFault: (text) => faults.push(text) },
     ),
   );
 }

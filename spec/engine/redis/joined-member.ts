@@ -1,9 +1,8 @@
 /** A member without HTTP: an engine on servers and its membership of a cluster. */
-import { SystemClock } from '../../src/base/clock.ts';
-import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
-import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
-import { Asker } from '../engine/results.ts';
-import { type StoreEngineOptions, storeEngine } from './store-engines.ts';
+import type { Clock } from '../../../src/base/clock.ts';
+import { SharedCluster } from '../../../src/cluster/shared-cluster.ts';
+import type { RedisEngine } from '../../../src/engine/redis/redis-engine.ts';
+import { Asker } from '../results.ts';
 
 export interface JoinedMember {
   readonly engine: RedisEngine;
@@ -20,14 +19,14 @@ interface MemberSettings {
 }
 
 /** A member that is joining its cluster; `joined` resolves when it has joined. */
-export async function joiningMember(
-  options: StoreEngineOptions,
+export function joiningMember(
+  engine: RedisEngine,
+  clock: Clock,
   { uuid, leaseMs }: MemberSettings,
-): Promise<{ member: JoinedMember; joined: Promise<void> }> {
-  const engine = await storeEngine(options);
+): { readonly member: JoinedMember; readonly joined: Promise<void> } {
   const reports: string[] = [];
   const cluster = new SharedCluster({
-    ...{ store: engine.membershipStore, work: engine, clock: new SystemClock(), uuid },
+    ...{ store: engine.membershipStore, work: engine, clock, uuid },
     ...{ memberVersion: '1.2.3', isLite: false, leaseMs },
     events: {
       onJoined: (joinNumber) => reports.push(`joined ${joinNumber}`),
@@ -49,10 +48,11 @@ export async function joiningMember(
 }
 
 export async function joinedMember(
-  options: StoreEngineOptions,
+  engine: RedisEngine,
+  clock: Clock,
   settings: MemberSettings,
 ): Promise<JoinedMember> {
-  const { member, joined } = await joiningMember(options, settings);
+  const { member, joined } = joiningMember(engine, clock, settings);
   await joined;
   return member;
 }
