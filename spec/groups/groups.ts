@@ -51,8 +51,13 @@ export function filesOf(group: string): string[] {
 
 /** Runs the spec files of a group in this process, one after the other. */
 export function runGroup(group: string): void {
+  runFiles(filesOf(group));
+}
+
+/** Runs spec files, given by their paths in `spec`, in this process. */
+export function runFiles(specs: readonly string[]): void {
   const imports: Promise<unknown>[] = [];
-  for (const file of filesOf(group)) {
+  for (const file of specs) {
     describe(`spec/${file}`, async () => {
       const imported = import(join(SPEC, file));
       imports.push(imported);

@@ -6,24 +6,15 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { code, textOf } from '../project-files.ts';
+import { blocksOf, type Place, type SpecRun } from './covering-specs.ts';
 import { type Mutation, withInsertions } from './mutations.ts';
 import type { WorkingCopy } from './working-copy.ts';
 
 const REACHED = 'spec/mutate/reached.txt';
 const MODULE = 'spec/mutate/reached-blocks.ts';
 const SPEC_MS_MAX = 120_000;
-
-/** A spec that passes without a mutation. */
-export interface SpecRun {
-  readonly spec: string;
-  readonly ms: number;
-  /** Indexes of the blocks that it reaches. */
-  readonly reached: readonly number[];
-}
-
-type Place = Pick<Mutation, 'file' | 'block'>;
 
 /** `mutations` are all mutations of the project. */
 export async function measure(
@@ -41,7 +32,7 @@ export async function measure(
   const work = async (copy: WorkingCopy): Promise<void> => {
     for (let spec = specs.pop(); spec !== undefined; spec = specs.pop()) {
       const startMs = performance.now();
-      const { outcome, test } = await copy.run(spec, SPEC_MS_MAX);
+      const { outcome, test } = await copy.run([spec], SPEC_MS_MAX);
       const ms = Math.round(performance.now() - startMs);
       const reached = [...new Set(copy.take(REACHED).trim().split('\n').map(Number))];
       if (outcome === 'passed') runs.push({ spec, ms, reached });
@@ -52,31 +43,6 @@ export async function measure(
   for (const copy of copies) copy.write(original);
   writeFileSync(path, JSON.stringify(runs));
   return runs;
-}
-
-/** Returns the different blocks of mutations; their indexes are those in a SpecRun. */
-export function blocksOf(mutations: readonly Mutation[]): Place[] {
-  return [...new Map(mutations.map((each) => [`${each.file} ${each.block}`, each])).values()];
-}
-
-/**
- * Returns the runs of specs that reach the block, in the order in which the specs should run: first
- * the one with the name of the file, then those that take the least time for each block of the file.
- */
-export function coveringSpecs(
-  { file, block }: Place,
-  blocks: readonly Place[],
-  runs: readonly SpecRun[],
-): SpecRun[] {
-  const index = blocks.findIndex((each) => each.file === file && each.block === block);
-  const ofFile = new Set(blocks.flatMap((each, at) => (each.file === file ? [at] : [])));
-  const costs = new Map<SpecRun, number>();
-  for (const run of runs.filter(({ reached }) => reached.includes(index))) {
-    const isOwn = basename(run.spec, '.spec.ts') === basename(file, '.ts');
-    const count = run.reached.filter((each) => ofFile.has(each)).length;
-    costs.set(run, isOwn ? 0 : run.ms / count);
-  }
-  return [...costs].sort(([, one], [, other]) => one - other).map(([run]) => run);
 }
 
 /** Returns the text of each file with a call at the beginning of each block. */

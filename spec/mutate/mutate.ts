@@ -8,7 +8,8 @@
 
 import { Random } from '../../bench/harness.ts';
 import { sources, textOf } from '../project-files.ts';
-import { blocksOf, coveringSpecs, measure, type SpecRun } from './coverage.ts';
+import { measure } from './coverage.ts';
+import { blocksOf, coveringSpecs, type SpecRun } from './covering-specs.ts';
 import { chosenFrom, type Mutation, mutated, mutationsOf } from './mutations.ts';
 import { WorkingCopy } from './working-copy.ts';
 
@@ -19,6 +20,9 @@ const ASSERTIONS = ['src/engine/embedded/engine-invariants.ts'];
 /** A spec that takes this many times as long as without a change, and more, has noticed it. */
 const LATE = 4;
 const LATE_MS = 10_000;
+/** Number of specs that run alone, and that then run in one process. */
+const ALONE = 3;
+const BATCH = 8;
 
 const seed = Number(process.env.SEED || Math.floor(Math.random() * 1_000_000_000));
 const count = Number(process.env.COUNT || 100);
@@ -62,17 +66,33 @@ async function runQueue(copy: WorkingCopy, runs: readonly SpecRun[]): Promise<vo
   }
 }
 
-/** Runs the covering specs until one fails or takes many times as long, or the time is over. */
+/**
+ * Runs the covering specs until one fails or takes many times as long, or the time is over: the
+ * first ones alone, the others several in one process, and alone if it fails.
+ */
 async function judge(specs: readonly SpecRun[], copy: WorkingCopy) {
   const endMs = performance.now() + limitMs;
-  for (const [index, { spec, ms }] of specs.entries()) {
+  for (let at = 0; at < specs.length; ) {
     if (performance.now() > endMs) {
-      return { isNoticed: false, reason: `passed ${index} of ${specs.length} specs` };
+      return { isNoticed: false, reason: `passed ${at} of ${specs.length} specs` };
     }
-    const { outcome, test } = await copy.run(spec, LATE_MS + ms * LATE);
-    if (outcome !== 'passed') return { isNoticed: true, reason: `${spec} ${test || outcome}` };
+    const batch = specs.slice(at, at < ALONE ? at + 1 : at + BATCH);
+    const failed = batch.length > 1 && !(await resultOf(batch, copy)) ? [] : batch;
+    for (const run of failed) {
+      const reason = await resultOf([run], copy);
+      if (reason !== undefined) return { isNoticed: true, reason };
+    }
+    at += batch.length;
   }
   return { isNoticed: false, reason: `passed all of ${specs.length} specs` };
+}
+
+/** Returns the failure; undefined if the specs pass. */
+async function resultOf(runs: readonly SpecRun[], copy: WorkingCopy): Promise<string | undefined> {
+  const specs = runs.map(({ spec }) => spec);
+  const ms = runs.reduce((sum, run) => sum + run.ms, 0);
+  const { outcome, test } = await copy.run(specs, LATE_MS + ms * LATE);
+  return outcome === 'passed' ? undefined : `${specs[0]} ${test || outcome}`;
 }
 
 function placeOf({ file, start }: Mutation): string {

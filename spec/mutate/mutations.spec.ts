@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { coveringSpecs } from './coverage.ts';
+import { coveringSpecs } from './covering-specs.ts';
 import { chosenFrom, mutated, mutationsOf, withInsertions } from './mutations.ts';
 
 const TEXT = `import { a } from './a1.ts';
@@ -49,10 +49,11 @@ it('chosenFrom chooses each mutation once, of all kinds alike, and the same for 
   assert.equal(new Set(chosen(7, 100)).size, all.length);
 });
 
-it('coveringSpecs returns the spec of the same name, then those that take the least time', () => {
+it('coveringSpecs returns the spec that tests the file, then those that take the least time', () => {
   const blocks = [0, 20, 40].map((block) => ({ file: 'src/http/a.ts', block }));
   const run = (spec: string, ms: number, ...reached: number[]) => ({ spec, ms, reached });
   const runs = [
+    run('spec/http/near.spec.ts', 200, 0, 1, 2),
     run('spec/slow.spec.ts', 900, 0, 1),
     run('spec/other.spec.ts', 1, 0, 2),
     run('spec/whole.spec.ts', 60, 0, 1, 2),
@@ -61,7 +62,13 @@ it('coveringSpecs returns the spec of the same name, then those that take the le
   ];
   assert.deepEqual(
     coveringSpecs(blocks[1]!, blocks, runs).map(({ spec }) => spec),
-    ['spec/http/a.spec.ts', 'spec/whole.spec.ts', 'spec/quick.spec.ts', 'spec/slow.spec.ts'],
+    [
+      'spec/http/a.spec.ts',
+      'spec/http/near.spec.ts',
+      'spec/whole.spec.ts',
+      'spec/quick.spec.ts',
+      'spec/slow.spec.ts',
+    ],
   );
 });
 

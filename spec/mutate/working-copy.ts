@@ -20,6 +20,7 @@ import { ROOT } from '../project-files.ts';
 const NOT_COPIED = /\/(node_modules|dist|\.git|bench-results)$/;
 const LINKED = ['node_modules', 'dist'];
 const REPORTER = 'spec/mutate/first-failure-reporter.ts';
+const BATCH = 'spec/mutate/batch.ts';
 /** As for the groups of `make test`. */
 const FLAGS = ['--single-threaded-gc', '--min-semi-space-size=64', '--max-semi-space-size=128'];
 
@@ -37,10 +38,13 @@ export class WorkingCopy {
     for (const name of LINKED) symlinkSync(join(ROOT, name), join(this.#folder, name));
   }
 
-  /** Runs a spec file until its first failed test; it is late, and ended, after `limitMs`. */
-  async run(spec: string, limitMs: number): Promise<SpecResult> {
+  /**
+   * Runs spec files in one process until the first failed test; they are late, and ended, after
+   * `limitMs`.
+   */
+  async run(specs: readonly string[], limitMs: number): Promise<SpecResult> {
     const flags = [...FLAGS, '--import', 'tsx', `--test-reporter=./${REPORTER}`];
-    const child = spawn(process.execPath, [...flags, spec], {
+    const child = spawn(process.execPath, [...flags, BATCH, ...specs], {
       cwd: this.#folder,
       env: { ...process.env, GRIDNODE_CHECKS: 'dear', GRIDNODE_SLABS: 'small' },
       stdio: ['ignore', 'pipe', 'ignore'],
