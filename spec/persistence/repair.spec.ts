@@ -224,6 +224,16 @@ describe('repair', () => {
     }
   });
 
+  it('reports a damaged end of a segment once', async () => {
+    const bytes = files.get(LOG) ?? Buffer.alloc(0);
+    const { records, reports } = await repaired(
+      changed(files, LOG, flipped(bytes, bytes.length * 8 - 60)),
+    );
+    assert.equal(records, all);
+    assert.equal(reports.length, 1, reports.join('\n'));
+    assert.match(reports[0]!, /bytes are damaged$/);
+  });
+
   it('saves all if the manifest is missing or damaged', async () => {
     await savesAll(changed(files, 'manifest', undefined), /manifest : is missing/);
     const manifest = files.get('manifest') ?? Buffer.alloc(0);

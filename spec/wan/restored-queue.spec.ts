@@ -34,6 +34,16 @@ it('PublisherQueue contains only the latest set of a key while it is restored', 
   assert.deepEqual([add(SET, 'a'), add(SET, 'a')], [5, 6]);
 });
 
+it('PublisherQueue has room for a recovered event up to its limit in bytes and the extra bytes', () => {
+  const bytesMax = 1000;
+  const queue = new PublisherQueue(7, { capacity: 100, bytesMax, batchesMax: 4 }, false);
+  queue.add(changeOf(SET, 'a', 'value'), 0, 0);
+  const next = changeOf(SET, 'b', 'value');
+  const extraBytes = 2 * queue.bytes - bytesMax;
+  assert.equal(queue.hasRoomForRecovered(next, extraBytes), true);
+  assert.equal(queue.hasRoomForRecovered(next, extraBytes - 1), false);
+});
+
 it('PublisherQueue has as many lanes as batches may be in progress, from 8 to 32, or as partitions', () => {
   const lanesOf = (partitions: number, batchesMax: number) =>
     new PublisherQueue(partitions, { capacity: 1, bytesMax: 1, batchesMax }, false).lanes.length;

@@ -252,6 +252,24 @@ test(
 );
 
 test(
+  'members do not deliver an item that was returned before they have removed it from the server',
+  members(1, async ([engine]) => {
+    const asker = new Asker(engine!);
+    await asker.offer('q', 'a');
+    const incarnation = 'slow';
+    const slow = await opened({ incarnation });
+    server.holdNext('EVALSHA');
+    const { keeper } = new Asker(slow).wait('q', 60_000);
+    while ((await asker.queueSize('q')).count > 0) await sleep(1);
+    assert.equal(await engine!.returnHeld(incarnation), 1);
+    server.release();
+    assert.equal((await keeper.answered).outcome, LOST);
+    assert.equal((await asker.poll('q')).value, 'a');
+    await slow.close();
+  }),
+);
+
+test(
   'members return an item that a removed member had received but could not deliver',
   members(1, async ([engine]) => {
     const asker = new Asker(engine!);
