@@ -1,4 +1,4 @@
-/** Converts the engine's result to a response. Tested by late-requests.spec.ts. */
+/** Converts the engine's result to a response. */
 import assert from 'node:assert';
 import { REFUSALS } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';

@@ -1,6 +1,6 @@
 /**
- * Expired entries on a server: the member that joined first removes them even if no client requests
- * them (src/engine/redis/lifetime-sweeps.ts).
+ * Covers src/engine/redis/lifetime-sweeps.ts. The member that joined first removes expired entries
+ * from the servers even if no client requests them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

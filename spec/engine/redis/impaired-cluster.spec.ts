@@ -1,7 +1,8 @@
 /**
- * Members on an impaired Cluster: the replica of the primary that stores the cluster's record is
- * down, two primaries are blocked, or the slot of that record is being moved. Only calls that need
- * the impaired part wait (src/engine/redis/dispatcher.ts, redis-membership-store.ts).
+ * Covers src/engine/redis/dispatcher.ts and src/engine/redis/redis-membership-store.ts. Members on
+ * an impaired Cluster: the replica of the primary that stores the cluster's record is down, two
+ * primaries are blocked, or the slot of that record is being moved. Only calls that need the
+ * impaired part wait.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

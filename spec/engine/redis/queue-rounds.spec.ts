@@ -1,4 +1,4 @@
-/** Random rounds of queues, on a fake server: src/engine/redis/redis-queues.ts, queue-takes.ts. */
+/** Covers src/engine/redis/queue-*.ts. Random rounds of queues on a fake server. */
 import { startFaultyServer } from '../../world/world-engines.ts';
 import { describeQueueRounds } from './queue-rounds.case.ts';
 

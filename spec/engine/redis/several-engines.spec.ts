@@ -1,6 +1,6 @@
 /**
- * Engines of several members that share maps and queues on one server (src/engine/redis/queue-*.ts,
- * departed-members.ts).
+ * Covers src/engine/redis/queue-*.ts and src/engine/redis/wake-ups.ts. Engines of several members
+ * that share maps and queues on one server.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -3,7 +3,6 @@
  * filled; the others are sealed. The bytes of a dead cell remain in place. An extent without live
  * bytes is returned to the pool at once. A sparse extent, or one in a slab that the pool wants to
  * empty, is emptied by the cleaner (cleaner.ts), which also writes to the head.
- * Tested by engine-invariants.spec.ts.
  */
 import assert from 'node:assert/strict';
 import { bytesAt, isDeadAt, markDeadAt } from './cell.ts';
