@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Span } from '../../src/base/span.ts';
 import { halfSipHash13, murmurHash3, partitionOf } from '../../src/engine/hash.ts';
 import { KeyWords } from '../../src/engine/key-words.ts';
 import { span } from './results.ts';
@@ -120,4 +121,21 @@ describe('KeyWords', () => {
       assert.ok(used.is(span(Buffer.alloc(length, 0x61))));
     }
   });
+});
+
+it('KeyWords.is compares every byte, whether the span has words or only bytes', () => {
+  for (let length = 1; length <= 13; length++) {
+    const memory = new Int32Array(4);
+    const bytes = Buffer.from(memory.buffer);
+    const key = new KeyWords().load(new Span().set(bytes, 0, length));
+    for (const view of [undefined, memory]) {
+      for (let at = 0; at < bytes.length; at++) {
+        bytes.fill(0);
+        bytes[at] = 1;
+        const changed = new Span().set(bytes, 0, length);
+        changed.words = view;
+        assert.equal(key.is(changed), at >= length, `byte ${at} of ${length}`);
+      }
+    }
+  }
 });
