@@ -64,7 +64,7 @@ function onMembers(run: (setting: Setting) => Promise<void>): () => Promise<void
             keys.flatMap((key) => maps.map((map) => asker.set(map, key, 'v'))),
           );
           for (const { outcome } of await Promise.all(calls)) outcomes.add(outcome);
-          await world.sleep(100);
+          await world.sleep(400);
         }
         return [...outcomes];
       },
