@@ -5,8 +5,8 @@ import type { MemberLife } from '../src/cluster/membership.ts';
 import { makeCluster } from '../src/member-cluster.ts';
 import type { MemberEngine, SharedEngine } from '../src/member-engine.ts';
 import { createLog } from '../src/telemetry/log.ts';
-import { MemoryMembershipStore } from './cluster/memory-membership-store.ts';
 import { FakeClock } from './fake-clock.ts';
+import { FakeMembershipStore } from './world/fake-membership-store.ts';
 
 const ADDRESS = '10.0.0.1:5701';
 
@@ -39,7 +39,7 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
   let life: MemberLife | undefined;
   let isUnreachable = true;
   const member = await clusterOf(false, (clock) => {
-    const store = new MemoryMembershipStore(() => clock.wall());
+    const store = new FakeMembershipStore(() => clock.wall());
     const { join, heartbeat } = store;
     const orFail = <Step>(make: () => Step): Step | Promise<never> =>
       isUnreachable ? Promise.reject(new Error('ECONNREFUSED')) : make();

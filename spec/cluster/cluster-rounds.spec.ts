@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
-import { Random } from '../../bench/harness.ts';
+import type { Random } from '../../bench/harness.ts';
 import { License } from '../../src/cluster/license.ts';
 import { TRANSITION_MS } from '../../src/cluster/state-changes.ts';
 import { ClusterWorld, LEASE_MS, type TestMember } from './cluster-world.ts';
@@ -21,13 +21,14 @@ const STATES = ['PASSIVE', 'ACTIVE', 'PASSIVE', 'ACTIVE', 'FROZEN', 'NO_MIGRATIO
 
 class Round {
   readonly #random: Random;
-  readonly #world = new ClusterWorld();
+  readonly #world: ClusterWorld;
   /** Members that have neither left nor died. */
   #present: TestMember[] = [];
   readonly outcomes = new Map<string, number>();
 
   constructor(seed: number) {
-    this.#random = new Random(seed);
+    this.#world = new ClusterWorld(seed);
+    this.#random = this.#world.world.random;
   }
 
   async run(): Promise<void> {

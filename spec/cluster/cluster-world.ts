@@ -18,23 +18,31 @@ import type {
   Refused,
 } from '../../src/cluster/membership-store.ts';
 import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
-import { FakeClock } from '../fake-clock.ts';
-import { MemoryMembershipStore } from './memory-membership-store.ts';
+import type { FakeClock } from '../fake-clock.ts';
+import { FakeMembershipStore } from '../world/fake-membership-store.ts';
+import { World } from '../world/world.ts';
 
 export const LEASE_MS = 10_000;
-const STEP_MS = 20;
 const REFUSED: Refused = { refused: true };
-const WALL_MS = 1_700_000_000_000;
 
 export class ClusterWorld {
-  readonly time = new FakeClock();
-  readonly store = new MemoryMembershipStore(() => WALL_MS + this.skewMs + this.time.now());
+  readonly world: World;
+  readonly store: FakeMembershipStore;
   readonly members: TestMember[] = [];
   /** Offset of the store's clock, in ms. */
   skewMs = 0;
   isStoreAway = false;
   /** Whether the store refuses all steps. */
   isStoreRefusing = false;
+
+  constructor(seed?: number) {
+    this.world = new World(seed);
+    this.store = new FakeMembershipStore(() => this.time.wall() + this.skewMs);
+  }
+
+  get time(): FakeClock {
+    return this.world.clock;
+  }
 
   add(options: Partial<TestMemberOptions> = {}): TestMember {
     const address = `10.0.0.${this.members.length + 1}:5701`;
@@ -57,12 +65,8 @@ export class ClusterWorld {
   }
 
   /** Advances the time for all members. */
-  async pass(ms: number): Promise<void> {
-    await turn();
-    for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
-      this.time.advance(Math.min(STEP_MS, leftMs));
-      await turn();
-    }
+  pass(ms: number): Promise<void> {
+    return this.world.pass(ms);
   }
 
   /** Whether the record of the cluster is PASSIVE, in which case no change may take effect. */
@@ -263,7 +267,7 @@ class StoreLine implements MembershipStore {
 
   /** `refused` is the result of a store that refuses the step, if the step has such a result. */
   #step<Answer>(
-    make: (store: MemoryMembershipStore) => Promise<Answer>,
+    make: (store: FakeMembershipStore) => Promise<Answer>,
     refused?: Answer,
   ): Promise<Answer> {
     return this.#steps.run(async () => {
@@ -279,7 +283,7 @@ class StoreLine implements MembershipStore {
   }
 
   #make<Answer>(
-    make: (store: MemoryMembershipStore) => Promise<Answer>,
+    make: (store: FakeMembershipStore) => Promise<Answer>,
     refused: Answer | undefined,
   ): Promise<Answer> {
     if (!this.#world.isStoreRefusing) return make(this.#world.store);
@@ -350,8 +354,4 @@ class TestEngine {
   #passes(ms: number): Promise<void> {
     return new Promise((resolve) => this.#clock.after(ms, resolve));
   }
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

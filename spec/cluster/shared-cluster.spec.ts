@@ -176,7 +176,7 @@ describe('A member', () => {
     assert.deepEqual(a.sees, [ALL[0], ALL[2]]);
     assert.deepEqual([b.cluster.acceptsWrites, b.cluster.isCutOff], [false, true]);
     b.resume();
-    await world.pass(10);
+    await world.pass(1);
     assert.equal(b.engine.change(), false);
     await world.pass(1000);
     const order = [ALL[0], ALL[2], ALL[1]];
