@@ -4,25 +4,23 @@ import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
 import type { SyncMode } from '../src/persistence/write-ahead-log.ts';
 import { client as clientOf, get, poll, post } from './http/test-client.ts';
-import { FailingStorage } from './persistence/failing-storage.ts';
-import { MemoryStorage } from './persistence/memory-storage.ts';
 import { storedMember } from './stored-member.ts';
+import { MemoryStorage } from './world/memory-storage.ts';
 
 /** Returns a member that serves, on a disk that fails on demand. */
 async function open(mode: SyncMode, bytesMax = 8_000_000) {
   const memory = new MemoryStorage(new Random(1), 'boot', bytesMax);
-  const disk = new FailingStorage(memory);
-  const member = storedMember(memory, [{ key: 'persistenceSync', text: mode }], disk);
+  const member = storedMember(memory, [{ key: 'persistenceSync', text: mode }]);
   await member.serve();
   const health = (part: string): Promise<number> =>
     member.status(`GET /grid/health/${part} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   /** Makes the next call to the disk fail, after `passed` further ones. */
   const fail = (code: string, isLasting: boolean, passed = 0): void => {
-    disk.failure = { at: disk.callCount + 1 + passed, code, isLasting };
+    memory.failure = { at: memory.calls.length + 1 + passed, code, isLasting };
   };
   /** Makes the next call that creates a file fail. */
   const failToCreate = (code: string, isLasting: boolean): void => {
-    disk.failure = { at: disk.callCount + 1, code, isLasting, of: ['create'] };
+    memory.failure = { at: memory.calls.length + 1, code, isLasting, of: ['create'] };
   };
   /** Adds entries, BATCH at a time, until one is refused. Returns the number of entries. */
   const fill = async (): Promise<number> => {

@@ -7,11 +7,11 @@ import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
 import { Page } from '../src/persistence/page.ts';
 import { SalvagedLog } from '../src/persistence/salvaged-segments.ts';
-import { filesOf, recordsOf, storageOf, wholeDirectory } from './persistence/damaged-directory.ts';
-import { MemoryStorage } from './persistence/memory-storage.ts';
+import { recordsOf, storageOf, wholeDirectory } from './persistence/damaged-directory.ts';
 import { contentOf } from './persistence/stored-model.ts';
 import { openPersistent, until } from './persistence/subject.ts';
 import { storedMember } from './stored-member.ts';
+import { MemoryStorage } from './world/memory-storage.ts';
 
 describe('A start', () => {
   for (const [limit, setting] of [
@@ -54,7 +54,7 @@ describe('A start', () => {
       await until(adding, async () => storage.pump());
       const { engine } = await openPersistent(storage, { keepsStaleData });
       assert.deepEqual(contentOf(engine), content);
-      const remaining = await filesOf(storage);
+      const remaining = storage.files;
       assert.ok(!remaining.has(stale));
       const aside = () => storage.bytes(`stale-1/${stale}`);
       if (keepsStaleData) assert.ok(aside().length > 0);

@@ -8,14 +8,13 @@ import { ENDPOINT_GROUP_NAMES } from '../src/config/endpoint-group.ts';
 import type { SettingKey } from '../src/config/settings.ts';
 import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
 import { MemberPersistence } from '../src/member-persistence.ts';
-import type { Storage } from '../src/persistence/storage.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { FakeClock } from './fake-clock.ts';
 import { type LateOptions, lateEngineOf } from './http/late-server.ts';
 import { client as clientOf } from './http/test-client.ts';
 import { createTestServer } from './http/test-server.ts';
-import type { MemoryStorage } from './persistence/memory-storage.ts';
 import { until } from './persistence/subject.ts';
+import type { MemoryStorage } from './world/memory-storage.ts';
 
 export type Settings = readonly {
   readonly key: SettingKey;
@@ -28,16 +27,8 @@ const IDLE_TURNS = 3;
 /** Maximum size of the disk, in bytes: its segments have the minimum length. */
 const DISK_BYTES_MAX = 33_554_432;
 
-/**
- * Returns a member with all endpoint groups. `disk` is the storage that it uses, on top of
- * `memory`.
- */
-export function storedMember(
-  memory: MemoryStorage,
-  settings: Settings = [],
-  disk: Storage = memory,
-  late?: LateOptions,
-) {
+/** Returns a member with all endpoint groups. */
+export function storedMember(memory: MemoryStorage, settings: Settings = [], late?: LateOptions) {
   memory.bytesMax = Math.min(memory.bytesMax, DISK_BYTES_MAX);
   const clock = new FakeClock();
   const lines: { readonly level: string; readonly msg: string; readonly code?: string }[] = [];
@@ -49,7 +40,7 @@ export function storedMember(
       ...settings,
     ].map((each) => ({ ...each, source: { kind: 'file', name: 'f:1:1' } as const })),
   );
-  const persistence = new MemberPersistence(config, clock, log, disk);
+  const persistence = new MemberPersistence(config, clock, log, memory);
   const record = new LocalRecord('1.2', (values) => persistence.save(values));
   const cluster = new StandaloneCluster('1.2.3', record, {
     isDataSafe: () => persistence.isSafe,

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
-import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { storedMember } from '../stored-member.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { lateServer } from './late-server.ts';
 import { assertSame, dateless, scriptsOf } from './random-requests.ts';
 import { socketTo } from './test-client.ts';
@@ -53,7 +53,7 @@ async function compareSynced(
   const always = [{ key: 'persistenceSync', text: 'always' }] as const;
   // On a disk of this size, segments are short.
   const storage = new MemoryStorage(new Random(seed), undefined, 2 ** 26);
-  const { server, serve, quiet } = storedMember(storage, always, undefined, { isOrdered, seed });
+  const { server, serve, quiet } = storedMember(storage, always, { isOrdered, seed });
   await serve();
   const texts = await exchange(server, scripts, seed, quiet);
   assert.equal(server.server.slots.usedCount, 0);

@@ -8,8 +8,7 @@ import { Random } from '../../bench/harness.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
 import { writeAtomically } from '../../src/persistence/atomic-file.ts';
 import { FileStorage } from '../../src/persistence/file-storage.ts';
-import { FailingStorage } from './failing-storage.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { until } from './subject.ts';
 
 /** Number of calls: create, write, sync, close, rename, sync of the directory. */
@@ -18,9 +17,8 @@ const CALLS = 6;
 async function write(failAt: number) {
   const memory = new MemoryStorage(new Random(1));
   memory.put('file', Buffer.from('old'));
-  const storage = new FailingStorage(memory);
-  storage.failure = { at: failAt, code: 'EIO', isLasting: false };
-  const writing = writeAtomically(storage, 'file', (file) =>
+  memory.failure = { at: failAt, code: 'EIO', isLasting: false };
+  const writing = writeAtomically(memory, 'file', (file) =>
     file.write(Buffer.from('new'), 0, 3, 0),
   );
   const error = await until(writing, async () => memory.pump()).then(

@@ -10,8 +10,7 @@ import { Backup, type BackupList } from '../../src/persistence/backup.ts';
 import type { Persistence } from '../../src/persistence/persistence.ts';
 import { restore } from '../../src/persistence/restore.ts';
 import { RecordingSink } from '../engine/sinks.ts';
-import { FailingStorage } from './failing-storage.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentLeftBy, contentOf } from './stored-model.ts';
 import { openPersistent, pumping, recoveredContent, until } from './subject.ts';
@@ -147,9 +146,8 @@ describe('a backup that is not completed', () => {
     const cut = await beside(persistence.retainFiles());
     const run = async (failAt: number, code: string) => {
       const memory = new MemoryStorage(new Random(1));
-      const target = new FailingStorage(memory);
-      target.failure = { at: failAt, code, isLasting: true };
-      const writing = new Backup(source, target, cut, clock).write();
+      memory.failure = { at: failAt, code, isLasting: true };
+      const writing = new Backup(source, memory, cut, clock).write();
       const isWhole = await beside(writing, memory).then(
         () => true,
         (error: unknown) => {
@@ -157,7 +155,8 @@ describe('a backup that is not completed', () => {
           return false;
         },
       );
-      return { memory, isWhole, calls: target.callCount };
+      memory.failure = undefined;
+      return { memory, isWhole, calls: memory.calls.length };
     };
     const { calls } = await run(Number.POSITIVE_INFINITY, '');
     for (let at = 1; at < calls; at += STEP) {

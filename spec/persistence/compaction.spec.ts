@@ -7,7 +7,7 @@ import { MANIFEST } from '../../src/persistence/manifest.ts';
 import { RESERVE } from '../../src/persistence/reserve.ts';
 import { LOG, parseSegmentName, SNAPSHOT, segmentName } from '../../src/persistence/segment.ts';
 import type { StoredFile } from '../../src/persistence/storage.ts';
-import { MemoryStorage, systemError } from './memory-storage.ts';
+import { MemoryStorage, systemError } from '../world/memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import type { PersistentSubject } from './subject.ts';
 import { openPersistent, until } from './subject.ts';

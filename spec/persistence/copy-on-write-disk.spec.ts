@@ -9,7 +9,7 @@ import { Random } from '../../bench/harness.ts';
 import { APPLIED, FOUND } from '../../src/engine/engine.ts';
 import { DISK_FULL } from '../../src/engine/mutation-sink.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 

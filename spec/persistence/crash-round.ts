@@ -18,8 +18,7 @@ import { AtOnce } from '../engine/embedded/at-once.ts';
 import type { Seen } from '../engine/results.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { filesOf } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { checkPaths, PathSink } from './path-sink.ts';
 import { contentOf, countThatLeaves } from './stored-model.ts';
 
@@ -110,7 +109,7 @@ class Life {
     const member = this.#member(() => {});
     assert.ok(await member.open());
     this.#check(member);
-    if (this.#hasPaths) this.report.paths += checkPaths(await filesOf(this.#storage));
+    if (this.#hasPaths) this.report.paths += checkPaths(this.#storage.files);
   }
 
   #member(onRecord: (mutation: Mutation) => void): Member {

@@ -10,8 +10,8 @@ import { Random } from '../../bench/harness.ts';
 import { GridError } from '../../src/base/errors.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
 import { RecordingSink } from '../engine/sinks.ts';
-import { type Files, filesOf, flipped, storageOf } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
+import { type Files, flipped, storageOf } from './damaged-directory.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf, countThatLeaves } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
@@ -34,7 +34,7 @@ export async function damageRound(seed: number): Promise<'refused' | 'started'> 
     : isSameRun
       ? written.confirmed
       : written.synced;
-  const files = await filesOf(storage);
+  const files = storage.files;
   const { what, damaged } = damageOf(files, random);
   const next = storageOf(damaged, seed, isSameRun ? 'boot' : 'other');
   const how = `seed ${seed}: ${what}, ${isStopped ? 'stopped' : 'killed'}, ${next.bootId}`;

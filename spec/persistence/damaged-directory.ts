@@ -8,7 +8,7 @@ import { Page } from '../../src/persistence/page.ts';
 import { checkRecord, SEAL, typeAt } from '../../src/persistence/record-codec.ts';
 import { HEADER_BYTES, parseSegmentName, segmentSeed } from '../../src/persistence/segment.ts';
 import { RecordingSink } from '../engine/sinks.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf, described } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
@@ -39,12 +39,7 @@ export async function wholeDirectory(isKilled = false): Promise<WholeDirectory> 
   if (isKilled) storage.afterKill();
   else await until(persistence.close(), quiet);
   const values = new Set(history.map(described));
-  return { files: await filesOf(storage), content: contentOf(engine), values };
-}
-
-export async function filesOf(storage: MemoryStorage): Promise<Files> {
-  const names = await until(storage.list(), async () => storage.pump());
-  return new Map(names.map((name) => [name, storage.bytes(name)]));
+  return { files: storage.files, content: contentOf(engine), values };
 }
 
 export function storageOf(files: Files, seed = 1, bootId = 'other'): MemoryStorage {

@@ -7,8 +7,7 @@ import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { APPLIED, FOUND, REFUSED } from '../../src/engine/engine.ts';
 import { DISK_ERROR, DISK_FAILED, DISK_FULL } from '../../src/engine/mutation-sink.ts';
-import { FailingStorage, pumped } from './failing-storage.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openOnce, openPersistent, recoveredContent, until } from './subject.ts';
 
@@ -185,11 +184,10 @@ describe('each call to the storage', () => {
 
   /** Sets keys one after the other. `answered` contains the keys whose responses were sent. */
   async function work(at: number | undefined, code: string, isLasting: boolean, keys: number) {
-    const memory = new MemoryStorage(new Random(7), 'boot');
-    const storage = pumped(new FailingStorage(memory), memory);
+    const storage = new MemoryStorage(new Random(7), 'boot');
     const options = { segmentBytes: 1024, snapshotBytesMin: 4096, sync: 'always' } as const;
     const { ask, engine, persistence, quiet } = await openOnce(storage, options);
-    const before = storage.callCount;
+    const before = storage.calls.length;
     if (at !== undefined) storage.failure = { at: before + at + 1, code, isLasting };
     const answered: string[] = [];
     for (let each = 0; each < keys; each++) {
@@ -211,6 +209,6 @@ describe('each call to the storage', () => {
     }
     await until(persistence.close(), quiet).catch(() => {});
     await quiet();
-    return { memory, answered, calls: storage.callCount - before };
+    return { memory: storage, answered, calls: storage.calls.length - before };
   }
 });

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { Finding } from '../../src/persistence/findings.ts';
 import { type ForcedStart, startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
 import { parseSegmentName } from '../../src/persistence/segment.ts';
+import type { MemoryStorage } from '../world/memory-storage.ts';
 import {
   changed,
   type Files,
@@ -12,8 +13,6 @@ import {
   storageOf,
   wholeDirectory,
 } from './damaged-directory.ts';
-import { FailingStorage } from './failing-storage.ts';
-import type { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, pumping, recoveredContent, until } from './subject.ts';
 
@@ -158,16 +157,16 @@ describe('a forced start', () => {
     it(`that is ${name} and fails at any call can be retried, and has deleted nothing`, async () => {
       for (let failAt = 1, isDone = false; !isDone; failAt += STEP) {
         const storage = storageOf(damaged, failAt);
-        const failing = new FailingStorage(storage);
-        failing.failure = { at: failAt, code: 'ENOSPC', isLasting: failAt % 2 === 0 };
+        storage.failure = { at: failAt, code: 'ENOSPC', isLasting: failAt % 2 === 0 };
         const go = pumping(storage);
-        isDone = await until(work(optionsFor(failing)), go).then(
-          () => failing.callCount < failAt,
+        isDone = await until(work(optionsFor(storage)), go).then(
+          () => storage.calls.length < failAt,
           (error: { readonly code: string }) => {
             assert.equal(error.code, 'ENOSPC');
             return false;
           },
         );
+        storage.failure = undefined;
         assertKept(storage, damaged);
         await forced(work, storage);
         assertKept(storage, damaged);

@@ -9,8 +9,8 @@ import { foreignFiles } from '../../src/persistence/foreign-files.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { post } from '../http/test-client.ts';
 import { storedMember } from '../stored-member.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { changed, flipped, recordsOf, storageOf, wholeDirectory } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, pumping, until } from './subject.ts';
 

@@ -6,8 +6,8 @@ import { GridError } from '../../src/base/errors.ts';
 import { MEMORY_FULL } from '../../src/engine/engine.ts';
 import { readManifest, writeManifest } from '../../src/persistence/manifest.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { memoryRound } from './memory-round.ts';
-import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 

@@ -10,8 +10,8 @@ import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts'
 import { repair } from '../../src/persistence/repair.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { changed, type Files, filesOf, recordsOf, storageOf } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
+import { changed, type Files, recordsOf, storageOf } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, pumping, recoveredContent, until } from './subject.ts';
 
@@ -41,7 +41,7 @@ async function written(end: 'stop' | number): Promise<Written> {
     clock.advance(end);
     storage.afterKill();
   }
-  return { files: await filesOf(storage), content: contentOf(engine), clock };
+  return { files: storage.files, content: contentOf(engine), clock };
 }
 
 async function start(files: Files, bootId = 'boot') {
@@ -95,7 +95,7 @@ describe('the log of a member that has stopped', () => {
       if (count > 0) ask.set('m', `more ${count}`, Buffer.from('v'));
       await quiet();
       await until(persistence.close(), quiet);
-      [files, content] = [await filesOf(storage), contentOf(engine)];
+      [files, content] = [storage.files, contentOf(engine)];
     }
   });
 });
@@ -149,7 +149,7 @@ describe('a copy of the directory of a member that continues to write', () => {
         clock.advance(700);
         await quiet();
       }
-      const files = [...(await filesOf(storage))];
+      const files = [...storage.files];
       const now = new Map(files.map(([name, bytes]) => [name, Buffer.from(bytes)]));
       copied.push(changed(now, LOG, log));
     }
@@ -179,7 +179,7 @@ describe('a copy of the directory of a member that continues to write', () => {
       clock.advance(60_000);
       await quiet();
     }
-    const copy = storageOf(changed(await filesOf(storage), LOG, log), 1, 'boot');
+    const copy = storageOf(changed(storage.files, LOG, log), 1, 'boot');
     copy.device = 2n;
     await assert.rejects(openPersistent(copy), { code: 'DATA_DAMAGED' });
   });

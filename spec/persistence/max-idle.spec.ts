@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { ABSENT, FOUND } from '../../src/engine/engine.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { openPersistent, until } from './subject.ts';
 
 const START_MS = 1_700_000_000_000;

@@ -9,7 +9,7 @@ import { Random } from '../../bench/harness.ts';
 import { MEMORY_FULL } from '../../src/engine/engine.ts';
 import type { AtOnce } from '../engine/embedded/at-once.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, type PersistentSubject, until } from './subject.ts';
 

@@ -11,8 +11,7 @@ import { Backup } from '../../src/persistence/backup.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { restore } from '../../src/persistence/restore.ts';
 import { RecordingSink } from '../engine/sinks.ts';
-import { filesOf } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { checkPaths, PathSink, pathOf } from './path-sink.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
@@ -59,7 +58,7 @@ describe('the paths of changes', () => {
   it('are in the log, and passed to the sinks during a replay', async () => {
     const { storage, recorded, persistence, quiet } = await made();
     await until(persistence.close(), quiet);
-    assert.ok(checkPaths(await filesOf(storage)) > 100);
+    assert.ok(checkPaths(storage.files) > 100);
     const expected = new Set(recorded.map(shown));
     const again = await replayed(storage.afterKill());
     assert.ok(again.length > 100);
@@ -83,7 +82,7 @@ describe('the paths of changes', () => {
     const { storage, events, engine, quiet, persistence } = await made({ snapshotBytesMin: 8192 });
     assert.ok(events.includes('snapshot'));
     await until(persistence.close(), quiet);
-    const files = await filesOf(storage);
+    const files = storage.files;
     assert.ok([...files.keys()].some((name) => name.startsWith('snapshot-')));
     assert.ok(checkPaths(files) > 0);
     const copy = await openPersistent(storage.afterKill());
@@ -102,7 +101,7 @@ describe('the paths of changes', () => {
       clock.advance(10);
       await quiet();
     }
-    assert.ok(checkPaths(await filesOf(storage)) > 20);
+    assert.ok(checkPaths(storage.files) > 20);
     const copy = await openPersistent(storage.afterKill(), LOG_ONLY);
     assert.deepEqual(contentOf(copy.engine), contentOf(subject.engine));
   });
@@ -120,15 +119,15 @@ describe('the paths of changes', () => {
       .then((cut) => new Backup(storage, backup, cut, clock).write());
     await until(backing, pump);
     persistence.releaseFiles();
-    const count = checkPaths(await filesOf(backup));
+    const count = checkPaths(backup.files);
     assert.ok(count > 100);
     await until(restore(backup, target), pump);
-    assert.equal(checkPaths(await filesOf(target)), count);
+    assert.equal(checkPaths(target.files), count);
     const pace = { now: () => 0, yieldToEventLoop: () => Promise.resolve(), onFinding: () => {} };
     const options = { source: target, partitionCount: PARTITION_COUNT, ...pace };
     const { damages } = await until(repair(options, saved), pump);
     assert.equal(damages, 0);
-    assert.equal(checkPaths(await filesOf(saved)), count);
+    assert.equal(checkPaths(saved.files), count);
     await quiet();
     const copy = await openPersistent(saved, LOG_ONLY);
     assert.deepEqual(contentOf(copy.engine), contentOf(engine));

@@ -14,8 +14,7 @@ import {
   writeQueueFile,
 } from '../../src/persistence/wan-queue-file.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { FailingStorage } from './failing-storage.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { until } from './subject.ts';
 
 const PARTITIONS = 3;
@@ -196,11 +195,10 @@ describe('the WAN queue file', () => {
   it('leaves nothing if any call fails', async () => {
     for (let at = 1; ; at++) {
       const { memory, clock, go } = subject();
-      const storage = new FailingStorage(memory);
-      storage.failure = { at, code: 'EIO', isLasting: false };
+      memory.failure = { at, code: 'EIO', isLasting: false };
       const queues = kept(queue('first', [['a'], ['b']]));
       const sequences = () => new Float64Array(PARTITIONS);
-      const parts = { storage, clock, queues, sequences, mayWrite: async () => true };
+      const parts = { storage: memory, clock, queues, sequences, mayWrite: async () => true };
       const error = await until(writeQueueFile(parts, 7), go).then(
         () => undefined,
         (failure: NodeJS.ErrnoException) => failure,

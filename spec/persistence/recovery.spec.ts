@@ -8,8 +8,8 @@ import { Page } from '../../src/persistence/page.ts';
 import { checkRecord } from '../../src/persistence/record-codec.ts';
 import { HEADER_BYTES, LOG, segmentSeed } from '../../src/persistence/segment.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { changed, type Files, filesOf, flipped, storageOf } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
+import { changed, type Files, flipped, storageOf } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, type PersistentSubject, recoveredContent, until } from './subject.ts';
 
@@ -57,7 +57,7 @@ async function written(sync: boolean) {
   await quiet();
   if (sync) await until(persistence.log.sync(), quiet);
   await quiet();
-  const files = await filesOf(storage);
+  const files = storage.files;
   const bytes = files.get(FIRST) ?? Buffer.alloc(0);
   return { subject, files, bytes, contents, ends: endsOf(bytes) };
 }
@@ -142,7 +142,7 @@ describe('a log of several segments', () => {
     }
     await until(subject.persistence.log.sync(), subject.quiet);
     await subject.quiet();
-    return { subject, files: await filesOf(storage) };
+    return { subject, files: storage.files };
   }
 
   it('is recovered completely', async () => {

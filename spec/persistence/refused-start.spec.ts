@@ -8,17 +8,15 @@ import { Random } from '../../bench/harness.ts';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { post } from '../http/test-client.ts';
 import { storedMember } from '../stored-member.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import {
   changed,
   type Files,
-  filesOf,
   flipped,
   recordsOf,
   storageOf,
   wholeDirectory,
 } from './damaged-directory.ts';
-import { FailingStorage, pumped } from './failing-storage.ts';
-import { MemoryStorage } from './memory-storage.ts';
 import { checkNoneOpen, openPersistent, type PersistentOptions, until } from './subject.ts';
 
 const { files } = await wholeDirectory(true);
@@ -34,7 +32,7 @@ function damaged(name: string): Files {
 }
 
 async function assertUnchanged(memory: MemoryStorage, content: Files): Promise<void> {
-  const files = await filesOf(memory);
+  const files = memory.files;
   assert.deepEqual([...files.keys()].sort(), [...content.keys()].sort());
   for (const [name, bytes] of files) assert.ok(content.get(name)?.equals(bytes), name);
 }
@@ -64,7 +62,7 @@ describe('a start that is refused has changed no file and closed each handle onc
     const before = await openPersistent(writer, { memoryBytesMax: 8_000_000 });
     for (let key = 0; key < 150; key++) before.ask.set('m', `${key}`, Buffer.alloc(20_000));
     await until(before.persistence.close(), before.quiet);
-    const content = await filesOf(writer);
+    const content = writer.files;
     const memory = storageOf(content, 1, 'boot');
     const opening = openPersistent(memory, { memoryBytesMax: 2_000_000 });
     await assert.rejects(opening, { code: 'DATA_NEEDS_MEMORY' });
@@ -75,9 +73,9 @@ describe('a start that is refused has changed no file and closed each handle onc
     const readCount = await readCalls();
     for (let at = 1; at <= readCount; at++) {
       const memory = storageOf(files, 1, 'boot');
-      const disk = pumped(new FailingStorage(memory), memory);
-      disk.failure = { at, code: 'EIO', isLasting: true };
-      await assert.rejects(openPersistent(disk, { segmentBytes: 1024 }), { code: 'EIO' });
+      memory.failure = { at, code: 'EIO', isLasting: true };
+      await assert.rejects(openPersistent(memory, { segmentBytes: 1024 }), { code: 'EIO' });
+      memory.failure = undefined;
       await assertUnchanged(memory, files);
     }
   });
@@ -85,9 +83,8 @@ describe('a start that is refused has changed no file and closed each handle onc
   /** Number of calls of a start before the first that changes a file. */
   async function readCalls(): Promise<number> {
     const memory = storageOf(files, 1, 'boot');
-    const disk = pumped(new FailingStorage(memory), memory);
-    await openPersistent(disk, { segmentBytes: 1024 });
-    return disk.calls.findIndex((call) => call !== 'other');
+    await openPersistent(memory, { segmentBytes: 1024 });
+    return memory.calls.findIndex((call) => call !== 'other');
   }
 
   it('when it is stopped during recovery, after any number of calls', async () => {
@@ -116,7 +113,7 @@ describe('the values of a member', () => {
     await serve();
     assert.equal(await status(post('maps/m/k', 'v')), 200);
     await until(persistence.close(), go);
-    const whole = await filesOf(memory);
+    const whole = memory.files;
     const log = recordsOf(whole, 'log-0000000001');
     const bytes = flipped(
       whole.get('log-0000000001') ?? Buffer.alloc(0),

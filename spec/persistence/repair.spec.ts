@@ -13,16 +13,15 @@ import { repair } from '../../src/persistence/repair.ts';
 import { LOG as LOG_KIND, segmentName, segmentSeed } from '../../src/persistence/segment.ts';
 import type { AtOnce } from '../engine/embedded/at-once.ts';
 import { RecordingSink } from '../engine/sinks.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import {
   changed,
   type Files,
-  filesOf,
   flipped,
   recordsOf,
   storageOf,
   wholeDirectory,
 } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
 import { contentOf, described } from './stored-model.ts';
 import {
   checkNoneOpen,
@@ -56,7 +55,7 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known 
     onFinding: (finding: Finding) => findings.push(finding),
   };
   const { records, damages } = await until(repair(options, target), pumping(source, target));
-  assert.deepEqual(await filesOf(source), damaged, 'the source was changed');
+  assert.deepEqual(source.files, damaged, 'the source was changed');
   const { engine, persistence, quiet } = await openOnce(target);
   const found = contentOf(engine);
   await until(persistence.close(), quiet);
@@ -175,7 +174,7 @@ describe('repair', () => {
     make(ask);
     await quiet();
     await until(persistence.close(), quiet);
-    const files = await filesOf(storage);
+    const files = storage.files;
     const name = segmentName({ kind: LOG_KIND, number: 1, part: 0 });
     return { files, name, known: new Set(history.map(described)) };
   }

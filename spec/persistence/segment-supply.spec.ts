@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { LOG_END } from '../../src/persistence/log-end-file.ts';
 import { LOG, parseSegmentName, segmentName } from '../../src/persistence/segment.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { openPersistent, until } from './subject.ts';
 
 const READY_COUNT = 2;

@@ -6,9 +6,8 @@ import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { client as clientOf, get, post, postHead } from '../http/test-client.ts';
 import { type StoredMember, storedMember } from '../stored-member.ts';
-import { type Files, filesOf, flipped, recordsOf } from './damaged-directory.ts';
-import { FailingStorage } from './failing-storage.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { type Files, flipped, recordsOf } from './damaged-directory.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { until } from './subject.ts';
 
 const FULL = 'FULL_RECOVERY_ONLY';
@@ -36,7 +35,7 @@ async function wholeFiles(): Promise<Files> {
   assert.equal(await status(post('maps/m/first', 'one')), 200);
   assert.equal(await status(post('maps/m/second', 'two')), 200);
   await until(persistence.close(), go);
-  return await filesOf(memory);
+  return memory.files;
 }
 
 function diskOf(files: Files): MemoryStorage {
@@ -62,16 +61,14 @@ class Subject {
   readonly member: StoredMember;
   readonly #files: Files;
   readonly #memory: MemoryStorage;
-  readonly #disk: FailingStorage;
   #refusedCount = 0;
   isServing = false;
 
   constructor(files: Files, policy: Policy) {
     this.#files = files;
     this.#memory = diskOf(files);
-    this.#disk = new FailingStorage(this.#memory);
     const settings = [{ key: 'recoveryPolicy', text: policy }] as const;
-    this.member = storedMember(this.#memory, settings, this.#disk);
+    this.member = storedMember(this.#memory, settings);
   }
 
   /** Begins to recover; the disk has not been read yet. */
@@ -123,11 +120,11 @@ class Subject {
 
   /** Makes every further call to the disk fail. */
   fail(code: string): void {
-    this.#disk.failure = { at: this.#disk.callCount + 1, code, isLasting: true };
+    this.#memory.failure = { at: 0, code, isLasting: true };
   }
 
   repair(): void {
-    this.#disk.failure = undefined;
+    this.#memory.failure = undefined;
   }
 
   /** Asserts that every file is unchanged and in its place. */

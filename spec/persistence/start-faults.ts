@@ -9,9 +9,8 @@ import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { APPLIED } from '../../src/engine/engine.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
-import { type Files, filesOf, storageOf } from './damaged-directory.ts';
-import { type Call, FailingStorage, type Failure, pumped } from './failing-storage.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { type Call, type Failure, MemoryStorage } from '../world/memory-storage.ts';
+import { type Files, storageOf } from './damaged-directory.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
 import { checkNoneOpen, openOnce, type PersistentSubject, until } from './subject.ts';
@@ -73,7 +72,7 @@ async function directoryOf(random: Random, mode: SyncMode): Promise<Directory> {
   if (random.below(2) === 0) clock.advance(1000);
   await quiet();
   if (random.below(3) === 0) await until(persistence.close(), quiet);
-  return { files: await filesOf(storage), content: contentOf(engine) };
+  return { files: storage.files, content: contentOf(engine) };
 }
 
 /** Starts on the files while calls may fail. */
@@ -84,15 +83,14 @@ async function start(
   failure: Failure | undefined,
 ) {
   const memory = storageOf(files, seed, seed % 2 === 0 ? 'boot' : 'next');
-  const disk = pumped(new FailingStorage(memory), memory);
-  disk.failure = failure;
-  const opened = await openOnce(disk, { segmentBytes: 1024, sync: mode }).catch(
+  memory.failure = failure;
+  const opened = await openOnce(memory, { segmentBytes: 1024, sync: mode }).catch(
     (error: NodeJS.ErrnoException) => {
       assert.ok(failure !== undefined && error.code === failure.code, error);
       return undefined;
     },
   );
-  return { memory, disk, opened, calls: [...disk.calls] };
+  return { memory, opened, calls: [...memory.calls] };
 }
 
 async function faultyLife(
@@ -103,7 +101,7 @@ async function faultyLife(
   report: FaultReport,
 ): Promise<void> {
   report.faults++;
-  const { memory, disk, opened } = await start(directory, mode, seed, failure);
+  const { memory, opened } = await start(directory, mode, seed, failure);
   const answered: string[] = [];
   const isStopped = failure.at % 2 === 0;
   if (opened !== undefined) {
@@ -111,7 +109,7 @@ async function faultyLife(
     assert.deepEqual(contentOf(opened.engine), directory.content, 'a start that serves lacks data');
     await write(opened, answered, 'early');
     if (failure.at % 3 > 0) {
-      disk.failure = undefined;
+      memory.failure = undefined;
       opened.clock.advance(RETRY_MS);
       await opened.quiet();
       await write(opened, answered, 'late');

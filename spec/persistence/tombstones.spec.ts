@@ -20,8 +20,8 @@ import { Page } from '../../src/persistence/page.ts';
 import { isMutation, readMutation } from '../../src/persistence/record-codec.ts';
 import { parseSegmentName } from '../../src/persistence/segment.ts';
 import { span } from '../engine/results.ts';
-import { filesOf, recordsOf } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
+import { recordsOf } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
@@ -152,7 +152,7 @@ describe('tombstones', () => {
 /** Counts the DELETE and CLEAR records of each map in the files. */
 async function removalsIn(storage: MemoryStorage): Promise<Record<string, number>> {
   const found: Record<string, number> = { m: 0, n: 0, o: 0 };
-  const files = await filesOf(storage);
+  const files = storage.files;
   for (const [name, bytes] of files) {
     const page = new Page((bytes.length + 15) & ~7);
     bytes.copy(page.bytes);

@@ -10,8 +10,8 @@ import { Page } from '../../src/persistence/page.ts';
 import { finish, lengthAt, MARK, PARTITION } from '../../src/persistence/record-codec.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { parseSegmentName, type SegmentId, segmentSeed } from '../../src/persistence/segment.ts';
-import { changed, type Files, filesOf, recordsOf, storageOf } from './damaged-directory.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
+import { changed, type Files, recordsOf, storageOf } from './damaged-directory.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
 import {
@@ -41,7 +41,7 @@ async function made(): Promise<{ readonly files: Files; readonly content: readon
     await quiet();
   }
   await until(persistence.close(), quiet);
-  return { files: await filesOf(storage), content: contentOf(engine) };
+  return { files: storage.files, content: contentOf(engine) };
 }
 
 const { files, content } = await made();
@@ -111,7 +111,7 @@ async function repaired(given: Files) {
   const pace = { now: () => 0, yieldToEventLoop: () => Promise.resolve(), onFinding: () => {} };
   const options = { source, partitionCount: PARTITION_COUNT, ...pace };
   const { damages } = await until(repair(options, target), pumping(source, target));
-  const saved = await filesOf(target);
+  const saved = target.files;
   const types = [...saved.keys()].flatMap((name) => recordsOf(saved, name).map(({ type }) => type));
   assert.ok(
     types.length > 0 && types.every((type) => type <= PARTITION),
@@ -137,7 +137,7 @@ describe('a record of an unknown type', () => {
     const first = await openPersistent(storage, LOG_ONLY);
     await overwrite(first, (count) => count < 300);
     await until(first.persistence.close(), first.quiet);
-    let given = await filesOf(storage);
+    let given = storage.files;
     for (const name of given.keys()) given = withRecords(name, MARK, TYPE, 128, true, given);
     const before = unknownRecordsIn(given);
     assert.ok(before > 20);
@@ -146,7 +146,7 @@ describe('a record of an unknown type', () => {
     const { engine, ...subject } = await openPersistent(full, LOG_ONLY);
     assert.deepEqual(contentOf(engine), contentOf(first.engine));
     await overwrite(subject, () => !subject.events.includes('compacted'));
-    assert.ok(unknownRecordsIn(await filesOf(full)) < before);
+    assert.ok(unknownRecordsIn(full.files) < before);
     const copy = await openPersistent(full.afterKill(), LOG_ONLY);
     assert.deepEqual(contentOf(copy.engine), contentOf(engine));
   });

@@ -19,14 +19,13 @@ import { RawClient } from '../integration/client.ts';
 import {
   changed,
   type Files,
-  filesOf,
   flipped,
   recordsOf,
   wholeDirectory,
 } from '../persistence/damaged-directory.ts';
-import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { inFormat } from '../persistence/other-format.ts';
 import { openPersistent, PARTITION_COUNT, until } from '../persistence/subject.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { portOf } from './process-ports.ts';
 
 const REFUSALS = Number(process.env.SOAK_REFUSALS ?? Number(process.env.SOAK_SIZE ?? 1000) / 50);
@@ -72,7 +71,7 @@ async function largeDirectory(): Promise<Files> {
   const { ask, persistence, quiet } = await openPersistent(storage, { memoryBytesMax: 2 ** 26 });
   for (let key = 0; key < KEYS; key++) ask.set('m', `${key}`, Buffer.alloc(VALUE_BYTES, 'v'));
   await until(persistence.close(), quiet);
-  return await filesOf(storage);
+  return storage.files;
 }
 
 /**

@@ -10,8 +10,8 @@ import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts'
 import { repair } from '../../src/persistence/repair.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
-import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { until } from '../persistence/subject.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 import { PARTITION_COUNT, PersistentSource } from './persistent-source.ts';
 

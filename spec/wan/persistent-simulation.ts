@@ -13,7 +13,7 @@ import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { visited } from '../engine/stored-engine.case.ts';
-import { MemoryStorage } from '../persistence/memory-storage.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 import { textOf } from './model-engine.ts';
 import { PersistentSource } from './persistent-source.ts';
@@ -92,7 +92,7 @@ class Round {
   async run(): Promise<void> {
     for (let life = 0; life < LIVES_MAX; life++) {
       if (this.#random.below(3) > 0) {
-        this.#storage.crashAt = this.#storage.callCount + 1 + this.#random.below(700);
+        this.#storage.crashAt = this.#storage.effectCount + 1 + this.#random.below(700);
       }
       const source = this.#source();
       const hasWaiting = [...Array(200).keys()].some((number) =>

@@ -14,7 +14,7 @@ import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import { copyOf } from '../engine/sinks.ts';
-import type { MemoryStorage } from '../persistence/memory-storage.ts';
+import type { MemoryStorage } from '../world/memory-storage.ts';
 import { type Network, REQUEST_LIMITS, RecordedLog } from './members.ts';
 
 export const PARTITION_COUNT = 5;

@@ -7,7 +7,8 @@
  * Handles are counted, and a removed file uses space until its last handle is closed.
  *
  * Calls whose names do not end in `Now` complete when `pump` is called, in random order. The call
- * with the number `crashAt` is the last that has an effect.
+ * with the number `crashAt` is the last that has an effect. Calls that `failure` selects have none,
+ * and fail with a system error; a write that fails with ENOSPC writes half of its bytes.
  */
 import type { Random } from '../../bench/harness.ts';
 import type {
@@ -37,7 +38,20 @@ type EntryChange =
   | { readonly removed: string }
   | { readonly from: string; readonly to: string; readonly inode: Inode };
 
-export class Crash extends Error {}
+/** A kind of calls. */
+export type Call = 'create' | 'write' | 'sync' | 'rename' | 'truncate' | 'other';
+
+export interface Failure {
+  /** Number of the call that fails, from 1. */
+  readonly at: number;
+  readonly code: string;
+  /** Whether all later calls fail, too. */
+  readonly isLasting: boolean;
+  /** The kinds of calls that fail; undefined for all. */
+  readonly of?: readonly Call[];
+}
+
+class Crash extends Error {}
 
 export class MemoryStorage implements Storage {
   readonly path = '/memory';
@@ -56,7 +70,12 @@ export class MemoryStorage implements Storage {
   isFullForWrites = false;
   /** Called when a file is removed by a call that blocks. */
   onRemoved: () => void = () => {};
-  callCount = 0;
+  /** The kinds of all calls, in order. */
+  readonly calls: Call[] = [];
+  /** The calls that fail; undefined for none. */
+  failure: Failure | undefined;
+  /** Number of calls that had an effect. */
+  effectCount = 0;
   crashAt = Number.POSITIVE_INFINITY;
   hasCrashed = false;
   /** Whether the process has ended, and another one uses the files. */
@@ -70,11 +89,6 @@ export class MemoryStorage implements Storage {
     this.#random = random;
     this.bootId = bootId;
     this.bytesMax = bytesMax;
-  }
-
-  /** Calls that have not completed. */
-  get waitingCount(): number {
-    return this.#waiting.length;
   }
 
   /** Completes a random call. Returns whether there was one. */
@@ -119,9 +133,13 @@ export class MemoryStorage implements Storage {
 
   /** Returns the content of the file, to be read or damaged. */
   bytes(name: string): Buffer {
-    const inode = this.#entries.get(name);
-    if (inode === undefined) throw missing(name);
-    return inode.content;
+    return this.#find(name).content;
+  }
+
+  /** The files of the directory, without those of its directories. */
+  get files(): ReadonlyMap<string, Buffer> {
+    const files = [...this.#entries].filter(([name]) => !name.includes('/'));
+    return new Map(files.map(([name, { content }]) => [name, content]));
   }
 
   /** Replaces, adds or removes a file, durably. */
@@ -148,65 +166,59 @@ export class MemoryStorage implements Storage {
   }
 
   list(): Promise<readonly string[]> {
-    return this.#later(() => [...this.#entries.keys()].filter((name) => !name.includes('/')));
+    return this.later('other', () => [...this.files.keys()]);
   }
 
   listNonFiles(): Promise<readonly NonFileEntry[]> {
-    return this.#later(() => []);
+    return this.later('other', () => []);
   }
 
   open(name: string): Promise<StoredFile> {
-    return this.#later(() => {
-      const inode = this.#entries.get(name);
-      if (inode === undefined) throw missing(name);
-      return this.#handle(name, inode);
-    });
+    return this.later('other', () => this.#handle(name, this.#find(name)));
   }
 
   create(name: string): Promise<StoredFile> {
-    return this.#later(() => this.#create(name));
+    return this.later('create', () => this.#create(name));
   }
 
   createNow(name: string): StoredFile {
-    return this.#now(() => this.#create(name));
+    return this.now('create', () => this.#create(name));
   }
 
   rename(from: string, to: string): Promise<void> {
-    return this.#later(() => this.#rename(from, to));
+    return this.later('rename', () => this.#change({ from, to, inode: this.#find(from) }));
   }
 
   renameNow(from: string, to: string): void {
-    this.#now(() => this.#rename(from, to));
+    this.now('rename', () => this.#change({ from, to, inode: this.#find(from) }));
   }
 
   remove(name: string): Promise<void> {
-    return this.#later(() => {
-      if (this.#entries.has(name)) this.#change({ removed: name });
-    });
+    return this.later('other', () => this.#remove(name));
   }
 
   removeNow(name: string): void {
-    this.#now(() => {
-      if (this.#entries.has(name)) this.#change({ removed: name });
+    this.now('other', () => {
+      this.#remove(name);
       this.onRemoved();
     });
   }
 
   makeDirectory(name: string): Promise<boolean> {
-    return this.#later(
-      () => ![...this.#entries.keys()].some((each) => each.startsWith(`${name}/`)),
-    );
+    const isInside = (each: string) => each.startsWith(`${name}/`);
+    return this.later('other', () => ![...this.#entries.keys()].some(isInside));
   }
 
   syncDirectory(): Promise<void> {
-    return this.#later(() => this.#syncDirectory());
+    return this.later('sync', () => this.#syncDirectory());
   }
 
   syncDirectoryNow(): void {
-    this.#now(() => this.#syncDirectory());
+    this.now('sync', () => this.#syncDirectory());
   }
 
   async space(): Promise<{ freeBytes: number; totalBytes: number }> {
+    this.check('other');
     return { freeBytes: this.bytesMax - this.usedBytes, totalBytes: this.bytesMax };
   }
 
@@ -221,32 +233,35 @@ export class MemoryStorage implements Storage {
 
   /** Whether the disk has space for this many more bytes. */
   hasRoom(bytes: number): boolean {
-    return this.usedBytes + bytes <= this.bytesMax;
+    return this.bytesMax === Number.POSITIVE_INFINITY || this.usedBytes + bytes <= this.bytesMax;
   }
 
-  /** Runs a call now. After a crash during the call, its change may exist or not. */
-  #now<Result>(run: () => Result): Result {
-    if (this.hasCrashed) throw new Crash();
-    const result = run();
-    this.#count();
-    return result;
+  /**
+   * Counts a call, and throws if it must fail. Returns whether a write finds space for only half of
+   * its bytes.
+   */
+  check(call: Call): boolean {
+    const { failure } = this;
+    const number = this.calls.push(call);
+    if (failure === undefined || number < failure.at) return false;
+    if (number > failure.at && !failure.isLasting) return false;
+    if (failure.of?.includes(call) === false) return false;
+    if (call === 'write' && failure.code === 'ENOSPC') return true;
+    throw systemError(failure.code);
   }
 
-  /** Used by files. */
-  now<Result>(run: () => Result): Result {
-    return this.#now(run);
-  }
-
-  later<Result>(run: () => Result): Promise<Result> {
-    return this.#later(run);
+  now<Result>(call: Call, run: (isHalf: boolean) => Result): Result {
+    const isHalf = this.check(call);
+    return this.#effect(() => run(isHalf));
   }
 
   /** Returns the promise of a call that takes effect when it completes. */
-  #later<Result>(run: () => Result): Promise<Result> {
+  later<Result>(call: Call | undefined, run: (isHalf: boolean) => Result): Promise<Result> {
     return new Promise((resolve, reject) => {
+      const isHalf = call !== undefined && this.check(call);
       this.#waiting.push(() => {
         try {
-          resolve(this.#now(run));
+          resolve(this.#effect(() => run(isHalf)));
         } catch (error) {
           // The process has ended: the promise stays unsettled.
           if (!(error instanceof Crash)) reject(error);
@@ -255,11 +270,20 @@ export class MemoryStorage implements Storage {
     });
   }
 
-  #count(): void {
-    this.callCount++;
-    if (this.callCount < this.crashAt) return;
+  /** Runs a call. After a crash during the call, its change may exist or not. */
+  #effect<Result>(run: () => Result): Result {
+    if (this.hasCrashed) throw new Crash();
+    const result = run();
+    this.effectCount++;
+    if (this.effectCount < this.crashAt) return result;
     this.hasCrashed = true;
     throw new Crash();
+  }
+
+  #find(name: string): Inode {
+    const inode = this.#entries.get(name);
+    if (inode === undefined) throw Object.assign(systemError('ENOENT'), { path: name });
+    return inode;
   }
 
   #create(name: string): StoredFile {
@@ -268,10 +292,8 @@ export class MemoryStorage implements Storage {
     return this.#handle(name, inode);
   }
 
-  #rename(from: string, to: string): void {
-    const inode = this.#entries.get(from);
-    if (inode === undefined) throw missing(from);
-    this.#change({ from, to, inode });
+  #remove(name: string): void {
+    if (this.#entries.has(name)) this.#change({ removed: name });
   }
 
   #handle(name: string, inode: Inode): StoredFile {
@@ -349,44 +371,51 @@ class MemoryFile implements StoredFile {
   }
 
   writeNow(bytes: Buffer, start: number, end: number, position: number): void {
-    this.#storage.now(() => this.#write(bytes, start, end, position));
+    this.#storage.now('write', (isHalf) => this.#write(bytes, start, end, position, isHalf));
   }
 
   write(bytes: Buffer, start: number, end: number, position: number): Promise<void> {
-    return this.#storage.later(() => this.#write(bytes, start, end, position));
+    const write = (isHalf: boolean) => this.#write(bytes, start, end, position, isHalf);
+    return this.#storage.later('write', write);
   }
 
   read(into: Buffer, position: number): Promise<number> {
-    return this.#storage.later(() => this.#inode.content.copy(into, 0, position));
+    return this.#storage.later('other', () => this.#inode.content.copy(into, 0, position));
   }
 
   truncate(length: number): Promise<void> {
-    return this.#storage.later(() => this.#change({ truncatedTo: length }));
+    return this.#storage.later('truncate', () => this.#change({ truncatedTo: length }));
   }
 
   sync(): Promise<void> {
     const covered = new Set(this.#inode.pending);
-    return this.#storage.later(() => this.#sync(covered));
+    return this.#storage.later('sync', () => this.#sync(covered));
   }
 
   syncNow(): void {
-    this.#storage.now(() => this.#sync(new Set(this.#inode.pending)));
+    this.#storage.now('sync', () => this.#sync(new Set(this.#inode.pending)));
   }
 
-  close(): Promise<void> {
-    // Callers ignore errors of closing, so the specs check this.
-    if (this.#isClosing) this.#storage.closedTwice.push(this.name);
-    this.#isClosing = true;
-    return this.#storage.later(() => {
-      if (!this.#isOpen) throw systemError('EBADF');
-      this.#isOpen = false;
-      this.#storage.closed(this.#inode);
-    });
+  /** Frees the handle even if the call fails. */
+  async close(): Promise<void> {
+    this.#noteClose();
+    await this.#storage.later(undefined, () => this.#free());
+    this.#storage.check('other');
   }
 
   closeNow(): void {
+    this.#noteClose();
+    this.#free();
+  }
+
+  /** Callers ignore errors of closing, so the specs check whether a file is closed twice. */
+  #noteClose(): void {
     if (this.#isClosing) this.#storage.closedTwice.push(this.name);
     this.#isClosing = true;
+  }
+
+  #free(): void {
+    if (!this.#isOpen) throw systemError('EBADF');
     this.#isOpen = false;
     this.#storage.closed(this.#inode);
   }
@@ -399,12 +428,14 @@ class MemoryFile implements StoredFile {
     this.#inode.pending = pending.filter((change) => !covered.has(change));
   }
 
-  #write(bytes: Buffer, start: number, end: number, position: number): void {
+  #write(bytes: Buffer, start: number, end: number, position: number, isHalf: boolean): void {
     if (!this.#isOpen) throw systemError('EBADF');
-    const grown = position + end - start - this.length;
+    const written = isHalf ? start + ((end - start) >> 1) : end;
+    const grown = position + written - start - this.length;
     if (grown > 0 && !this.#storage.hasRoom(grown)) throw systemError('ENOSPC');
     if (this.#storage.isFullForWrites) throw systemError('ENOSPC');
-    this.#change({ position, bytes: Buffer.from(bytes.subarray(start, end)) });
+    this.#change({ position, bytes: Buffer.from(bytes.subarray(start, written)) });
+    if (isHalf) throw systemError('ENOSPC');
   }
 
   #change(change: FileChange): void {
@@ -416,10 +447,6 @@ class MemoryFile implements StoredFile {
 /** Returns an error with the code of a system error. */
 export function systemError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: made by a test`), { code });
-}
-
-function missing(name: string): NodeJS.ErrnoException {
-  return Object.assign(systemError('ENOENT'), { path: name });
 }
 
 function applied(content: Buffer, change: FileChange): Buffer {
