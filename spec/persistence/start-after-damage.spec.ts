@@ -6,8 +6,8 @@ import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { client as clientOf, get, post, postHead } from '../http/test-client.ts';
 import { type StoredMember, storedMember } from '../stored-member.ts';
-import { type Files, flipped, recordsOf } from './damaged-directory.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
+import { type Files, flipped, recordsOf } from './damaged-directory.ts';
 import { until } from './subject.ts';
 
 const FULL = 'FULL_RECOVERY_ONLY';

@@ -5,10 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Clock } from '../../src/base/clock.ts';
-import { EmbeddedModel } from '../wan/embedded-model.ts';
 import { sendWrongBatches } from '../wan/messages.ts';
-import type { SimulatedEngine } from '../wan/model-engine.ts';
 import { type PersistentReport, persistentRound } from '../wan/persistent-simulation.ts';
 import { type Shape, simulate } from '../wan/simulation.ts';
 
@@ -16,12 +13,9 @@ const SEEDS = Math.max(10, Number(process.env.SOAK_SIZE ?? 10_000) / 10);
 const CASES = Number(process.env.SOAK_CASES ?? 100_000);
 const FIRST_SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 
-async function simulateAll(
-  shape: Shape,
-  makeEngine?: (clock: Clock) => SimulatedEngine,
-): Promise<void> {
+async function simulateAll(shape: Shape): Promise<void> {
   for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed++) {
-    await simulate(shape, seed, makeEngine).catch((error: unknown) => {
+    await simulate(shape, seed).catch((error: unknown) => {
       throw new Error(`${shape}, seed ${seed}: ${(error as Error).message}`, { cause: error });
     });
   }
@@ -31,10 +25,6 @@ describe(`WanReplications, ${SEEDS} seeds from ${FIRST_SEED} on`, () => {
   for (const shape of ['pair', 'chain', 'ring', 'mesh'] as const) {
     it(`makes all members of a ${shape} equal`, async () => {
       await simulateAll(shape);
-    });
-
-    it(`makes all members of a ${shape} with embedded engines equal`, async () => {
-      await simulateAll(shape, (clock) => new EmbeddedModel(clock));
     });
   }
 });

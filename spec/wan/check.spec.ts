@@ -8,7 +8,6 @@ import { DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH } from '../../src/wan/message-format.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
-import { EmbeddedModel } from './embedded-model.ts';
 import { Member, Network, OPTIONS } from './members.ts';
 
 const PARTITIONS = 7;
@@ -23,8 +22,8 @@ async function pair(options: Partial<WanPublisherOptions> = {}, partitionCount =
     ...options,
     consistencyCheckStrategy: 'MERKLE_TREES' as const,
   };
-  const a = new Member(network, 'a', [publisher], 0, (clock) => new EmbeddedModel(clock));
-  const b = new Member(network, 'b', [], 0, (clock) => new EmbeddedModel(clock, partitionCount));
+  const a = new Member(network, 'a', [publisher]);
+  const b = new Member(network, 'b', [], { partitionCount });
   for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
   for (let index = 0; index < 500; index++) {
     a.engine.change(SET, 'map', `key${index}`, 'value');
@@ -138,7 +137,7 @@ describe('WanReplications.synchronise after a check', () => {
     const members = await pair();
     const { network, a } = members;
     await check(members);
-    const again = new Member(network, 'b', [], 0, (clock) => new EmbeddedModel(clock, 13));
+    const again = new Member(network, 'b', [], { partitionCount: 13 });
     again.dataSetId = Buffer.alloc(16, 'x');
     again.restart();
     again.engine.durableCount = Number.POSITIVE_INFINITY;

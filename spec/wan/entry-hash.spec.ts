@@ -5,7 +5,7 @@ import type { Span } from '../../src/base/span.ts';
 import { Mutation } from '../../src/engine/mutation.ts';
 import { EntryHash, LeafOf } from '../../src/wan/entry-hash.ts';
 import { PartitionTree } from '../../src/wan/partition-tree.ts';
-import { spanOf } from './model-engine.ts';
+import { spanOf } from './simulated-engine.ts';
 import { generator } from './simulation.ts';
 
 /** HalfSipHash as defined, with 64 bits of output. */

@@ -6,10 +6,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CLEAR, Mutation, SET } from '../../src/engine/mutation.ts';
 import { EventRules } from '../../src/wan/event-rules.ts';
-import { EmbeddedModel } from './embedded-model.ts';
 import { sendHostileEvents } from './hostile-events.ts';
 import { endpoint, Member, Network, OPTIONS, REQUEST_LIMITS } from './members.ts';
-import { spanOf } from './model-engine.ts';
+import { spanOf } from './simulated-engine.ts';
 
 function changeWith(fields: Partial<Record<'name' | 'key' | 'value' | 'contentType', string>>) {
   const change = new Mutation();
@@ -66,8 +65,8 @@ describe('WanReceiver.receive', () => {
   it('logs one line a minute, and so does the source, which counts them', async () => {
     const network = new Network();
     const options = { ...OPTIONS, targetEndpoints: [endpoint('target')] };
-    const source = new Member(network, 'source', [options], 0, (clock) => new EmbeddedModel(clock));
-    const target = new Member(network, 'target', [], 0, (clock) => new EmbeddedModel(clock));
+    const source = new Member(network, 'source', [options]);
+    const target = new Member(network, 'target', []);
     const written = (member: typeof source) =>
       member.log.lines.filter((line) => line.includes('no client could have written'));
     // The model's clients have no limits.

@@ -9,7 +9,6 @@ import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
-import { EmbeddedModel } from './embedded-model.ts';
 import { Member, Network, REQUEST_LIMITS } from './members.ts';
 import { headOf, SENDER, WALL_MS } from './messages.ts';
 import { generator } from './simulation.ts';
@@ -101,7 +100,7 @@ export async function sendHostileEvents(count: number, seed: number): Promise<nu
   const below = (most: number) => Math.floor(random() * most);
   let rejected = 0;
   for (let sent = 0; sent < count; ) {
-    const member = new Member(new Network(), 'm', [], 0, (clock) => new EmbeddedModel(clock));
+    const member = new Member(new Network(), 'm', []);
     const { log } = member.engine;
     member.engine.durableCount = Number.POSITIVE_INFINITY;
     let own = 0;

@@ -1,4 +1,4 @@
-/** Members for the specs of replication: model engines, and a network that the test controls. */
+/** Members for the specs of replication, and a network that the test controls. */
 
 import type { Clock } from '../../src/base/clock.ts';
 import { Span } from '../../src/base/span.ts';
@@ -10,7 +10,7 @@ import { WanReplications } from '../../src/wan/wan-replications.ts';
 import type { TransportResponse, WanTransport } from '../../src/wan/wan-transport.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { ModelEngine, ownCopyOf, type SimulatedEngine } from './model-engine.ts';
+import { ownCopyOf, SimulatedEngine } from './simulated-engine.ts';
 
 export const OPTIONS: WanPublisherOptions = {
   publisherId: 'p',
@@ -41,6 +41,8 @@ export const REQUEST_LIMITS = {
   bodyBytesMax: 16_777_216,
 };
 
+const PARTITION_COUNT = 7;
+
 export function endpoint(host: string): WanEndpoint {
   return { host, port: 5701, segment: undefined, tls: false };
 }
@@ -69,6 +71,13 @@ export interface Fate {
 
 const AT_ONCE: Fate = { arrivals: [1], answerMs: 1 };
 
+/** Limits of the delays, in ms, of a message that arrives twice, another one, and a response. */
+interface Delays {
+  readonly twiceMs: number;
+  readonly delayMs: number;
+  readonly answerMs: number;
+}
+
 /** A member as the network uses it. */
 interface Receiving {
   readonly isDown: boolean;
@@ -93,6 +102,20 @@ export class Network {
 
   constructor(clock = new FakeClock()) {
     this.clock = clock;
+  }
+
+  /** Loses and repeats a tenth of the messages each, loses a tenth of the responses, delays all. */
+  disturb(below: (count: number) => number, { twiceMs, delayMs, answerMs }: Delays): void {
+    this.fate = () => {
+      const kind = below(10);
+      const twice = () => [below(twiceMs), below(twiceMs)];
+      const arrivals = kind === 0 ? [] : kind === 1 ? twice() : [below(delayMs)];
+      return { arrivals, answerMs: below(10) === 0 ? undefined : below(answerMs) };
+    };
+  }
+
+  calm(): void {
+    this.fate = () => AT_ONCE;
   }
 
   transportOf(from: Receiving): WanTransport {
@@ -154,7 +177,7 @@ export class Network {
   }
 }
 
-export class Member<Made extends SimulatedEngine = ModelEngine> {
+export class Member {
   readonly name: string;
   readonly network: Network;
   readonly log = new RecordedLog();
@@ -167,13 +190,13 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   lastTask: string | undefined;
   /** Merge policy of its maps' references. */
   policy = LATEST_UPDATE as number;
-  engine: Made;
+  engine: SimulatedEngine;
   replications: WanReplications;
   readonly #publishers: readonly WanPublisherOptions[];
   readonly #clock: Clock;
   /** Limit of the waiting events of all publishers, in bytes. */
   readonly #queueBytesMax: number;
-  readonly #makeEngine: (clock: Clock) => Made;
+  readonly #partitionCount: number;
   /** Durable changes of all lives of the member. */
   #history: Mutation[] = [];
 
@@ -181,9 +204,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     network: Network,
     name: string,
     publishers: readonly WanPublisherOptions[],
-    aheadMs = 0,
-    makeEngine: (clock: Clock) => Made = (own) => new ModelEngine(own) as never,
-    queueBytesMax = 2 ** 28,
+    { aheadMs = 0, partitionCount = PARTITION_COUNT, queueBytesMax = 2 ** 28 } = {},
   ) {
     this.#queueBytesMax = queueBytesMax;
     this.network = network;
@@ -197,8 +218,8 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       after: (delayMs, run) => clock.after(delayMs, run),
       endOfTurn: (run) => clock.endOfTurn(run),
     };
-    this.#makeEngine = makeEngine;
-    this.engine = makeEngine(this.#clock);
+    this.#partitionCount = partitionCount;
+    this.engine = new SimulatedEngine(this.#clock, partitionCount);
     this.replications = this.#replications();
     network.members.set(name, this);
   }
@@ -214,6 +235,10 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     return this.replications.publisherOf('r', 'p');
   }
 
+  get isIdle(): boolean {
+    return this.replications.publishers().every(({ queueSize }) => queueSize === 0);
+  }
+
   /** Makes everything recorded durable. */
   sync(): void {
     this.engine.durableCount = this.engine.log.length;
@@ -225,7 +250,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     void this.replications.close(0);
     this.#history = [...this.#history, ...this.engine.log.slice(0, this.engine.durableCount)];
     this.engine.close();
-    this.engine = this.#makeEngine(this.#clock);
+    this.engine = new SimulatedEngine(this.#clock, this.#partitionCount);
     this.engine.restore(this.#history);
     const sinks: { record(change: Mutation): void }[] = [];
     const { engine } = this;

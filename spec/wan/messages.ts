@@ -9,7 +9,7 @@ import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
 import { Member, Network } from './members.ts';
-import { spanOf } from './model-engine.ts';
+import { spanOf } from './simulated-engine.ts';
 import { generator } from './simulation.ts';
 
 export const SENDER = Buffer.alloc(16, 's');

@@ -8,8 +8,8 @@
 import assert from 'node:assert/strict';
 import { LATEST_UPDATE, type MergePolicy, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
-import { EmbeddedModel } from './embedded-model.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import type { SimulatedEngine } from './simulated-engine.ts';
 import { generator } from './simulation.ts';
 
 export const SHAPES = ['chain', 'ring', 'star', 'mesh'] as const;
@@ -50,13 +50,14 @@ class Round {
   readonly #shape: Shape;
   readonly #policy: MergePolicy;
   readonly #network = new Network();
-  readonly #members: readonly Member<EmbeddedModel>[];
+  readonly #members: readonly Member[];
   readonly #below: (count: number) => number;
   /** Histories by map and key. */
   readonly #stories = new Map<string, Story>();
   /** The last operation that a reader has seen, by member, map and key. */
   readonly #seen = new Map<string, number>();
-  #isCalm = false;
+  /** Number of changes of each engine at the last read. */
+  readonly #readCounts = new WeakMap<SimulatedEngine, number>();
 
   constructor(shape: Shape, count: number, policy: MergePolicy, seed: number) {
     this.#context = `${shape} of ${count}, policy ${policy}, seed ${seed}`;
@@ -67,12 +68,7 @@ class Round {
     this.#below = below;
     const network = this.#network;
     network.random = random;
-    network.fate = () => {
-      if (this.#isCalm) return { arrivals: [1], answerMs: 1 };
-      const kind = below(10);
-      const arrivals = kind === 0 ? [] : kind === 1 ? [below(900), below(900)] : [below(150)];
-      return { arrivals, answerMs: below(10) === 0 ? undefined : below(100) };
-    };
+    network.disturb(below, { twiceMs: 900, delayMs: 150, answerMs: 100 });
     const options = {
       ...OPTIONS,
       batchSize: 1 + below(8),
@@ -87,9 +83,7 @@ class Round {
         targetEndpoints: [endpoint(`m${target}`)],
       }));
       const aheadMs = areApart ? [0, 10_000, -10_000, 500][number]! : 0;
-      const member = new Member(network, `m${number}`, publishers, aheadMs, (clock) => {
-        return new EmbeddedModel(clock);
-      });
+      const member = new Member(network, `m${number}`, publishers, { aheadMs });
       member.policy = policy;
       return member;
     });
@@ -106,15 +100,15 @@ class Round {
         this.#read();
       }
     }
-    this.#isCalm = true;
+    this.#network.calm();
     for (let round = 0; round < 400; round++) {
       await this.#network.pass(50, 10);
       this.#sync();
       this.#read();
-      if (round > 60 && this.#members.every(isIdle)) break;
+      if (round > 60 && this.#members.every(({ isIdle }) => isIdle)) break;
     }
     for (const member of this.#members) {
-      assert.ok(isIdle(member), `${this.#context}: the queues of ${member.name} are not empty`);
+      assert.ok(member.isIdle, `${this.#context}: the queues of ${member.name} are not empty`);
     }
     this.#compare();
     for (const { engine, replications } of this.#members) {
@@ -171,8 +165,12 @@ class Round {
     for (const member of this.#members) member.sync();
   }
 
+  /** Reads at each member that has recorded changes since the last time. */
   #read(): void {
     for (const { name, engine } of this.#members) {
+      const { length } = engine.log;
+      if (this.#readCounts.get(engine) === length) continue;
+      this.#readCounts.set(engine, length);
       const there = valuesOf(engine);
       for (const [place, { lastRemoval }] of this.#stories) {
         const value = there.get(place);
@@ -194,7 +192,7 @@ class Round {
         const text = `${this.#context}: ${place} at ${name}`;
         assert.equal(there.get(place), isThere ? String(count) : undefined, text);
       }
-      const shared = (each: EmbeddedModel) =>
+      const shared = (each: SimulatedEngine) =>
         [...valuesOf(each)].filter(([place]) => place.startsWith('all/'));
       assert.deepEqual(shared(engine), shared(this.#members[0]!.engine), this.#context);
     }
@@ -202,15 +200,11 @@ class Round {
 }
 
 /** Returns the values by map and key. */
-function valuesOf(engine: EmbeddedModel): Map<string, string> {
+function valuesOf(engine: SimulatedEngine): Map<string, string> {
   return new Map(
     engine.contents().map((text) => {
       const [place = '', rest = ''] = text.split(' = ');
       return [place, rest.slice(0, rest.indexOf(' at '))];
     }),
   );
-}
-
-function isIdle({ replications }: Member<EmbeddedModel>): boolean {
-  return replications.publishers().every(({ queueSize }) => queueSize === 0);
 }

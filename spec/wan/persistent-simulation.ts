@@ -15,8 +15,8 @@ import { AtOnce } from '../engine/embedded/at-once.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
-import { textOf } from './model-engine.ts';
 import { PersistentSource } from './persistent-source.ts';
+import { textOf } from './simulated-engine.ts';
 
 const LIVES_MAX = 5;
 const STEPS_MAX = 60;
@@ -82,11 +82,8 @@ class Round {
     this.#target = new Member(this.#network, 'target', []);
     this.#target.engine.durableCount = Number.POSITIVE_INFINITY;
     this.#network.random = () => random.below(1000) / 1000;
-    this.#network.fate = () => {
-      const kind = random.below(10);
-      const arrivals = kind === 0 ? [] : kind === 1 ? [random.below(800), 5] : [random.below(60)];
-      return { arrivals, answerMs: random.below(10) === 0 ? undefined : random.below(30) };
-    };
+    const below = (count: number) => random.below(count);
+    this.#network.disturb(below, { twiceMs: 800, delayMs: 60, answerMs: 30 });
   }
 
   async run(): Promise<void> {
@@ -199,7 +196,7 @@ class Round {
 
   /** Ends all faults, after which both sides must converge. */
   async #settle(): Promise<void> {
-    this.#network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    this.#network.calm();
     this.#target.isDown = false;
     const source = this.#source();
     assert.ok(await source.open(), `seed ${this.#seed}: the source does not start`);
@@ -218,7 +215,6 @@ class Round {
     );
     // All lifetimes have ended.
     await this.#pass(10_000, 1000);
-    this.#target.engine.expire();
     this.#compare(source, context);
     assert.ok(await source.stop(), context);
   }

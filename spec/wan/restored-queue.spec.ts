@@ -44,6 +44,24 @@ it('PublisherQueue has room for a recovered event up to its limit in bytes and t
   assert.equal(queue.hasRoomForRecovered(next, extraBytes - 1), false);
 });
 
+it('PublisherQueue keeps a queued event when an older change of its key is recovered', () => {
+  const queue = new PublisherQueue(7, { capacity: 100, bytesMax: 2 ** 20, batchesMax: 4 }, false);
+  queue.beginRestore();
+  for (const low of [5, 4]) {
+    const change = changeOf(SET, 'key', `value ${low}`);
+    change.version.set(low, change.version.high);
+    queue.add(change, 0, 0);
+  }
+  const [lane] = queue.lanes;
+  const event = new Mutation();
+  lane!.eachFrom(0, (position) => {
+    const { chunk, at } = lane!.eventAt(position);
+    readEvent(chunk, at, chunk.bytes.length, event);
+    return true;
+  });
+  assert.deepEqual([queue.size, event.value.toBuffer().toString()], [1, 'value 5']);
+});
+
 it('PublisherQueue has as many lanes as batches may be in progress, from 8 to 32, or as partitions', () => {
   const lanesOf = (partitions: number, batchesMax: number) =>
     new PublisherQueue(partitions, { capacity: 1, bytesMax: 1, batchesMax }, false).lanes.length;

@@ -4,10 +4,8 @@
  * checks. At the end all must have equal entries.
  */
 import assert from 'node:assert/strict';
-import type { Clock } from '../../src/base/clock.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
-import { ModelEngine, type SimulatedEngine } from './model-engine.ts';
 
 export type Shape = 'pair' | 'chain' | 'ring' | 'mesh';
 
@@ -32,12 +30,7 @@ export function generator(seed: number): () => number {
   };
 }
 
-/** `makeEngine` creates the engines of the members, by default model engines. */
-export async function simulate(
-  shape: Shape,
-  seed: number,
-  makeEngine: (clock: Clock) => SimulatedEngine = (clock) => new ModelEngine(clock),
-): Promise<void> {
+export async function simulate(shape: Shape, seed: number): Promise<void> {
   const random = generator(seed * 7 + 3);
   const below = (count: number) => Math.floor(random() * count);
   const network = new Network();
@@ -57,16 +50,10 @@ export async function simulate(
       publisherId: `p${target}`,
       targetEndpoints: [endpoint(`m${target}`)],
     }));
-    return new Member(network, `m${index}`, publishers, aheadMs[index], makeEngine);
+    return new Member(network, `m${index}`, publishers, { aheadMs: aheadMs[index]! });
   });
   const keys = below(2) === 0 ? 6 : 100;
-  let isCalm = false;
-  network.fate = () => {
-    if (isCalm) return { arrivals: [1], answerMs: 1 };
-    const kind = below(10);
-    const arrivals = kind === 0 ? [] : kind === 1 ? [below(3000), below(3000)] : [below(200)];
-    return { arrivals, answerMs: below(10) === 0 ? undefined : below(100) };
-  };
+  network.disturb(below, { twiceMs: 3000, delayMs: 200, answerMs: 100 });
   // In a chain only the first one writes: no member sends to it.
   const writers = shape === 'chain' ? members.slice(0, 1) : members;
   for (let step = 0; step < 150; step++) {
@@ -78,7 +65,7 @@ export async function simulate(
     else if (kind < 15) beginTask(member, below);
     await network.pass(below(3) === 0 ? below(40) : 0);
   }
-  isCalm = true;
+  network.calm();
   // Tasks in progress end, even after failures. With batches of one event this may take longer, but
   // not without progress.
   await network.pass(options.responseTimeoutMs * 3, 50);
@@ -93,10 +80,10 @@ export async function simulate(
   for (let round = 0; round < 400; round++) {
     for (const member of members) member.sync();
     await network.pass(50, 10);
-    if (round > 60 && members.every(isIdle)) break;
+    if (round > 60 && members.every(({ isIdle }) => isIdle)) break;
   }
   for (const member of members) {
-    assert.ok(isIdle(member), `seed ${seed}: the queues of ${member.name} are not empty`);
+    assert.ok(member.isIdle, `seed ${seed}: the queues of ${member.name} are not empty`);
     assert.ok(network.sent.length - rounds < 5000, `seed ${seed}: messages circulate`);
     const dropped = member.replications
       .publishers()
@@ -105,7 +92,6 @@ export async function simulate(
   }
   // All lifetimes have ended by every clock.
   await network.pass(25_000, 5000);
-  for (const member of members) member.engine.expire();
   const [first, ...others] = members.map(({ engine }) => engine.contents());
   for (const other of others) assert.deepEqual(other, first, `seed ${seed}, ${shape}`);
   for (const member of members) member.sync();
@@ -113,7 +99,7 @@ export async function simulate(
 }
 
 /** Asserts that a check finds no difference to any target. */
-async function checkAll(member: Member<SimulatedEngine>, seed: number): Promise<void> {
+async function checkAll(member: Member, seed: number): Promise<void> {
   const { replications, network } = member;
   for (const { wanPublisherId } of replications.publishers()) {
     member.lastTask = replications.check('r', wanPublisherId, Buffer.from('map0'));
@@ -124,12 +110,8 @@ async function checkAll(member: Member<SimulatedEngine>, seed: number): Promise<
   }
 }
 
-function isIdle({ replications }: Member<SimulatedEngine>): boolean {
-  return replications.publishers().every(({ queueSize }) => queueSize === 0);
-}
-
 /** Starts a synchronisation or a check, unless one is in progress. */
-function beginTask(member: Member<SimulatedEngine>, below: (count: number) => number): void {
+function beginTask(member: Member, below: (count: number) => number): void {
   const { replications } = member;
   const publishers = replications.publishers();
   const id = publishers[below(publishers.length)]?.wanPublisherId;
@@ -140,7 +122,7 @@ function beginTask(member: Member<SimulatedEngine>, below: (count: number) => nu
 }
 
 /** Returns a text that changes with each acknowledged event and each completed partition. */
-function headway(members: readonly Member<SimulatedEngine>[]): string {
+function headway(members: readonly Member[]): string {
   return JSON.stringify(
     members.map(({ replications, lastTask }) => [
       lastTask === undefined ? undefined : replications.progressOf(lastTask),
@@ -149,16 +131,12 @@ function headway(members: readonly Member<SimulatedEngine>[]): string {
   );
 }
 
-function hasTask({ replications, lastTask }: Member<SimulatedEngine>): boolean {
+function hasTask({ replications, lastTask }: Member): boolean {
   const stage = lastTask === undefined ? undefined : replications.progressOf(lastTask)?.stage;
   return stage === 'STARTED' || stage === 'IN_PROGRESS';
 }
 
-function write(
-  { engine }: Member<SimulatedEngine>,
-  keys: number,
-  below: (count: number) => number,
-): void {
+function write({ engine }: Member, keys: number, below: (count: number) => number): void {
   const map = `map${below(2)}`;
   const key = `key${below(keys)}`;
   const kind = below(20);

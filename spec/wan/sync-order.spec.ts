@@ -8,7 +8,6 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, type Mutation, SET } from '../../src/engine/mutation.ts';
-import { EmbeddedModel } from './embedded-model.ts';
 import { Member, Network, OPTIONS } from './members.ts';
 import { generator } from './simulation.ts';
 
@@ -32,9 +31,8 @@ async function simulate(seed: number): Promise<void> {
     snapshotEnabled: below(3) === 0,
     maxConcurrentInvocations: below(2) * 2,
   };
-  const make = (clock: ConstructorParameters<typeof EmbeddedModel>[0]) => new EmbeddedModel(clock);
-  const a = new Member(network, 'a', [options], 0, make);
-  const b = new Member(network, 'b', [], 0, make);
+  const a = new Member(network, 'a', [options]);
+  const b = new Member(network, 'b', []);
   a.policy = PASS_THROUGH;
   b.engine.durableCount = Number.POSITIVE_INFINITY;
   const isPersistent = below(2) === 0;

@@ -8,7 +8,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
-import { EmbeddedModel } from './embedded-model.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 
 const POLICIES = [
@@ -29,9 +28,9 @@ const keyOf = (index: number): string => `k${index}`;
 /** A chain: the source, its target, and the target of the target. */
 class Chain {
   readonly network = new Network();
-  readonly source: Member<EmbeddedModel>;
-  readonly target: Member<EmbeddedModel>;
-  readonly third: Member<EmbeddedModel>;
+  readonly source: Member;
+  readonly target: Member;
+  readonly third: Member;
 
   constructor(policy: number, options: Partial<WanPublisherOptions> = {}) {
     this.source = this.#member('source', 'target', policy, options);
@@ -44,16 +43,10 @@ class Chain {
     to: string | undefined,
     policy: number,
     options: Partial<WanPublisherOptions>,
-  ): Member<EmbeddedModel> {
+  ): Member {
     const own = { ...OPTIONS, consistencyCheckStrategy: 'MERKLE_TREES' as const, ...options };
     const publishers = to === undefined ? [] : [{ ...own, targetEndpoints: [endpoint(to)] }];
-    const member = new Member(
-      this.network,
-      name,
-      publishers,
-      0,
-      (clock) => new EmbeddedModel(clock),
-    );
+    const member = new Member(this.network, name, publishers);
     member.policy = policy;
     return member;
   }
@@ -88,11 +81,11 @@ class Chain {
   }
 }
 
-function fill(member: Member<EmbeddedModel>, value: string): void {
+function fill(member: Member, value: string): void {
   for (let index = 0; index < KEYS; index++) member.engine.change(SET, 'm', keyOf(index), value);
 }
 
-function count(member: Member<EmbeddedModel>, value?: string): number {
+function count(member: Member, value?: string): number {
   const all = member.engine.contents();
   return value === undefined
     ? all.length

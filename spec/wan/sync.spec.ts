@@ -10,9 +10,7 @@ import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH } from '../../src/wan/message-format.ts';
 import type { PublisherState, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
-import { EmbeddedModel } from './embedded-model.ts';
 import { Member, Network, OPTIONS } from './members.ts';
-import type { SimulatedEngine } from './model-engine.ts';
 
 /**
  * Returns a source `a` that publishes to `b`, with embedded engines. All changes are durable at
@@ -21,40 +19,36 @@ import type { SimulatedEngine } from './model-engine.ts';
 function pair(options: Partial<WanPublisherOptions> = {}, policy = PASS_THROUGH as number) {
   const network = new Network();
   const publishers = [{ ...OPTIONS, ...options }];
-  const a = new Member(network, 'a', publishers, 0, (clock) => new EmbeddedModel(clock));
-  const b = new Member(network, 'b', [], 0, (clock) => new EmbeddedModel(clock));
+  const a = new Member(network, 'a', publishers);
+  const b = new Member(network, 'b', []);
   a.policy = policy;
   for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
   return { network, a, b };
 }
 
-function set({ engine }: Member<SimulatedEngine>, count: number, from = 0): void {
+function set({ engine }: Member, count: number, from = 0): void {
   for (let index = from; index < from + count; index++) {
     assert.ok(engine.change(SET, 'map', `key${index}`, `value${index}`));
   }
 }
 
 /** Returns the entries of all maps as `map/key = value`. */
-function entriesOf({ engine }: Member<SimulatedEngine>): string[] {
+function entriesOf({ engine }: Member): string[] {
   return engine.contents().map((text) => text.split(' at ')[0] ?? '');
 }
 
-function begin({ replications }: Member<SimulatedEngine>, map?: string): string {
+function begin({ replications }: Member, map?: string): string {
   return replications.synchronise('r', 'p', map === undefined ? undefined : Buffer.from(map));
 }
 
-function statusOf({ replications }: Member<SimulatedEngine>, uuid: string): TaskStatus {
+function statusOf({ replications }: Member, uuid: string): TaskStatus {
   const status = replications.progressOf(uuid);
   assert(status !== undefined);
   return status;
 }
 
 /** Synchronises and waits for the end. The progress never decreases, and is 100 only at the end. */
-async function synchronise(
-  member: Member<SimulatedEngine>,
-  map?: string,
-  patienceMs = 5000,
-): Promise<TaskStatus> {
+async function synchronise(member: Member, map?: string, patienceMs = 5000): Promise<TaskStatus> {
   const uuid = begin(member, map);
   let last = statusOf(member, uuid);
   assert.deepEqual([last.stage, last.progress], ['STARTED', 0]);
@@ -256,7 +250,7 @@ describe('WanReplications.synchronise', () => {
     const { network, a, b } = pair();
     set(a, 3);
     await network.pass(200);
-    const again = new Member(network, 'b', [], 0, (clock) => new EmbeddedModel(clock));
+    const again = new Member(network, 'b', []);
     again.dataSetId = Buffer.alloc(16, 'x');
     again.restart();
     again.engine.durableCount = Number.POSITIVE_INFINITY;
@@ -352,7 +346,7 @@ describe('WanReplications.synchronise', () => {
   });
 });
 
-function setState({ control }: Member<SimulatedEngine>, state: PublisherState): void {
+function setState({ control }: Member, state: PublisherState): void {
   if (state === 'REPLICATING') control.resume();
   else if (state === 'PAUSED') control.pause();
   else control.stop();

@@ -1,15 +1,24 @@
 /**
- * An embedded engine instead of a model engine. A sink stores the log; a restart replays its
- * durable part.
+ * The engine of a member in the specs of replication: an embedded engine whose log, which a sink
+ * stores, becomes durable when the test requests it. A restart replays the durable part.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
+import { Span } from '../../src/base/span.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import { APPLIED, EVERY_PARTITION, type Receiver } from '../../src/engine/engine.ts';
+import {
+  APPLIED,
+  EVERY_PARTITION,
+  type OperationResult,
+  type Outcome,
+  type Receiver,
+} from '../../src/engine/engine.ts';
 import type { MergePolicy } from '../../src/engine/merge-policy.ts';
 import {
   CLEAR,
+  FROM_CLIENT,
   FROM_REPLAY,
+  FROM_SOURCE,
   type Mutation,
   type Operation,
   SET,
@@ -17,23 +26,31 @@ import {
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { StoredVisitor, VisitCursor } from '../../src/engine/stored-engine.ts';
 import type { Version } from '../../src/engine/version.ts';
+import type { WanEngine } from '../../src/wan/wan-engine.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { visited } from '../engine/stored-engine.case.ts';
-import { type SimulatedEngine, spanOf, textOf } from './model-engine.ts';
 
-export class EmbeddedModel implements SimulatedEngine {
+export class SimulatedEngine implements WanEngine {
   readonly partitionCount: number;
+  /** Every change in order; those from `durableCount` on are lost in a restart. */
   readonly log: Mutation[] = [];
   durableCount = 0;
+  /** Outcome of the next merges; undefined to apply them. */
+  refusal: Outcome | undefined;
+  /** Number of changes made by merging. */
+  mergedCount = 0;
   readonly #engine: EmbeddedEngine;
 
-  constructor(clock: Clock, partitionCount = 7) {
+  constructor(clock: Clock, partitionCount: number) {
     this.partitionCount = partitionCount;
     const sink: MutationSink = {
       ignoresReplay: true,
       admit: () => ADMITTED,
       abandon: () => {},
-      record: (mutation) => void this.log.push(copyOf(mutation)),
+      record: (mutation) => {
+        if (mutation.origin === FROM_SOURCE) this.mergedCount++;
+        this.log.push(copyOf(mutation));
+      },
       durable: (partition) => this.#durable(partition),
     };
     this.#engine = new EmbeddedEngine({
@@ -45,10 +62,12 @@ export class EmbeddedModel implements SimulatedEngine {
     });
   }
 
+  /** Returns the entries of all maps, each as a text, sorted. */
   contents(): string[] {
     return visited(this.#engine).map(textOf).sort();
   }
 
+  /** Makes a client's change. Returns false if a sink refuses it. */
   change(operation: Operation, map: string, key: string, value = '', timeToLiveMs = 0): boolean {
     let result = 0;
     const receiver: Receiver = {
@@ -67,11 +86,9 @@ export class EmbeddedModel implements SimulatedEngine {
     return result === APPLIED;
   }
 
-  /** The engine expires entries itself. */
-  expire(): void {}
-
   merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void {
-    this.#engine.merge(change, policy, receiver, syncBegan);
+    if (this.refusal === undefined) this.#engine.merge(change, policy, receiver, syncBegan);
+    else receiver.onResult({ outcome: this.refusal } as OperationResult);
   }
 
   delays(partition: number, sequence: number): boolean {
@@ -98,6 +115,7 @@ export class EmbeddedModel implements SimulatedEngine {
     this.#engine.removeSink(sink);
   }
 
+  /** Applies the durable changes of an earlier life again. */
   restore(log: readonly Mutation[]): void {
     const replay = this.#engine.replay();
     replay.beginLog();
@@ -122,4 +140,22 @@ export class EmbeddedModel implements SimulatedEngine {
     }
     return Number.POSITIVE_INFINITY;
   }
+}
+
+/** Returns a copy like a change of a client, but with the version of the original. */
+export function ownCopyOf(change: Mutation): Mutation {
+  const copy = copyOf(change);
+  copy.origin = FROM_CLIENT;
+  return copy;
+}
+
+/** Returns the entry as a text. */
+export function textOf({ name, key, value, version, expiryMs }: Mutation): string {
+  const place = `${name.toBuffer().toString('latin1')}/${key.toBuffer().toString('latin1')}`;
+  return `${place} = ${value.toBuffer()} at ${version.high}:${version.low >>> 0}, ${expiryMs}`;
+}
+
+export function spanOf(text: string): Span {
+  const bytes = Buffer.from(text);
+  return new Span().set(bytes, 0, bytes.length);
 }
