@@ -5,7 +5,6 @@
  * changes data through a separate engine, which sends changes some time after they were admitted.
  */
 import assert from 'node:assert/strict';
-import type { Clock, Timer } from '../../src/base/clock.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
 import { SerialQueue } from '../../src/base/serial-queue.ts';
 import type {
@@ -20,6 +19,7 @@ import type {
 import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
 import type { FakeClock } from '../fake-clock.ts';
 import { FakeMembershipStore } from '../world/fake-membership-store.ts';
+import { MemberClock } from '../world/member-clock.ts';
 import { World } from '../world/world.ts';
 
 export const LEASE_MS = 10_000;
@@ -88,7 +88,7 @@ interface TestMemberOptions {
 export class TestMember {
   readonly uuid: string;
   readonly address: string;
-  readonly clock: StoppableClock;
+  readonly clock: MemberClock;
   readonly line: StoreLine;
   readonly engine: TestEngine;
   readonly cluster: SharedCluster;
@@ -103,7 +103,7 @@ export class TestMember {
     const { address, memberVersion, isLite = false, aheadMs = 0 } = options;
     this.uuid = `uuid-${world.members.length + 1}`;
     this.address = address;
-    this.clock = new StoppableClock(world.time, aheadMs);
+    this.clock = new MemberClock(world.time, { aheadMs });
     this.line = new StoreLine(world, this.clock);
     this.engine = new TestEngine(world, this.clock, () => this.cluster);
     const { reported } = this;
@@ -151,63 +151,7 @@ export class TestMember {
 
   /** Ends the member like kill -9. */
   kill(): void {
-    this.clock.kill();
-  }
-}
-
-/** The monotonic clock of a process that can be stopped. */
-class StoppableClock implements Clock {
-  readonly #time: FakeClock;
-  readonly #aheadMs: number;
-  #late: (() => void)[] = [];
-  /** Called before the delayed timers and results, like input that has arrived meanwhile. */
-  readonly onResume: (() => void)[] = [];
-  #isStopped = false;
-  #isKilled = false;
-
-  constructor(time: FakeClock, aheadMs: number) {
-    this.#time = time;
-    this.#aheadMs = aheadMs;
-  }
-
-  get isRunning(): boolean {
-    return !this.#isStopped && !this.#isKilled;
-  }
-
-  now(): number {
-    return this.#time.now() + this.#aheadMs;
-  }
-
-  wall(): number {
-    return this.#time.wall();
-  }
-
-  after(delayMs: number, run: () => void): Timer {
-    return this.#time.after(delayMs, () => this.whenRunning(run));
-  }
-
-  endOfTurn(run: () => void): void {
-    run();
-  }
-
-  whenRunning(run: () => void): void {
-    if (this.isRunning) run();
-    else if (!this.#isKilled) this.#late.push(run);
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-  }
-
-  resume(): void {
-    this.#isStopped = false;
-    for (const run of this.onResume) run();
-    for (const run of this.#late.splice(0)) run();
-  }
-
-  kill(): void {
-    this.#isKilled = true;
-    this.#late = [];
+    this.clock.end();
   }
 }
 
@@ -222,10 +166,10 @@ class StoreLine implements MembershipStore {
   answersLost = 0;
   hasHints = true;
   readonly #world: ClusterWorld;
-  readonly #clock: StoppableClock;
+  readonly #clock: MemberClock;
   readonly #steps = new SerialQueue();
 
-  constructor(world: ClusterWorld, clock: StoppableClock) {
+  constructor(world: ClusterWorld, clock: MemberClock) {
     this.#world = world;
     this.#clock = clock;
   }
@@ -310,11 +254,11 @@ class TestEngine {
   madeCount = 0;
   refusedCount = 0;
   readonly #world: ClusterWorld;
-  readonly #clock: StoppableClock;
+  readonly #clock: MemberClock;
   readonly #cluster: () => SharedCluster;
   #underWay = new Set<Promise<void>>();
 
-  constructor(world: ClusterWorld, clock: StoppableClock, cluster: () => SharedCluster) {
+  constructor(world: ClusterWorld, clock: MemberClock, cluster: () => SharedCluster) {
     this.#world = world;
     this.#clock = clock;
     this.#cluster = cluster;

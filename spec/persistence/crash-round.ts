@@ -7,24 +7,17 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
-import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { EVERY_PARTITION, FOUND, NO_HOLD, NOBODY } from '../../src/engine/engine.ts';
-import { FROM_REPLAY, type Mutation } from '../../src/engine/mutation.ts';
-import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
-import { Persistence } from '../../src/persistence/persistence.ts';
-import type { Recovered } from '../../src/persistence/recovery.ts';
+import type { Mutation } from '../../src/engine/mutation.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import type { Seen } from '../engine/results.ts';
-import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { DiskMember } from '../world/disk-member.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { checkPaths, PathSink } from './path-sink.ts';
 import { contentOf, countThatLeaves } from './stored-model.ts';
 
-const PARTITIONS = 5;
-const SEGMENT_BYTES = 4096;
-const SNAPSHOT_BYTES_MIN = 8192;
 /** Size of a disk that fills up, in bytes. */
 const DISK_BYTES = 50_000;
 const KEYS = 12;
@@ -100,9 +93,9 @@ class Life {
         this.#check(member);
         await this.#work(member);
       }
-      this.report.snapshots += member.snapshots;
-      this.report.compactions += member.compactions;
-      this.report.returns += member.returns;
+      this.report.snapshots += member.snapshotCount;
+      this.report.compactions += member.compactionCount;
+      this.report.returns += member.returnCount;
       this.report.mutations = this.#history.length;
       this.#end(member);
     }
@@ -113,12 +106,19 @@ class Life {
   }
 
   #member(onRecord: (mutation: Mutation) => void): Member {
-    const sinksBefore = this.#hasPaths ? [new PathSink()] : [];
-    return new Member(this.#storage, this.#clock, this.#mode, sinksBefore, onRecord);
+    const member: Member = new Member({
+      clock: this.#clock,
+      storage: this.#storage,
+      sync: this.#mode,
+      sinksBefore: this.#hasPaths ? [new PathSink()] : [],
+      onRecord,
+      onReleased: () => member.sendResponses(),
+    });
+    return member;
   }
 
   #end(member: Member): void {
-    this.#clock.forget();
+    member.end();
     if (this.#random.below(4) > 0) {
       this.#storage = this.#storage.afterCrash(`boot ${++this.#boot}`);
       this.#promisedInBoot = 0;
@@ -165,21 +165,15 @@ class Life {
   /** Stops the member. A crash may interrupt that; otherwise every mutation must exist. */
   async #stop(member: Member): Promise<void> {
     const count = this.#history.length;
-    const closing = member.persistence.close().then(() => true);
-    const hasStopped = await this.#drive(closing).catch(() => false);
+    const hasStopped = await member.drive(member.persistence.close()).catch(() => false);
     if (hasStopped) this.report.stops++;
     this.#promised = Math.max(this.#promised, hasStopped ? count : member.promised(this.#mode));
   }
 
   async #sync(member: Member): Promise<void> {
     const count = this.#history.length;
-    const syncing = member.persistence.log.sync().then(() => true);
-    if (await this.#drive(syncing)) this.#promised = Math.max(this.#promised, count);
-  }
-
-  /** Completes calls until the promise is settled or the storage has crashed. */
-  async #drive(promise: Promise<boolean>): Promise<boolean> {
-    return await drive(promise, this.#storage, this.#clock);
+    if (await member.drive(member.persistence.log.sync()))
+      this.#promised = Math.max(this.#promised, count);
   }
 
   #operate(member: Member): void {
@@ -228,71 +222,12 @@ interface Result {
   readonly isAwaited: boolean;
 }
 
-class Member {
-  readonly engine: EmbeddedEngine;
-  readonly persistence: Persistence;
-  recovered: Recovered | undefined;
-  snapshots = 0;
-  compactions = 0;
+class Member extends DiskMember {
   /** Items that returned because their clients had disconnected. */
-  returns = 0;
+  returnCount = 0;
   /** Number of mutations, from the first, on which the sent responses depend. */
   confirmed = 0;
-  readonly #storage: MemoryStorage;
-  readonly #clock: FakeClock;
   #results: Result[] = [];
-
-  constructor(
-    storage: MemoryStorage,
-    clock: FakeClock,
-    mode: SyncMode,
-    sinksBefore: readonly MutationSink[],
-    onRecord: (mutation: Mutation) => void,
-  ) {
-    this.#storage = storage;
-    this.#clock = clock;
-    const ignore = (): void => {};
-    this.persistence = new Persistence(
-      {
-        storage,
-        clock,
-        partitionCount: PARTITIONS,
-        sync: mode,
-        syncIntervalMs: 1000,
-        segmentBytes: SEGMENT_BYTES,
-        snapshotBytesMin: SNAPSHOT_BYTES_MIN,
-      },
-      {
-        onReleased: () => this.sendResponses(),
-        onRefusing: ignore,
-        onFailed: ignore,
-        onProgress: ignore,
-        onSnapshot: () => {
-          this.snapshots++;
-        },
-        onCompacted: () => {
-          this.compactions++;
-        },
-        onSnapshotFailed: (error) => assert.ok(storage.hasCrashed || isFull(error), error),
-        onCompactionFailed: (error) => assert.ok(storage.hasCrashed || isFull(error), error),
-      },
-    );
-    this.engine = new EmbeddedEngine({
-      partitionCount: PARTITIONS,
-      clock,
-      queueCapacity: () => Number.POSITIVE_INFINITY,
-      sinks: [...sinksBefore, this.persistence.log, new HistorySink(onRecord)],
-    });
-  }
-
-  async open(): Promise<boolean> {
-    const opening = this.persistence.begin().then(async () => {
-      this.recovered = await this.persistence.open(this.engine);
-      this.engine.invariants();
-      return true;
-    });
-    return await drive(opening, this.#storage, this.#clock);
-  }
 
   answered(seen: Seen, before: number, history: readonly Mutation[], isAwaited: boolean): void {
     const { partition, hold } = seen;
@@ -310,13 +245,13 @@ class Member {
   /** Sends the responses that are no longer delayed. */
   sendResponses(): void {
     this.persistence.log.invariants();
-    if (this.#storage.hasCrashed || this.persistence.log.delaysAll) return;
+    if (this.storage.hasCrashed || this.persistence.log.delaysAll) return;
     this.#results = this.#results.filter((result) => {
       if (this.#isHeld(result)) return true;
       const { hold, isAwaited } = result;
       if (hold !== NO_HOLD) this.engine.acknowledge(hold, isAwaited, NOBODY);
       if (hold === NO_HOLD || isAwaited) this.confirmed = Math.max(this.confirmed, result.depth);
-      else this.returns++;
+      else this.returnCount++;
       return false;
     });
   }
@@ -331,56 +266,6 @@ class Member {
     if (partition !== EVERY_PARTITION) return engine.delays(partition, sequences[0]!);
     return sequences.some((sequence, each) => engine.delays(each, sequence));
   }
-}
-
-class HistorySink implements MutationSink {
-  readonly #onRecord: (mutation: Mutation) => void;
-
-  constructor(onRecord: (mutation: Mutation) => void) {
-    this.#onRecord = onRecord;
-  }
-
-  admit(): typeof ADMITTED {
-    return ADMITTED;
-  }
-
-  abandon(): void {}
-
-  record(mutation: Mutation): void {
-    if (mutation.origin !== FROM_REPLAY) this.#onRecord(copyOf(mutation));
-  }
-
-  durable(): number {
-    return Number.POSITIVE_INFINITY;
-  }
-}
-
-async function drive(
-  promise: Promise<boolean>,
-  storage: MemoryStorage,
-  clock: FakeClock,
-): Promise<boolean> {
-  let result: boolean | undefined;
-  let failure: unknown;
-  promise.then(
-    (value) => {
-      result = value;
-    },
-    (error: unknown) => {
-      failure = error;
-    },
-  );
-  while (result === undefined && failure === undefined && !storage.hasCrashed) {
-    storage.pump();
-    await turn();
-    clock.endTurn();
-  }
-  if (failure !== undefined && !storage.hasCrashed) throw failure;
-  return result ?? false;
-}
-
-function isFull(error: Error): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
 /** Resolves after the callbacks of settled promises. */

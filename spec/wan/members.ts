@@ -10,6 +10,7 @@ import { WanReplications } from '../../src/wan/wan-replications.ts';
 import type { TransportResponse, WanTransport } from '../../src/wan/wan-transport.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { MemberClock } from '../world/member-clock.ts';
 import { ownCopyOf, SimulatedEngine } from './simulated-engine.ts';
 
 export const OPTIONS: WanPublisherOptions = {
@@ -211,13 +212,7 @@ export class Member {
     this.name = name;
     this.dataSetId = Buffer.alloc(16, name);
     this.#publishers = publishers;
-    const { clock } = network;
-    this.#clock = {
-      now: () => clock.now(),
-      wall: () => clock.wall() + aheadMs,
-      after: (delayMs, run) => clock.after(delayMs, run),
-      endOfTurn: (run) => clock.endOfTurn(run),
-    };
+    this.#clock = new MemberClock(network.clock, { wallAheadMs: aheadMs });
     this.#partitionCount = partitionCount;
     this.engine = new SimulatedEngine(this.#clock, partitionCount);
     this.replications = this.#replications();

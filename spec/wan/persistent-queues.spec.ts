@@ -11,9 +11,10 @@ import { repair } from '../../src/persistence/repair.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { until } from '../persistence/subject.ts';
+import { PARTITION_COUNT } from '../world/disk-member.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
-import { PARTITION_COUNT, PersistentSource } from './persistent-source.ts';
+import { PersistentSource } from './persistent-source.ts';
 
 const MARKS = 'wan-marks';
 const UNSYNCED_MARKS = 'wan-marks-unsynced';
