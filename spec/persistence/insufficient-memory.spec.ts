@@ -13,7 +13,7 @@ import { openPersistent, until } from './subject.ts';
 
 const MIB = 1_048_576;
 const SEED = Number(process.env.SEED ?? 1);
-const LIVES = 2;
+const LIVES = 1;
 const OPERATIONS = 3000;
 /** Length of a value, in bytes, and number of names that together do not fit into 1 MiB. */
 const VALUE_BYTES = 8000;

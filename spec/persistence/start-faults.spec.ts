@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type FaultReport, faultRound } from './start-faults.ts';
 
-const SEEDS = 3;
+const SEEDS = 2;
 const STEP = 9;
 
 describe('a start in which a write, sync, rename or truncation fails', () => {

@@ -15,6 +15,8 @@ import { generator } from './simulation.ts';
 export const SHAPES = ['chain', 'ring', 'star', 'mesh'] as const;
 type Shape = (typeof SHAPES)[number];
 
+/** Rounds of 50 ms after the faults, in which every delayed message arrives. */
+const QUIET_ROUNDS = 20;
 const STEPS = 120;
 const KEYS = 5;
 
@@ -105,7 +107,7 @@ class Round {
       await this.#network.pass(50, 10);
       this.#sync();
       this.#read();
-      if (round > 60 && this.#members.every(({ isIdle }) => isIdle)) break;
+      if (round > QUIET_ROUNDS && this.#members.every(({ isIdle }) => isIdle)) break;
     }
     for (const member of this.#members) {
       assert.ok(member.isIdle, `${this.#context}: the queues of ${member.name} are not empty`);

@@ -9,6 +9,8 @@ import { endpoint, Member, Network, OPTIONS } from './members.ts';
 
 export type Shape = 'pair' | 'chain' | 'ring' | 'mesh';
 
+/** Rounds of 50 ms after the faults and the tasks, in which every message arrives. */
+const QUIET_ROUNDS = 20;
 /** The numbers of the members that each member sends to. */
 const TARGETS: Readonly<Record<Shape, readonly (readonly number[])[]>> = {
   pair: [[1], [0]],
@@ -80,7 +82,7 @@ export async function simulate(shape: Shape, seed: number): Promise<void> {
   for (let round = 0; round < 400; round++) {
     for (const member of members) member.sync();
     await network.pass(50, 10);
-    if (round > 60 && members.every(({ isIdle }) => isIdle)) break;
+    if (round > QUIET_ROUNDS && members.every(({ isIdle }) => isIdle)) break;
   }
   for (const member of members) {
     assert.ok(member.isIdle, `seed ${seed}: the queues of ${member.name} are not empty`);
