@@ -36,7 +36,7 @@ build: dist/.built ## Compiles to dist/, so that `npx gridnode` works in this fo
 run: build ## Serves maps and queues (group DATA) on PORT=5701
 	dist/bin/gridnode.js serve --port $(PORT) --enable-group DATA
 
-test: lint dist/.built ## Lint, types, tests: needs only Node and npm, about 2 minutes
+test: lint dist/.built ## Lint, types, tests: needs only Node and npm, about 100 seconds
 	$(bin)/tsc -p spec/tsconfig.json --incremental --tsBuildInfoFile dist/spec.tsbuildinfo
 	SPEC_PROGRAM=built GRIDNODE_SLABS=small $(checks) node $(flags) spec/run-files.ts 3
 

@@ -190,8 +190,9 @@ describe('a queue of WanReplications', () => {
       assert.ok(others.every(({ eventsSent, eventsDropped }) => eventsSent < eventsDropped));
     }
     const [single = 0, amongDead = 0] = times;
-    // A step of one millisecond lets the loop turn only a few times.
-    assert.ok(amongDead <= single * 1.1, `${amongDead} ms instead of ${single}`);
+    // How far the work in threads gets in a step depends on the machine. A dead target's timeout is
+    // many times longer than all steps.
+    assert.ok(amongDead <= single * 2, `${amongDead} ms instead of ${single}`);
   });
 
   it('has separate numbers if a queue of the same name was removed before', async () => {
