@@ -88,36 +88,38 @@ class Life {
     for (let start = 0; start < STARTS_MAX; start++) {
       const hasTime = this.#random.below(3) > 0;
       this.#storage.crashAt = 1 + this.#random.below(hasTime ? 400 : 60);
-      const member = this.#member((mutation) => this.#history.push(mutation));
+      const clients = this.#start((mutation) => this.#history.push(mutation));
+      const { member } = clients;
       if (await member.open()) {
         this.#check(member);
-        await this.#work(member);
+        await this.#work(clients);
       }
       this.report.snapshots += member.snapshotCount;
       this.report.compactions += member.compactionCount;
-      this.report.returns += member.returnCount;
+      this.report.returns += clients.returnCount;
       this.report.mutations = this.#history.length;
-      this.#end(member);
+      this.#end(clients);
     }
-    const member = this.#member(() => {});
+    const { member } = this.#start(() => {});
     assert.ok(await member.open());
     this.#check(member);
     if (this.#hasPaths) this.report.paths += checkPaths(this.#storage.files);
   }
 
-  #member(onRecord: (mutation: Mutation) => void): Member {
-    const member: Member = new Member({
+  #start(onRecord: (mutation: Mutation) => void): Clients {
+    const member = new DiskMember({
       clock: this.#clock,
       storage: this.#storage,
       sync: this.#mode,
       sinksBefore: this.#hasPaths ? [new PathSink()] : [],
       onRecord,
-      onReleased: () => member.sendResponses(),
+      onReleased: () => clients.sendResponses(),
     });
-    return member;
+    const clients = new Clients(member);
+    return clients;
   }
 
-  #end(member: Member): void {
+  #end({ member, confirmed }: Clients): void {
     member.end();
     if (this.#random.below(4) > 0) {
       this.#storage = this.#storage.afterCrash(`boot ${++this.#boot}`);
@@ -125,11 +127,11 @@ class Life {
       return;
     }
     // Only the process ends: all confirmed changes still exist, in every mode.
-    this.#promisedInBoot = Math.max(this.#promisedInBoot, member.confirmed);
+    this.#promisedInBoot = Math.max(this.#promisedInBoot, confirmed);
     this.#storage = this.#storage.afterKill();
   }
 
-  #check({ engine, recovered }: Member): void {
+  #check({ engine, recovered }: DiskMember): void {
     this.report.starts++;
     this.report.tornBytes += recovered?.tornBytes ?? 0;
     const content = contentOf(engine);
@@ -143,41 +145,42 @@ class Life {
     this.#promised = count;
   }
 
-  async #work(member: Member): Promise<void> {
+  async #work(clients: Clients): Promise<void> {
     const stopsAfter =
       this.#stops.below(3) === 0 ? this.#stops.below(20) : Number.POSITIVE_INFINITY;
     for (let turns = 0; !this.#storage.hasCrashed; turns++) {
-      if (turns >= stopsAfter) return await this.#stop(member);
+      if (turns >= stopsAfter) return await this.#stop(clients);
       const count = 1 + this.#random.below(5);
-      for (let each = 0; each < count && !this.#storage.hasCrashed; each++) this.#operate(member);
+      for (let each = 0; each < count && !this.#storage.hasCrashed; each++) this.#operate(clients);
       if (this.#storage.hasCrashed) break;
       this.#clock.endTurn();
-      member.sendResponses();
+      clients.sendResponses();
       const completed = this.#random.below(6);
       for (let each = 0; each < completed; each++) if (this.#storage.pump()) await turn();
       if (this.#random.below(20) === 0) this.#clock.advance(1000);
-      if (this.#random.below(30) === 0) await this.#sync(member);
-      this.#promised = Math.max(this.#promised, member.promised(this.#mode));
+      if (this.#random.below(30) === 0) await this.#sync(clients.member);
+      this.#promised = Math.max(this.#promised, clients.promised(this.#mode));
     }
-    this.#promised = Math.max(this.#promised, member.promised(this.#mode));
+    this.#promised = Math.max(this.#promised, clients.promised(this.#mode));
   }
 
   /** Stops the member. A crash may interrupt that; otherwise every mutation must exist. */
-  async #stop(member: Member): Promise<void> {
+  async #stop(clients: Clients): Promise<void> {
     const count = this.#history.length;
+    const { member } = clients;
     const hasStopped = await member.drive(member.persistence.close()).catch(() => false);
     if (hasStopped) this.report.stops++;
-    this.#promised = Math.max(this.#promised, hasStopped ? count : member.promised(this.#mode));
+    this.#promised = Math.max(this.#promised, hasStopped ? count : clients.promised(this.#mode));
   }
 
-  async #sync(member: Member): Promise<void> {
+  async #sync(member: DiskMember): Promise<void> {
     const count = this.#history.length;
     if (await member.drive(member.persistence.log.sync()))
       this.#promised = Math.max(this.#promised, count);
   }
 
-  #operate(member: Member): void {
-    const { engine } = member;
+  #operate(clients: Clients): void {
+    const { engine } = clients.member;
     const random = this.#random;
     const ask = new AtOnce(engine);
     const map = `map ${random.below(3)}`;
@@ -199,7 +202,7 @@ class Life {
       const next = ask.peek(queue);
       if (next.outcome === FOUND) seen = random.below(4) > 0 ? ask.take(queue) : next;
     } else seen = ask.get(map, key);
-    if (seen !== undefined) member.answered(seen, before, this.#history, random.below(3) > 0);
+    if (seen !== undefined) clients.answered(seen, before, this.#history, random.below(3) > 0);
   }
 
   #value(): Buffer {
@@ -222,12 +225,18 @@ interface Result {
   readonly isAwaited: boolean;
 }
 
-class Member extends DiskMember {
+/** The clients of a member: what it responded, and on which mutations that depends. */
+class Clients {
+  readonly member: DiskMember;
   /** Items that returned because their clients had disconnected. */
   returnCount = 0;
   /** Number of mutations, from the first, on which the sent responses depend. */
   confirmed = 0;
   #results: Result[] = [];
+
+  constructor(member: DiskMember) {
+    this.member = member;
+  }
 
   answered(seen: Seen, before: number, history: readonly Mutation[], isAwaited: boolean): void {
     const { partition, hold } = seen;
@@ -237,19 +246,23 @@ class Member extends DiskMember {
       ? history.length
       : 1 + history.findLastIndex((each) => [partition, EVERY_PARTITION].includes(each.partition));
     const sequences =
-      partition === EVERY_PARTITION ? this.engine.sequences() : Float64Array.of(seen.sequence);
+      partition === EVERY_PARTITION
+        ? this.member.engine.sequences()
+        : Float64Array.of(seen.sequence);
     this.#results.push({ partition, sequences, depth, hold, isAwaited });
     this.sendResponses();
   }
 
   /** Sends the responses that are no longer delayed. */
   sendResponses(): void {
-    this.persistence.log.invariants();
-    if (this.storage.hasCrashed || this.persistence.log.delaysAll) return;
+    const { engine, storage } = this.member;
+    const { log } = this.member.persistence;
+    log.invariants();
+    if (storage.hasCrashed || log.delaysAll) return;
     this.#results = this.#results.filter((result) => {
       if (this.#isHeld(result)) return true;
       const { hold, isAwaited } = result;
-      if (hold !== NO_HOLD) this.engine.acknowledge(hold, isAwaited, NOBODY);
+      if (hold !== NO_HOLD) engine.acknowledge(hold, isAwaited, NOBODY);
       if (hold === NO_HOLD || isAwaited) this.confirmed = Math.max(this.confirmed, result.depth);
       else this.returnCount++;
       return false;
@@ -262,7 +275,7 @@ class Member extends DiskMember {
   }
 
   #isHeld({ partition, sequences }: Result): boolean {
-    const { engine } = this;
+    const { engine } = this.member;
     if (partition !== EVERY_PARTITION) return engine.delays(partition, sequences[0]!);
     return sequences.some((sequence, each) => engine.delays(each, sequence));
   }

@@ -58,7 +58,7 @@ class Pair {
 
   /** Starts again after an end of only the process. */
   async restart(source: PersistentSource, options: Options = {}): Promise<PersistentSource> {
-    source.end();
+    source.member.end();
     this.storage = this.storage.afterKill();
     return await this.start(options);
   }
@@ -93,8 +93,8 @@ class Pair {
   }
 }
 
-function set({ engine }: PersistentSource, ...keys: readonly string[]): void {
-  for (const key of keys) new AtOnce(engine).set('map', key, VALUE);
+function set({ member }: PersistentSource, ...keys: readonly string[]): void {
+  for (const key of keys) new AtOnce(member.engine).set('map', key, VALUE);
 }
 
 const places = (...keys: readonly string[]) => keys.map((key) => `map/${key}`).sort();
@@ -105,7 +105,7 @@ describe('a publisher of a source with persistence', () => {
       const pair = new Pair();
       const first = await pair.start();
       set(first, 'a', 'b', 'c');
-      new AtOnce(first.engine).delete('map', 'b');
+      new AtOnce(first.member.engine).delete('map', 'b');
       await pair.pass(50);
       const again = await pair.restart(first, { initialPublisherState });
       assert.equal(again.status.queueSize, 4);
@@ -218,7 +218,7 @@ describe('a publisher of a source with persistence', () => {
     const first = await pair.start();
     const keys = Array.from({ length: 20 }, (_, index) => `key${index}`);
     set(first, ...keys);
-    new AtOnce(first.engine).clear('map');
+    new AtOnce(first.member.engine).clear('map');
     set(first, 'after');
     await pair.pass(20);
     const again = await pair.restart(first);
@@ -246,7 +246,7 @@ describe('a publisher of a source with persistence', () => {
     const options = { queueBytesMax: 2 ** 20, segmentBytes: 2 ** 22 };
     const first = await pair.start(options);
     for (let index = 0; index < 80; index++) {
-      new AtOnce(first.engine).set('map', `key${index}`, long);
+      new AtOnce(first.member.engine).set('map', `key${index}`, long);
       // Before marks that count dropped changes are written.
       if (index % 2 === 0) await pair.pass(1, 1);
     }
@@ -262,7 +262,7 @@ describe('a publisher of a source with persistence', () => {
     set(first, 'a', 'b');
     await pair.pass(20);
     first.control.clear();
-    await pair.until(first.persistence.storeMarks());
+    await pair.until(first.member.persistence.storeMarks());
     const again = await pair.restart(first);
     assert.equal(again.status.queueSize, 0);
     assert.deepEqual(await pair.sent(again), []);
@@ -278,14 +278,14 @@ describe('a publisher of a source with persistence', () => {
     storage.create = (name) =>
       name.startsWith(MARKS) ? Promise.reject(new Error('the disk is full')) : create(name);
     const queue = first.control.persistentQueue;
-    const refused = first.persistence.clearQueue(queue).then(
+    const refused = first.member.persistence.clearQueue(queue).then(
       () => 'cleared',
       (error: Error) => error.message,
     );
     assert.match(await pair.until(refused), /the disk is full/);
     assert.equal(first.status.queueSize, 2);
     storage.create = create;
-    const cleared = first.persistence.clearQueue(queue);
+    const cleared = first.member.persistence.clearQueue(queue);
     assert.equal(first.status.queueSize, 2);
     await pair.until(cleared);
     assert.equal(first.status.queueSize, 0);
@@ -312,7 +312,7 @@ describe('a publisher of a source with persistence', () => {
         }
         return await rename(from, to);
       };
-      await pair.until(first.persistence.clearQueue(first.control.persistentQueue));
+      await pair.until(first.member.persistence.clearQueue(first.control.persistentQueue));
       assert.ok(hasSet);
       assert.equal(first.status.queueSize, 2);
       const again = await pair.restart(first, { snapshotEnabled });
@@ -358,7 +358,7 @@ describe('a publisher of a source with persistence', () => {
       first.log.lines.filter((line) => line === 'marks failed'),
       ['marks failed'],
     );
-    await assert.rejects(pair.until(first.persistence.storeMarks()), { code: 'ENOSPC' });
+    await assert.rejects(pair.until(first.member.persistence.storeMarks()), { code: 'ENOSPC' });
     const again = await pair.restart(first, { initialPublisherState: 'PAUSED' });
     assert.equal(again.status.queueSize, 1);
   });
@@ -376,7 +376,7 @@ describe('a snapshot', () => {
     const source = await pair.start(options);
     const keys: string[] = [];
     // The file is written before the snapshot is in effect.
-    while (source.snapshotCount === 0) {
+    while (source.member.snapshotCount === 0) {
       assert.ok(keys.length < 2000);
       for (let count = 0; count < 10; count++) keys.push(`key${keys.length}`);
       set(source, ...keys.slice(-10));
@@ -398,7 +398,7 @@ describe('a snapshot', () => {
     await pair.sent(source);
     for (let round = 0; round < 400 && waitingOf(pair.storage).includes(first!); round++) {
       // Changes of this map are not sent.
-      new AtOnce(source.engine).set('own', `key${round % 9}`, VALUE);
+      new AtOnce(source.member.engine).set('own', `key${round % 9}`, VALUE);
       await pair.pass(20);
     }
     assert.deepEqual(waitingOf(pair.storage), []);
@@ -414,7 +414,7 @@ describe('a snapshot', () => {
     const damaged = Buffer.from(whole);
     damaged[whole.length >> 1]! ^= 1;
     for (const content of [undefined, damaged]) {
-      source.end();
+      source.member.end();
       pair.storage = pair.storage.afterKill();
       pair.storage.put(name!, content);
       await assert.rejects(pair.start(options), { code: 'DATA_DAMAGED' });
@@ -436,7 +436,7 @@ describe('a snapshot', () => {
     for (const start of [startEmpty, startPartial]) {
       const { pair, source } = await filled();
       const [name] = waitingOf(pair.storage);
-      source.end();
+      source.member.end();
       pair.storage = pair.storage.afterKill();
       const { storage } = pair;
       const forcing = { storage, partitionCount: PARTITION_COUNT, onFinding: () => {}, ...pace };
@@ -458,7 +458,7 @@ describe('a full disk', () => {
   it('retains waiting removals, and values that expired before they were sent', async () => {
     const pair = new Pair(120_000);
     const source = await pair.start(options);
-    const ask = new AtOnce(source.engine);
+    const ask = new AtOnce(source.member.engine);
     set(source, 'deleted', 'ended', 'stays');
     ask.set('cleared', 'key', VALUE);
     assert.deepEqual((await pair.sent(source)).length, 4);
@@ -489,7 +489,7 @@ describe('damaged or missing marks', () => {
       pair.target.isDown = false;
       set(first, 'a', 'b');
       await pair.pass(3000);
-      first.end();
+      first.member.end();
       pair.storage = pair.storage.afterKill();
       const bytes = Buffer.from(pair.storage.bytes(MARKS));
       bytes[bytes.length - 1]! ^= 1;

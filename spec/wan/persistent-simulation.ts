@@ -119,8 +119,9 @@ class Round {
     if (source.status.state === 'STOPPED') source.control.pause();
     this.#target.isDown = random.below(3) === 0;
     const steps = random.below(STEPS_MAX);
-    for (let step = 0; step < steps && !source.hasEnded; step++) {
-      for (let count = random.below(6); count > 0 && !source.hasEnded; count--) this.#write(source);
+    for (let step = 0; step < steps && !source.member.hasEnded; step++) {
+      for (let count = random.below(6); count > 0 && !source.member.hasEnded; count--)
+        this.#write(source);
       if (random.below(15) === 0) this.#target.isDown = !this.#target.isDown;
       if (random.below(10) === 0) source.control.resume();
       if (random.below(20) === 0) source.control.pause();
@@ -131,7 +132,7 @@ class Round {
 
   #write(source: PersistentSource): void {
     const random = this.#random;
-    const ask = new AtOnce(source.engine);
+    const ask = new AtOnce(source.member.engine);
     const map = `map${random.below(2)}`;
     const key = `key${random.below(KEYS)}`;
     const kind = random.below(40);
@@ -163,8 +164,9 @@ class Round {
   /** Ends the process: by a stop, a kill or a power loss. */
   async #end(source: PersistentSource): Promise<void> {
     const random = this.#random;
-    if (!source.hasEnded && random.below(4) === 0 && (await source.stop())) this.report.stops++;
-    source.end();
+    if (!source.member.hasEnded && random.below(4) === 0 && (await source.stop()))
+      this.report.stops++;
+    source.member.end();
     this.#history.push(...source.history);
     if (random.below(3) > 0) {
       this.report.kills++;
@@ -183,14 +185,14 @@ class Round {
   async #noteLost(): Promise<void> {
     const probe = this.#source();
     assert.ok(await probe.open());
-    const sequences = probe.engine.sequences();
+    const sequences = probe.member.engine.sequences();
     const isThere = ({ partition, sequence }: Mutation): boolean => {
       const last = partition === EVERY_PARTITION ? Math.min(...sequences) : sequences[partition]!;
       return sequence <= last;
     };
     this.#lost.push(...this.#history.filter((change) => !isThere(change)));
     this.#history = this.#history.filter(isThere);
-    probe.end();
+    probe.member.end();
     this.#storage = this.#storage.afterKill();
   }
 
@@ -219,9 +221,9 @@ class Round {
     assert.ok(await source.stop(), context);
   }
 
-  #compare({ engine }: PersistentSource, context: string): void {
+  #compare({ member }: PersistentSource, context: string): void {
     const placeOf = (text: string) => text.split(' = ')[0]!;
-    const own = visited(engine)
+    const own = visited(member.engine)
       .filter(({ name }) => !name.toBuffer().toString().startsWith('own'))
       .map(textOf);
     const there = this.#target.engine.contents();

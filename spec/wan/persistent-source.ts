@@ -11,43 +11,42 @@ interface PersistentSourceParts
   readonly publishers: readonly WanPublisherOptions[];
 }
 
-export class PersistentSource extends DiskMember {
+export class PersistentSource {
+  readonly member: DiskMember;
   readonly isDown = false;
   readonly log = new RecordedLog();
   readonly replications: WanReplications;
   /** Changes recorded in this life, without those of its recovery. */
-  readonly history: Mutation[];
+  readonly history: Mutation[] = [];
   #onProgress = (): void => {};
 
   constructor({ network, publishers, ...options }: PersistentSourceParts) {
-    const history: Mutation[] = [];
-    super({
+    this.member = new DiskMember({
       clock: network.clock,
       keepsTombstones: true,
-      onRecord: (mutation) => history.push(mutation),
+      onRecord: (mutation) => this.history.push(mutation),
       onReleased: () => this.replications?.release(),
       ...options,
     });
-    this.history = history;
-    const { clock } = this;
+    const { engine, clock, persistence } = this.member;
     const transport = network.transportOf(this);
     this.replications = new WanReplications({
-      engine: this.engine,
+      engine,
       clock,
       log: this.log,
       dataSetId: Buffer.alloc(16, 's'),
       clusterName: () => 'dev',
       treeOf: () => ({ isOn: true, depth: 10 }),
       acceptsWrites: () => true,
-      delaysAll: () => this.persistence.log.delaysAll,
+      delaysAll: () => persistence.log.delaysAll,
       payloadBytesMax: 2 ** 24,
       queueBytesMax: 2 ** 28,
       requestLimits: REQUEST_LIMITS,
       transportOf: () => ({
         send: async (...message) => {
-          if (this.hasEnded) return await new Promise(() => {});
+          if (this.member.hasEnded) return await new Promise(() => {});
           const answer = await transport.send(...message);
-          return this.hasEnded ? await new Promise(() => {}) : answer;
+          return this.member.hasEnded ? await new Promise(() => {}) : answer;
         },
         close: () => {},
       }),
@@ -71,15 +70,15 @@ export class PersistentSource extends DiskMember {
   }
 
   /** Returns false if the storage has crashed meanwhile. */
-  override async open(): Promise<boolean> {
-    const isOpen = await super.open({
+  async open(): Promise<boolean> {
+    const isOpen = await this.member.open({
       queues: () => this.replications.persistentQueues(),
       watch: (onProgress) => {
         this.#onProgress = onProgress;
       },
       onMarksLost: () => this.log.lines.push('marks lost'),
       onMarksFailed: (error) => {
-        this.tolerate(error);
+        this.member.tolerate(error);
         this.log.lines.push('marks failed');
       },
     });
@@ -92,9 +91,10 @@ export class PersistentSource extends DiskMember {
    * meanwhile.
    */
   async stop(): Promise<boolean> {
-    const { replications, persistence } = this;
-    const hasStopped = await this.drive(replications.close(0).then(() => persistence.close()));
-    this.end();
+    const { replications, member } = this;
+    const closing = replications.close(0).then(() => member.persistence.close());
+    const hasStopped = await member.drive(closing);
+    member.end();
     return hasStopped;
   }
 
