@@ -167,7 +167,9 @@ describe('a queue of WanReplications', () => {
     assert.ok(only!.queueBytes > 19_000 && only!.queueBytes <= 20_000, `${only?.queueBytes}`);
   });
 
-  it('sends as fast beside seven with dead targets as without them', async () => {
+  it('sends as fast beside seven with dead targets as without them', async (t) => {
+    // The receiver's slices end by real time: how many turns a batch takes depended on the machine.
+    t.mock.method(performance, 'now', () => 0);
     const times: number[] = [];
     for (const dead of [0, 7]) {
       const network = new Network();
@@ -190,9 +192,8 @@ describe('a queue of WanReplications', () => {
       assert.ok(others.every(({ eventsSent, eventsDropped }) => eventsSent < eventsDropped));
     }
     const [single = 0, amongDead = 0] = times;
-    // How far the work in threads gets in a step depends on the machine. A dead target's timeout is
-    // many times longer than all steps.
-    assert.ok(amongDead <= single * 2, `${amongDead} ms instead of ${single}`);
+    // A step of one millisecond lets the loop turn only a few times.
+    assert.ok(amongDead <= single * 1.1, `${amongDead} ms instead of ${single}`);
   });
 
   it('has separate numbers if a queue of the same name was removed before', async () => {
