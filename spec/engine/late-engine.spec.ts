@@ -50,6 +50,7 @@ async function lateSubject({ isOpen = true, ...options }: Options & { isOpen?: b
     many: MANY,
     quiet: () => world.settled(),
     advance: (ms: number) => world.pass(ms),
+    now: () => world.clock.now(),
   };
 }
 

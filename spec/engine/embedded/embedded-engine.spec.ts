@@ -32,6 +32,7 @@ function subject(options: Options): StoredSubject & SequencedSubject {
     many: MANY,
     quiet: async () => clock.settle(),
     advance: async (ms) => clock.advance(ms),
+    now: () => clock.now(),
   };
 }
 
