@@ -19,5 +19,8 @@ hooks.createHook = (callbacks) => {
 /** Disables the hooks that were created since this module was loaded; prints uncaught errors. */
 export function endHooks(): void {
   for (const hook of created) hook.disable();
-  process.on('uncaughtExceptionMonitor', (error) => console.error(error));
+  process.on('uncaughtExceptionMonitor', (error: NodeJS.ErrnoException) => {
+    // The runner has ended: printing that would be the next such error.
+    if (error.code !== 'EPIPE') console.error(error);
+  });
 }
