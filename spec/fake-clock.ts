@@ -43,6 +43,10 @@ export class FakeClock implements Clock {
     };
   }
 
+  turn(): number {
+    return this.now();
+  }
+
   endOfTurn(run: () => void): void {
     this.#ends.push(run);
   }

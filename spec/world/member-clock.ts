@@ -40,6 +40,10 @@ export class MemberClock implements Clock {
     return this.#time.now() + this.#aheadMs;
   }
 
+  turn(): number {
+    return this.now();
+  }
+
   wall(): number {
     return this.#time.wall() + this.#wallAheadMs;
   }

@@ -9,6 +9,11 @@ import { performance } from 'node:perf_hooks';
 export interface Clock {
   /** Milliseconds since a fixed moment; monotonic. */
   now(): number;
+  /**
+   * The result of `now` when `turn` was first called in this turn of the event loop. Only for code
+   * that also uses `endOfTurn`: it delays the next input as much.
+   */
+  turn(): number;
   /** Milliseconds since 1970-01-01 UTC; may jump in either direction. */
   wall(): number;
   /** Calls `run` once after `delayMs` (0 to 2^31-1). The timer does not keep the process alive. */
@@ -23,8 +28,21 @@ export interface Timer {
 
 /** The system clock. */
 export class SystemClock implements Clock {
+  #turnMs = -1;
+  readonly #endTurn = () => {
+    this.#turnMs = -1;
+  };
+
   now(): number {
     return performance.now();
+  }
+
+  turn(): number {
+    if (this.#turnMs < 0) {
+      this.#turnMs = performance.now();
+      setImmediate(this.#endTurn);
+    }
+    return this.#turnMs;
   }
 
   wall(): number {

@@ -24,6 +24,8 @@ export interface MemberInfo {
 export interface Cluster {
   readonly state: ClusterState;
   readonly nodeState: NodeState;
+  /** Whether the member has started; until then its node state is STARTING. */
+  readonly isStarted: boolean;
   /** Whether the loss of one member would lose no more data than the loss of a single copy. */
   readonly isSafe: boolean;
   /** Number of partitions that remain to be moved between members. */

@@ -143,6 +143,11 @@ export class Membership {
     return this.#options.clock.now() < this.#leaseEndMs;
   }
 
+  /** Whether it was so when this turn began. */
+  get hadLease(): boolean {
+    return this.#options.clock.turn() < this.#leaseEndMs;
+  }
+
   /** Whether the last heartbeat succeeded, at most IN_TOUCH_MS ago. */
   get isInTouch(): boolean {
     if (this.#isUnreachable || this.#joinNumber === 0) return false;

@@ -52,7 +52,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   readonly #membership: Membership;
   readonly #changes: StateChanges;
   readonly #passiveListeners: (() => void)[] = [];
-  #isStarted = false;
+  isStarted = false;
   #isDraining = false;
   /** Whether the state allows changes of data. */
   #isWritable = true;
@@ -86,7 +86,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   }
 
   get isCutOff(): boolean {
-    return this.#isStarted && !this.#membership.hasLease;
+    return this.isStarted && !this.#membership.hasLease;
   }
 
   get isSafe(): boolean {
@@ -94,11 +94,11 @@ export class SharedCluster implements OwnCluster, MemberLife {
   }
 
   get isReady(): boolean {
-    return this.#isStarted && !this.#isDraining && this.#membership.isInTouch;
+    return this.isStarted && !this.#isDraining && this.#membership.isInTouch;
   }
 
   get acceptsWrites(): boolean {
-    return this.#isWritable && this.#membership.hasLease;
+    return this.#isWritable && this.#membership.hadLease;
   }
 
   get version(): string {
@@ -110,7 +110,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
   }
 
   get nodeState(): NodeState {
-    if (!this.#isStarted) return 'STARTING';
+    if (!this.isStarted) return 'STARTING';
     return this.record.values.state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE';
   }
 
@@ -123,7 +123,7 @@ export class SharedCluster implements OwnCluster, MemberLife {
     const version = clusterVersion(memberVersion);
     await this.#membership.start({ address, memberVersion, isLite, version, leaseMs });
     await prepare();
-    this.#isStarted = true;
+    this.isStarted = true;
   }
 
   stop(): void {

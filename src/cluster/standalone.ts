@@ -28,7 +28,7 @@ export class StandaloneCluster implements OwnCluster {
   readonly #options: StandaloneOptions;
   #uuid: string = randomUUID();
   readonly #passiveListeners: (() => void)[] = [];
-  #isStarted = false;
+  isStarted = false;
   #isChanging = false;
 
   constructor(memberVersion: string, record: SharedRecord, options: StandaloneOptions = {}) {
@@ -49,7 +49,7 @@ export class StandaloneCluster implements OwnCluster {
 
   /** Sets the UUID that was stored; called before `start`. */
   restore(uuid: string): void {
-    if (this.#isStarted) assert.fail('the member has already started');
+    if (this.isStarted) assert.fail('the member has already started');
     this.#uuid = uuid;
   }
 
@@ -63,7 +63,7 @@ export class StandaloneCluster implements OwnCluster {
   }
 
   get nodeState(): NodeState {
-    if (!this.#isStarted) return 'STARTING';
+    if (!this.isStarted) return 'STARTING';
     return this.acceptsWrites ? 'ACTIVE' : 'PASSIVE';
   }
 
@@ -81,7 +81,7 @@ export class StandaloneCluster implements OwnCluster {
         memberVersion: this.#memberVersion,
       },
     ];
-    this.#isStarted = true;
+    this.isStarted = true;
     this.isReady = true;
   }
 

@@ -10,7 +10,6 @@ import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
 import type { RequestParser } from './parser.ts';
 import type { ReadFailure } from './read-failures.ts';
 import type { RequestSlot } from './request-slot.ts';
-import { PLACE_BYTES } from './retained-bytes.ts';
 import type { SlotConnection } from './slot-connection.ts';
 import type { SlotPool } from './slot-pool.ts';
 import { SlotRing } from './slot-ring.ts';
@@ -122,7 +121,7 @@ export class ConnectionRequests {
     this.#openCount--;
     // A request that was the only one under way may have released a part of its head meanwhile.
     if (this.#underWay.count === 0) this.#headBytes = 0;
-    else this.#headBytes -= longHeadBytes(slot);
+    else this.#headBytes -= slot.longHeadBytes;
     slot.free();
     return !this.#isSendingBuffered;
   }
@@ -156,7 +155,7 @@ export class ConnectionRequests {
     const underWay = this.#underWay.list();
     const buffered = underWay.filter(({ isBuffered }) => isBuffered);
     assert(this.#openCount === underWay.length - buffered.length, 'requests not answered');
-    const headBytes = underWay.reduce((sum, slot) => sum + longHeadBytes(slot), 0);
+    const headBytes = underWay.reduce((sum, { longHeadBytes }) => sum + longHeadBytes, 0);
     const isExclusive = this.#underWay.last?.handler.isExclusive === true;
     assert(isExclusive || this.#headBytes === headBytes, 'bytes of long heads');
     const bytes = buffered.reduce((sum, { bufferedBytes }) => sum + bufferedBytes, 0);
@@ -228,12 +227,6 @@ export class ConnectionRequests {
     if (slot.isBuffered) this.bufferedBytes += slot.bufferedBytes;
     else this.#openCount++;
     slot.retainBytes();
-    this.#headBytes += longHeadBytes(slot);
+    this.#headBytes += slot.longHeadBytes;
   }
-}
-
-/** Returns the length of the head if it has a buffer of its own, otherwise 0, in bytes. */
-function longHeadBytes({ request }: RequestSlot): number {
-  const { headBytes } = request;
-  return headBytes > PLACE_BYTES ? headBytes : 0;
 }

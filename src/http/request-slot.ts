@@ -28,7 +28,13 @@ import * as failures from './read-failures.ts';
 import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { ResponseStream } from './response-stream.ts';
-import { type BytesRetainer, endRetention, NO_PLACE, type Places } from './retained-bytes.ts';
+import {
+  type BytesRetainer,
+  endRetention,
+  NO_PLACE,
+  PLACE_BYTES,
+  type Places,
+} from './retained-bytes.ts';
 import type { SlotConnection } from './slot-connection.ts';
 import type { SlotHost } from './slot-host.ts';
 import * as state from './slot-state.ts';
@@ -87,6 +93,11 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
   /** Whether the request waits for an item, so that its client is watched. */
   get awaitsItem(): boolean {
     return this.#is(state.AWAITS_ITEM);
+  }
+
+  /** Length of the head if its copy is in a buffer of its own, otherwise 0, in bytes. */
+  get longHeadBytes(): number {
+    return this.#is(state.LONG_HEAD) ? this.request.headBytes : 0;
   }
 
   get isAbandoned(): boolean {
@@ -177,8 +188,11 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesRetainer {
 
   #retainHead(): void {
     const { request } = this;
-    this.#state |= state.RETAINS_BYTES;
-    if (this.#places.begin(this, request.headBytes)) this.#state |= state.DIRTY;
+    const { headBytes } = request;
+    const bits =
+      headBytes > PLACE_BYTES ? state.RETAINS_BYTES | state.LONG_HEAD : state.RETAINS_BYTES;
+    this.#state = (this.#state & ~state.LONG_HEAD) | bits;
+    if (this.#places.begin(this, headBytes)) this.#state |= state.DIRTY;
     request.retainHead(this.#places);
   }
 

@@ -21,3 +21,5 @@ export const RUNNING = 1 << 8;
 export const RETAINS_BYTES = 1 << 9;
 /** Fields other than this number differ from an unused slot and are not set by a new request. */
 export const DIRTY = 1 << 10;
+/** The copy of its head is in a buffer of its own. */
+export const LONG_HEAD = 1 << 11;

@@ -90,8 +90,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     const login = this.#loginFor(endpoint);
     this.#needsLoginCheck = login !== undefined && this.#mustLogIn(login, endpoint);
     this.isExclusive = this.#mustBeExclusive(endpoint);
-    const isStarting = services.cluster.nodeState === 'STARTING';
-    if (isStarting && !match.isServedWhileStarting) return this.#refuseWhileStarting();
+    if (!services.cluster.isStarted && !match.isServedWhileStarting)
+      return this.#refuseWhileStarting();
     if (browser === undefined && request.unservedHost === undefined) return true;
     return this.#admitPage(match, endpoint);
   }

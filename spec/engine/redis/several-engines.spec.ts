@@ -41,6 +41,7 @@ const WITHOUT_CHECKS = clockWith({
 function clockWith(changes: Partial<Clock>): Clock {
   return {
     now: () => clock.now(),
+    turn: () => clock.turn(),
     wall: () => clock.wall(),
     after: (delayMs, run) => clock.after(delayMs, run),
     endOfTurn: (run) => clock.endOfTurn(run),

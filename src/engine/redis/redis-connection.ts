@@ -209,7 +209,7 @@ export class RedisConnection {
 
   #beginTurn(): void {
     this.#isFlushDue = true;
-    this.#now = this.#options.clock.now();
+    this.#now = this.#options.clock.turn();
     this.#options.clock.endOfTurn(this.#flush);
   }
 

@@ -16,7 +16,7 @@ export class ServerTime {
 
   /** Whole milliseconds since 1970. */
   wall(): number {
-    return Math.floor(this.#clock.now() + this.#aheadMs);
+    return Math.floor(this.#clock.turn() + this.#aheadMs);
   }
 
   /**
