@@ -8,6 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { collectGarbage } from '../../src/base/collect-garbage.ts';
 import type { Verdict } from '../../src/security/credentials.ts';
+import { bufferBytes } from '../buffer-bytes.ts';
 import { heldServer, request } from './held-application.ts';
 import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
@@ -145,16 +146,6 @@ describe('an incomplete head', () => {
     assert(leftAfter < 200 * FREE_BYTES, `${leftAfter} bytes of 200 requests that ended`);
   });
 });
-
-/**
- * Returns the number of bytes of all live buffers. The second collection waits for the buffers of
- * the first.
- */
-function bufferBytes(): number {
-  collectGarbage();
-  collectGarbage();
-  return process.memoryUsage().arrayBuffers;
-}
 
 describe('a head that makes room', () => {
   /**

@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { collectGarbage } from '../../src/base/collect-garbage.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
@@ -13,6 +12,7 @@ import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import { hashPassword } from '../../src/security/password.ts';
 import type { Permission } from '../../src/security/permissions.ts';
+import { bufferBytes } from '../buffer-bytes.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
@@ -123,16 +123,6 @@ test("a data path serves a user who has logged in, and only requests with this u
 /** Returns a request with these credentials after this number of blanks. */
 function padded({ requestOf }: ReturnType<typeof member>, login: string, blanks: number): string {
   return requestOf('GET', 'rest/maps/m/k', login).replace('Basic ', `Basic ${' '.repeat(blanks)}`);
-}
-
-/**
- * Returns the number of bytes of all buffers in use. The second collection waits for the buffers of
- * the first one.
- */
-function bufferBytes(): number {
-  collectGarbage();
-  collectGarbage();
-  return process.memoryUsage().arrayBuffers;
 }
 
 test('a connection stores long credentials as a digest, and recognises them', () => {

@@ -11,7 +11,7 @@ export interface Clock {
   now(): number;
   /**
    * The result of `now` when `turn` was first called in this turn of the event loop. Only for code
-   * that also uses `endOfTurn`: it delays the next input as much.
+   * that uses `endOfTurn` anyway, as it adds a call at the end of the turn.
    */
   turn(): number;
   /** Milliseconds since 1970-01-01 UTC; may jump in either direction. */
