@@ -74,12 +74,6 @@ function callsOf(run: () => void): number {
   return calls;
 }
 
-/** Returns bytes that differ from this one in a single bit, and those that end parts of a head. */
-function othersOf(byte: string): string[] {
-  const bits = [0, 1, 2, 3, 4, 5, 6, 7].map((bit) => byte.charCodeAt(0) ^ (1 << bit));
-  return [...bits.map((code) => String.fromCharCode(code)), ...'\0\t\r\n :/?\xff'];
-}
-
 describe('repeated heads', () => {
   for (const request of [GET, POST, POLL]) {
     const [line] = request.split('\r\n');
@@ -100,8 +94,8 @@ describe('repeated heads', () => {
 
     it(`do not include a head that differs in any byte from "${line}"`, () => {
       for (let at = 0; at < request.length; at++) {
-        for (const byte of othersOf(request[at]!)) {
-          const other = request.slice(0, at) + byte + request.slice(at + 1);
+        for (let byte = 0; byte < 256; byte++) {
+          const other = request.slice(0, at) + String.fromCharCode(byte) + request.slice(at + 1);
           const { seen } = lastOf([request, request, other]);
           assert.deepEqual(seen, lastOf([other]).seen, JSON.stringify(other));
         }
