@@ -195,8 +195,7 @@ describe('gridnode wan', () => {
     const port = await freePort();
     const target = await started({ port });
     const settings = { ...TREES, 'initial-publisher-state': 'STOPPED' };
-    const grid = sendingTo([port], { ...settings, 'response-timeout-millis': 300 });
-    const source = await started({ grid });
+    const source = await started({ grid: sendingTo([port], settings) });
     await setAll(source, 100);
     assert.match(
       await run(source, 'check', 'm', '--wait'),
@@ -214,8 +213,11 @@ describe('gridnode wan', () => {
     const status = JSON.parse((await run(source, 'progress', uuid, '--json')).slice(2));
     assert.equal(status.result.stage, 'FINISHED');
     await stopped(target);
+    const impatient = { ...settings, 'response-timeout-millis': 300 };
+    const cutOff = await started({ grid: sendingTo([port], impatient) });
+    await setAll(cutOff, 1);
     assert.match(
-      await run(source, 'sync', 'm', '--wait'),
+      await run(cutOff, 'sync', 'm', '--wait'),
       /^1 FAILED 0 % {2}w p0 {2}no target responded/,
     );
     assert.match(await run(source, 'sync', 'other'), /^4 Refused with 400: .*wan-replication-ref/);
