@@ -5,7 +5,6 @@ import { setTimeout as passed } from 'node:timers/promises';
 import { type ConfigRequest, loadConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
 import { type Member, startMember } from '../../src/member.ts';
-import type { Audit } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import type { PublisherStatus } from '../../src/wan/wan-service.ts';
 import { freePort } from '../free-port.ts';
@@ -119,10 +118,8 @@ async function memberWith(
   const { config } = await load();
   const lines: Line[] = [];
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line) as Line) });
-  const audited: Parameters<Audit['write']>[0][] = [];
-  const audit = { write: (entry: (typeof audited)[number]) => audited.push(entry) };
-  const member = await startMember(config, log, load, undefined, audit);
-  return { ...callsOf(member), lines, audited, port: member.port };
+  const member = await startMember(config, log, load);
+  return { ...callsOf(member), lines, port: member.port };
 }
 
 export type WanMember = Awaited<ReturnType<typeof memberWith>>;

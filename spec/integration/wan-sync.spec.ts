@@ -12,8 +12,7 @@ import { setTimeout as passed } from 'node:timers/promises';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
 import { run as runCommand } from '../cli/run-command.ts';
 import { freePort } from '../free-port.ts';
-import { RawClient, requestBytes } from './client.ts';
-import { serve, TEST_PARTITIONS } from './member-process.ts';
+import { requestBytes } from './client.ts';
 import { sendingTo, soon, started, stopAll, stopped, type WanMember } from './wan-members.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-sync-'));
@@ -21,17 +20,12 @@ after(() => rmSync(FOLDER, { recursive: true }));
 
 afterEach(stopAll);
 
-/** Flags of a target that is a process. */
-const TARGET = [
-  ...['--partition-count', String(TEST_PARTITIONS)],
-  ...['--enable-group', 'DATA', '--enable-group', 'WAN'],
-];
 const TREES = { sync: { 'consistency-check-strategy': 'MERKLE_TREES' } };
 
-async function setAll(member: WanMember, count: number, bytes = 10): Promise<void> {
+async function setAll(member: WanMember, count: number): Promise<void> {
   for (let from = 0; from < count; from += 500) {
     const requests = Array.from({ length: Math.min(500, count - from) }, (_, at) =>
-      requestBytes('POST', `maps/m/k${from + at}`, Buffer.alloc(bytes, `${from + at}`)),
+      requestBytes('POST', `maps/m/k${from + at}`, Buffer.alloc(10, `${from + at}`)),
     );
     assert.deepEqual(new Set(await member.askAll(requests)), new Set([200]));
   }
@@ -47,16 +41,6 @@ async function begin(member: WanMember, call: string, body: string): Promise<str
 async function statusOf(member: WanMember, uuid: string): Promise<TaskStatus> {
   const { body } = await member.ask('GET', `wan/sync/progress/${uuid}`);
   return (JSON.parse(body.toString()) as { result: TaskStatus }).result;
-}
-
-/** Waits until a synchronisation has reached this percentage; it must not have ended by then. */
-async function progressOf(member: WanMember, uuid: string, percent: number): Promise<void> {
-  for (;;) {
-    const { stage, progress } = await statusOf(member, uuid);
-    assert.ok(stage === 'STARTED' || stage === 'IN_PROGRESS', stage);
-    if (progress >= percent) return;
-    await passed(1);
-  }
 }
 
 /** Waits for the end and checks that the progress never decreases. */
@@ -111,83 +95,6 @@ describe('sync', () => {
     assert.equal((await endOf(source, uuid)).stage, 'FINISHED');
     assert.deepEqual(await target.values('k1', 'k1999'), await source.values('k1', 'k1999'));
   });
-
-  it('never shows an older value after a newer one, in any state of the publisher', async () => {
-    for (const state of ['resume', 'pause', 'stop']) {
-      const target = await started();
-      const source = await started({ grid: sendingTo([target.port], { 'queue-capacity': 1 }) });
-      await source.set('a', '1');
-      await soon(() => target.values('a'), ['1']);
-      await source.ask('POST', 'wan/pausePublisher', 'dev&&w&');
-      await source.ask('DELETE', 'maps/m/a');
-      await source.set('a', '2');
-      assert.equal((await source.publisher()).eventsDropped, 1);
-      const seen: string[] = [];
-      let isWatching = true;
-      const watching = (async () => {
-        for (; isWatching; await passed(10)) seen.push(...(await target.values('a')));
-      })();
-      if (state !== 'pause') await source.ask('POST', `wan/${state}Publisher`, 'dev&&w&');
-      const uuid = await begin(source, 'sync/allmaps', 'dev&&w&');
-      assert.equal((await endOf(source, uuid)).stage, 'FINISHED');
-      await source.ask('POST', 'wan/resumePublisher', 'dev&&w&');
-      await soon(async () => (await source.publisher()).queueSize, 0);
-      await passed(300);
-      isWatching = false;
-      await watching;
-      // While the publisher sends by itself, it may send the delete before the synchronisation.
-      const shown = seen.filter((value, at) => value !== seen[at - 1]).join();
-      assert.ok((state === 'resume' ? ['1,2', '1,,2', '2'] : ['1,2', '2']).includes(shown), shown);
-      assert.deepEqual(await target.values('a'), ['2']);
-      for (const member of [source, target]) await stopped(member);
-    }
-  });
-
-  it('fails if the target is suspended or killed during it; the next one succeeds', async () => {
-    const port = await freePort();
-    const target = await serve('--port', String(port), ...TARGET);
-    const settings = { 'initial-publisher-state': 'STOPPED', 'response-timeout-millis': 1500 };
-    const source = await started({ grid: sendingTo([port], { ...settings, 'batch-size': 20 }) });
-    await setAll(source, 4000, 100);
-    const failed = async (signal: 'SIGSTOP' | 'SIGKILL') => {
-      const uuid = await begin(source, 'sync/allmaps', 'dev&&w&p0');
-      await progressOf(source, uuid, 2);
-      target.child.kill(signal);
-      const { stage, message } = await endOf(source, uuid);
-      assert.equal(stage, 'FAILED');
-      assert.match(message ?? '', /^nothing was acknowledged for 1500 ms/);
-    };
-    const succeeded = async () => {
-      const { stage, message } = await endOf(
-        source,
-        await begin(source, 'sync/map', 'dev&&w&p0&m'),
-      );
-      assert.equal(stage, 'FINISHED', message);
-    };
-    await failed('SIGSTOP');
-    target.child.kill('SIGCONT');
-    await succeeded();
-    const reader = new RawClient(port);
-    assert.equal((await reader.request('GET', 'maps/m/k3999')).status, 200);
-    reader.destroy();
-    await failed('SIGKILL');
-    await target.exited;
-    const again = await started({ port });
-    await succeeded();
-    assert.ok((await again.values('k0', 'k2000', 'k3999')).every((value) => value !== ''));
-  });
-});
-
-describe('the progress of an unknown uuid', () => {
-  for (const compatibility of [undefined, 'hazelcast'] as const) {
-    it(`has status ${compatibility === undefined ? 404 : 200} and a message that it couldn't be found`, async () => {
-      const grid = { network: { 'rest-api': { enabled: true, 'path-segment': 'grid' } } };
-      const member = await started({ grid, ...(compatibility && { compatibility }) });
-      const response = await member.textOf('GET', 'wan/sync/progress/no');
-      const status = compatibility === undefined ? 404 : 200;
-      assert.match(response, new RegExp(`^${status} .*"fail".*no couldn't be found`));
-    });
-  }
 });
 
 describe('gridnode wan', () => {

@@ -1,7 +1,6 @@
 /**
- * A proxy in front of an engine's server. It can cut a connection that calls scripts after a number
- * of bytes of replies, or drop all replies: the server has executed commands whose replies are
- * lost. It can also delay commands, so that the server executes them after the client has given up.
+ * A proxy in front of a server. It can cut a connection that calls scripts after a number of bytes
+ * of replies, or drop all replies: the server has executed commands whose replies are lost.
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -18,8 +17,6 @@ export class CuttingProxy {
   /** Bytes of replies that pass before the next cut; Infinity for no cut. */
   #passing = Number.POSITIVE_INFINITY;
   #isSilent = false;
-  /** Functions that send the delayed commands; undefined while commands pass at once. */
-  #delayed: (() => void)[] | undefined;
 
   private constructor(serverPort: number) {
     this.#serverPort = serverPort;
@@ -48,18 +45,6 @@ export class CuttingProxy {
     this.#isSilent = isSilent;
   }
 
-  /** Delays the commands of the present connections, even if their clients end; later ones pass. */
-  delayCommands(): void {
-    this.#delayed = [];
-  }
-
-  /** Sends the delayed commands. */
-  sendDelayed(): void {
-    const delayed = this.#delayed ?? [];
-    this.#delayed = undefined;
-    for (const send of delayed) send();
-  }
-
   /** Ends all connections and accepts no more. */
   stop(): void {
     this.#server.close();
@@ -69,8 +54,6 @@ export class CuttingProxy {
   #accept(client: Socket): void {
     const server = connect({ port: this.#serverPort, host: '127.0.0.1' });
     let callsScripts = false;
-    const isDelayed = () => this.#delayed !== undefined && !isNew;
-    const isNew = this.#delayed !== undefined;
     for (const [socket, other] of [
       [client, server],
       [server, client],
@@ -80,13 +63,12 @@ export class CuttingProxy {
       socket.on('error', () => {});
       socket.on('close', () => {
         this.#sockets.delete(socket);
-        if (!isDelayed()) other.destroy();
+        other.destroy();
       });
     }
     client.on('data', (bytes) => {
       callsScripts ||= bytes.includes('EVALSHA');
-      if (isDelayed()) this.#delayed?.push(() => server.write(bytes));
-      else server.write(bytes);
+      server.write(bytes);
     });
     let isDropping = false;
     server.on('data', (bytes) => {

@@ -6,86 +6,40 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RawClient, type ReceivedResponse } from '../integration/client.ts';
-import { serve, start } from '../integration/member-process.ts';
+import { start } from '../integration/member-process.ts';
 import { EngineServer } from './engine-server.ts';
+import {
+  ask,
+  clusterOf,
+  killAll,
+  running,
+  type Served,
+  startMembers,
+  uuidsOf,
+  wordsOf,
+} from './served-members.ts';
+import { until } from './server-process.ts';
 
 const SECRET = 'pa55word';
 const EXIT_USAGE = 2;
-/** Limit for the wait for a condition, in ms. */
-const WAIT_MS_MAX = 60_000;
-const GROUPS = ['--enable-group', 'all'];
-
-type Served = Awaited<ReturnType<typeof serve>>;
 
 let server: EngineServer;
 let clusterCount = 0;
-let running: Pick<Served, 'child' | 'exited'>[] = [];
 
 before(async () => {
   server = await EngineServer.start();
 });
 
-afterEach(async () => {
-  for (const { child } of running) child.kill('SIGKILL');
-  await Promise.all(running.map(({ exited }) => exited));
-  running = [];
-});
+afterEach(killAll);
 
 after(() => server.stop());
 
-function wordsOf(clusterName: string, port = server.port): string[] {
-  return [...GROUPS, '--engine', `redis://127.0.0.1:${port}`, '--cluster-name', clusterName];
-}
-
-async function members(count: number, clusterName = `c${clusterCount++}`): Promise<Served[]> {
-  const made: Served[] = [];
-  // One after the other, so that their order is determined.
-  for (let number = 0; number < count; number++) {
-    made.push(await serve(...wordsOf(clusterName)));
-    running.push(made.at(-1)!);
-  }
-  return made;
-}
-
-async function ask(
-  { port }: { readonly port: number },
-  method: string,
-  path: string,
-  body?: string,
-): Promise<ReceivedResponse> {
-  const client = new RawClient(port);
-  try {
-    return await client.request(method, path, body === undefined ? undefined : Buffer.from(body));
-  } finally {
-    client.destroy();
-  }
+function members(count: number, clusterName = `c${clusterCount++}`): Promise<Served[]> {
+  return startMembers(count, clusterName, server.port);
 }
 
 async function contentOf(member: Served, path: string): Promise<string> {
   return (await ask(member, 'GET', path)).body.toString();
-}
-
-async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  const end = performance.now() + WAIT_MS_MAX;
-  while (!(await condition())) {
-    assert.ok(performance.now() < end, 'the condition was not met in time');
-    await sleep(20);
-  }
-}
-
-interface ClusterView {
-  readonly members: readonly { readonly uuid: string; readonly localMember: boolean }[];
-  readonly connectionCount: number;
-  readonly allConnectionCount: number;
-}
-
-async function clusterOf(member: Served): Promise<ClusterView> {
-  return JSON.parse(await contentOf(member, 'cluster')) as ClusterView;
-}
-
-async function uuidsOf(member: Served): Promise<string[]> {
-  return (await clusterOf(member)).members.map(({ uuid }) => uuid);
 }
 
 describe('several members on one server', () => {
@@ -169,13 +123,13 @@ describe('a member on a server', () => {
     const started = start(...wordsOf('late', late.port), '--health-port', '0');
     running.push(started);
     try {
-      await until(() => started.lines.some(({ msg }) => /does not answer/.test(msg)));
+      await until(async () => started.lines.some(({ msg }) => /does not answer/.test(msg)));
       const { port } = started.lines.find(({ msg }) => msg === 'joining the cluster')!;
       const early = await ask({ port: port! }, 'GET', 'maps/m/k');
       assert.equal(early.status, 503);
       assert.match(early.body.toString(), /the member is joining its cluster/);
       process.kill(late.pid, 'SIGCONT');
-      await until(() => started.lines.some(({ msg }) => msg === 'listening'));
+      await until(async () => started.lines.some(({ msg }) => msg === 'listening'));
       assert.equal((await ask({ port: port! }, 'POST', 'maps/m/k', 'v')).status, 200);
       process.kill(late.pid, 'SIGSTOP');
       const refused = await ask({ port: port! }, 'POST', 'maps/m/k', 'w');
@@ -206,12 +160,12 @@ describe('a member on a server', () => {
       const flags = replaced.filter((word) => word !== 'password');
       const variables = isPassword ? { GRID_ENGINE_PASSWORD: SECRET } : {};
       Object.assign(process.env, variables);
-      const started = start(...wordsOf(clusterName), ...flags);
+      const started = start(...wordsOf(clusterName, server.port), ...flags);
       delete process.env.GRID_ENGINE_PASSWORD;
       running.push(started);
       if (started.child.exitCode === null) await once(started.child, 'exit');
       assert.equal((await started.exited)[0], EXIT_USAGE);
-      await until(() => started.lines.some(({ level }) => level === 'fatal'));
+      await until(async () => started.lines.some(({ level }) => level === 'fatal'));
       assert.match(started.lines.find(({ level }) => level === 'fatal')!.msg, message);
       assert.ok(!JSON.stringify(started.lines).includes(SECRET));
       assert.equal((await ask(one!, 'GET', 'maps/m/k')).status, 204);

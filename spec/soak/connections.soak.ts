@@ -11,7 +11,6 @@ import { type TestContext, test } from 'node:test';
 import { AUTOCANNON, isWrkInstalled, WRK } from '../../bench/load/generator.ts';
 import { ServerProcess } from '../../bench/load/server-process.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
-import { serve } from '../integration/member-process.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 /** Number of connections that are open at a time. */
@@ -64,30 +63,6 @@ soak(`${SIZE} idle connections take little memory`, async (member, context) => {
     assert.equal((await client.request('GET', 'maps/m/absent')).status, 204);
     client.destroy();
   }
-});
-
-test(`A connection beyond the limit of ${SIZE} gets 503`, async () => {
-  const flags = ['--health-port', '0', '--enable-group', 'DATA'];
-  flags.push('--connections-max', String(SIZE));
-  const { child, exited, port, healthPort } = await serve(...flags);
-  const clients: RawClient[] = [];
-  const areServed = async (): Promise<void> => {
-    for (const client of clients) {
-      assert.equal((await client.request('GET', 'maps/m/absent')).status, 204);
-    }
-  };
-  while (clients.length < SIZE) clients.push(new RawClient(port));
-  await areServed();
-  const late = new RawClient(port);
-  assert.equal((await late.response())?.status, 503);
-  assert.equal(await late.response(), undefined, 'the connection is closed');
-  const probe = new RawClient(healthPort);
-  probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  assert.equal((await probe.response())?.status, 200);
-  await areServed();
-  for (const client of [...clients, late, probe]) client.destroy();
-  child.kill('SIGTERM');
-  assert.deepEqual(await exited, [0, null]);
 });
 
 soak(`${SIZE * 10} uploads that are broken off leave little memory`, async (member, context) => {

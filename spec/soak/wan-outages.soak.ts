@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CuttingProxy } from '../peers/cutting-proxy.ts';
 import { MapLoad, sameContents } from './wan/map-load.ts';
-import { Relay } from './wan/relay.ts';
 import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
 
 const COUNT = 10 * Number(process.env.SOAK_SIZE ?? 10_000);
@@ -27,19 +27,19 @@ after(() => rmSync(FOLDER, { recursive: true }));
 for (const policy of ['PassThrough', 'LatestUpdate']) {
   describe(`${COUNT} changes under ${policy}, seed ${SEED}`, () => {
     const members: WanProcess[] = [];
-    let relay: Relay | undefined;
+    let proxy: CuttingProxy | undefined;
 
     afterEach(async () => {
-      relay?.close();
+      proxy?.stop();
       await killAll(members.splice(0));
     });
 
-    async function pair(isRelayed = false): Promise<readonly [WanProcess, WanProcess]> {
+    async function pair(hasProxy = false): Promise<readonly [WanProcess, WanProcess]> {
       const folder = mkdtempSync(join(FOLDER, 'pair-'));
       const target = await WanProcess.started({ folder, name: 'target', sync: 'interval' });
       members.push(target);
-      if (isRelayed) relay = await Relay.to(target.port);
-      const ports = relay === undefined ? [target.port] : [relay.port, target.port];
+      if (hasProxy) proxy = await CuttingProxy.start(target.port);
+      const ports = proxy === undefined ? [target.port] : [proxy.port, target.port];
       const grid = replicating(ports, policy);
       const source = await WanProcess.started({ folder, name: 'source', grid });
       members.push(source);
@@ -110,7 +110,7 @@ for (const policy of ['PassThrough', 'LatestUpdate']) {
 
     it('reach the target within 5 s if one of two endpoints fails permanently', async (context) => {
       const [source, target] = await pair(true);
-      const load = await changes(source, () => relay?.close());
+      const load = await changes(source, () => proxy?.stop());
       context.diagnostic(await assertEqual(source, target, load, load.lastMs, EQUAL_MS));
     });
   });

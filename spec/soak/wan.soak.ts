@@ -1,10 +1,12 @@
 /**
  * The simulation of replication (spec/wan/simulation.ts) with SOAK_SIZE / 10 seeds of each shape,
  * from SOAK_SEED on; the simulation of a source with persistence (spec/wan/persistent-simulation.ts) with
- * a tenth of these seeds in each sync mode; and SOAK_CASES batches with wrong bytes.
+ * a tenth of these seeds in each sync mode; SOAK_CASES batches with wrong bytes; and 10 * SOAK_CASES
+ * events with hostile content types, keys and names (1,000,000 by default).
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { sendHostileEvents } from '../wan/hostile-events.ts';
 import { sendWrongBatches } from '../wan/messages.ts';
 import { type PersistentReport, persistentRound } from '../wan/persistent-simulation.ts';
 import { type Shape, simulate } from '../wan/simulation.ts';
@@ -49,5 +51,10 @@ describe(`WanReplications with persistence, seeds from ${FIRST_SEED} on`, () => 
 describe('WanReceiver.receive', () => {
   it(`applies nothing of ${CASES} batches with wrong bytes, seed ${FIRST_SEED}`, async () => {
     await sendWrongBatches(CASES, FIRST_SEED);
+  });
+
+  it(`rejects those of ${CASES * 10} events that no client could have written`, async (context) => {
+    const rejected = await sendHostileEvents(CASES * 10, FIRST_SEED);
+    context.diagnostic(`${rejected} rejected`);
   });
 });

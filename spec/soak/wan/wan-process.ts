@@ -11,7 +11,7 @@ import { cpuUsOf, residentMibOf } from '../../../bench/load/process-figures.ts';
 import type { PublisherStatus } from '../../../src/wan/wan-service.ts';
 import { freePort } from '../../free-port.ts';
 import { RawClient } from '../../integration/client.ts';
-import { type LogLine, serve } from '../../integration/member-process.ts';
+import { serve } from '../../integration/member-process.ts';
 
 const MEMORY = '1g';
 const GROUPS = ['DATA', 'WAN', 'CLUSTER_READ'];
@@ -33,8 +33,6 @@ export class WanProcess {
   readonly port: number;
   readonly #flags: readonly string[];
   #running: Awaited<ReturnType<typeof serve>> | undefined;
-  /** Log lines of all runs. */
-  readonly lines: LogLine[] = [];
 
   /** Starts a member. */
   static async started(parts: WanProcessParts): Promise<WanProcess> {
@@ -65,29 +63,25 @@ export class WanProcess {
     this.#running = await serve(...this.#flags);
   }
 
+  get pid(): number | undefined {
+    return this.#running?.child.pid;
+  }
+
   /** Processor time of the current process, in ms. */
   get cpuMs(): number {
-    return (cpuUsOf(this.#running?.child.pid) ?? Number.NaN) / 1000;
+    return (cpuUsOf(this.pid) ?? Number.NaN) / 1000;
   }
 
   get residentMib(): number {
-    return residentMibOf(this.#running?.child.pid) ?? Number.NaN;
+    return residentMibOf(this.pid) ?? Number.NaN;
   }
 
   /** Kills the process. Resolves when it has ended. */
   async kill(): Promise<void> {
-    await this.#end('SIGKILL');
-  }
-
-  async stop(): Promise<void> {
-    await this.#end('SIGTERM');
-  }
-
-  /** Returns the uuid of the member, which is the id of its data set. */
-  async dataSet(): Promise<Buffer> {
-    const { body } = await this.#request('GET', 'cluster');
-    const { members } = JSON.parse(body.toString()) as { members: { uuid: string }[] };
-    return Buffer.from(members[0]?.uuid.replaceAll('-', '') ?? '', 'hex');
+    const running = this.#running;
+    this.#running = undefined;
+    running?.child.kill('SIGKILL');
+    await running?.exited;
   }
 
   async publishers(): Promise<readonly PublisherStatus[]> {
@@ -154,15 +148,6 @@ export class WanProcess {
     } finally {
       client.destroy();
     }
-  }
-
-  async #end(signal: NodeJS.Signals): Promise<void> {
-    const running = this.#running;
-    if (running === undefined) return;
-    this.#running = undefined;
-    running.child.kill(signal);
-    await running.exited;
-    for (const line of running.lines) this.lines.push(line);
   }
 }
 
