@@ -4,29 +4,17 @@
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { resolveConfig } from '../../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
-import type { SettingKey } from '../../src/config/settings.ts';
-import { type Member, startMember } from '../../src/member.ts';
-import { createLog } from '../../src/telemetry/log.ts';
+import type { Member } from '../../src/member.ts';
 import { run } from '../cli/run-command.ts';
+import { memberWith } from './member-on.ts';
 import { TEST_MEMORY } from './member-process.ts';
-
-const source = { kind: 'flag', name: 'test' } as const;
 
 const members: Member[] = [];
 
-async function start(settings: Partial<Record<SettingKey, string>>): Promise<Member> {
-  const groups = ENDPOINT_GROUP_NAMES.map((name) => {
-    return { key: 'endpointGroups', name, text: 'true', source } as const;
-  });
-  const chosen = Object.entries({
-    ...{ port: '0', compatibility: 'hazelcast', maxMemory: TEST_MEMORY },
-    ...settings,
-  });
-  const assignments = chosen.map(([key, text]) => ({ key: key as SettingKey, text, source }));
-  const log = createLog('OFF', { write: () => {} });
-  const member = await startMember(resolveConfig([...groups, ...assignments]), log);
+async function start(settings: { readonly pathSegment?: string } = {}): Promise<Member> {
+  const fixed = { compatibility: 'hazelcast', maxMemory: TEST_MEMORY };
+  const member = await memberWith({ ...fixed, ...settings }, ENDPOINT_GROUP_NAMES);
   members.push(member);
   return member;
 }
@@ -34,7 +22,7 @@ async function start(settings: Partial<Record<SettingKey, string>>): Promise<Mem
 after(() => Promise.all(members.map((member) => member.drain())));
 
 test('a member with the flag reports version 5.7.0 below /hazelcast', async () => {
-  const { port } = await start({});
+  const { port } = await start();
   const response = await fetch(`http://127.0.0.1:${port}/hazelcast/rest/cluster`);
   const { members: listed } = (await response.json()) as { members: Record<string, unknown>[] };
   assert.equal(listed[0]?.address, `[127.0.0.1]:${port}`);
@@ -56,7 +44,7 @@ test('a path segment that is set takes precedence over that of the flag', async 
 });
 
 test('the client exits with 4 if the member reports a failure with status 200', async () => {
-  const { port } = await start({});
+  const { port } = await start();
   const words = ['cluster', 'change-state', 'active', '--path-segment', 'hazelcast'];
   assert.equal((await run(...words, '--address', `127.0.0.1:${port}`)).code, 4);
 });

@@ -7,34 +7,24 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { resolveConfig } from '../../src/config/config.ts';
-import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
-import { type Member, startMember } from '../../src/member.ts';
-import { createLog } from '../../src/telemetry/log.ts';
+import type { Member } from '../../src/member.ts';
 import { RawClient, requestBytes } from './client.ts';
+import { memberWith } from './member-on.ts';
 
 const LARGE = Buffer.alloc(16_000_000, 'abcdefghij');
 
 let member: Member;
 
 before(async () => {
-  const flags = {
-    '--port': '0',
-    '--enable-group': 'DATA',
-    '--header-timeout-seconds': '1',
-    '--body-progress-timeout-seconds': '1',
-    '--write-progress-timeout-seconds': '1',
-    '--keep-alive-timeout-seconds': '2',
-    '--pipeline-max': '10',
-    '--in-flight-bytes-max': '20000000',
-    '--max-memory': '64m',
-  };
-  const assignments = Object.entries(flags).flatMap(([name, text]) => {
-    const flag = SETTING_FLAGS.find((each) => each.flag.name === name);
-    assert(flag !== undefined, name);
-    return assignmentsOf(flag, text);
+  member = await memberWith({
+    headerTimeoutSeconds: '1',
+    bodyProgressTimeoutSeconds: '1',
+    writeProgressTimeoutSeconds: '1',
+    keepAliveTimeoutSeconds: '2',
+    pipelineMax: '10',
+    inFlightBytesMax: '20000000',
+    maxMemory: '64m',
   });
-  member = await startMember(resolveConfig(assignments), createLog('OFF', { write() {} }));
   const client = new RawClient(member.port);
   assert.equal((await client.request('POST', 'maps/m/large', LARGE)).status, 200);
   client.destroy();

@@ -4,13 +4,16 @@ import { EventEmitter, once } from 'node:events';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import { type Config, resolveConfig } from '../../src/config/config.ts';
+import type { EndpointGroup } from '../../src/config/endpoint-group.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
-import { startMember } from '../../src/member.ts';
+import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { RawClient } from './client.ts';
 import { TEST_MEMORY, TEST_PARTITIONS } from './member-process.ts';
+
+const TEST = { kind: 'flag', name: 'test' } as const;
 
 export interface Line {
   readonly level: string;
@@ -20,11 +23,26 @@ export interface Line {
   readonly [field: string]: unknown;
 }
 
+type Settings = Readonly<Partial<Record<SettingKey, string>>>;
+
+/** Starts a member on a free port with these settings and endpoint groups, and without a log. */
+export function memberWith(
+  settings: Settings,
+  groups: readonly EndpointGroup[] = ['DATA'],
+): Promise<Member> {
+  const all = Object.entries({ port: '0', ...settings });
+  const config = resolveConfig([
+    ...all.map(([key, text]) => ({ key: key as SettingKey, text, source: TEST })),
+    ...groups.map((name) => ({ key: 'endpointGroups', name, text: 'true', source: TEST }) as const),
+  ]);
+  return startMember(config, createLog('OFF', process.stdout));
+}
+
 /** Runs a member with all groups, additional flags, and settings by key. */
 export function memberOn(
   directory: string,
   flags: readonly (readonly [string, string])[] = [],
-  settings: Readonly<Partial<Record<SettingKey, string>>> = {},
+  settings: Settings = {},
 ) {
   const all = [
     ['--port', '0'],
@@ -40,7 +58,7 @@ export function memberOn(
     return assignmentsOf(flag, text);
   });
   for (const [key, text] of Object.entries(settings)) {
-    assignments.push({ key: key as SettingKey, text, source: { kind: 'flag', name: key } });
+    assignments.push({ key: key as SettingKey, text, source: TEST });
   }
   const load = async () => assert.fail('the configuration must not be read again');
   return served(resolveConfig(assignments), load);

@@ -1,24 +1,16 @@
 /** Covers src/engine/embedded. A complete member whose data memory is used up. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { resolveConfig } from '../../src/config/config.ts';
-import { type Member, startMember } from '../../src/member.ts';
-import { createLog } from '../../src/telemetry/log.ts';
+import type { Member } from '../../src/member.ts';
 import { RawClient, type ReceivedResponse } from './client.ts';
+import { memberWith } from './member-on.ts';
 
 const VALUE = Buffer.alloc(1000, 'v');
 
 let member: Member;
 
 before(async () => {
-  const source = { kind: 'flag', name: 'test' } as const;
-  const config = resolveConfig([
-    { key: 'port', text: '0', source },
-    { key: 'partitionCount', text: '7', source },
-    { key: 'maxMemory', text: '2m', source },
-    { key: 'endpointGroups', name: 'DATA', text: 'true', source },
-  ]);
-  member = await startMember(config, createLog('OFF', process.stdout));
+  member = await memberWith({ partitionCount: '7', maxMemory: '2m' });
 });
 
 after(() => member.drain());

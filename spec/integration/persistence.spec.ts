@@ -18,9 +18,9 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Returns a member on the directory, with all groups except PERSISTENCE, and additional flags. */
-function member(...flags: readonly (readonly [string, string])[]) {
-  return memberOn(directory, [['--disable-group', 'PERSISTENCE'], ...flags]);
+/** Returns a member on the directory, with all groups except PERSISTENCE. */
+function member() {
+  return memberOn(directory, [['--disable-group', 'PERSISTENCE']]);
 }
 
 async function ask(client: RawClient, method: string, path: string, body = ''): Promise<string> {
@@ -79,30 +79,6 @@ describe('a member with a data directory', () => {
     again.destroy();
     assert.equal(await second.stop(), 0);
   });
-
-  it('cannot use a directory that another member uses', async () => {
-    const first = member();
-    (await first.listening()).destroy();
-    const second = member();
-    assert.equal(await second.exit, 3);
-    const { code, msg = '' } = second.lines.at(-1) ?? {};
-    assert.equal(code, 'DATA_DIRECTORY_LOCKED');
-    assert.match(msg, /another process uses it/);
-    assert.equal(await first.stop(), 0);
-  });
-
-  it('cannot use a path that is not a directory, or data of another partition count', async () => {
-    const first = member();
-    (await first.listening()).destroy();
-    assert.equal(await first.stop(), 0);
-    const other = member(['--partition-count', '7']);
-    assert.equal(await other.exit, 3);
-    assert.equal(other.lines.at(-1)?.code, 'PARTITION_COUNT_CHANGED');
-    const file = join(directory, 'manifest');
-    const none = member(['--data-dir', file]);
-    assert.equal(await none.exit.catch((error: Error) => error.message), 3);
-    assert.equal(none.lines.at(-1)?.code, 'DATA_DIRECTORY_UNUSABLE');
-  });
 });
 
 describe('a member with damaged data', () => {
@@ -127,7 +103,7 @@ describe('a member with damaged data', () => {
 
   it('stays in recovery with group PERSISTENCE: only health calls succeed, others get 503', async () => {
     const file = await damaged();
-    const { exit, line, stop, lines } = member(['--enable-group', 'PERSISTENCE']);
+    const { exit, line, stop, lines } = memberOn(directory);
     const { msg, offset } = await line(({ code }) => code === 'DATA_DAMAGED');
     assert.ok(msg.includes(file) && msg.includes('forceStart') && msg.includes('repair'), msg);
     assert.equal(offset, 32);

@@ -6,11 +6,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseEngineUrl } from '../../src/base/engine-url.ts';
 import { APPLIED } from '../../src/engine/engine.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
-import { StoreServers } from '../../src/engine/redis/store-servers.ts';
 import { engineSuite } from '../engine/engine.case.ts';
 import { holdSuite } from '../engine/holds.case.ts';
 import { Offers, Writes } from '../engine/redis/steady-changes.ts';
@@ -34,9 +32,7 @@ const LAYOUT = new Layout('any', 271);
 
 function openEngine(url: string, options: Partial<StoreEngineOptions> = {}): Promise<RedisEngine> {
   return storeEngine({
-    port: 0,
-    deadlineMs: DEADLINE_MS,
-    connect: (options, observer) => new StoreServers(parseEngineUrl(url), options, observer),
+    ...{ url, deadlineMs: DEADLINE_MS },
     mapReplicaCount: () => undefined,
     queueReplicaCount: () => undefined,
     ...options,

@@ -4,12 +4,9 @@
  */
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { resolveConfig } from '../../src/config/config.ts';
-import type { SettingKey } from '../../src/config/settings.ts';
-import { startMember } from '../../src/member.ts';
-import { createLog } from '../../src/telemetry/log.ts';
 import { assertSame, dateless, scriptsOf } from '../http/random-requests.ts';
 import { dataCases, type ServedMember } from '../integration/data.case.ts';
+import { memberWith } from '../integration/member-on.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
 import { EngineServer } from './engine-server.ts';
 import { startCluster } from './server-group.ts';
@@ -42,13 +39,13 @@ for (const [name, start] of SERVERS) {
     });
     after(() => servers.end());
 
-    dataCases(`a member ${name}`, () => memberOn({ engineUrl: servers.url }));
+    dataCases(`a member ${name}`, () => memberWith({ engineUrl: servers.url }));
 
     it(`a member responds to random requests as a member with its own data does (seed ${SEED})`, async () => {
       const scripts = scriptsOf(SEED, REQUESTS);
       const [one, other] = [
-        await memberOn({ engineUrl: servers.url, clusterName: 'random' }),
-        await memberOn({ maxMemory: TEST_MEMORY, clusterName: 'random' }),
+        await memberWith({ engineUrl: servers.url, clusterName: 'random' }),
+        await memberWith({ maxMemory: TEST_MEMORY, clusterName: 'random' }),
       ];
       try {
         const responses = (member: ServedMember) =>
@@ -60,16 +57,6 @@ for (const [name, start] of SERVERS) {
       }
     });
   });
-}
-
-function memberOn(settings: Readonly<Partial<Record<SettingKey, string>>>): Promise<ServedMember> {
-  const source = { kind: 'flag', name: 'test' } as const;
-  const all = Object.entries({ port: '0', ...settings });
-  const config = resolveConfig([
-    ...all.map(([key, text]) => ({ key: key as SettingKey, text, source })),
-    { key: 'endpointGroups', name: 'DATA', text: 'true', source },
-  ]);
-  return startMember(config, createLog('OFF', process.stdout));
 }
 
 /** All responses of the member to the requests, without Date. */

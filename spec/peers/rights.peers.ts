@@ -6,19 +6,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseEngineUrl } from '../../src/base/engine-url.ts';
-import { resolveConfig } from '../../src/config/config.ts';
-import type { SettingKey } from '../../src/config/settings.ts';
 import { APPLIED, FOUND, NOT_PERMITTED, UNREACHABLE } from '../../src/engine/engine.ts';
 import type { RedisEngine, RedisEngineOptions } from '../../src/engine/redis/redis-engine.ts';
 import { StoreUnusable } from '../../src/engine/redis/servers.ts';
-import { StoreServers } from '../../src/engine/redis/store-servers.ts';
-import { startMember } from '../../src/member.ts';
-import { createLog } from '../../src/telemetry/log.ts';
 import { engineSuite } from '../engine/engine.case.ts';
 import { holdSuite } from '../engine/holds.case.ts';
 import { Asker } from '../engine/results.ts';
 import { dataCases } from '../integration/data.case.ts';
+import { memberWith } from '../integration/member-on.ts';
 import { EngineServer } from './engine-server.ts';
 import { type ServerGroup, sendCommand, startCluster, startSentinelGroup } from './server-group.ts';
 import { until } from './server-process.ts';
@@ -73,6 +68,12 @@ function engineOn(port: number, more: Partial<RedisEngineOptions> = {}): Promise
   return storeEngine({ port, login: LOGIN, ...more });
 }
 
+/** Opens an engine on a Cluster or on servers with Sentinels. */
+function engineOnGroup({ url }: ServerGroup): Promise<RedisEngine> {
+  const replicas = { mapReplicaCount: () => 1, queueReplicaCount: () => 1 };
+  return storeEngine({ url, login: LOGIN, ...replicas });
+}
+
 async function assertRefused(right: string, open: () => Promise<RedisEngine>): Promise<void> {
   await assert.rejects(
     async () => {
@@ -85,15 +86,6 @@ async function assertRefused(right: string, open: () => Promise<RedisEngine>): P
       return true;
     },
   );
-}
-
-/** Opens an engine on a Cluster or on servers with Sentinels. */
-function engineOnGroup({ url }: ServerGroup): Promise<RedisEngine> {
-  return engineOn(0, {
-    connect: (options, observer) => new StoreServers(parseEngineUrl(url), options, observer),
-    mapReplicaCount: () => 1,
-    queueReplicaCount: () => 1,
-  });
 }
 
 describe('the rights on one server', () => {
@@ -114,16 +106,10 @@ describe('the rights on one server', () => {
 
   dataCases('a member with these rights', async () => {
     await makeUser(server.port, SERVER_RIGHTS, 'served');
-    const source = { kind: 'flag', name: 'test' } as const;
-    const settings = {
-      ...{ port: '0', engineUrl: `redis://127.0.0.1:${server.port}`, clusterName: 'served' },
+    return memberWith({
+      ...{ engineUrl: `redis://127.0.0.1:${server.port}`, clusterName: 'served' },
       ...{ engineUser: USER, enginePassword: PASSWORD },
-    };
-    const config = resolveConfig([
-      ...Object.entries(settings).map(([key, text]) => ({ key: key as SettingKey, text, source })),
-      { key: 'endpointGroups', name: 'DATA', text: 'true', source },
-    ]);
-    return startMember(config, createLog('OFF', process.stdout));
+    });
   });
 
   it('are checked without a change of data', async () => {

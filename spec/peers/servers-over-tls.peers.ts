@@ -5,13 +5,10 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { parseEngineUrl } from '../../src/base/engine-url.ts';
-import { resolveConfig } from '../../src/config/config.ts';
-import type { SettingKey } from '../../src/config/settings.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
-import { startMember } from '../../src/member.ts';
-import { createLog } from '../../src/telemetry/log.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient } from '../integration/client.ts';
+import { memberWith } from '../integration/member-on.ts';
 import { tlsFile } from '../tls/identity.ts';
 import { EngineServer } from './engine-server.ts';
 import { storeEngine } from './store-engines.ts';
@@ -42,46 +39,32 @@ after(() => server.stop());
 /** The reason that an engine with these TLS options reports for the loss of the server. */
 async function lossOf(options: SecureContextOptions): Promise<string> {
   const end = new AbortController();
-  const { promise, resolve } = withResolve();
-  const opening = storeEngine({
-    port: 0,
-    login: { user: undefined, password: PASSWORD },
-    tls: { secureContext: createSecureContext(options) },
-    connect: (options, observer) => {
-      const servers = new StoreServers(parseEngineUrl(url), options, observer);
-      end.signal.addEventListener('abort', () => servers.close());
-      return servers;
-    },
-    onLost: (_, { message }) => resolve(message),
+  let opening: Promise<unknown> | undefined;
+  const reason = await new Promise<string>((resolve) => {
+    opening = storeEngine({
+      login: { user: undefined, password: PASSWORD },
+      tls: { secureContext: createSecureContext(options) },
+      connect: (options, observer) => {
+        const servers = new StoreServers(parseEngineUrl(url), options, observer);
+        end.signal.addEventListener('abort', () => servers.close());
+        return servers;
+      },
+      onLost: (_, { message }) => resolve(message),
+    });
   });
-  const reason = await promise;
   end.abort();
-  await assert.rejects(opening, /was closed before it was open/);
+  await assert.rejects(async () => opening, /was closed before it was open/);
   return reason;
-}
-
-function withResolve(): { promise: Promise<string>; resolve: (text: string) => void } {
-  let resolve: (text: string) => void = () => {};
-  const promise = new Promise<string>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }
 
 describe('a server over TLS', () => {
   it('serves a member with its authority, a certificate and the password', async () => {
-    const settings: Partial<Record<SettingKey, string>> = {
-      ...{ port: '0', engineUrl: url, enginePassword: PASSWORD },
+    const member = await memberWith({
+      ...{ engineUrl: url, enginePassword: PASSWORD },
       engineTlsCa: tlsFile('authority.pem'),
       engineTlsCertificate: tlsFile('client.pem'),
       engineTlsKey: tlsFile('client-key.pem'),
-    };
-    const source = { kind: 'flag', name: 'test' } as const;
-    const config = resolveConfig([
-      ...Object.entries(settings).map(([key, text]) => ({ key: key as SettingKey, text, source })),
-      { key: 'endpointGroups', name: 'DATA', text: 'true', source },
-    ]);
-    const member = await startMember(config, createLog('OFF', process.stdout));
+    });
     const client = new RawClient(member.port);
     const set = await client.request('POST', 'maps/m/k', Buffer.from('v'));
     assert.equal(set.status, 200);

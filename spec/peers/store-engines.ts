@@ -16,11 +16,17 @@ const DEADLINE_MS = 5000;
 const MANY = 400;
 
 export interface StoreEngineOptions extends Partial<RedisEngineOptions> {
-  readonly port: number;
+  /** The port of a server on this machine, if `url` is not set. */
+  readonly port?: number;
+  readonly url?: string;
 }
 
 /** Opens an engine, by default of the cluster `grid`. */
-export async function storeEngine({ port, ...others }: StoreEngineOptions): Promise<RedisEngine> {
+export async function storeEngine({
+  port = 0,
+  url = `redis://127.0.0.1:${port}`,
+  ...others
+}: StoreEngineOptions): Promise<RedisEngine> {
   const engine = new RedisEngine({
     clock: new SystemClock(),
     login: { user: undefined, password: undefined },
@@ -29,8 +35,7 @@ export async function storeEngine({ port, ...others }: StoreEngineOptions): Prom
     clusterName: 'grid',
     allowsEviction: false,
     partitionCount: PARTITION_COUNT,
-    connect: (options, observer) =>
-      new StoreServers(parseEngineUrl(`redis://127.0.0.1:${port}`), options, observer),
+    connect: (options, observer) => new StoreServers(parseEngineUrl(url), options, observer),
     mapReplicaCount: () => 0,
     queueReplicaCount: () => 0,
     clusterReplicaCount: 0,

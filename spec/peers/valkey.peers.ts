@@ -6,11 +6,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
-import { parseEngineUrl } from '../../src/base/engine-url.ts';
 import { APPLIED, FOUND, type Outcome } from '../../src/engine/engine.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
-import type { ServersObserver } from '../../src/engine/redis/servers.ts';
-import { StoreServers } from '../../src/engine/redis/store-servers.ts';
 import { type JoinedMember, joinedMember } from '../engine/redis/joined-member.ts';
 import { span } from '../engine/results.ts';
 import type { ServerGroup } from './server-group.ts';
@@ -40,11 +37,7 @@ describe('CLUSTER MIGRATESLOTS', () => {
   before(async () => {
     group = await startCluster();
     const options = {
-      ...{ port: 0, clusterName: 'moving', clusterReplicaCount: 1 },
-      connect: (
-        options: ConstructorParameters<typeof StoreServers>[1],
-        observer: ServersObserver,
-      ) => new StoreServers(parseEngineUrl(group.url), options, observer),
+      ...{ url: group.url, clusterName: 'moving', clusterReplicaCount: 1 },
       mapReplicaCount: () => 1,
       queueReplicaCount: () => 1,
     };
