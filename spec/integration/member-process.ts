@@ -2,10 +2,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
-import { programWords } from '../../bench/load/program.ts';
+import { NODE_FLAGS, programWords } from '../../bench/load/program.ts';
 
+const BUILT = join(import.meta.dirname, '../../dist/bin/gridnode.js');
 /** Small memory limit: allocating memory at start takes time, and tests need little. */
 export const TEST_MEMORY = '8m';
 /** Few partitions: each takes memory and time, and the tests need several. */
@@ -27,11 +29,28 @@ export interface LogLine {
   readonly signal?: string;
 }
 
+export interface Launch {
+  /** Variables in addition to those of this process. */
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Words that run the program, such as those of a control group. */
+  readonly runner?: readonly string[];
+  /** Whether to run the program of `make build`, which needs less memory than one with a loader. */
+  readonly isBuilt?: boolean;
+}
+
 /** Starts a member on a free port with additional flags, without waiting for it. */
 export function start(...flags: string[]) {
-  const serve = ['serve', '--port', '0', '--max-memory', PROCESS_MEMORY];
-  const words = [...programWords('bin/gridnode'), ...serve, ...flags];
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  return startWith({}, '--max-memory', PROCESS_MEMORY, ...flags);
+}
+
+/** Starts a member on a free port with the defaults and these flags, without waiting for it. */
+export function startWith(launch: Launch, ...flags: string[]) {
+  const { environment = {}, runner = [], isBuilt = false } = launch;
+  const program = isBuilt ? [...NODE_FLAGS, BUILT] : programWords('bin/gridnode');
+  const all = [...runner, process.execPath, ...program, 'serve', '--port', '0', ...flags];
+  const [command = '', ...words] = all;
+  const env = { ...process.env, ...environment };
+  const child = spawn(command, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit') as Promise<[number | null, string | null]>;
   const lines: LogLine[] = [];
   let onLine = (): void => {};
@@ -48,7 +67,8 @@ export function start(...flags: string[]) {
         onLine = resolve;
       });
       const ended = exited.then(([code]) => {
-        if (lines[index] === undefined) throw new Error(`exited with ${code}`);
+        if (lines[index] !== undefined) return;
+        throw new Error(`exited with ${code}: ${JSON.stringify(lines)}`);
       });
       await Promise.race([next, ended]);
     }
@@ -57,8 +77,13 @@ export function start(...flags: string[]) {
 }
 
 /** Starts a member and waits until it serves. */
-export async function serve(...flags: string[]) {
-  const started = start(...flags);
+export function serve(...flags: string[]) {
+  return serveWith({}, '--max-memory', PROCESS_MEMORY, ...flags);
+}
+
+/** Starts a member as `startWith` does, and waits until it serves. */
+export async function serveWith(launch: Launch, ...flags: string[]) {
+  const started = startWith(launch, ...flags);
   for (let index = 0; ; index++) {
     const { msg, port = 0, healthPort = 0 } = await started.line(index);
     if (msg === 'listening') return { ...started, port, healthPort };

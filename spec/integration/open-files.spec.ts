@@ -3,46 +3,26 @@
  * a few files.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
-import { programWords } from '../../bench/load/program.ts';
 import { RawClient } from './client.ts';
-import { TEST_MEMORY } from './member-process.ts';
+import { type LogLine, serveWith, TEST_MEMORY } from './member-process.ts';
 
 /** Number of connections to the publisher's only endpoint. */
 const CONNECTIONS_OF_PUBLISHER = 4;
 
-interface Line {
-  /** Undefined in an audit line. */
-  readonly msg?: string;
-  readonly port?: number;
-  readonly healthPort?: number;
-  readonly count?: number;
-}
-
 /** Starts a member with a limit of open files. Resolves once it serves. */
-async function serveWith(context: TestContext, limit: number, ...flags: string[]) {
-  const words = [process.execPath, ...programWords('bin/gridnode'), 'serve', '--port', '0'];
-  const child = spawn('sh', ['-c', `ulimit -n ${limit}; exec "$@"`, 'sh', ...words, ...flags], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, GRIDNODE_SLABS: 'small' },
-  });
+async function serveWithin(context: TestContext, limit: number, ...flags: string[]) {
+  const runner = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
+  const environment = { GRIDNODE_SLABS: 'small' };
+  const started = await serveWith({ runner, environment }, ...flags);
+  const { child, port, healthPort } = started;
   context.after(() => child.kill('SIGKILL'));
-  const lines: Line[] = [];
-  await new Promise<void>((resolve, reject) => {
-    createInterface({ input: child.stdout }).on('line', (text) => {
-      const line = JSON.parse(text) as Line;
-      lines.push(line);
-      if (line.msg === 'listening') resolve();
-    });
-    child.on('exit', (code) => reject(new Error(`exited with ${code}`)));
-  });
-  const { port = 0, healthPort = 0 } = lines.find(({ msg }) => msg === 'listening') ?? {};
+  // An audit line has no message.
+  const lines = started.lines as readonly (Partial<LogLine> & { readonly count?: number })[];
   const lowered = lines.find(({ msg = '' }) => msg.includes('connections-max is'))?.msg ?? '';
   const [, connectionsMax] = /connections-max is (\d+) instead of 10000/.exec(lowered) ?? [];
   return { child, lines, port, healthPort, connectionsMax: Number(connectionsMax) };
@@ -50,7 +30,11 @@ async function serveWith(context: TestContext, limit: number, ...flags: string[]
 
 test('every connection gets a response if few files may be open, and the log counts those refused', async (context) => {
   const flags = ['--health-port', '0', '--max-memory', TEST_MEMORY];
-  const { child, lines, port, healthPort, connectionsMax } = await serveWith(context, 64, ...flags);
+  const { child, lines, port, healthPort, connectionsMax } = await serveWithin(
+    context,
+    64,
+    ...flags,
+  );
   assert.ok(connectionsMax > 0 && connectionsMax < 40, JSON.stringify(lines));
   const open = async (): Promise<[RawClient, number | undefined]> => {
     const client = new RawClient(port);
@@ -86,7 +70,7 @@ test('idle connections leave enough files for the log', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
   context.after(() => rmSync(folder, { recursive: true }));
   const flags = ['--data-dir', folder, '--enable-group', 'DATA', '--max-memory', TEST_MEMORY];
-  const { child, port } = await serveWith(context, 90, ...flags);
+  const { child, port } = await serveWithin(context, 90, ...flags);
   const client = new RawClient(port);
   const value = Buffer.alloc(1_000_000, 'v');
   assert.equal((await client.request('POST', 'maps/m/k', value)).status, 200);
@@ -103,7 +87,7 @@ test('idle connections leave enough files for the log', async (context) => {
 
 test('added publishers use the files of connections until they are removed', async (context) => {
   const flags = ['--enable-group', 'WAN', '--enable-group', 'CLUSTER_WRITE'];
-  const { lines, port, connectionsMax } = await serveWith(context, 80, ...flags);
+  const { lines, port, connectionsMax } = await serveWithin(context, 80, ...flags);
   const publisher = { publisherId: 'p', clusterName: 'dev', targetEndpoints: '127.0.0.1:1' };
   const json = JSON.stringify({ name: 'n', batchPublishers: [publisher] });
   const client = new RawClient(port);

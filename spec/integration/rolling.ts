@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as passed } from 'node:timers/promises';
 import { RawClient, requestBytes } from './client.ts';
-import { start } from './member-process.ts';
+import { serve } from './member-process.ts';
 
 /** Delay between two attempts to connect, in ms. */
 const RETRY_MS = 20;
@@ -106,7 +106,7 @@ const POST = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
 /** A member that can be stopped, and started again on the port of its first start. */
 export class RestartedMember {
   readonly #flags: readonly string[];
-  #running: ReturnType<typeof start> | undefined;
+  #running: Awaited<ReturnType<typeof serve>> | undefined;
   port = 0;
 
   constructor(...flags: string[]) {
@@ -115,10 +115,8 @@ export class RestartedMember {
 
   async start(): Promise<void> {
     const flags = this.port === 0 ? this.#flags : [...this.#flags, '--port', String(this.port)];
-    const running = start(...flags);
-    this.#running = running;
-    for (let index = 0; this.#isStarting(running.lines); index++) await running.line(index);
-    this.port = running.lines.find(({ msg }) => msg === 'listening')?.port ?? 0;
+    this.#running = await serve(...flags);
+    this.port = this.#running.port;
   }
 
   /** Stops the member; rejects if its exit code is not 0. */
@@ -126,10 +124,6 @@ export class RestartedMember {
     this.#running?.child.kill('SIGTERM');
     const [code, signal] = (await this.#running?.exited) ?? [0, null];
     if (code !== 0) throw new Error(`The member exited with ${code} ${signal}`);
-  }
-
-  #isStarting(lines: readonly { readonly msg: string }[]): boolean {
-    return !lines.some(({ msg }) => msg === 'listening');
   }
 }
 

@@ -5,7 +5,7 @@
  * is used.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -15,6 +15,7 @@ import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
+import { freePort } from '../free-port.ts';
 import { serve, start } from '../integration/member-process.ts';
 import { ROOT, runChecked, toolFolder } from './tools.ts';
 
@@ -218,12 +219,11 @@ test('a member with the arguments of the manifest responds to its probes, and ha
   assert.ok(args.includes(`--health-port=${health}`));
   const others = args.slice(1).filter((word) => !/delay|health-port|host=/.test(word));
   const words = ['--health-port', '0', ...others];
-  const member = start(...words.map((word) => word.replace('=/data', `=${folder}/probed`)));
+  const member = await serve(...words.map((word) => word.replace('=/data', `=${folder}/probed`)));
   try {
-    const { healthPort } = await listening(member);
     for (const { httpGet } of [livenessProbe, readinessProbe]) {
       assert.equal(httpGet.port, 'health');
-      const { status } = await fetch(`http://127.0.0.1:${healthPort}${httpGet.path}`);
+      const { status } = await fetch(`http://127.0.0.1:${member.healthPort}${httpGet.path}`);
       assert.equal(status, 200, httpGet.path);
     }
   } finally {
@@ -231,13 +231,6 @@ test('a member with the arguments of the manifest responds to its probes, and ha
     await member.exited;
   }
 });
-
-async function listening(member: ReturnType<typeof start>) {
-  for (let index = 0; ; index++) {
-    const line = await member.line(index);
-    if (line.msg === 'listening') return line;
-  }
-}
 
 /** The words of an instruction in exec form, in the last stage of the Containerfile. */
 function wordsOf(instruction: string): string[] {
@@ -282,10 +275,4 @@ async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');
   await once(child, 'exit');
-}
-
-async function freePort(): Promise<number> {
-  const text = 'const s = require("net").createServer().listen(0, "127.0.0.1", () => {';
-  const rest = ' console.log(s.address().port); s.close(); });';
-  return Number(execFileSync(process.execPath, ['-e', text + rest], { encoding: 'utf8' }));
 }

@@ -7,20 +7,16 @@
  * and control groups.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NODE_FLAGS } from '../../bench/load/program.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient } from '../integration/client.ts';
+import { serveWith } from '../integration/member-process.ts';
 import { ControlGroup } from './control-group.ts';
-import { portOf } from './process-ports.ts';
 
-const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
 const SIZES_MIB = (process.env.SOAK_SIZES_MIB ?? '256,512,1024').split(',').map(Number);
 const PUBLISHERS = (process.env.SOAK_PUBLISHERS ?? '1,2,8').split(',').map(Number);
@@ -101,29 +97,22 @@ for (const mib of SIZES_MIB) {
           file,
           `grid:\n  wan-replication:\n    w:\n      batch-publisher:\n${publishers.join('')}  map: {m: {wan-replication-ref: {w: }}}\n`,
         );
-        const children: ChildProcess[] = [];
-        const start = async (words: readonly string[], options: readonly string[]) => {
-          const command = [process.execPath, ...NODE_FLAGS, PROGRAM, 'serve', ...options];
-          const all = [...words, ...command, '--enable-group', 'DATA', '--enable-group', 'WAN'];
-          const child: ChildProcess = spawn(
-            'sh',
-            words.length > 0 ? all : ['-c', 'exec "$@"', 'sh', ...all],
-            {
-              stdio: ['ignore', 'pipe', 'inherit'],
-            },
-          );
-          children.push(child);
-          return { child, port: await portOf(child) };
+        const members: Awaited<ReturnType<typeof serveWith>>[] = [];
+        const start = async (runner: readonly string[], ...flags: string[]) => {
+          const groups = ['--enable-group', 'DATA', '--enable-group', 'WAN'];
+          const member = await serveWith({ runner, isBuilt: true }, ...groups, ...flags);
+          members.push(member);
+          return member;
         };
         try {
-          const data = ['--config', file, '--port', '0', '--data-dir', join(directory, 'data')];
-          const live = liveTarget && (await start([], ['--port', `${liveTarget}`]));
-          let source = await start(group.words, data);
+          const data = ['--config', file, '--data-dir', join(directory, 'data')];
+          const live = liveTarget && (await start([], '--port', `${liveTarget}`));
+          let source = await start(group.runner, ...data);
           const writes = { accepted: 0, refused: 0 };
           await write(source.port, length, Date.now() + SECONDS * 500, writes);
           source.child.kill('SIGKILL');
-          await once(source.child, 'exit');
-          source = await start(group.words, data);
+          await source.exited;
+          source = await start(group.runner, ...data);
           await write(source.port, length, Date.now() + SECONDS * 500, writes);
           const before = await publishersOf(source.port);
           assert.equal(group.killed, 0);
@@ -133,7 +122,7 @@ for (const mib of SIZES_MIB) {
             assert.deepEqual(await entriesOf(live.port), await entriesOf(source.port));
             assert.ok(writes.accepted > ACCEPTED_MIN, `${writes.accepted}`);
           }
-          await start([], ['--port', `${target}`]);
+          await start([], '--port', `${target}`);
           const endMs = Date.now() + DELIVERY_MS;
           while ((await publishersOf(source.port))[0]!.queueSize > 0) {
             assert.ok(Date.now() < endMs, 'the queue was not delivered');
@@ -145,11 +134,8 @@ for (const mib of SIZES_MIB) {
             `${mib} MiB, ${count} publishers, ${length} bytes: ${writes.accepted} accepted, ${writes.refused} refused, ${Math.round(bytes / MIB)} MiB queued, ${Math.round(group.peakBytes / MIB)} MiB at most`,
           );
         } finally {
-          for (const child of children) {
-            if (child.exitCode !== null || child.signalCode !== null) continue;
-            child.kill('SIGKILL');
-            await once(child, 'exit');
-          }
+          for (const { child } of members) child.kill('SIGKILL');
+          await Promise.all(members.map(({ exited }) => exited));
           group.remove();
           rmSync(directory, { recursive: true });
         }

@@ -6,21 +6,19 @@
  * every acknowledged change is present. Needs root and control groups.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
-import { NODE_FLAGS } from '../../bench/load/program.ts';
+import { residentMibOf } from '../../bench/load/process-figures.ts';
 import { RawClient } from '../integration/client.ts';
+import { serveWith } from '../integration/member-process.ts';
 import { ControlGroup } from './control-group.ts';
-import { portOf } from './process-ports.ts';
 
-const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const MIB = 1_048_576;
@@ -33,6 +31,11 @@ const READERS = 4;
 const UNREAD_CLIENTS = 8;
 const LENGTHS = [200, 4000, 20_000, 60_000, 400_000];
 const REFUSALS = 20;
+/** Signals that end a member whose data is on the disk, and its exit codes. */
+const ENDS = [
+  ['SIGTERM', 0],
+  ['SIGKILL', null],
+] as const;
 
 class Work {
   readonly values = new Map<string, Buffer>();
@@ -149,25 +152,6 @@ class Work {
   }
 }
 
-async function start(group: ControlGroup, flags: readonly string[]) {
-  const all = ['serve', '--port', '0', '--enable-group', 'DATA', ...flags];
-  const words = [...group.words, process.execPath, ...NODE_FLAGS, PROGRAM, ...all];
-  const child = spawn('/bin/sh', words, { stdio: ['ignore', 'pipe', 'inherit'] });
-  return [child, await portOf(child)] as const;
-}
-
-async function stop(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  const exited = once(child, 'exit');
-  child.kill(signal);
-  const [code] = await exited;
-  if (signal === 'SIGTERM') assert.equal(code, 0);
-}
-
-function residentMib({ pid }: ChildProcess): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
-}
-
 for (const mib of SIZES_MIB) {
   for (const isStored of [false, true]) {
     const kind = isStored ? ' with data on the disk' : '';
@@ -175,27 +159,32 @@ for (const mib of SIZES_MIB) {
       const directory = mkdtempSync(join(tmpdir(), 'gridnode-container-'));
       const group = new ControlGroup(`gridnode-${process.pid}-${mib}-${isStored}`, mib * MIB);
       const flags = isStored ? ['--data-dir', join(directory, 'data')] : [];
-      let child: ChildProcess | undefined;
+      const launch = { runner: group.runner, isBuilt: true };
+      const start = () => serveWith(launch, '--enable-group', 'DATA', ...flags);
+      let member: Awaited<ReturnType<typeof start>> | undefined;
       try {
-        let port: number;
-        [child, port] = await start(group, flags);
-        const work = new Work(port, new Random(SEED));
+        member = await start();
+        const work = new Work(member.port, new Random(SEED));
         await work.run();
-        await work.check(port);
-        const resident = [residentMib(child)];
-        for (const signal of isStored ? (['SIGTERM', 'SIGKILL'] as const) : []) {
-          await stop(child, signal);
-          [child, port] = await start(group, flags);
-          resident.push(residentMib(child));
-          await work.check(port);
+        await work.check(member.port);
+        const resident = [residentMibOf(member.child.pid)];
+        for (const [signal, code] of isStored ? ENDS : []) {
+          member.child.kill(signal);
+          assert.equal((await member.exited)[0], code);
+          member = await start();
+          resident.push(residentMibOf(member.child.pid));
+          await work.check(member.port);
         }
-        await stop(child, 'SIGTERM');
+        member.child.kill('SIGTERM');
+        assert.equal((await member.exited)[0], 0);
         assert.equal(group.killed, 0);
         const { refusals, uploads, values } = work;
         const summary = `${values.size} values, ${refusals} refused, ${uploads} uploads`;
-        console.log(`${mib} MiB${kind}: ${summary}; resident ${resident.join(', ')} MiB`);
+        console.log(
+          `${mib} MiB${kind}: ${summary}; resident ${resident.map((each) => each?.toFixed()).join(', ')} MiB`,
+        );
       } finally {
-        child?.kill('SIGKILL');
+        member?.child.kill('SIGKILL');
         await sleep(200);
         group.remove();
         rmSync(directory, { recursive: true, force: true });

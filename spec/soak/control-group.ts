@@ -17,9 +17,9 @@ export class ControlGroup {
     this.#write(this.#isVersion2 ? 'memory.max' : 'memory.limit_in_bytes', `${bytesMax}`);
   }
 
-  /** Arguments of `sh` that run a command in the group. The command's words follow them. */
-  get words(): readonly string[] {
-    return ['-c', `echo $$ > ${join(this.#path, 'cgroup.procs')} && exec "$@"`, 'sh'];
+  /** Words that run a command in the group. The command's words follow them. */
+  get runner(): readonly string[] {
+    return ['sh', '-c', `echo $$ > ${join(this.#path, 'cgroup.procs')} && exec "$@"`, 'sh'];
   }
 
   /** Number of processes that were killed for lack of memory. */

@@ -11,13 +11,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
+import { type LogLine, serveWith } from '../integration/member-process.ts';
 import { type FileSystem, MountedDisk } from './mounted-disk.ts';
-import { portOf } from './process-ports.ts';
 
 const ROUNDS = Number(process.env.SOAK_FILLS ?? Number(process.env.SOAK_SIZE ?? 1000) / 500);
 const SYSTEMS = (process.env.SOAK_SYSTEMS ?? 'ext4,xfs,btrfs,tmpfs').split(',') as FileSystem[];
@@ -39,7 +37,7 @@ class Round {
   readonly #uncertain = new Map<string, string>();
   #child!: ChildProcess;
   #port = 0;
-  #lines: string[] = [];
+  #lines: readonly LogLine[] = [];
   #isWriting = false;
   #number = 0;
   accepted = 0;
@@ -83,25 +81,23 @@ class Round {
     await this.#check();
     rmSync(ballast, { force: true });
     await this.#awaitSpace();
-    assert.ok(!this.#lines.some((line) => line.includes('failed')), this.#lines.join('\n'));
+    assert.ok(!this.#lines.some(({ msg }) => msg.includes('failed')), this.#log);
   }
 
   async start(): Promise<void> {
-    const flags = ['--port', '0', '--enable-group', 'DATA'];
     const directory = join(this.#disk.path, 'data');
-    this.#child = start(['serve', ...flags, '--data-dir', directory], {
-      GRID_PERSISTENCE_SYNC: this.#mode,
-    });
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      if (stream) createInterface({ input: stream }).on('line', (line) => this.#lines.push(line));
-    }
-    this.#port = await portOf(this.#child);
+    const environment = { GRID_PERSISTENCE_SYNC: this.#mode };
+    const flags = ['--enable-group', 'DATA', '--data-dir', directory];
+    const { child, port, lines } = await serveWith({ environment }, ...flags);
+    this.#child = child;
+    this.#port = port;
+    this.#lines = lines;
   }
 
   /** Stops the member and asserts a clean exit. */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM');
-    assert.deepEqual(await once(this.#child, 'exit'), [0, null], this.#lines.join('\n'));
+    assert.deepEqual(await once(this.#child, 'exit'), [0, null], this.#log);
   }
 
   kill(): void {
@@ -110,7 +106,15 @@ class Round {
 
   /** Returns the end of the member's log and the files on the disk. */
   describe(): string {
-    return [...this.#lines.slice(-40), ...this.#disk.describe('data')].join('\n');
+    return [this.#log, ...this.#disk.describe('data')].join('\n');
+  }
+
+  /** The end of the member's log. */
+  get #log(): string {
+    return this.#lines
+      .slice(-40)
+      .map((line) => JSON.stringify(line))
+      .join('\n');
   }
 
   async #write(client: number): Promise<void> {

@@ -8,19 +8,16 @@
  * uploads are refused until such connections have been closed. Needs root and control groups.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NODE_FLAGS } from '../../bench/load/program.ts';
+import { residentMibOf } from '../../bench/load/process-figures.ts';
 import { RawClient } from '../integration/client.ts';
+import { serveWith } from '../integration/member-process.ts';
 import { ControlGroup } from './control-group.ts';
-import { portsOf } from './process-ports.ts';
 
-const PROGRAM = process.env.SOAK_PROGRAM ?? join(import.meta.dirname, '../../dist/bin/gridnode.js');
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const CONTAINER_MIB = Number(process.env.SOAK_MIB ?? 512);
@@ -191,10 +188,8 @@ function soak(
 ): void {
   test(`A member in ${CONTAINER_MIB} MiB serves ${SIZE} connections that hold memory${name}`, async (context) => {
     const group = new ControlGroup(`gridnode-held-${process.pid}`, CONTAINER_MIB * MIB);
-    const [child, { port, healthPort }] = await start(group);
+    const { child, lines, port, healthPort } = await start(group);
     const crowd = new Crowd(port, kinds);
-    const lines: string[] = [];
-    child.stdout?.on('data', (text) => lines.push(String(text)));
     try {
       await crowd.begin(SIZE - OTHERS).catch((error: unknown) => {
         assert.equal(group.killed, 0, 'the system killed the member for lack of memory');
@@ -207,7 +202,7 @@ function soak(
         ...Array.from({ length: UPLOADERS }, (_, index) => upload(port, index, uploads, endMs)),
       ]);
       const peakMib = Math.round(group.peakBytes / MIB);
-      context.diagnostic(`${crowd.open} open, ${residentMib(child)} MiB resident`);
+      context.diagnostic(`${crowd.open} open, ${residentMibOf(child.pid)?.toFixed()} MiB resident`);
       context.diagnostic(`memory of the container: at most ${peakMib} MiB`);
       context.diagnostic(`health: ${responses} responses, longest wait ${longestMs.toFixed(0)} ms`);
       context.diagnostic(`uploads: ${counted(uploads)}`);
@@ -218,7 +213,7 @@ function soak(
       await checkLimit(port, healthPort);
       crowd.end();
       await stop(child, 'SIGTERM');
-      assert.equal(child.exitCode, 0, lines.join(''));
+      assert.equal(child.exitCode, 0, JSON.stringify(lines));
     } finally {
       crowd.end();
       await stop(child, 'SIGKILL');
@@ -233,13 +228,10 @@ soak(' or do not read', [...KINDS, UNREAD], (uploads) => {
   for (const status of uploads.keys()) assert.match(status, /^(200|503)$/);
 });
 
-async function start(group: ControlGroup) {
-  const flags = ['serve', '--port', '0', '--health-port', '0', '--enable-group', 'DATA'];
-  flags.push('--connections-max', String(SIZE));
-  for (const limit of TIME_LIMITS) flags.push(`--${limit}-timeout-seconds`, '3600');
-  const words = [...group.words, process.execPath, ...NODE_FLAGS, PROGRAM, ...flags];
-  const child = spawn('/bin/sh', words, { stdio: ['ignore', 'pipe', 'inherit'] });
-  return [child, await portsOf(child)] as const;
+function start({ runner }: ControlGroup) {
+  const limits = TIME_LIMITS.flatMap((limit) => [`--${limit}-timeout-seconds`, '3600']);
+  const flags = ['--health-port', '0', '--enable-group', 'DATA', ...limits];
+  return serveWith({ runner, isBuilt: true }, ...flags, '--connections-max', String(SIZE));
 }
 
 /** Ends the process, if it still runs. */
@@ -282,11 +274,6 @@ function isDone(): boolean {
 function isTimedOut(error: NodeJS.ErrnoException): boolean {
   if (error.code !== 'ETIMEDOUT') throw error;
   return false;
-}
-
-function residentMib({ pid }: ChildProcess): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
 }
 
 function count(counts: Map<string, number>, name: string): void {

@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts, type SentinelGroup, startSentinelGroup } from '../peers/server-group.ts';
 import { until } from '../peers/server-process.ts';
 import { FaultClient } from './servers/fault-client.ts';
+import { configuration } from './servers/fault-cluster.ts';
 import { FaultMember } from './servers/fault-member.ts';
 import { Network } from './servers/network.ts';
 
@@ -24,6 +25,7 @@ const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const SERVERS = 5;
 const MEMBERS = 3;
 const HEARTBEAT_SECONDS = 10;
+const CLUSTER = { clusterName: 'cut-off', heartbeatSeconds: HEARTBEAT_SECONDS, backupCount: 0 };
 const ISOLATED_MS = HEARTBEAT_SECONDS * 1000 + 2000;
 /**
  * Time in which a socket retransmits its data after the link returns, in ms: retransmissions back
@@ -48,7 +50,7 @@ describe(`An old primary that is isolated with a member: ${ROUNDS} rounds`, () =
     folder = mkdtempSync(join(tmpdir(), 'gridnode-cut-off-'));
     pair = await startSentinelGroup(network.places.slice(0, SERVERS));
     file = join(folder, 'grid.yaml');
-    writeFileSync(file, configuration(pair.url));
+    writeFileSync(file, configuration({ ...CLUSTER, url: pair.url }));
     const ports = await freePorts(MEMBERS);
     members = ports.map(
       (port, index) => new FaultMember(network.places[SERVERS + index]!, port, ['--config', file]),
@@ -106,9 +108,9 @@ describe(`An old primary that is isolated with a member: ${ROUNDS} rounds`, () =
   /** Starts another member with the address of the given one, once it may join. */
   async function replace({ place, port }: FaultMember): Promise<void> {
     const [own = 0] = await freePorts(1);
-    const address = `  network:\n    public-address: ${place.host}:${port}\n`;
+    const publicAddress = `${place.host}:${port}`;
     const ownFile = join(folder, 'other.yaml');
-    writeFileSync(ownFile, configuration(pair.url).replace('  network:\n', address));
+    writeFileSync(ownFile, configuration({ ...CLUSTER, url: pair.url, publicAddress }));
     const words = ['--config', ownFile];
     const member = new FaultMember(network.places[SERVERS + MEMBERS]!, own, words);
     members.push(member);
@@ -164,23 +166,4 @@ class Writer {
     }
     client.end();
   }
-}
-
-function configuration(url: string): string {
-  return `grid:
-  cluster-name: cut-off
-  engine:
-    url: ${url}
-    max-no-heartbeat-seconds: ${HEARTBEAT_SECONDS}
-  map: { default: { backup-count: 0 } }
-  queue: { default: { backup-count: 0 } }
-  network:
-    rest-api:
-      enabled: true
-      endpoint-groups:
-        HEALTH_CHECK: { enabled: true }
-        CLUSTER_READ: { enabled: true }
-        CLUSTER_WRITE: { enabled: true }
-        DATA: { enabled: true }
-`;
 }

@@ -19,14 +19,15 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { programWords } from '../../bench/load/program.ts';
 import { FileStorage } from '../../src/persistence/file-storage.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { restore } from '../../src/persistence/restore.ts';
 import { RawClient } from '../integration/client.ts';
+import { startWith } from '../integration/member-process.ts';
 import { contentOf } from '../persistence/stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from '../persistence/subject.ts';
 
@@ -234,23 +235,17 @@ function run(words: readonly string[]): ChildProcess {
 
 /** Starts a member. Returns it once it logs `until`, with its port. */
 async function serve(directory: string, until: string): Promise<[ChildProcess, number]> {
-  const env = {
-    ...process.env,
-    GRID_PERSISTENCE_CLUSTERDATARECOVERYPOLICY: 'PARTIAL_RECOVERY_MOST_COMPLETE',
-  };
-  const flags = ['--port', '0', '--enable-group', 'all', '--partition-count', `${PARTITION_COUNT}`];
+  const policy = 'PARTIAL_RECOVERY_MOST_COMPLETE';
+  const environment = { GRID_PERSISTENCE_CLUSTERDATARECOVERYPOLICY: policy };
+  const flags = ['--enable-group', 'all', '--partition-count', `${PARTITION_COUNT}`];
   const places = ['--data-dir', directory, '--backup-dir', join(root, 'backups')];
-  const words = [...programWords('bin/gridnode'), 'serve', ...flags, ...places];
-  const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const started = startWith({ environment }, ...flags, ...places);
   let port = 0;
-  for await (const text of createInterface({ input: child.stdout })) {
-    const line = JSON.parse(text) as { msg: string; code?: string; port?: number };
+  for (let index = 0; ; index++) {
+    const line = await started.line(index);
     port = line.port ?? port;
-    if (line.msg === until || line.code === until) break;
+    if (line.msg === until || line.code === until) return [started.child, port];
   }
-  child.stdout.resume();
-  assert.equal(child.exitCode, null);
-  return [child, port];
 }
 
 async function manage(port: number, call: string): Promise<number> {
@@ -304,8 +299,4 @@ function digestOf(parts: readonly (string | Buffer)[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);
   return hash.digest('hex');
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

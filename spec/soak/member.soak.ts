@@ -5,11 +5,11 @@
  * a run.
  */
 import assert from 'node:assert/strict';
-import { Agent, type IncomingMessage, request } from 'node:http';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { programWords } from '../../bench/load/program.ts';
 import { ServerProcess } from '../../bench/load/server-process.ts';
+import { RawClient, type ReceivedResponse } from '../integration/client.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 5);
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
@@ -19,17 +19,11 @@ const SMALL_BYTES_MAX = 2000;
 /** Longer than one piece of a response. */
 const LARGE_BYTES_MAX = 300_000;
 const QUEUE_ITEMS_MAX = 1000;
-
-interface Result {
-  readonly status: number;
-  readonly contentType: string | undefined;
-  readonly body: Buffer;
-}
+const TYPE = 'application/octet-stream';
 
 class Client {
   readonly #random: Random;
-  readonly #base: string;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #client: RawClient;
   readonly #map: string;
   readonly #queue: string;
   readonly #keyCount: number;
@@ -39,7 +33,7 @@ class Client {
 
   constructor(port: number, index: number) {
     this.#random = new Random(SEED + index);
-    this.#base = `http://127.0.0.1:${port}/grid/rest`;
+    this.#client = new RawClient(port);
     this.#map = `maps/soak-${index}`;
     this.#queue = `queues/soak-${index}`;
     this.#keyCount = Math.ceil(SIZE / CLIENTS);
@@ -53,7 +47,7 @@ class Client {
     for (let key = 0; key < this.#keyCount; key++) await this.#get(key);
     while (this.#items.length > 0) await this.#poll();
     await this.#poll();
-    this.#agent.destroy();
+    this.#client.destroy();
   }
 
   async #step(choice: number): Promise<void> {
@@ -68,69 +62,50 @@ class Client {
 
   async #set(key: number): Promise<void> {
     const value = this.#value();
-    assert.equal((await this.#send('POST', `${this.#map}/${key}`, value)).status, 200);
+    assert.equal(
+      (await this.#client.request('POST', `${this.#map}/${key}`, value, TYPE)).status,
+      200,
+    );
     this.#entries.set(key, value);
   }
 
   async #get(key: number): Promise<void> {
-    const result = await this.#send('GET', `${this.#map}/${key}`);
+    const result = await this.#client.request('GET', `${this.#map}/${key}`);
     this.#expect(result, this.#entries.get(key), `key ${key} of ${this.#map}`);
   }
 
   async #delete(key: number): Promise<void> {
-    assert.equal((await this.#send('DELETE', `${this.#map}/${key}`)).status, 200);
+    assert.equal((await this.#client.request('DELETE', `${this.#map}/${key}`)).status, 200);
     this.#entries.delete(key);
   }
 
   async #clear(): Promise<void> {
-    assert.equal((await this.#send('DELETE', this.#map)).status, 200);
+    assert.equal((await this.#client.request('DELETE', this.#map)).status, 200);
     this.#entries.clear();
   }
 
   async #offer(): Promise<void> {
     const value = this.#value();
-    assert.equal((await this.#send('POST', this.#queue, value)).status, 200);
+    assert.equal((await this.#client.request('POST', this.#queue, value, TYPE)).status, 200);
     this.#items.push(value);
   }
 
   async #poll(): Promise<void> {
-    const result = await this.#send('DELETE', `${this.#queue}/0`);
+    const result = await this.#client.request('DELETE', `${this.#queue}/0`);
     this.#expect(result, this.#items.shift(), this.#queue);
   }
 
-  #expect(result: Result, expected: Buffer | undefined, subject: string): void {
+  #expect(result: ReceivedResponse, expected: Buffer | undefined, subject: string): void {
     assert.equal(result.status, expected === undefined ? 204 : 200, `status of ${subject}`);
     if (expected === undefined) return;
     assert.ok(result.body.equals(expected), `${subject} has other bytes than were stored`);
-    assert.equal(result.contentType, 'application/octet-stream', `content type of ${subject}`);
+    assert.equal(result.fields.get('content-type'), TYPE, `content type of ${subject}`);
   }
 
   #value(): Buffer {
     const isLarge = this.#random.below(200) === 0;
     const length = this.#random.below(isLarge ? LARGE_BYTES_MAX : SMALL_BYTES_MAX);
     return Buffer.alloc(length, this.#random.bytes(16));
-  }
-
-  #send(method: string, path: string, body?: Buffer): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const headers =
-        body === undefined
-          ? {}
-          : { 'Content-Type': 'application/octet-stream', 'Content-Length': body.length };
-      const sent = request(`${this.#base}/${path}`, { method, headers, agent: this.#agent });
-      sent.on('error', reject);
-      sent.on('response', (response: IncomingMessage) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => {
-          const { statusCode: status = 0, headers } = response;
-          const contentType = headers['content-type'];
-          resolve({ status, contentType, body: Buffer.concat(chunks) });
-        });
-      });
-      sent.end(body);
-    });
   }
 }
 

@@ -6,17 +6,16 @@
  * changes. A change that was under way at a kill has been applied completely or not at all.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { programWords } from '../../bench/load/program.ts';
 import { RawClient } from '../integration/client.ts';
+import { serveWith } from '../integration/member-process.ts';
 import { type MemoryReport, memoryRound } from '../persistence/memory-round.ts';
-import { portOf } from './process-ports.ts';
 
 const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
@@ -211,14 +210,6 @@ function equal(one: Buffer | undefined, other: Buffer | undefined): boolean {
   return one.equals(other);
 }
 
-async function start(directory: string, flags: readonly string[], sync: string) {
-  const all = ['serve', '--port', '0', '--enable-group', 'DATA', '--data-dir', directory, ...flags];
-  const env = { ...process.env, GRID_PERSISTENCE_SYNC: sync };
-  const words = [...programWords('bin/gridnode'), ...all];
-  const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  return [child, await portOf(child)] as const;
-}
-
 /** Ends the member while its clients work, or after that. */
 async function end(child: ChildProcess, working: Promise<unknown>, random: Random): Promise<void> {
   const exited = once(child, 'exit');
@@ -240,14 +231,16 @@ async function runMember(seed: number): Promise<string> {
   const lengthMax = lengths[random.below(lengths.length)]?.[1] ?? 1;
   const keys = Math.ceil(((bytesMax / lengthMax) * (2 + random.below(3))) / CLIENTS);
   const sync = SYNC_MODES[random.below(SYNC_MODES.length)] ?? '';
-  const flags = ['--max-memory', `${bytesMax}`];
+  const environment = { GRID_PERSISTENCE_SYNC: sync };
+  const places = ['--enable-group', 'DATA', '--data-dir', directory];
+  const flags = ['--max-memory', `${bytesMax}`, ...places];
   const owners = Array.from(
     { length: CLIENTS },
     (_, number) => new Owner(number, new Random(random.next()), keys, lengthMax),
   );
   try {
     for (let round = 0; round <= ROUNDS_PER_MEMBER; round++) {
-      const [child, port] = await start(directory, flags, sync);
+      const { child, port } = await serveWith({ environment }, ...flags);
       try {
         await Promise.all(owners.map((owner) => owner.check(port)));
         if (round < ROUNDS_PER_MEMBER) {

@@ -16,10 +16,9 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
-import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
+import { serveWith } from '../integration/member-process.ts';
 import { type FileSystem, MountedDisk } from './mounted-disk.ts';
-import { portOf } from './process-ports.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? Math.ceil(SIZE / 50));
@@ -112,12 +111,13 @@ class Round {
 
   async #start(): Promise<void> {
     const directory = join(this.#disk.path, DATA);
-    const flags = ['--port', '0', '--enable-group', 'DATA', '--data-dir', directory];
-    this.#child = start(['serve', ...flags], { GRID_PERSISTENCE_SYNC: this.#mode });
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      if (stream) createInterface({ input: stream }).on('line', (line) => this.#note(line));
-    }
-    this.#port = await portOf(this.#child);
+    const flags = ['--enable-group', 'DATA', '--data-dir', directory];
+    const environment = { GRID_PERSISTENCE_SYNC: this.#mode };
+    const { child, port } = await serveWith({ environment }, ...flags);
+    this.#child = child;
+    this.#port = port;
+    const lines = createInterface({ input: child.stdout });
+    lines.on('line', (line) => this.#note(line));
     await this.#check();
   }
 

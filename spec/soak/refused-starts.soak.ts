@@ -14,7 +14,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
-import { start } from '../cli/gridnode-process.ts';
+import { serve, start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
 import {
   changed,
@@ -26,7 +26,6 @@ import {
 import { inFormat } from '../persistence/other-format.ts';
 import { openPersistent, PARTITION_COUNT, until } from '../persistence/subject.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { portOf } from './process-ports.ts';
 
 const REFUSALS = Number(process.env.SOAK_REFUSALS ?? Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const HEALTH_MS = 10;
@@ -81,8 +80,8 @@ async function largeDirectory(): Promise<Files> {
 async function killedDirectory(): Promise<Files> {
   const { directory, data } = written(files);
   try {
-    const child = begin(data, []);
-    const client = new RawClient(await portOf(child));
+    const { child, port } = await serve(flagsOf(data));
+    const client = new RawClient(port);
     for (let key = 0; key < 20; key++) {
       await client.request('POST', `maps/m/new${key}`, Buffer.alloc(VALUE_BYTES));
     }
@@ -97,10 +96,9 @@ async function killedDirectory(): Promise<Files> {
   }
 }
 
-function begin(data: string, more: readonly string[]) {
+function flagsOf(data: string): string[] {
   const flags = ['--port', '0', '--enable-group', 'DATA', '--max-memory', MEMORY];
-  const partitions = ['--partition-count', `${PARTITION_COUNT}`];
-  return start(['serve', ...flags, '--data-dir', data, ...partitions, ...more]);
+  return [...flags, '--data-dir', data, '--partition-count', `${PARTITION_COUNT}`];
 }
 
 function written(content: Files): { readonly directory: string; readonly data: string } {
@@ -136,7 +134,7 @@ for (const [kind, content, flags, reason] of KINDS) {
     let responses = 0;
     try {
       for (let count = 0; count < REFUSALS; count++) {
-        const child = begin(data, flags);
+        const child = start(['serve', ...flagsOf(data), ...flags]);
         const lines: { readonly code?: string; readonly port?: number; readonly msg?: string }[] =
           [];
         let errors = '';
@@ -168,7 +166,7 @@ test(`${REFUSALS} starts are stopped during recovery and lose no data (seed ${SE
   try {
     let early = 0;
     for (let count = 0; count < REFUSALS; count++) {
-      const child = begin(data, []);
+      const child = start(['serve', ...flagsOf(data)]);
       let errors = '';
       child.stderr?.on('data', (chunk) => {
         errors += chunk;
@@ -183,15 +181,14 @@ test(`${REFUSALS} starts are stopped during recovery and lose no data (seed ${SE
       if (!lines.some(({ msg }) => msg === 'listening')) early++;
     }
     assert.ok(early > 0, 'no start was stopped before the member served');
-    const child = begin(data, []);
-    const client = new RawClient(await portOf(child));
+    const { stop, port } = await serve(flagsOf(data));
+    const client = new RawClient(port);
     for (let key = 0; key < KEYS; key++) {
       const { status, body } = await client.request('GET', `maps/m/${key}`);
       assert.deepEqual([status, body.length], [200, VALUE_BYTES]);
     }
     client.destroy();
-    child.kill('SIGTERM');
-    await once(child, 'close');
+    await stop();
     console.log(`${REFUSALS} stops, ${early} of them before the member served`);
   } finally {
     rmSync(directory, { recursive: true, force: true });

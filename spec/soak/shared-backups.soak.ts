@@ -4,18 +4,16 @@
  * restored to the content of its member.
  */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FileStorage } from '../../src/persistence/file-storage.ts';
 import { restore } from '../../src/persistence/restore.ts';
-import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
+import { serve } from '../integration/member-process.ts';
 import { contentOf } from '../persistence/stored-model.ts';
 import { openPersistent, until } from '../persistence/subject.ts';
-import { portOf } from './process-ports.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const BACKUPS = Number(process.env.SOAK_BACKUPS ?? Math.ceil((SIZE * 120) / 10_000));
@@ -44,10 +42,9 @@ test(`${MEMBERS} members can make ${BACKUPS} backups each in one directory`, asy
  * of backups made.
  */
 async function backUpRepeatedly(root: string, member: number): Promise<number> {
-  const flags = ['--port', '0', '--enable-group', 'all', '--partition-count', String(PARTITIONS)];
+  const flags = ['--enable-group', 'all', '--partition-count', String(PARTITIONS)];
   const data = ['--data-dir', join(root, `data-${member}`), '--backup-dir', join(root, 'backups')];
-  const child = start(['serve', ...flags, ...data]);
-  const port = await portOf(child);
+  const { child, exited, port } = await serve(...flags, ...data);
   const client = new RawClient(port);
   const other = new RawClient(port);
   let made = 0;
@@ -68,7 +65,7 @@ async function backUpRepeatedly(root: string, member: number): Promise<number> {
   client.destroy();
   other.destroy();
   child.kill('SIGTERM');
-  assert.equal((await once(child, 'exit'))[0], 0);
+  assert.equal((await exited)[0], 0);
   return made;
 }
 

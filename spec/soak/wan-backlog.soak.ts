@@ -28,11 +28,12 @@ for (const compression of ['none', 'deflate']) {
     const folder = mkdtempSync(join(FOLDER, 'pair-'));
     const target = await WanProcess.started({ folder, name: 'target' });
     members.push(target);
-    const grid = replicating([target.port], 'PassThrough', {
+    const grid = replicating([[target.port]], 'PassThrough', {
       'initial-publisher-state': 'PAUSED',
       'queue-bytes-max': '1g',
       compression,
     });
+    Object.assign(grid, { wan: { 'queue-bytes-max': '1g' } });
     const source = await WanProcess.started({ folder, name: 'source', grid });
     members.push(source);
     const request =

@@ -40,7 +40,7 @@ for (const policy of ['PassThrough', 'LatestUpdate']) {
       members.push(target);
       if (hasProxy) proxy = await CuttingProxy.start(target.port);
       const ports = proxy === undefined ? [target.port] : [proxy.port, target.port];
-      const grid = replicating(ports, policy);
+      const grid = replicating([ports], policy);
       const source = await WanProcess.started({ folder, name: 'source', grid });
       members.push(source);
       return [source, target];

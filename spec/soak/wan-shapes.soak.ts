@@ -20,7 +20,7 @@ import { RawClient } from '../integration/client.ts';
 import { SHAPES, targetsOf } from '../wan/own-keys-simulation.ts';
 import { contentsOf, MapLoad, sameContents } from './wan/map-load.ts';
 import { OwnKeys } from './wan/own-keys.ts';
-import { killAll, WanProcess } from './wan/wan-process.ts';
+import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
 
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
@@ -39,31 +39,15 @@ const COMPARED_AFTER = 4;
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-shapes-'));
 after(() => rmSync(FOLDER, { recursive: true }));
 
-/**
- * Returns a configuration that sends the maps `own-*` and `both-*` to each of these ports with a
- * publisher of its own.
- */
+const FAST = { 'batch-max-delay-millis': 20, 'discovery-period-seconds': 1 };
+const STATISTICS = { 'per-entry-stats-enabled': true };
+
+/** Returns a configuration that sends the maps to each of these ports with a publisher of its own. */
 function gridOf(ports: readonly number[], policy: string): Record<string, unknown> {
   if (ports.length === 0) return { map: { 'own-*': STATISTICS } };
-  const publishers = ports.map((port, index) => [
-    `p${index}`,
-    {
-      'cluster-name': 'dev',
-      'target-endpoints': `127.0.0.1:${port}`,
-      'queue-capacity': 1_000_000,
-      'batch-max-delay-millis': 20,
-      'discovery-period-seconds': 1,
-    },
-  ]);
-  const ref = { w: { 'merge-policy-class-name': policy } };
-  const map = { 'wan-replication-ref': ref, ...STATISTICS };
-  return {
-    'wan-replication': { w: { 'batch-publisher': Object.fromEntries(publishers) } },
-    map: { 'own-*': map, 'both-*': map },
-  };
+  const targets = ports.map((port) => [port]);
+  return replicating(targets, policy, FAST, STATISTICS);
 }
-
-const STATISTICS = { 'per-entry-stats-enabled': true };
 
 class Group {
   readonly members: WanProcess[] = [];

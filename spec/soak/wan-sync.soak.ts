@@ -82,7 +82,7 @@ function writtenBytes({ pid }: WanProcess): number {
 it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   const target = await WanProcess.started({ folder: FOLDER, name: 'target' });
   members.push(target);
-  const grid = replicating([target.port], 'LatestUpdate', {
+  const grid = replicating([[target.port]], 'LatestUpdate', {
     'initial-publisher-state': 'STOPPED',
     'queue-capacity': 100_000,
     sync: { 'consistency-check-strategy': 'MERKLE_TREES' },

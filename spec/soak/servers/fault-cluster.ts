@@ -68,7 +68,9 @@ export class FaultCluster {
     try {
       group = await startCluster(SERVER_WORDS, network?.places.slice(0, SERVERS) ?? []);
       const file = join(folder, 'grid.yaml');
-      writeFileSync(file, configuration(group.url, backupCount));
+      const { url } = group;
+      const names = { clusterName: 'faults', heartbeatSeconds: HEARTBEAT_SECONDS };
+      writeFileSync(file, configuration({ ...names, url, backupCount }));
       for (const [index, port] of (await freePorts(MEMBERS)).entries()) {
         const place: Place = network?.places[SERVERS + index] ?? { host: '127.0.0.1', runner: [] };
         members.push(new FaultMember(place, port, ['--config', file]));
@@ -173,24 +175,27 @@ function isConfirmed(replication: ReadonlyMap<string, string>): boolean {
   return /state=online,.*lag=[01]\b/.test(replication.get('slave0') ?? '');
 }
 
-function configuration(url: string, backupCount: number | undefined): string {
-  const counts =
-    backupCount === undefined
-      ? ''
-      : `  map: { default: { backup-count: ${backupCount} } }
-  queue: { default: { backup-count: ${backupCount} } }
-`;
-  return `grid:
-  cluster-name: faults
-  engine:
-    url: ${url}
-    max-no-heartbeat-seconds: ${HEARTBEAT_SECONDS}
-  network:
-    rest-api:
-      enabled: true
-      endpoint-groups:
-        HEALTH_CHECK: { enabled: true }
-        CLUSTER_READ: { enabled: true }
-        DATA: { enabled: true }
-${counts}`;
+interface ConfigurationOptions {
+  readonly clusterName: string;
+  readonly url: string;
+  readonly heartbeatSeconds: number;
+  /** Number of replicas that must confirm a change; undefined for the default. */
+  readonly backupCount?: number | undefined;
+  readonly publicAddress?: string;
+}
+
+/** Returns the text of the configuration of a member. */
+export function configuration(options: ConfigurationOptions): string {
+  const { clusterName, url, heartbeatSeconds, backupCount, publicAddress } = options;
+  const counts = { default: { 'backup-count': backupCount } };
+  const groups = ['HEALTH_CHECK', 'CLUSTER_READ', 'CLUSTER_WRITE', 'DATA'];
+  const enabled = groups.map((group) => [group, { enabled: true }]);
+  const rest = { enabled: true, 'endpoint-groups': Object.fromEntries(enabled) };
+  const grid = {
+    'cluster-name': clusterName,
+    engine: { url, 'max-no-heartbeat-seconds': heartbeatSeconds },
+    network: { 'public-address': publicAddress, 'rest-api': rest },
+    ...(backupCount !== undefined && { map: counts, queue: counts }),
+  };
+  return JSON.stringify({ grid });
 }

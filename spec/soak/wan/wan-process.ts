@@ -157,24 +157,24 @@ export async function killAll(members: readonly WanProcess[]): Promise<void> {
 }
 
 /**
- * Returns a configuration with one publisher that sends the maps `own-*` and `both-*` to these
- * endpoints. All settings except the capacity have their defaults unless `publisher` sets them.
+ * Returns a configuration that sends the maps `own-*` and `both-*` with a publisher for each list of
+ * endpoints. All settings except the capacity have their defaults unless `publisher` or `map` sets
+ * them.
  */
 export function replicating(
-  endpoints: readonly number[],
+  targets: readonly (readonly number[])[],
   policy: string,
   publisher: Readonly<Record<string, unknown>> = {},
+  map: Readonly<Record<string, unknown>> = {},
 ): Record<string, unknown> {
+  const publishers = targets.map((ports, index) => {
+    const endpoints = ports.map((port) => `127.0.0.1:${port}`).join(',');
+    const own = { 'cluster-name': 'dev', 'target-endpoints': endpoints };
+    return [`p${index}`, { ...own, 'queue-capacity': 1_000_000, ...publisher }];
+  });
   const ref = { 'wan-replication-ref': { w: { 'merge-policy-class-name': policy } } };
-  const targets = endpoints.map((port) => `127.0.0.1:${port}`).join(',');
-  const only = {
-    'cluster-name': 'dev',
-    'target-endpoints': targets,
-    'queue-capacity': 1_000_000,
-    ...publisher,
-  };
   return {
-    'wan-replication': { w: { 'batch-publisher': { p: only } } },
-    map: { 'own-*': ref, 'both-*': ref },
+    'wan-replication': { w: { 'batch-publisher': Object.fromEntries(publishers) } },
+    map: { 'own-*': { ...ref, ...map }, 'both-*': { ...ref, ...map } },
   };
 }
