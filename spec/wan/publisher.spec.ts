@@ -763,6 +763,7 @@ describe('a republished change', () => {
       merged.version.set(1, 1);
       a.engine.merge(merged, 2, { onResult() {} });
     }
+    assert.equal(a.status.queueSize, 1);
     await network.pass(500);
     assert.deepEqual(keysOf(b), ['map/key0', 'map/near']);
   });
