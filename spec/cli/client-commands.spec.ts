@@ -194,26 +194,6 @@ test('the exit code is 3 if no server responds, or one that is not a member', as
   assert.match(silent.errors, /^Cannot reach 127\.0\.0\.1:\d+: connect ECONNREFUSED/);
 });
 
-const misused: readonly (readonly [readonly string[], RegExp])[] = [
-  [['map', 'get', 'm'], /missing required argument 'key'/],
-  [['map', 'get', '', 'k'], /^Cannot use "" as a name below maps/],
-  [['map', 'set', 'm', '', 'v'], /^Cannot use "" as a key/],
-  [['map', 'set', 'm', 'k', 'v', '--file', 'f'], /^Cannot use a value and --file "f" at once/],
-  [['map', 'set', 'm', 'k', '--file', '/nowhere/f'], /^Cannot use --file "\/nowhere\/f": ENOENT/],
-  [['queue', 'poll', 'q', '--timeout', 'x'], /^Cannot use --timeout "x": not an integer/],
-  [['health', '--address', 'a b'], /^Cannot use --address "a b": not a host and port/],
-  [['health', '--address', 'http://h/path'], /^Cannot use --address/],
-  [['health', '--ca', '/nowhere/ca'], /^Cannot use --ca "\/nowhere\/ca": ENOENT/],
-  [['cluster', 'change-state'], /missing required argument 'state'/],
-];
-for (const [words, message] of misused) {
-  test(`gridnode ${words.join(' ')} exits with 2`, async () => {
-    const { code, output, errors } = await run(...words);
-    assert.deepEqual([code, output], [2, '']);
-    assert.match(errors, message);
-  });
-}
-
 /** Every command with its arguments. */
 const COMMANDS: readonly (readonly string[])[] = [
   ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),

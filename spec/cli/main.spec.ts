@@ -16,12 +16,6 @@ test('gridnode with a wrong command exits with 2 and prints the reason to standa
   assert.match(errors, /sreve'\n.*serve/);
 });
 
-test('gridnode without a command exits with 2 and prints its usage to standard error', async () => {
-  const { code, output, errors } = await run();
-  assert.deepEqual([code, output], [2, '']);
-  assert.match(errors, /Usage: gridnode/);
-});
-
 test('gridnode serve --help lists every flag', async () => {
   const { code, output } = await run('serve', '--help');
   assert.equal(code, 0);

@@ -106,6 +106,30 @@ test('A duplicate name is reported among any number of names', async () => {
   assert.match(problems[0] ?? '', /"q7" occurs twice; names in a mapping must be unique/);
 });
 
+test('Variables expand a text to at most 16 MiB', async () => {
+  const environment = { BIG: 'x'.repeat(100_000) };
+  for (const text of [
+    `grid:\n  cluster-name: "${'$\u007bBIG}'.repeat(20_000)}"`,
+    `grid:\n  member-attributes:\n${many(200, (at) => `    a${at}: {value: "$\u007bBIG}"}\n`)}`,
+  ]) {
+    const [problem = ''] = await problemsOf(loadConfig({ file: { text }, environment, flags: [] }));
+    assert.match(problem, /:\d+:\d+: .*: its variables expand to more than 16777216/);
+  }
+});
+
+test('A file may have 40,000 names of maps in YAML, and of queues in XML', async () => {
+  for (const text of [
+    `grid:\n  map:\n${many(40_000, (at) => `    m${at}:\n      backup-count: 2\n`)}`,
+    `<grid>${many(40_000, (at) => `<queue name="m${at}"/>`)}</grid>`,
+  ]) {
+    const done: string[] = [];
+    const onProgress = (part: string) => done.push(part);
+    const { config } = await loadConfig({ file: { text }, environment: {}, flags: [], onProgress });
+    assert.equal(config.mapTimeToLiveSeconds.size + config.queueMaxSizes.size, 40_000);
+    if (text.length > 2 ** 20) assert.match(done.join(), /configuration, \d+ %/);
+  }
+});
+
 test('slippedNames finds two wrong letters in six, one in fewer', () => {
   const names = ['map', 'enabled', 'properties'];
   assert.deepEqual(

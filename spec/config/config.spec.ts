@@ -119,6 +119,7 @@ const refused: readonly (readonly [string, string, typeof TypeError, string])[] 
   ['--max-memory', '1023k', RangeError, 'not a number of bytes from 1m up'],
   ['--max-memory', '1t', RangeError, 'not a number of bytes from 1m up'],
   ['--max-memory', '99999999g', RangeError, 'not a number of bytes from 1m up'],
+  ['--body-bytes-max', '2g', RangeError, 'not an integer from 1 to 1073741824'],
   ['--host', 'a b', TypeError, 'not an address or host name'],
   ['--log-level', 'loud', RangeError, 'not one of OFF, SEVERE, WARNING, INFO'],
   ['--path-segment', 'a/b', TypeError, 'not letters, digits'],

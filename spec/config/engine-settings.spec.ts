@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainAsJson } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { refusedAmong } from '../../src/config/refused-settings.ts';
 import { load } from './documents.ts';
 
 const SECRET = 'pa55word';
@@ -70,27 +69,6 @@ test('data is stored by servers or by the member: the refusal names both setting
   await assert.rejects(
     load('both.yaml', 'grid:\n  engine: {url: "redis://a"}\n  persistence: {enabled: true}\n'),
     /both\.yaml:2:\d+: Cannot use engine\.url "redis:\/\/a": it cannot be combined with persistence\.enabled at .*both\.yaml:3:\d+, which is true/,
-  );
-});
-
-test('WAN publishers are refused with engine.url, each once, and accepted without', async () => {
-  const publishers = `grid:
-  wan-replication:
-    one:
-      batch-publisher:
-        x: {cluster-name: other, target-endpoints: "192.0.2.1:5701"}
-        y: {cluster-name: third, target-endpoints: a}
-`;
-  const refused = (text: string) =>
-    load('wan.yaml', text).then(({ findings }) =>
-      refusedAmong(findings).map(({ message }) => message),
-    );
-  assert.deepEqual(await refused(publishers), []);
-  const found = await refused(`${publishers}  engine: {url: "redis://a"}\n`);
-  assert.equal(found.length, 2);
-  assert.match(
-    found[0] ?? '',
-    /^Cannot serve with wan-replication\.one\.batch-publisher\.x: .*; remove it or engine\.url/,
   );
 });
 

@@ -150,17 +150,6 @@ describe('loadConfig of the environment', () => {
     }
   });
 
-  it('accepts only true and false for a boolean', async () => {
-    for (const text of ['1', '0', 'yes', 'off', '']) {
-      for (const name of ['HZ_NETWORK_RESTAPI_ENABLED', 'GRID_LITEMEMBER_ENABLED']) {
-        await assert.rejects(
-          loadOf({ [name]: text }),
-          new RegExp(`${name}: .*: not true or false`),
-        );
-      }
-    }
-  });
-
   it('resolves the names of a file: as the original with HZ_, all of them with GRID_', async () => {
     const names = '"my-orders": {}, My_Jobs: {}, "v1.x": {}, a-b: {}, a_b: {}';
     const file = writeConfig('names.yaml', `grid: {map: {${names}}}`);

@@ -70,12 +70,16 @@ test('An import by a URL that does not name a local file is a problem with its p
   );
 });
 
-test('A file that imports itself by another name is refused', async () => {
+test('A file that imports itself by another name, or through another file, is refused', async () => {
   const path = inFolder('twice.yaml');
   writeFileSync(path, 'grid: {import: [linked.yaml]}');
   linkSync(path, inFolder('linked.yaml'));
-  const [problem = ''] = await problemsOf(loadConfig(request(path)));
-  assert.match(problem, /twice.yaml:1:17: Cannot import "linked.yaml": .*imports itself/);
+  const [linked = ''] = await problemsOf(loadConfig(request(path)));
+  assert.match(linked, /twice.yaml:1:17: Cannot import "linked.yaml": .*imports itself/);
+  writeFileSync(inFolder('first.yaml'), 'grid: {import: [second.xml]}');
+  writeFileSync(inFolder('second.xml'), '<grid>\n <import resource="first.yaml"/>\n</grid>');
+  const [through = ''] = await problemsOf(loadConfig(request(inFolder('first.yaml'))));
+  assert.match(through, /second.xml:2:10: Cannot import "first.yaml": .*imports itself/);
 });
 
 test('The first file may be a pipe, which imports files beside it, but only at a start', async () => {

@@ -224,14 +224,6 @@ grid:
     assert.deepEqual(Object.fromEntries(config.queueMaxSizes), { a: 3, b: 3, c: 4 });
   });
 
-  it('refuses a file whose aliases expand to too many nodes', async () => {
-    const lines = ['grid:', '  x0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]'];
-    for (let depth = 1; depth < 12; depth++) {
-      lines.push(`  x${depth}: &x${depth} [${Array(10).fill(`*x${depth - 1}`)}]`);
-    }
-    await assert.rejects(load('bomb.yaml', lines.join('\n')), /more than 10000 nodes repeated/);
-  });
-
   it('uses the deprecated properties, which other settings override, with a warning', async () => {
     const property = 'properties: {hazelcast.rest.enabled: true, hazelcast.partition.count: 11}';
     const loaded = await load('property.yaml', `grid: {${property}}`);

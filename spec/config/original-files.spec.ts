@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import { ConfigFault } from '../../src/config/config-fault.ts';
 import { load } from './documents.ts';
 
 /** Subject of the excerpt, and its text below the root. */
@@ -177,95 +176,4 @@ describe('An unknown name in a section without meaning', () => {
     assert.equal(warnings.filter((each) => each.includes('Ignored: "unknown-')).length, 100);
     assert.ok(warnings.includes('50 more unknown names are not shown'));
   });
-});
-
-/** File name, text, and a part of the error. */
-const errors: readonly (readonly [string, string, RegExp])[] = [
-  ['at the root.yaml', 'grid: {jett: {}}\n', /1:8: Cannot use "jett" at the root.*"jet"/],
-  [
-    'of a map.yaml',
-    'grid: {map: {m: {max-idle-second: 1}}}\n',
-    /"max-idle-second" in map\.m.*"max-idle-seconds"/,
-  ],
-  ['of the network.yaml', 'grid: {network: {joyn: {}}}\n', /"joyn" in network: unknown/],
-  [
-    'among joins.yaml',
-    'grid: {network: {join: {tcpip: {}}}}\n',
-    /"tcpip" in network\.join.*"tcp-ip"/,
-  ],
-  [
-    'of an endpoint.yaml',
-    'grid: {advanced-network: {rest-server-socket-endpoint-config: {prt: 1}}}\n',
-    /"prt".*"port"/,
-  ],
-  [
-    'of encryption.yaml',
-    'grid: {persistence: {encryption-at-rest: {enabld: true}}}\n',
-    /"enabld".*"enabled"/,
-  ],
-  [
-    'of an interceptor.yaml',
-    'grid: {network: {socket-interceptor: {enable: true}}}\n',
-    /"enable".*"enabled"/,
-  ],
-  [
-    'of a replacer.yaml',
-    'grid: {config-replacers: {replacers: [{class-nam: a}]}}\n',
-    /"class-nam".*"class-name"/,
-  ],
-  [
-    'of a certificate.yaml',
-    'grid: {network: {ssl: {properties: {keyFiel: a}}}}\n',
-    /"keyFiel".*"keyFile"/,
-  ],
-  [
-    'of the audit log.yaml',
-    'grid: {auditlog: {enable: true}}\n',
-    /"enable" in auditlog.*"enabled"/,
-  ],
-  [
-    'of security.yaml',
-    'grid: {security: {realms: [{identity: {token: {valeu: a}}}]}}\n',
-    /"valeu".*"value"/,
-  ],
-  [
-    'of a permission.yaml',
-    'grid: {security: {client-permissions: {sql: [{prinicpal: a}]}}}\n',
-    /"prinicpal".*"principal"/,
-  ],
-  [
-    'a kind of permission.yaml',
-    'grid: {security: {client-permissions: {mapp: [{name: a}]}}}\n',
-    /"mapp".*"map"/,
-  ],
-  [
-    'a map without a name.xml',
-    '<grid><map><time-to-live-seconds>1</time-to-live-seconds></map></grid>',
-    /"map": no attribute name/,
-  ],
-  [
-    'a queue without a name.xml',
-    '<grid><queue><max-size>1</max-size></queue></grid>',
-    /"queue": no attribute name/,
-  ],
-  [
-    'a property of security.xml',
-    '<grid><security><client-permission-policy class-name="a"><properties><property>x</property></properties></client-permission-policy></security></grid>',
-    /"property": no attribute name/,
-  ],
-  ['a type.yaml', 'grid: {jet: {enabled: maybe}}\n', /jet\.enabled "maybe": not true or false/],
-  ['a list.yaml', 'grid: {map: {m: {map-store: [a]}}}\n', /map-store: a list, not a section/],
-  ['a client.yaml', 'hazelcast-client: {}\n', /root "hazelcast-client"/],
-];
-
-describe('An unknown name is an error in a section with a meaning:', () => {
-  for (const [name, text, message] of errors) {
-    it(name, async () => {
-      await assert.rejects(load(name.replaceAll(' ', '-'), text), (error: ConfigFault) => {
-        assert.ok(error instanceof ConfigFault);
-        assert.match(error.problems.join('\n'), message);
-        return true;
-      });
-    });
-  }
 });
