@@ -6,7 +6,6 @@ import { listeningLine } from '../../src/cli/listening-line.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import { resolveConfig } from '../../src/config/config.ts';
-import type { LoadedConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
 import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
@@ -14,6 +13,15 @@ import { createLog } from '../../src/telemetry/log.ts';
 type ServedMember = Omit<Member, 'inProcess'>;
 
 const NEVER = new Promise<never>(() => {});
+
+/** Returns a promise, and the function that resolves it. */
+function deferred<Value>() {
+  let resolve = (_: Value): void => {};
+  const promise = new Promise<Value>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
 
 /** Resolves after the work of this turn. */
 const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -23,7 +31,7 @@ const MEMBER: ServedMember = {
   port: 5701,
   healthPort: undefined,
   memoryBytesMax: 1_073_741_824,
-  stopRequested: new Promise<never>(() => {}),
+  stopRequested: NEVER,
   reload: () => Promise.resolve(),
   withdraw: () => {},
   drain: () => Promise.resolve(),
@@ -37,37 +45,28 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
+interface Options {
+  /** Starts the member; by default, it starts at once. */
+  readonly start?: () => Promise<ServedMember>;
+  readonly delaySeconds?: number;
+  readonly isLogForPeople?: boolean;
+}
+
 /** Runs serve with a simulated member. Returns the run and its log. */
-function served(
-  parts: Partial<ServedMember> = {},
-  start?: () => Promise<ServedMember>,
-  reloaded?: () => Promise<LoadedConfig>,
-  delaySeconds = 0,
-  isLogForPeople = false,
-) {
+function served(parts: Partial<ServedMember> = {}, options: Options = {}) {
+  const { delaySeconds = 0, isLogForPeople = false } = options;
   const member: ServedMember = { ...MEMBER, ...parts };
   const source = new EventEmitter();
   const lines: Line[] = [];
-  let logged = (): void => {};
-  const firstLine = new Promise<void>((resolve) => {
-    logged = resolve;
-  });
+  const logged = deferred<void>();
   const write = (line: string) => {
     lines.push(JSON.parse(line));
-    logged();
+    logged.resolve();
   };
   const log = createLog('INFO', { write });
-  const startMember = start ?? (() => Promise.resolve(member));
+  const startMember = options.start ?? (() => Promise.resolve(member));
   const config = { ...resolveConfig([]), shutdownDelaySeconds: delaySeconds };
-  const load =
-    reloaded ??
-    (() =>
-      Promise.resolve({
-        config,
-        structured: [],
-        sections: [],
-        findings: [],
-      }));
+  const load = async () => ({ config, structured: [], sections: [], findings: [] });
   const time = { nowMs: 0 };
   const fatal: string[] = [];
   const screen = { isLogForPeople, printFatal: (message: string) => fatal.push(message) };
@@ -77,7 +76,7 @@ function served(
     states.push(state);
   };
   const exit = serve(config, log, startMember, events, load, screen, notifyManager);
-  return { exit, source, lines, firstLine, time, fatal, states };
+  return { exit, source, lines, firstLine: logged.promise, time, fatal, states };
 }
 
 function systemError(code: string, syscall: string): Error {
@@ -105,14 +104,11 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
 }
 
 test('serve notifies the service manager when the member serves and when it begins to stop', async () => {
-  let started = (_: ServedMember): void => {};
-  const starting = new Promise<ServedMember>((resolve) => {
-    started = resolve;
-  });
-  const { exit, source, states, firstLine } = served({}, () => starting);
+  const starting = deferred<ServedMember>();
+  const { exit, source, states, firstLine } = served({}, { start: () => starting.promise });
   await endOfTurn();
   assert.deepEqual(states, []);
-  started(MEMBER);
+  starting.resolve(MEMBER);
   await firstLine;
   await endOfTurn();
   assert.deepEqual(states, ['READY=1']);
@@ -122,7 +118,7 @@ test('serve notifies the service manager when the member serves and when it begi
 });
 
 test('serve does not notify the service manager of a member that does not start', async () => {
-  const { exit, states } = served({}, () => Promise.reject(new Error('no')));
+  const { exit, states } = served({}, { start: () => Promise.reject(new Error('no')) });
   assert.equal(await exit, 1);
   assert.deepEqual(states, []);
 });
@@ -132,21 +128,21 @@ for (const [afterMs, isSecond] of [
   [250, true],
 ] as const) {
   test(`serve treats a signal ${afterMs} ms after the first as ${isSecond ? 'the second' : 'the same'}`, async () => {
-    let drained = (): void => {};
-    const draining = new Promise<void>((resolve) => {
-      drained = resolve;
-    });
+    const draining = deferred<void>();
     const abort = () => {
-      drained();
+      draining.resolve();
       return '3 connections';
     };
-    const { exit, source, lines, firstLine, time } = served({ drain: () => draining, abort });
+    const { exit, source, lines, firstLine, time } = served({
+      drain: () => draining.promise,
+      abort,
+    });
     await firstLine;
     source.emit('SIGTERM');
     time.nowMs += afterMs;
     source.emit('SIGINT');
     await endOfTurn();
-    drained();
+    draining.resolve();
     assert.equal(await exit, isSecond ? 1 : 0);
     const last = lines[2];
     assert.deepEqual(
@@ -157,15 +153,12 @@ for (const [afterMs, isSecond] of [
 }
 
 test('serve exits with 0 at a second signal if nothing had to be cut off', async () => {
-  let drained = (): void => {};
-  const draining = new Promise<void>((resolve) => {
-    drained = resolve;
-  });
+  const draining = deferred<void>();
   const abort = () => {
-    drained();
+    draining.resolve();
     return undefined;
   };
-  const { exit, source, firstLine, time } = served({ drain: () => draining, abort });
+  const { exit, source, firstLine, time } = served({ drain: () => draining.promise, abort });
   await firstLine;
   source.emit('SIGTERM');
   time.nowMs += 250;
@@ -176,17 +169,14 @@ test('serve exits with 0 at a second signal if nothing had to be cut off', async
 test('serve cuts off remaining requests after 10 seconds, and exits with 1 even if the drain does not end', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
-    let draining = (): void => {};
-    const drains = new Promise<void>((resolve) => {
-      draining = resolve;
-    });
+    const drains = deferred<void>();
     const drain = () => {
-      draining();
+      drains.resolve();
       return NEVER;
     };
     const { exit, source, lines } = served({ drain, abort: () => 'one poll' });
     source.emit('SIGTERM');
-    await drains;
+    await drains.promise;
     mock.timers.tick(9_999);
     await endOfTurn();
     assert.equal(lines.length, 2);
@@ -227,7 +217,7 @@ for (const [cause, stopRequested] of [
     try {
       const { calls, member } = recordingMember();
       const parts = { ...member, ...(stopRequested && { stopRequested }) };
-      const { exit, source, lines, firstLine } = served(parts, undefined, undefined, 3);
+      const { exit, source, lines, firstLine } = served(parts, { delaySeconds: 3 });
       await firstLine;
       if (stopRequested === undefined) source.emit('SIGTERM');
       await endOfTurn();
@@ -249,7 +239,7 @@ for (const [cause, stopRequested] of [
 
 test('serve exits before the end of the delay at a second signal', async () => {
   const { calls, member } = recordingMember();
-  const { exit, source, firstLine, time } = served(member, undefined, undefined, 3600);
+  const { exit, source, firstLine, time } = served(member, { delaySeconds: 3600 });
   await firstLine;
   source.emit('SIGTERM');
   time.nowMs += 1000;
@@ -272,18 +262,15 @@ test('serve logs and ignores SIGUSR1 and SIGUSR2', async () => {
 });
 
 test('serve drains at once if the signal arrived while the member started', async () => {
-  let started = (_: ServedMember): void => {};
-  const starting = new Promise<ServedMember>((resolve) => {
-    started = resolve;
-  });
-  const { exit, source } = served({}, () => starting);
+  const starting = deferred<ServedMember>();
+  const { exit, source } = served({}, { start: () => starting.promise });
   source.emit('SIGTERM');
-  started(MEMBER);
+  starting.resolve(MEMBER);
   assert.equal(await exit, 0);
 });
 
 test('serve exits with 1 at a second signal while the member starts', async () => {
-  const { exit, source, lines, time } = served({}, () => NEVER);
+  const { exit, source, lines, time } = served({}, { start: () => NEVER });
   source.emit('SIGINT');
   time.nowMs += 250;
   source.emit('SIGINT');
@@ -301,7 +288,7 @@ const unusable: readonly (readonly [string, string, string])[] = [
 
 for (const [code, call, expected] of unusable) {
   test(`serve exits with 3 and ${expected} at ${code} of ${call}`, async () => {
-    const { exit, lines } = served({}, () => Promise.reject(systemError(code, call)));
+    const { exit, lines } = served({}, { start: () => Promise.reject(systemError(code, call)) });
     assert.equal(await exit, 3);
     assert.equal(lines[0]?.code, expected);
     assert.match(lines[0]?.msg ?? '', /^Cannot listen on 127\.0\.0\.1:5701: /);
@@ -309,7 +296,10 @@ for (const [code, call, expected] of unusable) {
 }
 
 test('serve exits with 1 if the member cannot start for another reason', async () => {
-  const { exit, lines } = served({}, () => Promise.reject(systemError('EACCES', 'open')));
+  const { exit, lines } = served(
+    {},
+    { start: () => Promise.reject(systemError('EACCES', 'open')) },
+  );
   assert.equal(await exit, 1);
   assert.equal(lines[0]?.level, 'fatal');
 });
@@ -330,17 +320,14 @@ test('serve exits with 1 if draining fails', async () => {
 });
 
 test('serve reloads the configuration at SIGHUP, also if the signal arrived while the member started', async () => {
-  let started = (_: ServedMember): void => {};
-  const starting = new Promise<ServedMember>((resolve) => {
-    started = resolve;
-  });
+  const starting = deferred<ServedMember>();
   let reloads = 0;
   const reload = async () => {
     reloads += 1;
   };
-  const { exit, source, firstLine } = served({}, () => starting);
+  const { exit, source, firstLine } = served({}, { start: () => starting.promise });
   source.emit('SIGHUP');
-  started({ ...MEMBER, reload });
+  starting.resolve({ ...MEMBER, reload });
   await firstLine;
   await endOfTurn();
   assert.equal(reloads, 1);
@@ -353,19 +340,19 @@ test('serve reloads the configuration at SIGHUP, also if the signal arrived whil
 
 test('a member that does not start also reports the reason outside the log, in one line', async () => {
   const data = new GridError('DATA_DIRECTORY_LOCKED', { directory: 'd' });
-  const { exit, lines, fatal } = served({}, () => Promise.reject(data));
+  const { exit, lines, fatal } = served({}, { start: () => Promise.reject(data) });
   assert.equal(await exit, 3);
   assert.deepEqual(fatal, ['Cannot use data directory "d": another process uses it']);
   assert.equal(lines.at(-1)?.msg, fatal[0]);
   const version = new GridError('CLUSTER_VERSION', { version: '1.2', memberVersion: '1.3.0' });
-  assert.equal(await served({}, () => Promise.reject(version)).exit, 2);
-  const other = served({}, () => Promise.reject(new Error('no luck')));
+  assert.equal(await served({}, { start: () => Promise.reject(version) }).exit, 2);
+  const other = served({}, { start: () => Promise.reject(new Error('no luck')) });
   assert.equal(await other.exit, 1);
   assert.deepEqual(other.fatal, ['Cannot start: no luck']);
 });
 
 test('on a terminal, one line shows address, groups, memory and whether data is persistent', async () => {
-  const { exit, source, lines, firstLine } = served({}, undefined, undefined, 0, true);
+  const { exit, source, lines, firstLine } = served({}, { isLogForPeople: true });
   await firstLine;
   const { msg, ...fields } = lines[0] as Line;
   assert.equal(

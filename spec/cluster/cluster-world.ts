@@ -51,14 +51,19 @@ export class ClusterWorld {
     return member;
   }
 
+  /** Adds a member that begins to start. */
+  enter(options?: Partial<TestMemberOptions>): TestMember {
+    const member = this.add(options);
+    void member.start();
+    return member;
+  }
+
   /** Returns members that have joined, started one after another. */
   async started(count: number): Promise<TestMember[]> {
     const added = [];
     for (let at = 0; at < count; at++) {
-      const member = this.add();
-      void member.start();
+      added.push(this.enter());
       await this.pass(100);
-      added.push(member);
     }
     await this.pass(1100);
     return added;

@@ -7,11 +7,12 @@ import { TRANSITION_MS } from '../../src/cluster/state-changes.ts';
 import { TcpIpMembers } from '../../src/cluster/tcp-ip-members.ts';
 import { ClusterWorld, LEASE_MS, type TestMember } from './cluster-world.ts';
 
-type Three = [TestMember, TestMember, TestMember];
-
-async function three(): Promise<{ world: ClusterWorld; members: Three }> {
+/** Returns a world with a cluster of three members. */
+async function three() {
   const world = new ClusterWorld();
-  return { world, members: (await world.started(3)) as Three };
+  const members = (await world.started(3)) as [TestMember, TestMember, TestMember];
+  const [a, b, c] = members;
+  return { world, members, a, b, c };
 }
 
 /** Returns the code of the error, or undefined once the change has succeeded. */
@@ -36,24 +37,13 @@ describe('Members', () => {
     assert.equal(lite.cluster.nodeState, 'STARTING');
     void lite.start();
     await world.pass(1100);
-    const expected = (own: string) => [
-      {
-        address: ALL[0],
-        liteMember: false,
-        localMember: own === 'uuid-1',
-        uuid: 'uuid-1',
-        memberVersion: '1.2.3',
-      },
-      {
-        address: ALL[1],
-        liteMember: true,
-        localMember: own === 'uuid-2',
-        uuid: 'uuid-2',
-        memberVersion: '1.2.3',
-      },
-    ];
-    assert.deepEqual(first.cluster.members, expected('uuid-1'));
-    assert.deepEqual(lite.cluster.members, expected('uuid-2'));
+    for (const { cluster, uuid: own } of [first, lite]) {
+      const expected = [first, lite].map(({ address, uuid }) => {
+        const fields = { localMember: uuid === own, liteMember: uuid === lite.uuid };
+        return { ...fields, address, uuid, memberVersion: '1.2.3' };
+      });
+      assert.deepEqual(cluster.members, expected);
+    }
     const { nodeState, isReady, isSafe, acceptsWrites, version, state } = lite.cluster;
     assert.deepEqual(
       [nodeState, isReady, isSafe, acceptsWrites, version, state],
@@ -82,8 +72,7 @@ describe('Members', () => {
   });
 
   it('that leave are removed at once; those that die, after their lease', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, a, b, c } = await three();
     await Promise.all([b.cluster.leave(), world.pass(100)]);
     assert.deepEqual(
       [a.sees, c.sees],
@@ -113,8 +102,7 @@ describe('Members', () => {
   it('wait while the store is unreachable, and report it every 10 s', async () => {
     const world = new ClusterWorld();
     world.isStoreAway = true;
-    const member = world.add();
-    void member.start();
+    const member = world.enter();
     await world.pass(25_000);
     const waiting = 'waiting: the store does not answer';
     assert.deepEqual(member.reported, [waiting, waiting, waiting]);
@@ -144,31 +132,17 @@ describe('Members', () => {
     ]);
     await newer.cluster.leave();
     await Promise.all([...members.map(({ cluster }) => cluster.leave()), world.pass(100)]);
-    const next = world.add({ memberVersion: '1.3.0' });
-    void next.start();
+    const next = world.enter({ memberVersion: '1.3.0' });
     await world.pass(1100);
     assert.deepEqual([next.cluster.version, next.sees], ['1.3', ['10.0.0.5:5701']]);
     await next.cluster.changeVersion('1.3');
     await assert.rejects(next.cluster.changeVersion('1.2'), { code: 'VERSION_NOT_SUPPORTED' });
   });
-
-  it('wait while another member has their address', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
-    b.kill();
-    const again = world.add({ address: b.address });
-    void again.start();
-    await world.pass(2000);
-    assert.deepEqual(again.reported, [`waiting: another member has the address ${b.address}`]);
-    await world.pass(LEASE_MS);
-    assert.deepEqual(a.sees, [ALL[0], ALL[2], b.address]);
-  });
 });
 
 describe('A member', () => {
   it('that was stopped beyond its lease accepts no changes, and rejoins as the last one', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, a, b, c } = await three();
     b.engine.sendDelayMs = 50;
     assert.equal(b.engine.change(), true);
     b.stop();
@@ -188,8 +162,7 @@ describe('A member', () => {
   });
 
   it('that was suspended no longer than its lease remains a member', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     b.stop();
     await world.pass(LEASE_MS - 1500);
     b.resume();
@@ -198,8 +171,7 @@ describe('A member', () => {
   });
 
   it('rejoins after all changes of its earlier life have completed', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     b.engine.answerDelayMs = 7000;
     b.line.isCut = true;
     await world.pass(LEASE_MS - 3000);
@@ -213,8 +185,7 @@ describe('A member', () => {
   });
 
   it('that cannot reach the store is neither ready nor safe, but accepts changes for its lease', async () => {
-    const { world, members } = await three();
-    const [a] = members;
+    const { world, a } = await three();
     a.line.isCut = true;
     await world.pass(1100);
     const { cluster } = a;
@@ -247,32 +218,9 @@ describe('A member', () => {
   });
 });
 
-it('Time in which the store is unreachable expires no member', async () => {
-  const { world, members } = await three();
-  const [a, b, c] = members;
-  c.kill();
-  await world.pass(5000);
-  world.isStoreAway = true;
-  await world.pass(60_000);
-  assert.deepEqual(
-    [a, b].map(({ cluster }) => [cluster.isReady, cluster.isSafe, cluster.acceptsWrites]),
-    [
-      [false, false, false],
-      [false, false, false],
-    ],
-  );
-  world.isStoreAway = false;
-  await world.pass(2000);
-  assert.deepEqual([a.sees, b.sees, a.cluster.acceptsWrites], [ALL, ALL, true]);
-  assert.deepEqual(a.reported, ['joined 1 of 1', 'away', 'back']);
-  await world.pass(5000);
-  assert.deepEqual([a.sees, b.sees], [ALL.slice(0, 2), ALL.slice(0, 2)]);
-});
-
 for (const jumpMs of [-3_600_000, 3_600_000]) {
   it(`A jump of the store's clock by ${jumpMs} ms removes no live member, and dead ones are detected`, async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, a, b, c } = await three();
     world.skewMs += jumpMs;
     await world.pass(5000);
     assert.deepEqual(a.sees, ALL);
@@ -284,8 +232,7 @@ for (const jumpMs of [-3_600_000, 3_600_000]) {
 
 describe('A failover that undoes steps', () => {
   it('leaves members that agree, and changes that all members confirm', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, members, a, b, c } = await three();
     const before = world.store.copy();
     await Promise.all([new License(b.cluster.record).set(Buffer.from('key')), world.pass(1000)]);
     assert.notEqual(c.cluster.record.values.licenseKeyHash, undefined);
@@ -307,12 +254,10 @@ describe('A failover that undoes steps', () => {
   it('lets members rejoin whose join it undid, even if another member has the number', async () => {
     const { world, members } = await three();
     const before = world.store.copy();
-    const undone = world.add();
-    const other = world.add();
-    void undone.start();
+    const undone = world.enter();
     await world.pass(500);
     world.store.become(before);
-    void other.start();
+    const other = world.enter();
     await world.pass(2000);
     const order = [...ALL, other.address, undone.address];
     for (const { sees } of [...members, undone, other]) assert.deepEqual(sees, order);
@@ -324,8 +269,7 @@ describe('A failover that undoes steps', () => {
 describe('A change of the state', () => {
   for (const state of ['NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const) {
     it(`to ${state} and back completes when every member is in this state`, async () => {
-      const { world, members } = await three();
-      const [a, b, c] = members;
+      const { world, members, a, b, c } = await three();
       await Promise.all([
         a.cluster.changeState(state).then(() => {
           assert.deepEqual(statesOf(members), [state, state, state]);
@@ -357,8 +301,7 @@ describe('A change of the state', () => {
   });
 
   it('waits for pending changes; no new one begins during a change to PASSIVE', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, members, a, b, c } = await three();
     b.engine.answerDelayMs = 20_000;
     assert.equal(b.engine.change(), true);
     const code = codeOf(a.cluster.changeState('PASSIVE'));
@@ -379,8 +322,7 @@ describe('A change of the state', () => {
   });
 
   it('to a state other than PASSIVE allows new changes', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     b.engine.answerDelayMs = 5000;
     b.engine.change();
     const code = codeOf(a.cluster.changeState('FROZEN'));
@@ -391,8 +333,7 @@ describe('A change of the state', () => {
   });
 
   it('is 503 if not all members confirm in time, and the old state remains', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, members, a, b } = await three();
     b.engine.answerDelayMs = 2 * TRANSITION_MS;
     b.engine.change();
     const changing = a.cluster.changeState('PASSIVE');
@@ -438,8 +379,7 @@ describe('A change of the state', () => {
   });
 
   it('does not wait for a member that is not in the cluster', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, a, b, c } = await three();
     c.kill();
     const code = codeOf(a.cluster.changeState('PASSIVE'));
     await world.pass(LEASE_MS - 1500);
@@ -451,8 +391,7 @@ describe('A change of the state', () => {
   for (const isAnswered of [true, false]) {
     const end = isAnswered ? 'reached by the others' : 'given up by the others in time';
     it(`whose initiator dies is ${end}`, async () => {
-      const { world, members } = await three();
-      const [a, b, c] = members;
+      const { world, a, b, c } = await three();
       if (!isAnswered) b.engine.answerDelayMs = 2 * TRANSITION_MS;
       b.engine.change();
       void a.cluster.changeState('PASSIVE').catch(() => assert.fail());
@@ -466,8 +405,7 @@ describe('A change of the state', () => {
   }
 
   it('is confirmed by a member that was removed meanwhile and has rejoined', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, members, a, b, c } = await three();
     c.engine.answerDelayMs = 40_000;
     c.engine.change();
     const code = codeOf(a.cluster.changeState('PASSIVE'));
@@ -487,8 +425,7 @@ describe('A change of the state', () => {
     void members[0].cluster.changeState('PASSIVE').catch(() => assert.fail());
     await world.pass(100);
     for (const member of members) member.kill();
-    const next = world.add();
-    void next.start();
+    const next = world.enter();
     await world.pass(LEASE_MS + 3000);
     assert.deepEqual([next.cluster.state, next.cluster.acceptsWrites], ['ACTIVE', true]);
   });
@@ -513,8 +450,7 @@ describe('A change of the state', () => {
   });
 
   it('reports an unknown outcome', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, members, a, b } = await three();
     a.line.answersLost = 1;
     const first = assert.rejects(
       a.cluster.changeState('FROZEN'),
@@ -533,8 +469,7 @@ describe('A change of the state', () => {
   });
 
   it('is rejected by a member that is shutting down', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, members, a, b } = await three();
     b.engine.answerDelayMs = 5000;
     b.engine.change();
     const ends = assert.rejects(a.cluster.changeState('PASSIVE'), {
@@ -546,8 +481,7 @@ describe('A change of the state', () => {
   });
 
   it('allows no changes to a member that was stopped meanwhile', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, members, a, b } = await three();
     b.engine.sendDelayMs = 100;
     assert.equal(b.engine.change(), true);
     b.stop();
@@ -570,17 +504,12 @@ describe('A change of the state', () => {
 describe('A cluster that is FROZEN or PASSIVE', () => {
   for (const state of ['FROZEN', 'PASSIVE'] as const) {
     it(`admits only addresses that left while it was ${state}`, async () => {
-      const { world, members } = await three();
-      const [a, b, c] = members;
+      const { world, a, b, c } = await three();
       await Promise.all([c.cluster.leave(), world.pass(100)]);
       await Promise.all([a.cluster.changeState(state), world.pass(1000)]);
       await Promise.all([b.cluster.leave(), world.pass(100)]);
-      const [returned, stranger] = [
-        world.add({ address: b.address }),
-        world.add({ address: c.address }),
-      ];
-      void returned.start();
-      void stranger.start();
+      const returned = world.enter({ address: b.address });
+      const stranger = world.enter({ address: c.address });
       await world.pass(2000);
       assert.deepEqual(a.sees, [a.address, b.address]);
       assert.deepEqual(
@@ -597,14 +526,12 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
   }
 
   it('keeps its state while no member runs, and then admits any member', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, a, b, c } = await three();
     await Promise.all([a.cluster.changeState('PASSIVE'), world.pass(1000)]);
     await Promise.all([a.cluster.leave(), b.cluster.leave(), world.pass(100)]);
     c.kill();
     await world.pass(LEASE_MS + 60_000);
-    const stranger = world.add();
-    void stranger.start();
+    const stranger = world.enter();
     await world.pass(LEASE_MS + 3000);
     assert.deepEqual(stranger.sees, [stranger.address]);
     assert.deepEqual(
@@ -619,8 +546,7 @@ describe('A cluster that is FROZEN or PASSIVE', () => {
 
 describe('The shared record', () => {
   it('contains license, list and configuration for all members, including later ones', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, members, a, b, c } = await three();
     const counts: number[] = [];
     c.cluster.record.onChange(({ addedConfigs }) => counts.push(addedConfigs.length));
     const license = (member: TestMember) => new License(member.cluster.record);
@@ -640,8 +566,7 @@ describe('The shared record', () => {
       add(c, 'three'),
       world.pass(1500),
     ]);
-    const late = world.add();
-    void late.start();
+    const late = world.enter();
     await world.pass(1000);
     for (const member of [...members, late]) {
       assert.equal(license(member).keyHash, license(a).keyHash);
@@ -654,8 +579,7 @@ describe('The shared record', () => {
   });
 
   it('can be changed during a change of the state, without affecting it', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, members, a, b } = await three();
     b.engine.answerDelayMs = 3000;
     b.engine.change();
     const code = codeOf(a.cluster.changeState('PASSIVE'));
@@ -667,8 +591,7 @@ describe('The shared record', () => {
   });
 
   it('is refused beyond its maximum length, and while the member is not in the cluster', async () => {
-    const { world, members } = await three();
-    const [a] = members;
+    const { world, a } = await three();
     const list = new TcpIpMembers(a.cluster.record, []);
     await assert.rejects(list.replace(['x'.repeat(2 ** 23)]), {
       message: /^Cannot change the member list: the shared record would have more than 8388608 /,
@@ -687,8 +610,7 @@ describe('The shared record', () => {
     ] as const) {
       const world = new ClusterWorld();
       world.store.text = text;
-      const member = world.add();
-      void member.start();
+      const member = world.enter();
       await world.pass(2000);
       assert.equal(member.cluster.nodeState, 'STARTING');
       assert.ok(member.reported[0]?.startsWith(reason), member.reported.join());
@@ -698,16 +620,14 @@ describe('The shared record', () => {
 
 describe('The shutdown of all', () => {
   it('reaches each member, and joins wait until all members have stopped', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, members, a, b, c } = await three();
     await Promise.all([a.cluster.stopAll('POST /x'), world.pass(1100)]);
     const others = 'the shutdown of the cluster, requested by a client of another member';
     assert.deepEqual(
       members.map(({ stops }) => stops),
       [['POST /x'], [others], [others]],
     );
-    const late = world.add();
-    void late.start();
+    const late = world.enter();
     await Promise.all([a.cluster.leave(), b.cluster.leave(), world.pass(2000)]);
     assert.deepEqual(late.reported, [
       'waiting: its members are shutting down, and some have not stopped yet',
@@ -717,8 +637,7 @@ describe('The shutdown of all', () => {
   });
 
   it('fails if the store cannot record it, and then no member stops', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     world.isStoreAway = true;
     const failing = assert.rejects(
       a.cluster.stopAll('POST /x'),
@@ -738,8 +657,7 @@ describe('The shutdown of all', () => {
   });
 
   it('reaches each member even if a failover undoes it', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, a, b, c } = await three();
     const replica = world.store.copy();
     b.line.isCut = c.line.isCut = true;
     await Promise.all([a.cluster.stopAll('POST /x'), world.pass(100)]);
@@ -751,8 +669,7 @@ describe('The shutdown of all', () => {
 
   for (const isGone of [false, true]) {
     it(`stops a member that was silent, ${isGone ? 'when' : 'before'} the others have stopped`, async () => {
-      const { world, members } = await three();
-      const [a, b, c] = members;
+      const { world, a, b, c } = await three();
       b.stop();
       await Promise.all([a.cluster.stopAll('POST /x'), world.pass(LEASE_MS + 2000)]);
       if (isGone) await Promise.all([a.cluster.leave(), c.cluster.leave(), world.pass(100)]);
@@ -765,8 +682,7 @@ describe('The shutdown of all', () => {
 
 describe('Leases', () => {
   it('continue while the store refuses all steps, and no member is removed meanwhile', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, members, a, b } = await three();
     world.isStoreRefusing = true;
     for (let seconds = 0; seconds < 60; seconds++) {
       await world.pass(1000);
@@ -782,8 +698,7 @@ describe('Leases', () => {
   });
 
   it('are not regained from a store that refuses all steps', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     b.stop();
     await world.pass(LEASE_MS / 2);
     world.isStoreRefusing = true;
@@ -797,8 +712,7 @@ describe('Leases', () => {
   });
 
   it('end when the store moves to another server, until a heartbeat succeeds there', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     b.line.isCut = true;
     world.store.move();
     assert.deepEqual([a.cluster.acceptsWrites, b.cluster.acceptsWrites], [false, false]);
@@ -810,8 +724,7 @@ describe('Leases', () => {
   });
 
   it('end later at another server, which may lack the last heartbeats', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     b.kill();
     await world.pass(LEASE_MS - 2000);
     world.store.move();
@@ -824,12 +737,10 @@ describe('Leases', () => {
 
 describe('A member that is replaced', () => {
   it('is removed at once; a change of the state waits for the end of its lease', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     b.line.isCut = true;
     await world.pass(3100);
-    const again = world.add({ address: b.address });
-    void again.start();
+    const again = world.enter({ address: b.address });
     await world.pass(1100);
     assert.deepEqual(again.reported, ['joined 4 of 3']);
     assert.ok(b.cluster.acceptsWrites);
@@ -851,8 +762,7 @@ describe('A member that is replaced', () => {
   });
 
   it('or that leaves while the store is unreachable retries until its lease has ended', async () => {
-    const { world, members } = await three();
-    const [a, b] = members;
+    const { world, a, b } = await three();
     b.line.isCut = true;
     const leaving = b.cluster.leave();
     await world.pass(3000);
@@ -869,8 +779,7 @@ describe('A member that is replaced', () => {
 
 describe('Changes of former members', () => {
   it('are ended before a transition ends, with retries until they are', async () => {
-    const { world, members } = await three();
-    const [a, b, c] = members;
+    const { world, a, b, c } = await three();
     b.kill();
     await world.pass(LEASE_MS + 1000);
     for (const { engine } of [a, c]) engine.cannotEnd = true;
