@@ -70,7 +70,7 @@ format: install ## Formats and sorts imports
 	$(bin)/biome check --write
 
 docs: install ## Writes the tables of settings and refusals into docs/
-	UPDATE_DOCS=1 $(test) spec/docs/settings.spec.ts spec/docs/refusals.spec.ts
+	UPDATE_DOCS=1 $(test) spec/docs/settings.spec.ts
 
 known-tables: install ## Writes the tables of the original's settings from its jars in JARS=DIR (needs unzip)
 	node --import tsx spec/config/original/make-known-tables.ts "$(JARS)"

@@ -4,14 +4,12 @@
  * message, and no part of the member can have another default.
  */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { SECURITY_PATHS } from '../src/config/security-paths.ts';
 import type { AnySetting } from '../src/config/setting.ts';
 import { SETTINGS } from '../src/config/settings.ts';
+import { sources, textOf } from './project-files.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 /** Files of the table. */
 const TABLE = [
   'src/config/settings.ts',
@@ -49,9 +47,9 @@ const paths = [
 
 test('Paths of settings are written only in the table', () => {
   const found: Record<string, string[]> = {};
-  for (const file of sourceFiles()) {
+  for (const file of sources) {
     if (TABLE.includes(file)) continue;
-    const inFile = pathsIn(readFileSync(join(ROOT, file), 'utf8'));
+    const inFile = pathsIn(textOf(file));
     if (inFile.length > 0) found[file] = inFile;
   }
   assert.deepEqual(found, EXCEPTIONS);
@@ -116,18 +114,8 @@ test('Defaults of settings are written only in the table', () => {
     'port = 1',
     'port ?? 2',
   ]);
-  const found = sourceFiles()
+  const found = sources
     .filter((file) => !TABLE.includes(file))
-    .flatMap((file) =>
-      defaultsIn(readFileSync(join(ROOT, file), 'utf8')).map((each) => `${file} ${each}`),
-    );
+    .flatMap((file) => defaultsIn(textOf(file)).map((each) => `${file} ${each}`));
   assert.deepEqual(found, []);
 });
-
-function sourceFiles(): string[] {
-  return ['bin', 'src'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => `${folder}/${file}`),
-  );
-}
