@@ -41,9 +41,6 @@ const RULES: readonly Rule[] = [
   { phrase: /\bha(?:s|ve) what\b/, better: 'lists, describes, contains' },
 ];
 
-/** Sentences in which a phrase is the right one, each with its reason. */
-const EXCEPTIONS: readonly (readonly [string, string])[] = [];
-
 interface Text {
   readonly where: string;
   readonly text: string;
@@ -53,17 +50,11 @@ interface Text {
 test('Comments, messages and pages use plain English', () => {
   const texts = [...sources.flatMap(textsOf), ...pageTexts()];
   const found = texts.flatMap(({ where, text, isComment }) =>
-    RULES.filter(({ phrase, commentsOnly }) => (isComment || !commentsOnly) && phrase.test(text))
-      .filter(() => !EXCEPTIONS.some(([sentence]) => text.includes(sentence)))
-      .map(({ phrase, better }) => `${where}: ${phrase}: use ${better}: ${excerpt(text, phrase)}`),
+    RULES.filter(
+      ({ phrase, commentsOnly }) => (isComment || !commentsOnly) && phrase.test(text),
+    ).map(({ phrase, better }) => `${where}: ${phrase}: use ${better}: ${excerpt(text, phrase)}`),
   );
   assert.deepEqual(found, []);
-});
-
-test('Every exception still occurs', () => {
-  const all = [...sources.flatMap(textsOf), ...pageTexts()].map(({ text }) => text);
-  const obsolete = EXCEPTIONS.filter(([sentence]) => !all.some((text) => text.includes(sentence)));
-  assert.deepEqual(obsolete, []);
 });
 
 /** Returns the comments of a source file, each as one line, and its strings of several words. */

@@ -8,14 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
-import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
-import { WAN_CALLS } from '../../src/cli/wan-calls.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
-import { run as runCommand } from './run-command.ts';
+import { CLIENT_COMMANDS, run as runCommand } from './run-command.ts';
 
 const SOURCE = { kind: 'flag', name: '--test' } as const;
 
@@ -194,32 +192,13 @@ test('the exit code is 3 if no server responds, or one that is not a member', as
   assert.match(silent.errors, /^Cannot reach 127\.0\.0\.1:\d+: connect ECONNREFUSED/);
 });
 
-/** Every command with its arguments. */
-const COMMANDS: readonly (readonly string[])[] = [
-  ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),
-  ['map', 'set', 'm', 'k', 'v'],
-  ['map', 'clear', 'm'],
-  ['queue', 'offer', 'q', 'v'],
-  ...['poll', 'size'].map((word) => ['queue', word, 'q']),
-  ['health'],
-  ...CLUSTER_CALLS.map(({ words }) => {
-    // Standard input instead of a file, which would have to exist.
-    const typed = words.replace(/<.*>/, 'x').replace(' [file]', '');
-    return ['cluster', ...typed.split(' ')];
-  }),
-  ...WAN_CALLS.map(({ words }) => {
-    const typed = words.replace(' <replication> [publisher]', ' x y').replace(' [file]', '');
-    return ['wan', ...typed.split(' ')];
-  }),
-];
-
 test('every command exits with 3 if no member responds, and with 2 for an extra argument', async () => {
   const nobody = createServer().listen(0, '127.0.0.1');
   await once(nobody, 'listening');
   const { port } = nobody.address() as { port: number };
   nobody.close();
   await once(nobody, 'close');
-  for (const words of COMMANDS) {
+  for (const words of CLIENT_COMMANDS) {
     const silent = await run(...words, '--address', `127.0.0.1:${port}`);
     assert.deepEqual([silent.code, silent.output], [3, ''], words.join(' '));
     assert.match(silent.errors, /^Cannot reach 127\.0\.0\.1:\d+: /);
@@ -234,7 +213,7 @@ test('every command exits with 4 if the member refuses it', async () => {
   });
   const config = resolveConfig([{ key: 'port', text: '0', source: SOURCE }, ...groups]);
   const refusing = await startMember(config, createLog('OFF', { write: () => {} }));
-  for (const words of COMMANDS) {
+  for (const words of CLIENT_COMMANDS) {
     const refused = await run(...words, '--address', `127.0.0.1:${refusing.port}`);
     assert.deepEqual([refused.code, refused.output], [4, ''], words.join(' '));
     assert.match(refused.errors, /^Refused with 403: Cannot serve this path/, words.join(' '));

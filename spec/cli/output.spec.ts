@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
-import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
 import { runCli } from '../../src/cli/main.ts';
 import { start } from './gridnode-process.ts';
 import { makeBackup } from './made-backup.ts';
+import { CLIENT_COMMANDS } from './run-command.ts';
 
 let folder = '';
 /** Answers each request with a success that makes every command print something. */
@@ -38,25 +38,6 @@ after(() => {
   rmSync(folder, { recursive: true });
 });
 
-const CLIENT_COMMANDS: readonly (readonly string[])[] = [
-  ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),
-  ['map', 'set', 'm', 'k', 'v'],
-  ['map', 'clear', 'm'],
-  ['queue', 'offer', 'q', 'v'],
-  ...['poll', 'size'].map((word) => ['queue', word, 'q']),
-  ['health'],
-  ...CLUSTER_CALLS.map(({ words }) => {
-    return [
-      'cluster',
-      ...words
-        .replace(/\[.*\]/, '')
-        .replace(/<.*>/, 'x')
-        .trim()
-        .split(' '),
-    ];
-  }),
-].map((words) => [...words, '--json']);
-
 const faults: readonly (readonly [code: string, exit: number, ofOwnFiles: number, RegExp])[] = [
   ['ENOSPC', 5, 1, /^Cannot write to standard output: ENOSPC\n$/],
   ['EPIPE', 141, 141, /^$/],
@@ -66,7 +47,9 @@ for (const [code, ofClient, ofOwnFiles, message] of faults) {
     const [data, backup] = [join(folder, 'data'), join(folder, 'backup-1')];
     const own = (words: readonly string[]) => [words, ofOwnFiles] as const;
     const commands = [
-      ...CLIENT_COMMANDS.map((words) => [[...words, '--address', address], ofClient] as const),
+      ...CLIENT_COMMANDS.map((words) => {
+        return [[...words, '--json', '--address', address], ofClient] as const;
+      }),
       ...[['--help'], ['--version'], ['map', '--help']].map((words) => [words, ofClient] as const),
       [['hash-password'], ofClient] as const,
       own(['config']),

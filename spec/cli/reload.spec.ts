@@ -136,20 +136,15 @@ grid:
         return (await open.response())?.status;
       };
       assert.equal(await read(), 200);
-      const nobody = text('{username: ann, password: two}', 'read');
-      for (const granted of ['', 'map: []', 'topic: [{name: t, actions: [all]}]']) {
-        writeFileSync(
-          path,
-          nobody.replace(/client-permissions: .*/, `client-permissions: {${granted}}`),
-        );
-        reload();
-        await next('reloaded');
-        assert.equal(await read(), 403, `client-permissions: {${granted}}`);
-        writeFileSync(path, nobody);
-        reload();
-        await next('reloaded');
-        assert.equal(await read(), 200);
-      }
+      const only = text('{username: ann, password: two}', 'read');
+      writeFileSync(path, only.replace(/client-permissions: .*/, 'client-permissions: {}'));
+      reload();
+      await next('reloaded');
+      assert.equal(await read(), 403);
+      writeFileSync(path, only);
+      reload();
+      await next('reloaded');
+      assert.equal(await read(), 200);
       open.destroy();
       writeFileSync(path, 'grid: {network: {port: 0, rest-api: {enabled: true}}}');
       reload();

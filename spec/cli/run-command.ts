@@ -1,6 +1,27 @@
 /** Runs commands in this process. Most behaviour of the command line does not need another one. */
 import { Readable, Writable } from 'node:stream';
+import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
 import { runCli } from '../../src/cli/main.ts';
+import { WAN_CALLS } from '../../src/cli/wan-calls.ts';
+
+/** Every client command with its arguments. */
+export const CLIENT_COMMANDS: readonly (readonly string[])[] = [
+  ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),
+  ['map', 'set', 'm', 'k', 'v'],
+  ['map', 'clear', 'm'],
+  ['queue', 'offer', 'q', 'v'],
+  ...['poll', 'size'].map((word) => ['queue', word, 'q']),
+  ['health'],
+  ...CLUSTER_CALLS.map(({ words }) => {
+    // Standard input instead of a file, which would have to exist.
+    const typed = words.replace(/<.*>/, 'x').replace(' [file]', '');
+    return ['cluster', ...typed.split(' ')];
+  }),
+  ...WAN_CALLS.map(({ words }) => {
+    const typed = words.replace(' <replication> [publisher]', ' x y').replace(' [file]', '');
+    return ['wan', ...typed.split(' ')];
+  }),
+];
 
 /** Runs a command with an empty standard input. Returns its exit code and output. */
 export async function run(...words: string[]) {

@@ -3,8 +3,7 @@
  * to its own readers of files, and the YAML paths of the settings in XML. Whether gridnode uses a
  * setting does not matter.
  */
-import { emptyTree, leafTree, merged, type SchemaTree } from './schema-tree.ts';
-import type { SchemaTrees } from './schemas.ts';
+import { emptyTree, leafTree, merged, type SchemaTree, type SchemaTrees } from './schema-tree.ts';
 
 export function adjusted({ yaml, xml }: SchemaTrees): SchemaTrees {
   return { yaml: changedAll(yaml, YAML_CHANGES), xml: withSteps(changedAll(xml, XML_CHANGES), '') };

@@ -19,6 +19,11 @@ export interface SchemaTree {
   steps?: string;
 }
 
+export interface SchemaTrees {
+  readonly yaml: SchemaTree;
+  readonly xml: SchemaTree;
+}
+
 export function emptyTree(): SchemaTree {
   return { types: new Set(), children: new Map(), isOpen: false, repeats: false };
 }
