@@ -1,6 +1,6 @@
 /**
- * Covers src/cli and src/persistence. Damaged or unusual directories: each command reports the
- * fault, and leaves no files.
+ * Covers src/cli and src/persistence. Damaged or unusual directories, and those of another format:
+ * each command reports the fault and what to do, changes nothing, and leaves no files.
  */
 import assert from 'node:assert/strict';
 import {
@@ -31,7 +31,7 @@ import {
   recordsOf,
   wholeDirectory,
 } from '../persistence/damaged-directory.ts';
-import { fileInFormat } from '../persistence/other-format.ts';
+import { fileInFormat, inFormat } from '../persistence/other-format.ts';
 import { PARTITION_COUNT } from '../persistence/subject.ts';
 import { run } from './run-command.ts';
 
@@ -43,13 +43,14 @@ const LONG_BYTES = 2 ** 30;
 const { files } = await wholeDirectory();
 const segments = [...files.keys()].filter((name) => /^(log|snapshot)-\d/.test(name));
 const log = segments.filter((name) => name.startsWith('log-')).sort()[0] ?? '';
-/** The files of a backup. */
-const backup = ((): Files => {
-  const kept = [...files].filter(([name]) => !['log-end', 'reserve'].includes(name));
+/** Returns the files of a backup. */
+function backupOf(content: Files, format = DATA_FORMAT): Files {
+  const kept = [...content].filter(([name]) => !['log-end', 'reserve'].includes(name));
   const list = kept.map(([name, bytes]) => ({ name, bytes: bytes.length, crc32: crc32(bytes) }));
   const of = '2026-01-01T00:00:00.000Z';
-  return new Map([...kept, ['backup', checkedBytes({ of, files: list })]]);
-})();
+  return new Map([...kept, ['backup', checkedBytes({ of, files: list }, format)]]);
+}
+const backup = backupOf(files);
 
 /** A segment of a later format. */
 const newer = fileInFormat(log, files.get(log) ?? Buffer.alloc(0), DATA_FORMAT + 1);
@@ -333,4 +334,68 @@ describe('a data directory with symbolic links', () => {
     assert.equal(await linked.stop(), 0);
     assert.ok(!existsSync(join(directory, 'lock')));
   });
+});
+
+const OLDER =
+  /^Cannot read "[^"]+": it has format [12], this version reads only format 3 and converts no other; start the version that wrote it and copy the data over HTTP to a member of this version, or start with an empty data directory$/m;
+const NEWER =
+  /^Cannot read "[^"]+": it has format 4, this version reads only format 3; use the version that wrote it, or a backup of format 3$/m;
+
+const FORMATS = [
+  [1, OLDER],
+  [2, OLDER],
+  [4, NEWER],
+] as const;
+
+describe('a data directory of another format', () => {
+  for (const [format, message] of FORMATS) {
+    it(`is refused by serve with exit code 3 and what to do: format ${format}`, async () => {
+      const content = new Map([...inFormat(files, format)].sort());
+      const directory = written('data', content);
+      const { exit, code, msg } = await refused(directory);
+      assert.equal(exit, 3);
+      assert.match(msg, message);
+      assert.ok(msg.includes(directory));
+      assert.match(String(code), /^DATA_FORMAT_(OLDER|NEWER)$/);
+      const names = readdirSync(directory).filter((name) => name !== 'lock');
+      const left = names.map((name) => [name, readFileSync(join(directory, name))] as const);
+      assert.deepEqual(new Map(left.sort()), content);
+    });
+
+    it(`is refused by repair with exit code 3, whichever file has the format: format ${format}`, async () => {
+      for (const name of ['manifest', 'member', segments[0] ?? '', segments.at(-1) ?? '']) {
+        const bytes = fileInFormat(name, files.get(name) ?? Buffer.alloc(0), format);
+        const directory = written(`with-${name}`, new Map([...files, [name, bytes]]));
+        const target = join(folder, `repaired-${name}`);
+        const { code, errors } = await run('repair', '--data-dir', directory, '--to', target);
+        assert.equal(code, 3, name);
+        assert.match(errors, message);
+        assert.ok(errors.includes(join(directory, name)), errors);
+        assert.ok(!existsSync(target));
+      }
+    });
+  }
+});
+
+describe('a backup of another format', () => {
+  for (const [format, message] of FORMATS) {
+    it(`is refused by restore with exit code 3, and nothing is restored: format ${format}`, async () => {
+      const backup = written('backup-1', backupOf(inFormat(files, format), format));
+      const target = join(folder, 'restored');
+      const { code, errors } = await run('restore', '--from', backup, '--data-dir', target);
+      assert.equal(code, 3);
+      assert.match(errors, message);
+      assert.ok(!existsSync(target));
+    });
+
+    it(`is distinguished from a damaged one by verify: format ${format}`, async () => {
+      written('backup-1', backupOf(inFormat(files, format), format));
+      written('backup-2', backupOf(files, DATA_FORMAT));
+      const { code, output } = await run('backup', 'verify', '--backup-dir', folder);
+      assert.equal(code, 1);
+      const [whole, other = ''] = output.split('\n');
+      assert.equal(whole, 'backup-2  whole');
+      assert.match(other.replace('backup-1  of another version: ', ''), message);
+    });
+  }
 });

@@ -5,7 +5,7 @@
  *
  * A new type of record, or a new flag of a mutation, needs no new format: record-codec.ts specifies
  * how readers treat unknown ones. Any other change to a file does.
- * Tested by cli/data-format.spec.ts.
+ * Tested by cli/odd-directories.spec.ts.
  */
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
