@@ -2,17 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import type { Assignment } from '../../src/config/config.ts';
 import { lineOf } from '../../src/config/finding.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { load, withFindings, writeConfig } from './documents.ts';
 
-async function loadOf(environment: NodeJS.ProcessEnv, flags: readonly Assignment[] = []) {
-  return withFindings(await loadConfig({ file: undefined, environment, flags }));
-}
-
-function flag(key: 'host' | 'compatibility', text: string): Assignment {
-  return { key, text, source: { kind: 'flag', name: `--${key}` } };
+async function loadOf(environment: NodeJS.ProcessEnv) {
+  return withFindings(await loadConfig({ file: undefined, environment, flags: [] }));
 }
 
 const NAMES_FILE = 'use GRID_CONFIG or --config for the configuration file';
@@ -102,22 +97,13 @@ describe('loadConfig of the environment', () => {
     const { config } = await loadConfig({ file, environment, flags: [] });
     const source = { kind: 'environment', name: 'GRID_HOST' };
     assert.deepEqual([config.host, config.sources.get('--host')], ['127.0.0.2', source]);
-    const typed = await loadConfig({ file, environment, flags: [flag('host', '127.0.0.3')] });
+    const flag = {
+      key: 'host',
+      text: '127.0.0.3',
+      source: { kind: 'flag', name: '--host' },
+    } as const;
+    const typed = await loadConfig({ file, environment, flags: [flag] });
     assert.equal(typed.config.host, '127.0.0.3');
-  });
-
-  it('uses GRID_COMPATIBILITY, unless --compatibility is given', async () => {
-    const environment = { GRID_COMPATIBILITY: 'hazelcast' };
-    const { config, notes } = await loadOf(environment);
-    const source = { kind: 'environment', name: 'GRID_COMPATIBILITY' };
-    assert.deepEqual(
-      [config.compatibility, config.sources.get('compatibility')],
-      ['hazelcast', source],
-    );
-    assert.deepEqual(notes, []);
-    const typed = await loadOf(environment, [flag('compatibility', 'none')]);
-    assert.equal(typed.config.compatibility, 'none');
-    await assert.rejects(loadOf({ GRID_COMPATIBILITY: 'x' }), /GRID_COMPATIBILITY "x": not one of/);
   });
 
   it('uses the cluster name of GRID_CLUSTER_NAME, but not together with GRID_CLUSTERNAME', async () => {

@@ -8,109 +8,70 @@ import { loadText, withFindings, writeConfig } from './documents.ts';
 
 const XML = '<?xml version="1.0"?>\n<hazelcast xmlns="http://www.hazelcast.com/schema/config"/>';
 const YAML = '# a member\nhazelcast:\n  cluster-name: a\n';
-const segment = (name: string) => `network: {rest-api: {path-segment: ${name}}}`;
+const OURS = YAML.replace('hazelcast', 'grid');
+const withSegment = (name: string) => `${YAML}  network: {rest-api: {path-segment: ${name}}}\n`;
 
-interface Row {
-  readonly title: string;
-  readonly text: string;
+interface Given {
+  /** Text of the file; by default YAML. */
+  readonly text?: string;
   readonly environment?: NodeJS.ProcessEnv;
   /** Flags by key. */
   readonly flags?: Readonly<Partial<Record<Assignment['key'], string>>>;
-  /** The compatibility and its source. */
-  readonly expected: readonly [value: 'none' | 'hazelcast', source: string];
-  /** The only log line; undefined: no line. */
-  readonly note?: RegExp;
 }
 
-const on = /The root is hazelcast, so --compatibility hazelcast is on .* none turns it off$/;
+const ON = /The root is hazelcast, so --compatibility hazelcast is on .* none turns it off$/;
 
-const rows: readonly Row[] = [
-  { title: 'XML', text: XML, expected: ['hazelcast', 'file FILE:2:1'], note: on },
-  { title: 'YAML', text: YAML, expected: ['hazelcast', 'file FILE:2:1'], note: on },
-  { title: 'JSON', text: '{"hazelcast": {}}', expected: ['hazelcast', 'file FILE:1:2'], note: on },
-  { title: 'our root', text: YAML.replace('hazelcast', 'grid'), expected: ['none', 'default'] },
-  {
-    title: '--compatibility none',
-    text: YAML,
-    flags: { compatibility: 'none' },
-    expected: ['none', 'flag --compatibility'],
-  },
-  {
-    title: '--compatibility hazelcast',
-    text: YAML,
-    flags: { compatibility: 'hazelcast' },
-    expected: ['hazelcast', 'flag --compatibility'],
-  },
-  {
-    title: 'the environment',
-    text: YAML,
-    environment: { GRID_COMPATIBILITY: 'none' },
-    expected: ['none', 'environment GRID_COMPATIBILITY'],
-  },
-  {
-    title: "the original's prefix in the environment",
-    text: YAML,
-    environment: { HZ_COMPATIBILITY: 'none' },
-    expected: ['none', 'environment HZ_COMPATIBILITY'],
-  },
-  {
-    title: 'the file itself',
-    text: `${YAML}  compatibility: none\n`,
-    expected: ['none', 'file FILE:4:18'],
-  },
-  {
-    title: 'a path segment in the file',
-    text: `${YAML}  ${segment('cache')}\n`,
-    expected: ['none', 'default'],
-    note: /FILE:2:1: The root is hazelcast, but path segment "cache" is configured, so .* is off/,
-  },
-  {
-    title: 'a path segment of a flag',
-    text: YAML,
-    flags: { pathSegment: 'grid' },
-    expected: ['none', 'default'],
-    note: /"grid" is configured/,
-  },
-  {
-    title: 'a path segment of the environment',
-    text: YAML,
-    environment: { GRID_NETWORK_RESTAPI_PATHSEGMENT: 'grid' },
-    expected: ['none', 'default'],
-    note: /"grid" is configured/,
-  },
-  {
-    title: 'a path segment and the flag',
-    text: `${YAML}  ${segment('cache')}\n`,
-    flags: { compatibility: 'hazelcast' },
-    expected: ['hazelcast', 'flag --compatibility'],
-  },
-  {
-    title: "the original's own path segment",
-    text: `${YAML}  ${segment('hazelcast')}\n`,
-    expected: ['hazelcast', 'file FILE:2:1'],
-    note: on,
-  },
-  {
-    title: "the command line client's path segment",
-    text: YAML,
-    environment: { GRID_PATH_SEGMENT: 'cache' },
-    expected: ['hazelcast', 'file FILE:2:1'],
-    note: on,
-  },
+/** What is given, the compatibility and its source, and the only log line, if there is one. */
+const rows: readonly (readonly [Given, expected: string, note?: RegExp])[] = [
+  [{ text: XML }, 'hazelcast: file FILE:2:1', ON],
+  [{ text: YAML }, 'hazelcast: file FILE:2:1', ON],
+  [{ text: '{"hazelcast": {}}' }, 'hazelcast: file FILE:1:2', ON],
+  [{ text: OURS }, 'none: default'],
+  [{ text: `${YAML}  compatibility: none\n` }, 'none: file FILE:4:18'],
+  [{ flags: { compatibility: 'none' } }, 'none: flag --compatibility'],
+  [{ flags: { compatibility: 'hazelcast' } }, 'hazelcast: flag --compatibility'],
+  [{ environment: { GRID_COMPATIBILITY: 'none' } }, 'none: environment GRID_COMPATIBILITY'],
+  [{ environment: { HZ_COMPATIBILITY: 'none' } }, 'none: environment HZ_COMPATIBILITY'],
+  [
+    { text: OURS, environment: { GRID_COMPATIBILITY: 'hazelcast' } },
+    'hazelcast: environment GRID_COMPATIBILITY',
+  ],
+  [
+    { environment: { GRID_COMPATIBILITY: 'hazelcast' }, flags: { compatibility: 'none' } },
+    'none: flag --compatibility',
+  ],
+  [
+    { text: withSegment('cache') },
+    'none: default',
+    /FILE:2:1: The root is hazelcast, but path segment "cache" is configured, so .* is off/,
+  ],
+  [{ flags: { pathSegment: 'grid' } }, 'none: default', /"grid" is configured/],
+  [
+    { environment: { GRID_NETWORK_RESTAPI_PATHSEGMENT: 'grid' } },
+    'none: default',
+    /"grid" is configured/,
+  ],
+  [
+    { text: withSegment('cache'), flags: { compatibility: 'hazelcast' } },
+    'hazelcast: flag --compatibility',
+  ],
+  // The original's own path segment, and a variable of the client.
+  [{ text: withSegment('hazelcast') }, 'hazelcast: file FILE:2:1', ON],
+  [{ environment: { GRID_PATH_SEGMENT: 'cache' } }, 'hazelcast: file FILE:2:1', ON],
 ];
 
 describe('A file with the root of the original', () => {
-  for (const { title, text, environment = {}, flags = {}, expected, note } of rows) {
-    it(`sets compatibility as expected: ${title}`, async () => {
+  for (const [given, expected, note] of rows) {
+    it(`sets compatibility as expected: ${JSON.stringify(given)}`, async () => {
+      const { text = YAML, environment = {}, flags = {} } = given;
       const file = writeConfig('root', text);
       const assignments = Object.entries(flags).map(([key, flagText]): Assignment => {
         const source = { kind: 'flag', name: `--${key}` } as const;
         return { key: key as Assignment['key'], text: flagText, source };
       });
       const loaded = withFindings(await loadConfig({ file, environment, flags: assignments }));
-      const [value, source] = expected;
-      const { compatibility } = JSON.parse(explainAsJson(loaded)) as Record<string, unknown>;
-      assert.deepEqual(compatibility, { value, source: source.replace('FILE', file) });
+      const { value, source } = JSON.parse(explainAsJson(loaded)).compatibility;
+      assert.equal(`${value}: ${source.replace(file, 'FILE')}`, expected);
       assert.equal(loaded.config.compatibility, value);
       assert.equal(loaded.notes.length, note === undefined ? 0 : 1);
       if (note !== undefined) assert.match(loaded.notes[0]?.replace(file, 'FILE') ?? '', note);
