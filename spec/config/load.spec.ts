@@ -31,19 +31,7 @@ hazelcast:
         publisherIdKey:
           cluster-name: nyc
           batch-size: 1000
-          batch-max-delay-millis: 2000
-          response-timeout-millis: 60000
-          acknowledge-type: ACK_ON_RECEIPT
-          initial-publisher-state: STOPPED
-          snapshot-enabled: true
           idle-max-park-ns: 2000
-          idle-min-park-ns: 1000
-          max-concurrent-invocations: 100
-          discovery-period-seconds: 20
-          use-endpoint-private-address: true
-          queue-full-behavior: DISCARD_AFTER_MUTATION
-          max-target-endpoints: 200
-          queue-capacity: 15000
           target-endpoints: 10.3.5.1:5701,10.3.5.2:5701
           sync: {consistency-check-strategy: MERKLE_TREES}
           properties: {propName1: propValue1}
@@ -71,19 +59,7 @@ const XML = `<?xml version="1.0" encoding="UTF-8"?>
       <cluster-name>nyc</cluster-name>
       <publisher-id>publisherIdKey</publisher-id>
       <batch-size>1000</batch-size>
-      <batch-max-delay-millis>2000</batch-max-delay-millis>
-      <response-timeout-millis>60000</response-timeout-millis>
-      <acknowledge-type>ACK_ON_RECEIPT</acknowledge-type>
-      <initial-publisher-state>STOPPED</initial-publisher-state>
-      <snapshot-enabled>true</snapshot-enabled>
       <idle-max-park-ns>2000</idle-max-park-ns>
-      <idle-min-park-ns>1000</idle-min-park-ns>
-      <max-concurrent-invocations>100</max-concurrent-invocations>
-      <discovery-period-seconds>20</discovery-period-seconds>
-      <use-endpoint-private-address>true</use-endpoint-private-address>
-      <queue-full-behavior>DISCARD_AFTER_MUTATION</queue-full-behavior>
-      <max-target-endpoints>200</max-target-endpoints>
-      <queue-capacity>15000</queue-capacity>
       <target-endpoints>10.3.5.1:5701,10.3.5.2:5701</target-endpoints>
       <sync><consistency-check-strategy>MERKLE_TREES</consistency-check-strategy></sync>
       <properties><property name="propName1">propValue1</property></properties>

@@ -23,6 +23,12 @@ function xml(permissions: string): string {
     <member-authentication realm="r"/>${permissions}</security></grid>`;
 }
 
+/** Loads a file with the permissions, the content of their section or element. */
+function loadWith(permissions: string) {
+  if (!permissions.startsWith('<')) return load('whole.yaml', yaml(permissions));
+  return load('whole.xml', xml(`<client-permissions>${permissions}</client-permissions>`));
+}
+
 /** Whether ann may read map `m`, put into it, and read queue `q`, as a text of 1 and 0. */
 function rightsOf({ config }: LoadedConfig, address = '127.0.0.1'): string {
   const { permissions, prefersGrant } = config.security;
@@ -43,65 +49,54 @@ function rightsOf({ config }: LoadedConfig, address = '127.0.0.1'): string {
 
 const EVERYTHING = "\n      map: [{name: '*', actions: [all]}]\n      ";
 const granted: readonly (readonly [string, string, string])[] = [
-  ['no permissions at all', yaml('').replace(/ +client-permissions:\n/, ''), '111'],
-  ['null', yaml(''), '000'],
-  ['an empty mapping', yaml(' {}'), '000'],
-  ['an empty text', yaml(' ""'), '000'],
-  ['an emptied list', yaml(' {map: [], queue: }'), '000'],
-  ['empty items', yaml(' {map: [{}], all: {}}'), '000'],
-  ['only a topic permission', yaml(' {topic: [{name: t, principal: "*", actions: [all]}]}'), '000'],
-  ['only priority-grant', yaml(' {priority-grant: true}'), '000'],
-  ['only on-join-operation', yaml(' {on-join-operation: NONE}'), '000'],
-  ["the original's other actions", yaml(' {map: [{name: m, actions: [create, lock]}]}'), '000'],
-  ['actions in capitals', yaml(' {map: [{name: m, actions: [READ]}]}'), '100'],
-  ['one for all', yaml(' {all: {principal: ann}}'), '111'],
-  ['one for all that names actions', yaml(' {all: {principal: ann, actions: [read]}}'), '101'],
-  ['one for all of another principal', yaml(' {all: {principal: bob}}'), '000'],
-  ['all actions, denied again', yaml(`${EVERYTHING}all: {deny: TRUE}`), '000'],
-  ['deny: 1', yaml(' {map: [{actions: [all]}, {actions: [put], deny: 1}]}'), '100'],
-  ['deny: 0', yaml(' {map: [{actions: [all]}, {actions: [put], deny: 0}]}'), '110'],
-  [
-    'actions denied in capitals',
-    yaml(' {map: [{actions: [all]}, {actions: [PUT], deny: true}]}'),
-    '100',
-  ],
-  ['a denial without actions', yaml(' {map: [{actions: [all]}, {name: m, deny: true}]}'), '000'],
+  ['null', '', '000'],
+  ['an empty mapping', ' {}', '000'],
+  ['an empty text', ' ""', '000'],
+  ['an emptied list', ' {map: [], queue: }', '000'],
+  ['empty items', ' {map: [{}], all: {}}', '000'],
+  ['only a topic permission', ' {topic: [{name: t, principal: "*", actions: [all]}]}', '000'],
+  ['only priority-grant', ' {priority-grant: true}', '000'],
+  ['only on-join-operation', ' {on-join-operation: NONE}', '000'],
+  ["the original's other actions", ' {map: [{name: m, actions: [create, lock]}]}', '000'],
+  ['actions in capitals', ' {map: [{name: m, actions: [READ]}]}', '100'],
+  ['one for all', ' {all: {principal: ann}}', '111'],
+  ['one for all that names actions', ' {all: {principal: ann, actions: [read]}}', '101'],
+  ['one for all of another principal', ' {all: {principal: bob}}', '000'],
+  ['all actions, denied again', `${EVERYTHING}all: {deny: TRUE}`, '000'],
+  ['deny: 1', ' {map: [{actions: [all]}, {actions: [put], deny: 1}]}', '100'],
+  ['deny: 0', ' {map: [{actions: [all]}, {actions: [put], deny: 0}]}', '110'],
+  ['actions denied in capitals', ' {map: [{actions: [all]}, {actions: [PUT], deny: true}]}', '100'],
+  ['a denial without actions', ' {map: [{actions: [all]}, {name: m, deny: true}]}', '000'],
   [
     'a denial for all that names one map',
-    yaml(' {map: [{actions: [all]}], all: {name: x, actions: [add], deny: true}}'),
+    ' {map: [{actions: [all]}], all: {name: x, actions: [add], deny: true}}',
     '000',
   ],
   [
     'a denial at an invalid address',
-    yaml(' {map: [{actions: [all]}, {actions: [put], deny: true, endpoints: [localhost]}]}'),
+    ' {map: [{actions: [all]}, {actions: [put], deny: true, endpoints: [localhost]}]}',
     '100',
   ],
-  ['a grant at an invalid address', yaml(' {all: {endpoints: [localhost]}}'), '000'],
-  ['a grant at any address', yaml(' {all: {endpoints: ["*.*.*.*"]}}'), '111'],
-  ['an empty element', xml('<client-permissions/>'), '000'],
-  ['no element', xml(''), '111'],
-  [
-    'an empty element for all',
-    xml('<client-permissions><all-permissions/></client-permissions>'),
-    '000',
-  ],
+  ['a grant at an invalid address', ' {all: {endpoints: [localhost]}}', '000'],
+  ['a grant at any address', ' {all: {endpoints: ["*.*.*.*"]}}', '111'],
+  ['an empty element for all', '<all-permissions/>', '000'],
   [
     'deny="1"',
-    xml(`<client-permissions><all-permissions principal="*"/><map-permission name="m" deny="1">
-      <actions><action>put</action></actions></map-permission></client-permissions>`),
+    `<all-permissions principal="*"/><map-permission name="m" deny="1">
+      <actions><action>put</action></actions></map-permission>`,
     '101',
   ],
   [
     'several elements for all, each with its own addresses',
-    xml(`<client-permissions><all-permissions principal="bob"/>
+    `<all-permissions principal="bob"/>
       <all-permissions principal="ann"><endpoints><endpoint>10.0.0.1</endpoint></endpoints>
-      </all-permissions></client-permissions>`),
+      </all-permissions>`,
     '000',
   ],
 ];
-for (const [what, text, rights] of granted) {
+for (const [what, permissions, rights] of granted) {
   test(`Rights from ${what} are ${rights}`, async () => {
-    const loaded = await load(`granted.${text.startsWith('<') ? 'xml' : 'yaml'}`, text);
+    const loaded = await loadWith(permissions);
     assert.deepEqual(loaded.refused, []);
     assert.equal(rightsOf(loaded), rights);
     // The shown text is read back with the same meaning; YAML has one permission for all.
@@ -110,43 +105,46 @@ for (const [what, text, rights] of granted) {
   });
 }
 
+test('A file without permissions grants everything; an empty element grants nothing', async () => {
+  const without = yaml('').replace(/ +client-permissions:\n/, '');
+  for (const [name, text, rights] of [
+    ['without.yaml', without, '111'],
+    ['without.xml', xml(''), '111'],
+    ['empty.xml', xml('<client-permissions/>'), '000'],
+  ] as const) {
+    const loaded = await load(name, text);
+    assert.deepEqual([loaded.refused, rightsOf(loaded)], [[], rights]);
+    assert.equal(rightsOf(await load('again.yaml', explainAsYaml(loaded))), rights);
+  }
+});
+
 const faults: readonly (readonly [string, string, RegExp])[] = [
-  ['a list for all', yaml(' {all: [{principal: adm}]}'), /all: a list, not a section/],
-  ['an unknown key for all', yaml(' {all: {user: adm}}'), /"user" in .*all: unknown/],
-  ['an unknown key', yaml(' {map: [{name: m, user: adm}]}'), /"user" in .*map\[0\]: unknown/],
-  ['a misspelt key', yaml(' {map: [{principl: adm}]}'), /did you mean "principal"/],
-  ['a section in place of a list', yaml(' {map: {name: m}}'), /"name" in .*map: unknown/],
-  ['a text in place of a list', yaml(' {queue: q}'), /queue "q": not a list/],
-  ['a text in place of the section', yaml(' none'), /client-permissions "none": not a section/],
-  ['a list in place of the section', yaml(' [all]'), /client-permissions: a list/],
-  ['a text in place of endpoints', yaml(' {map: [{endpoints: "10.*"}]}'), /endpoints .*not a list/],
-  ['a wrong action', yaml(' {map: [{actions: [reed]}]}'), /actions\[0\] "reed": not one of/],
-  ['deny: yes', yaml(' {map: [{deny: yes}]}'), /deny "yes": not true or false/],
-  [
-    'emptied endpoints',
-    yaml(' {all: {principal: ann, endpoints: []}}'),
-    /all\.endpoints: it is empty/,
-  ],
-  ['emptied actions', yaml(' {map: [{name: m, actions: }]}'), /actions: it is empty/],
-  ['no principal', yaml(' {all: {principal: ""}}'), /principal "": it is empty/],
-  ['a misspelt kind', yaml(' {mpa: [{name: m}]}'), /did you mean "map"/],
-  ['a merge key with a text', yaml(' {map: [{<<: adm, actions: [read]}]}'), /Cannot merge/],
-  [
-    'an element with an unknown attribute',
-    xml('<client-permissions><all-permissions user="a"/></client-permissions>'),
-    /attribute user/,
-  ],
+  ['a list for all', ' {all: [{principal: adm}]}', /all: a list, not a section/],
+  ['an unknown key for all', ' {all: {user: adm}}', /"user" in .*all: unknown/],
+  ['an unknown key', ' {map: [{name: m, user: adm}]}', /"user" in .*map\[0\]: unknown/],
+  ['a misspelt key', ' {map: [{principl: adm}]}', /did you mean "principal"/],
+  ['a section in place of a list', ' {map: {name: m}}', /"name" in .*map: unknown/],
+  ['a text in place of a list', ' {queue: q}', /queue "q": not a list/],
+  ['a text in place of the section', ' none', /client-permissions "none": not a section/],
+  ['a list in place of the section', ' [all]', /client-permissions: a list/],
+  ['a text in place of endpoints', ' {map: [{endpoints: "10.*"}]}', /endpoints .*not a list/],
+  ['a wrong action', ' {map: [{actions: [reed]}]}', /actions\[0\] "reed": not one of/],
+  ['deny: yes', ' {map: [{deny: yes}]}', /deny "yes": not true or false/],
+  ['emptied endpoints', ' {all: {principal: ann, endpoints: []}}', /all\.endpoints: it is empty/],
+  ['emptied actions', ' {map: [{name: m, actions: }]}', /actions: it is empty/],
+  ['no principal', ' {all: {principal: ""}}', /principal "": it is empty/],
+  ['a misspelt kind', ' {mpa: [{name: m}]}', /did you mean "map"/],
+  ['a merge key with a text', ' {map: [{<<: adm, actions: [read]}]}', /Cannot merge/],
+  ['an element with an unknown attribute', '<all-permissions user="a"/>', /attribute user/],
   [
     'an emptied element',
-    xml(
-      '<client-permissions><map-permission name="m"><endpoints/></map-permission></client-permissions>',
-    ),
+    '<map-permission name="m"><endpoints/></map-permission>',
     /endpoints: it is empty/,
   ],
 ];
-for (const [what, text, message] of faults) {
+for (const [what, permissions, message] of faults) {
   test(`Permissions with ${what} are an error`, async () => {
-    await assert.rejects(load(`fault.${text.startsWith('<') ? 'xml' : 'yaml'}`, text), message);
+    await assert.rejects(loadWith(permissions), message);
   });
 }
 
