@@ -555,42 +555,39 @@ describe('A map', () => {
     }
   });
 
-  it('is refused for invalid values', async () => {
-    for (const [content, expected] of [
-      [
-        '{wan-replication-ref: {q: }}',
-        'wan-replication-ref.q: no such wan-replication; did you mean "r" or "s"?',
-      ],
-      [
-        '{wan-replication-ref: {r: , s: }}',
-        /wan-replication-ref\.s: the map already refers to "r" at .*:8:31$/,
-      ],
-      [
-        ref('{merge-policy-class-name: LatestUpdat}'),
-        /"LatestUpdat": not one of .*; did you mean "LatestUpdate"\?$/,
-      ],
-      [
-        ref('{merge-policy-class-name: DiscardMergePolicy}'),
-        /"DiscardMergePolicy": not one of PassThrough, /,
-      ],
-      [
-        ref('{merge-policy: PassThrough}'),
-        /"merge-policy" in map\.m\.wan-replication-ref\.r: unknown/,
-      ],
-      [ref('{republishing-enabled: maybe}'), /republishing-enabled "maybe": not true or false$/],
-      [ref('{filters: ["key:"]}'), /filters\[0\] "key:": not texts of the form key:PATTERN/],
-      ['{merkle-tree: {depth: 1}}', /depth "1": not an integer from 2 to 27$/],
-      ['{merkle-tree: {depth: 28}}', /depth "28": not an integer from 2 to 27$/],
-      ['{merkle-tree: {enabled: 2}}', /enabled "2": not true or false$/],
-      ['{per-entry-stats-enabled: 2}', /per-entry-stats-enabled "2": not true or false$/],
-    ] as const) {
+  const WRONG: readonly (readonly [content: string, RegExp])[] = [
+    ['{wan-replication-ref: {q: }}', /ref\.q: no such wan-replication; did you mean "r" or "s"\?$/],
+    [
+      '{wan-replication-ref: {r: , s: }}',
+      /wan-replication-ref\.s: the map already refers to "r" at .*:8:31$/,
+    ],
+    [
+      ref('{merge-policy-class-name: LatestUpdat}'),
+      /"LatestUpdat": not one of .*; did you mean "LatestUpdate"\?$/,
+    ],
+    [
+      ref('{merge-policy-class-name: DiscardMergePolicy}'),
+      /"DiscardMergePolicy": not one of PassThrough, /,
+    ],
+    [
+      ref('{merge-policy: PassThrough}'),
+      /"merge-policy" in map\.m\.wan-replication-ref\.r: unknown/,
+    ],
+    [ref('{republishing-enabled: maybe}'), /republishing-enabled "maybe": not true or false$/],
+    [ref('{filters: ["key:"]}'), /filters\[0\] "key:": not texts of the form key:PATTERN/],
+    ['{merkle-tree: {depth: 1}}', /depth "1": not an integer from 2 to 27$/],
+    ['{merkle-tree: {depth: 28}}', /depth "28": not an integer from 2 to 27$/],
+    ['{merkle-tree: {enabled: 2}}', /enabled "2": not true or false$/],
+    ['{per-entry-stats-enabled: 2}', /per-entry-stats-enabled "2": not true or false$/],
+  ];
+  for (const [content, expected] of WRONG) {
+    it(`is refused for invalid values: ${content}`, async () => {
       const [problem = '', ...more] = await problemsIn(map(content));
-      assert.deepEqual(more, [], content);
+      assert.deepEqual(more, []);
       assert.match(problem, /^wan\.yaml:8:\d+: Cannot use /);
-      if (typeof expected === 'string') assert.ok(problem.endsWith(expected), problem);
-      else assert.match(problem, expected);
-    }
-  });
+      assert.match(problem, expected);
+    });
+  }
 
   it('needs entry statistics if the policy compares them', async () => {
     for (const policy of ['HigherHits', 'LatestAccess']) {

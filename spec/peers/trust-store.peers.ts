@@ -8,9 +8,10 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { before, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
-import { run, serve } from '../cli/gridnode-process.ts';
+import { run } from '../cli/gridnode-process.ts';
 import { writeConfig } from '../config/documents.ts';
 import { RawClient } from '../integration/client.ts';
+import { serve } from '../integration/member-process.ts';
 import { tlsFile } from '../tls/identity.ts';
 
 before(() => {
@@ -38,7 +39,7 @@ test('the command that gridnode serve prints makes a trust store readable', asyn
   execFileSync('sh', ['-c', `${command} -passin pass:test-only`], { stdio: 'ignore' });
 
   const config = writeConfig('trust.yaml', text({ trustCertCollectionFile: pem }));
-  const { stop, port } = await serve(['--config', config]);
+  const { child, exited, port } = await serve('--config', config);
   const open = (pfx?: Buffer): TLSSocket =>
     connect({ port, rejectUnauthorized: false, ...(pfx && { pfx, passphrase: 'test-only' }) });
   try {
@@ -49,6 +50,7 @@ test('the command that gridnode serve prints makes a trust store readable', asyn
     stranger.send('GET / HTTP/1.0\r\n\r\n');
     assert.equal(await stranger.response(), undefined);
   } finally {
-    await stop();
+    child.kill('SIGTERM');
+    await exited;
   }
 });

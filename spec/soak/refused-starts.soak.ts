@@ -14,8 +14,9 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
-import { serve, start } from '../cli/gridnode-process.ts';
+import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
+import { serve } from '../integration/member-process.ts';
 import {
   changed,
   type Files,
@@ -80,7 +81,7 @@ async function largeDirectory(): Promise<Files> {
 async function killedDirectory(): Promise<Files> {
   const { directory, data } = written(files);
   try {
-    const { child, port } = await serve(flagsOf(data));
+    const { child, port } = await serve(...flagsOf(data));
     const client = new RawClient(port);
     for (let key = 0; key < 20; key++) {
       await client.request('POST', `maps/m/new${key}`, Buffer.alloc(VALUE_BYTES));
@@ -181,14 +182,15 @@ test(`${REFUSALS} starts are stopped during recovery and lose no data (seed ${SE
       if (!lines.some(({ msg }) => msg === 'listening')) early++;
     }
     assert.ok(early > 0, 'no start was stopped before the member served');
-    const { stop, port } = await serve(flagsOf(data));
+    const { child, exited, port } = await serve(...flagsOf(data));
     const client = new RawClient(port);
     for (let key = 0; key < KEYS; key++) {
       const { status, body } = await client.request('GET', `maps/m/${key}`);
       assert.deepEqual([status, body.length], [200, VALUE_BYTES]);
     }
     client.destroy();
-    await stop();
+    child.kill('SIGTERM');
+    await exited;
     console.log(`${REFUSALS} stops, ${early} of them before the member served`);
   } finally {
     rmSync(directory, { recursive: true, force: true });
