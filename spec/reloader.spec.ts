@@ -82,6 +82,15 @@ function sharedRecord(): SharedRecord {
   return Object.assign(new LocalRecord('1.2'), { isShared: true as boolean });
 }
 
+/** Returns two members that share a record; `fault` is that of the first. */
+async function two(fault?: Options['fault']) {
+  const record = sharedRecord();
+  const a = reloader({ record, ...(fault && { fault }) });
+  const b = reloader({ record });
+  await Promise.all([a.restore(), b.restore()]);
+  return { record, a, b };
+}
+
 const read = (text: string) => loadConfig({ file: { text }, environment: {}, flags: [] });
 
 function loaded(parts: Partial<LoadedConfig>): LoadedConfig {
@@ -318,10 +327,7 @@ test('Reloader adds nothing that cannot be stored, and reports an unknown outcom
 const queue = (name: string, size: number) => `grid: {queue: {${name}: {max-size: ${size}}}}`;
 
 test('Reloader adds texts that another member adds, and all of them at its start', async () => {
-  const record = sharedRecord();
-  const a = reloader({ record });
-  const b = reloader({ record });
-  await Promise.all([a.restore(), b.restore()]);
+  const { record, a, b } = await two();
   await a.add(TEXT);
   await b.add(queue('q', 4));
   const expected = [
@@ -336,10 +342,7 @@ test('Reloader adds texts that another member adds, and all of them at its start
 });
 
 test('Reloaders of two members that add concurrently end with the same texts', async () => {
-  const record = sharedRecord();
-  const a = reloader({ record });
-  const b = reloader({ record });
-  await Promise.all([a.restore(), b.restore()]);
+  const { a, b } = await two();
   const adding = [1, 2, 3].flatMap((size) => [
     a.add(queue(`q${size}`, size)),
     b.add(queue(`q${size}`, 10 * size)),
@@ -350,10 +353,7 @@ test('Reloaders of two members that add concurrently end with the same texts', a
 });
 
 test('A reload of one member keeps the added texts of other members and of members that join later', async () => {
-  const record = sharedRecord();
-  const a = reloader({ record });
-  const b = reloader({ record });
-  await Promise.all([a.restore(), b.restore()]);
+  const { record, a, b } = await two();
   await a.add(TEXT);
   await a.reload();
   await b.add(queue('q', 4));
@@ -364,11 +364,8 @@ test('A reload of one member keeps the added texts of other members and of membe
 });
 
 test('Reloader removes from the record only the text that it could not apply', async () => {
-  const record = sharedRecord();
   let fault: Error | undefined;
-  const a = reloader({ record, fault: () => fault });
-  const b = reloader({ record });
-  await Promise.all([a.restore(), b.restore()]);
+  const { record, a } = await two(() => fault);
   await a.add(queue('q', 4));
   fault = new GridError('TLS_FILE_UNUSABLE', { file: 'f', reason: 'r' });
   const outcome = await a.add(queue('other', 5));
@@ -379,10 +376,7 @@ test('Reloader removes from the record only the text that it could not apply', a
 });
 
 test('A shared record has the added text, with passwords only as hashes', async () => {
-  const record = sharedRecord();
-  const a = reloader({ record });
-  const b = reloader({ record });
-  await Promise.all([a.restore(), b.restore()]);
+  const { record, a, b } = await two();
   await a.add(queue('old', 1));
   const { ignored } = (await a.add(
     `${TEXT.replace('queue: {', 'queue: {old: {max-size: 2}, ').replace('x}', '"s\u00fcsse"}')}`,
