@@ -1,17 +1,19 @@
 /**
- * 100 * SOAK_SIZE random operations on the embedded engine, which are recorded and replayed into an
- * empty engine in another order of partitions; and SOAK_SIZE runs of the models of the index, maps,
- * queues, rings and takes. SOAK_SEED repeats a run.
+ * 100 * SOAK_SIZE random operations on the embedded engine, in rounds, which are recorded and
+ * replayed into an empty engine in another order of partitions; and SOAK_SIZE runs of the models of
+ * the index, maps, queues, rings and takes. SOAK_SEED repeats a run.
  */
 import { test } from 'node:test';
-import { refillsAlike } from '../engine/embedded/refill.case.ts';
+import { strain } from '../engine/embedded/random-strain.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
-const OPERATIONS = SIZE * 100;
+const STEPS = 1000;
+const ROUNDS = Math.ceil((SIZE * 100) / STEPS);
+const CHECK_STEPS = 100;
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 
-test(`A replay of ${OPERATIONS} recorded operations restores the engine (seed ${SEED})`, (context) => {
-  context.diagnostic(refillsAlike(OPERATIONS, SEED));
+test(`a replay of ${STEPS} recorded operations restores the engine, ${ROUNDS} times (seeds from ${SEED})`, () => {
+  for (let seed = SEED; seed < SEED + ROUNDS; seed++) strain(seed, STEPS, CHECK_STEPS);
 });
 
 process.env.MODEL_RUNS = `${SIZE}`;

@@ -1,4 +1,4 @@
-/** The invariants of the engine after random calls, and their detection of faults. */
+/** The invariants of the engine after random calls and in a replay; their detection of faults. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cellBytes } from '../../../src/engine/embedded/cell.ts';
@@ -6,7 +6,7 @@ import type { EngineComponents } from '../../../src/engine/embedded/engine-compo
 import { assertInvariants } from '../../../src/engine/embedded/engine-invariants.ts';
 import { span } from '../results.ts';
 import { componentsOf, offerItem, setEntry } from './components-of.ts';
-import { RandomStrain } from './random-strain.ts';
+import { strain } from './random-strain.ts';
 
 const SEEDS = 8;
 const STEPS = 280;
@@ -34,14 +34,7 @@ const FAULTS: Readonly<Record<string, (components: EngineComponents) => void>> =
 describe('EmbeddedEngine.invariants', () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
     it(`hold after each of ${STEPS} random calls, and in a replay of them (seed ${seed})`, () => {
-      const strain = new RandomStrain(seed);
-      for (let step = 0; step < STEPS; step++) {
-        strain.step();
-        strain.engine.invariants();
-      }
-      strain.end();
-      strain.engine.invariants();
-      strain.repeat();
+      strain(seed, STEPS, 1);
     });
   }
 

@@ -1,9 +1,20 @@
-/** The cell store against a plain Map: growth, deletes, clears, reuse, every size, many maps. */
+/**
+ * The cell store against a plain Map: growth, deletes, clears, conditions, lifetimes, reuse, every
+ * size, many maps.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
-import { ABSENT, APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.ts';
+import {
+  ABSENT,
+  APPLIED,
+  CONDITION_FAILED,
+  FOREVER,
+  FOUND,
+  MEMORY_FULL,
+} from '../../../src/engine/engine.ts';
+import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { AtOnce, MODEL_RUNS } from './at-once.ts';
 
@@ -26,7 +37,14 @@ const steps = fc.array(
   fc.oneof(
     {
       weight: 12,
-      arbitrary: fc.record({ set: keys, map: maps, length: lengths, type: fc.nat(4) }),
+      arbitrary: fc.record({
+        ...{ set: keys, map: maps, length: lengths, type: fc.nat(4) },
+        timeToLiveMs: fc.constantFrom(0, 0, 0, 40),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({ changeIf: keys, map: maps, isSet: fc.boolean(), on: fc.nat(2) }),
     },
     { weight: 5, arbitrary: fc.record({ delete: keys, map: maps }) },
     { weight: 1, arbitrary: fc.record({ clear: maps }) },
@@ -38,21 +56,31 @@ const steps = fc.array(
 interface Entry {
   readonly value: string;
   readonly type: string;
+  readonly version: Version;
+  readonly expiryMs: number;
 }
 
 /** A model of all maps by name and key. */
 class Model {
   readonly entries = new Map<string, Map<string, Entry>>();
+  readonly #clock: FakeClock;
 
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  /** Returns the map without its expired entries. */
   map(name: string): Map<string, Entry> {
     const map = this.entries.get(name) ?? new Map<string, Entry>();
     this.entries.set(name, map);
+    for (const [key, { expiryMs }] of map) if (expiryMs <= this.#clock.wall()) map.delete(key);
     return map;
   }
 }
 
 function agree(engine: AtOnce, model: Model): void {
-  for (const [name, map] of model.entries) {
+  for (const name of model.entries.keys()) {
+    const map = model.map(name);
     assert.equal(engine.size(name), map.size);
     for (const [key, entry] of map) {
       const answer = engine.get(name, key);
@@ -73,18 +101,41 @@ function run(partitionCount: number, memoryBytesMax: number, actions: readonly S
     hashSeed: Buffer.from('12345678'),
   });
   const ask = new AtOnce(engine);
-  const model = new Model();
+  const model = new Model(clock);
   let fill = 0;
+  let former = new Version();
   for (const action of actions) {
     if ('set' in action) {
       const value = Buffer.alloc(action.length, String.fromCharCode(33 + (fill++ % 90)));
       const type = action.type === 0 ? '' : `type/${action.type}`;
-      const { outcome } = ask.set(action.map, action.set, value, type);
+      const { timeToLiveMs } = action;
+      const lifetime = { timeToLiveMs, maxIdleSeconds: 0 };
+      const { outcome, version } = ask.set(action.map, action.set, value, type, lifetime);
       if (outcome === APPLIED) {
-        model.map(action.map).set(action.set, { value: value.toString('latin1'), type });
+        const expiryMs = timeToLiveMs === 0 ? Infinity : clock.wall() + timeToLiveMs;
+        const entry = { value: value.toString('latin1'), type, version, expiryMs };
+        model.map(action.map).set(action.set, entry);
+        former = version;
       } else {
         assert.equal(outcome, MEMORY_FULL);
         assert.ok(Number.isFinite(memoryBytesMax));
+      }
+    } else if ('changeIf' in action) {
+      const { map: name, changeIf: key, isSet } = action;
+      const map = model.map(name);
+      const present = map.get(key)?.version ?? new Version();
+      const condition = [present, new Version(), former][action.on]!;
+      const answer = isSet
+        ? ask.set(name, key, Buffer.from('v'), '', FOREVER, condition)
+        : ask.delete(name, key, condition);
+      const { outcome, version } = answer;
+      if (!present.is(condition)) {
+        assert.deepEqual([outcome, version], [CONDITION_FAILED, present]);
+      } else if (isSet && outcome === APPLIED) {
+        map.set(key, { value: 'v', type: '', version, expiryMs: Infinity });
+      } else {
+        assert.equal(outcome, isSet ? MEMORY_FULL : APPLIED);
+        if (!isSet) map.delete(key);
       }
     } else if ('delete' in action) {
       assert.equal(ask.delete(action.map, action.delete).outcome, APPLIED);

@@ -1,11 +1,15 @@
 /**
  * Seeded random calls on an embedded engine in every state: memory may be short, sinks may refuse
  * and delay results, takes wait and are cancelled, long values are pinned, receivers call the
- * engine again, time passes. Only the engine's invariants are checked, not its results.
+ * engine again, time passes. The results are not checked, but the engine's invariants, that refused
+ * calls change nothing, and that a replay of the records, in any order of partitions, results in
+ * the same data.
  */
+import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import {
+  APPLIED,
   FOREVER,
   FOUND,
   NO_HOLD,
@@ -21,15 +25,28 @@ import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { span } from '../results.ts';
 import { DelayingSink, RecordingSink, RefusingSink } from '../sinks.ts';
+import { contentOf } from '../stored-engine.case.ts';
 
 const MIB = 1_048_576;
 const PINS_MAX = 5;
 const DEPTH_MAX = 2;
 
-export class RandomStrain implements Receiver {
+/** Makes random calls. The invariants are asserted after every `interval` of them. */
+export function strain(seed: number, steps: number, interval: number): void {
+  const each = new RandomStrain(seed);
+  for (let step = 0; step < steps; step++) {
+    each.step();
+    if (step % interval === 0) each.engine.invariants();
+  }
+  each.end();
+  each.engine.invariants();
+  each.repeat();
+}
+
+class RandomStrain implements Receiver {
   readonly engine: EmbeddedEngine;
-  readonly records: Mutation[] = [];
-  readonly clock = new FakeClock();
+  readonly #records: Mutation[] = [];
+  readonly #clock = new FakeClock();
   readonly #random: Random;
   readonly #refusing = new RefusingSink();
   readonly #tickets: number[] = [];
@@ -37,6 +54,7 @@ export class RandomStrain implements Receiver {
   readonly #pins: Pin[] = [];
   readonly #version = new Version();
   readonly #longest: number;
+  readonly #hasSinks: boolean;
   readonly #cursor = new VisitCursor();
   #depth = 0;
 
@@ -46,12 +64,13 @@ export class RandomStrain implements Receiver {
     const partitionCount = 1 + random.below(9);
     const isShort = random.below(2) === 0;
     const hasSinks = random.below(3) > 0;
-    const recording = new RecordingSink((mutation) => this.records.push(mutation));
+    this.#hasSinks = hasSinks;
+    const recording = new RecordingSink((mutation) => this.#records.push(mutation));
     this.#random = random;
     this.#longest = isShort ? 40_000 : 600_000;
     this.engine = new EmbeddedEngine({
       partitionCount,
-      clock: this.clock,
+      clock: this.#clock,
       queueCapacity: () => (random.below(2) === 0 ? 20 : Number.POSITIVE_INFINITY),
       hashSeed: Buffer.from('12345678'),
       acknowledgesAll: random.below(2) === 0,
@@ -62,11 +81,19 @@ export class RandomStrain implements Receiver {
 
   step(): void {
     const random = this.#random;
-    this.#refusing.veto = random.below(40) === 0 ? DISK_FULL : undefined;
+    if (random.below(40) > 0) this.#operate();
+    else this.#refuse();
+    if (random.below(3) === 0) this.#clock.settle();
+    if (random.below(60) === 0) this.#clock.advance(random.below(2500));
+  }
+
+  /** Asserts that a refused call changes nothing; without sinks there is no replay either. */
+  #refuse(): void {
+    const before = [contentOf(this.engine), this.engine.sequences()];
+    this.#refusing.veto = DISK_FULL;
     this.#operate();
     this.#refusing.veto = undefined;
-    if (random.below(3) === 0) this.clock.settle();
-    if (random.below(60) === 0) this.clock.advance(random.below(2500));
+    if (this.#hasSinks) assert.deepEqual([contentOf(this.engine), this.engine.sequences()], before);
   }
 
   /** Ends all waits, holds and pins. */
@@ -74,7 +101,8 @@ export class RandomStrain implements Receiver {
     for (const pin of this.#pins.splice(0)) pin.release();
     for (const ticket of this.#tickets.splice(0)) this.engine.cancel(ticket);
     for (const hold of this.#holds.splice(0)) this.engine.acknowledge(hold, true, this);
-    this.clock.settle();
+    // Items that a sink has refused to return return now.
+    this.#clock.advance(5000);
   }
 
   /**
@@ -83,21 +111,42 @@ export class RandomStrain implements Receiver {
    */
   repeat(): void {
     const { partitionCount } = this.engine;
-    const clock = new FakeClock();
-    const copy = new EmbeddedEngine({ partitionCount, clock, queueCapacity: () => 1 });
-    const make = (records: readonly Mutation[]) => {
+    const copy = new EmbeddedEngine({
+      ...{ partitionCount, clock: this.#clock, queueCapacity: () => 1 },
+    });
+    const records = this.#shuffled();
+    const make = (some: readonly Mutation[]) => {
       const replay = copy.replay();
-      records.forEach((record, index) => {
+      some.forEach((record, index) => {
         record.origin = FROM_REPLAY;
-        replay.apply(record);
+        assert.equal(replay.apply(record), APPLIED);
         if (index % 397 === 0) copy.invariants();
       });
       return replay;
     };
-    make(this.records.slice(0, this.records.length >> 1));
+    make(records.slice(0, records.length >> 1));
     copy.reset();
-    make(this.records).end();
+    make(records).end();
     copy.invariants();
+    if (!this.#hasSinks) return;
+    assert.deepEqual(copy.sequences(), this.engine.sequences());
+    assert.deepEqual(contentOf(copy), contentOf(this.engine));
+  }
+
+  /** Returns the records: those of a partition in order, all of one partition after the others. */
+  #shuffled(): Mutation[] {
+    const partitions = [...new Set(this.#records.map(({ partition }) => partition))];
+    const [last = [], ...others] = partitions.map((one) =>
+      this.#records.filter(({ partition }) => partition === one),
+    );
+    const shuffled: Mutation[] = [];
+    while (others.length > 0) {
+      const index = this.#random.below(others.length);
+      const queue = others[index]!;
+      shuffled.push(...queue.splice(0, 1 + this.#random.below(queue.length)));
+      if (queue.length === 0) others.splice(index, 1);
+    }
+    return [...shuffled, ...last];
   }
 
   onResult(answer: OperationResult): void {

@@ -6,7 +6,7 @@
  * differently and may need more of them.
  *
  * While an engine is filled (refill.ts), all of the limit may be used, and Refill may exceed it.
- * Tested by refill-memory.spec.ts.
+ * Tested by refill.spec.ts.
  */
 import assert from 'node:assert/strict';
 
