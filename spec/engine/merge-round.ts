@@ -8,9 +8,8 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
-import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
+import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, EVERY_PARTITION, KNOWN, OUTDATED } from '../../src/engine/engine.ts';
-import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
 import {
   CLEAR,
   DATA_SET_ID_BYTES,
@@ -24,7 +23,9 @@ import {
 } from '../../src/engine/mutation.ts';
 import { type Replay, TombstoneCursor, VisitCursor } from '../../src/engine/stored-engine.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { merged } from './changes.ts';
 import { AtOnce } from './embedded/at-once.ts';
+import { engineOf } from './embedded/components-of.ts';
 import { copyOf, RecordingSink } from './sinks.ts';
 import { visited } from './stored-engine.case.ts';
 
@@ -165,12 +166,7 @@ class DataSet {
 
   merge(change: Mutation): void {
     const before = this.records.length;
-    let outcome = 0;
-    this.engine.merge(change, LATEST_UPDATE, {
-      onResult: (answer) => {
-        outcome = answer.outcome;
-      },
-    });
+    const { outcome } = merged(this.engine, change);
     assert.ok(outcome === APPLIED || outcome === KNOWN || outcome === OUTDATED);
     assert.ok(this.records.length > before || outcome !== APPLIED, 'a change was not recorded');
   }
@@ -257,14 +253,13 @@ class DataSet {
       this.records.push(record);
       this.#log.push(record);
     });
-    return new EmbeddedEngine({
+    return engineOf({
       partitionCount: PARTITIONS,
       clock: this.clock,
-      queueCapacity: () => Number.POSITIVE_INFINITY,
       dataSetId: this.#versionId,
       keepsTombstones: () => true,
       sinks: [sink],
-    });
+    }).engine;
   }
 }
 

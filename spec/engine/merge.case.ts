@@ -20,16 +20,16 @@ import {
 import {
   CLEAR,
   DELETE,
-  FROM_REPLAY,
   FROM_SOURCE,
-  Mutation,
+  type Mutation,
   makerOf,
   type Operation,
   SET,
 } from '../../src/engine/mutation.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
-import { Asker, Keeper, type Seen, span } from './results.ts';
+import { changeOf, merged, replayInto } from './changes.ts';
+import { Asker } from './results.ts';
 import { RecordingSink } from './sinks.ts';
 import { contentOf, type OpenStoredSubject } from './stored-engine.case.ts';
 
@@ -51,27 +51,14 @@ function setWins(policy: MergePolicy, relation: number): boolean {
   return policy === LATEST_UPDATE ? relation >= 0 : true;
 }
 
-function changeOf(operation: Operation, version: Version, value = ''): Mutation {
-  const change = new Mutation();
-  change.operation = operation;
-  change.origin = FROM_SOURCE;
-  change.name.copyFrom(span('m'));
-  if (operation !== CLEAR) change.key.copyFrom(span('k'));
-  change.value.copyFrom(span(value));
-  change.version.copyFrom(version);
+function sent(operation: Operation, version: Version, value = ''): Mutation {
+  const change = changeOf(operation, { version, value, maker: makerOf(PATH, 0) });
   change.path.set(PATH, 0, PATH.length);
-  change.maker = makerOf(PATH, 0);
   return change;
 }
 
 function moved(version: Version, by: number): Version {
   return new Version().set(version.low + by, version.high);
-}
-
-async function merge(engine: StoredEngine, change: Mutation, policy: MergePolicy): Promise<Seen> {
-  const keeper = new Keeper();
-  engine.merge(change, policy, keeper);
-  return await keeper.answered;
 }
 
 /** Asserts that a replay of the records results in the content of the engine. */
@@ -81,15 +68,7 @@ async function compareReplay(
   open: OpenStoredSubject,
 ): Promise<void> {
   const { engine: copy } = await open([]);
-  const replay = copy.replay();
-  replay.beginLog();
-  for (const record of sink.records) {
-    const { origin } = record;
-    record.origin = FROM_REPLAY;
-    assert.equal(replay.apply(record), APPLIED);
-    record.origin = origin;
-  }
-  assert.ok(replay.end());
+  replayInto(copy, sink.records, true);
   assert.deepEqual(contentOf(copy), contentOf(engine));
   assert.deepEqual(copy.sequences(), engine.sequences());
   assert.equal(copy.tombstones.count, engine.tombstones.count);
@@ -111,8 +90,8 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           for (const operation of [SET, DELETE, CLEAR] as const) {
             const { engine, asker, sink } = await opened();
             const { version } = await asker.set('m', 'k', 'here');
-            const change = changeOf(operation, moved(version, by), operation === SET ? 'sent' : '');
-            const answer = await merge(engine, change, policy);
+            const change = sent(operation, moved(version, by), operation === SET ? 'sent' : '');
+            const answer = merged(engine, change, policy);
             const isLate = operation === SET ? setWins(policy, by) : by >= 0;
             const wins = isLate || (operation === DELETE && policy === PASS_THROUGH);
             // An earlier clear leaves later entries, and a tombstone.
@@ -143,18 +122,18 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
         ] as const) {
           const { engine, asker, sink } = await opened();
           const { version } = await asker.set('other', 'k', 'v');
-          const change = changeOf(operation, moved(version, -5), value);
-          assert.equal((await merge(engine, change, policy)).outcome, APPLIED);
+          const change = sent(operation, moved(version, -5), value);
+          assert.equal(merged(engine, change, policy).outcome, APPLIED);
           assert.equal((await asker.get('m', 'k')).value, value);
-          const again = await merge(engine, change, policy);
+          const again = merged(engine, change, policy);
           assert.equal(again.outcome, KNOWN);
           // A removal is recorded: a set that is not later does not restore the entry.
           const late = operation === SET ? 0 : 1;
-          const older = changeOf(SET, moved(change.version, -late), 'old');
+          const older = sent(SET, moved(change.version, -late), 'old');
           const outcomes: Outcome[] = [];
-          if (late === 1) outcomes.push((await merge(engine, older, policy)).outcome);
-          const same = changeOf(SET, change.version, 'old');
-          if (late === 1) outcomes.push((await merge(engine, same, policy)).outcome);
+          if (late === 1) outcomes.push(merged(engine, older, policy).outcome);
+          const same = sent(SET, change.version, 'old');
+          if (late === 1) outcomes.push(merged(engine, same, policy).outcome);
           for (const outcome of outcomes) assert.equal(outcome, OUTDATED);
           assert.equal(engine.tombstones.count, late);
           await compareReplay(engine, sink, open);
@@ -169,9 +148,9 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           const { engine, asker, sink } = await opened();
           const { version } = await asker.set('other', 'k', 'v');
           const at = (by: number) => moved(version, by * 2 ** 16);
-          const put = changeOf(SET, at(5), 'here');
-          assert.equal((await merge(engine, changeOf(removal, at(4)), policy)).outcome, APPLIED);
-          assert.equal((await merge(engine, put, policy)).outcome, APPLIED);
+          const put = sent(SET, at(5), 'here');
+          assert.equal(merged(engine, sent(removal, at(4)), policy).outcome, APPLIED);
+          assert.equal(merged(engine, put, policy).outcome, APPLIED);
           for (const [operation, by, outcome] of [
             [SET, 3, OUTDATED],
             [DELETE, 3, OUTDATED],
@@ -179,11 +158,11 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
             [removal, 4, KNOWN],
             [SET, 4, OUTDATED],
           ] as const) {
-            const change = changeOf(operation, at(by), operation === SET ? 'old' : '');
-            assert.equal((await merge(engine, change, policy)).outcome, outcome);
+            const change = sent(operation, at(by), operation === SET ? 'old' : '');
+            assert.equal(merged(engine, change, policy).outcome, outcome);
             assert.equal((await asker.get('m', 'k')).value, 'here');
           }
-          assert.equal((await merge(engine, changeOf(DELETE, at(6)), policy)).outcome, APPLIED);
+          assert.equal(merged(engine, sent(DELETE, at(6)), policy).outcome, APPLIED);
           assert.equal((await asker.get('m', 'k')).value, '');
           await compareReplay(engine, sink, open);
           await engine.close();
@@ -193,20 +172,20 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       it(`under ${title}, an older change of the entry's maker changes nothing`, async () => {
         const { engine, asker, sink } = await opened();
         const { version } = await asker.set('other', 'k', 'v');
-        const put = changeOf(SET, moved(version, 5), 'here');
-        assert.equal((await merge(engine, put, policy)).outcome, APPLIED);
+        const put = sent(SET, moved(version, 5), 'here');
+        assert.equal(merged(engine, put, policy).outcome, APPLIED);
         for (const operation of [SET, DELETE] as const) {
-          const older = changeOf(operation, moved(version, 4), operation === SET ? 'old' : '');
-          assert.equal((await merge(engine, older, policy)).outcome, OUTDATED);
+          const older = sent(operation, moved(version, 4), operation === SET ? 'old' : '');
+          assert.equal(merged(engine, older, policy).outcome, OUTDATED);
           assert.equal((await asker.get('m', 'k')).value, 'here');
         }
         assert.equal(sink.records.at(-1)?.maker, put.maker);
         // An entry of a client has another maker.
         const mine = await asker.set('m', 'k', 'mine');
-        const other = changeOf(SET, moved(mine.version, -1), 'sent');
+        const other = sent(SET, moved(mine.version, -1), 'sent');
         const isTaken = policy !== PUT_IF_ABSENT && policy !== LATEST_UPDATE;
         const outcome = isTaken ? APPLIED : OUTDATED;
-        assert.equal((await merge(engine, other, policy)).outcome, outcome);
+        assert.equal(merged(engine, other, policy).outcome, outcome);
         if (isTaken) {
           assert.equal(sink.records.at(-1)?.maker, 0);
           assert.ok(sink.records.at(-1)?.version.is(moved(mine.version, 1)));
@@ -219,28 +198,25 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
         for (const operation of [DELETE, CLEAR] as const) {
           const { engine, asker, sink } = await opened();
           const { version } = await asker.set('m', 'k', 'v');
-          const entry = changeOf(SET, version, 'v');
-          await merge(engine, changeOf(SET, moved(version, -9), 'v'), policy);
+          const entry = sent(SET, version, 'v');
+          merged(engine, sent(SET, moved(version, -9), 'v'), policy);
           if (operation === DELETE) await asker.delete('m', 'k');
           else await asker.clear('m');
           const began = new Version();
           engine.now(began);
-          const restored = async (syncBegan?: Version) => {
-            const keeper = new Keeper();
-            engine.merge(entry, policy, keeper, syncBegan);
-            return (await keeper.answered).outcome;
-          };
-          assert.equal(await restored(), OUTDATED);
-          assert.equal(await restored(moved(began, -1)), OUTDATED);
+          const restored = (syncBegan?: Version) =>
+            merged(engine, entry, policy, syncBegan).outcome;
+          assert.equal(restored(), OUTDATED);
+          assert.equal(restored(moved(began, -1)), OUTDATED);
           const isRestored = policy !== LATEST_UPDATE;
-          assert.equal(await restored(began), isRestored ? APPLIED : OUTDATED);
+          assert.equal(restored(began), isRestored ? APPLIED : OUTDATED);
           assert.equal((await asker.get('m', 'k')).value, isRestored ? 'v' : '');
           // The restored entry is later than the removal, but not later than the source's next
           // change.
           if (isRestored) assert.ok(sink.records.at(-1)?.version.is(moved(began, 1)));
-          const next = changeOf(DELETE, moved(began, 1));
-          assert.equal((await merge(engine, next, policy)).outcome, APPLIED);
-          assert.equal(await restored(began), OUTDATED);
+          const next = sent(DELETE, moved(began, 1));
+          assert.equal(merged(engine, next, policy).outcome, APPLIED);
+          assert.equal(restored(began), OUTDATED);
           assert.equal((await asker.get('m', 'k')).value, '');
           await compareReplay(engine, sink, open);
           await engine.close();
@@ -254,16 +230,16 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
         timeToLiveMs: 5000,
         maxIdleSeconds: 0,
       });
-      const less = changeOf(SET, version, 'z');
+      const less = sent(SET, version, 'z');
       less.expiryMs = 1;
-      assert.equal((await merge(engine, less, LATEST_UPDATE)).outcome, OUTDATED);
-      const longer = changeOf(SET, version, 'a');
-      const answer = await merge(engine, longer, LATEST_UPDATE);
+      assert.equal(merged(engine, less, LATEST_UPDATE).outcome, OUTDATED);
+      const longer = sent(SET, version, 'a');
+      const answer = merged(engine, longer, LATEST_UPDATE);
       assert.deepEqual([answer.outcome, answer.version.is(version)], [APPLIED, true]);
-      assert.equal((await merge(engine, longer, LATEST_UPDATE)).outcome, KNOWN);
-      assert.equal((await merge(engine, changeOf(SET, version, 'b'), 2)).outcome, APPLIED);
-      assert.equal((await merge(engine, changeOf(SET, version, 'a'), 2)).outcome, OUTDATED);
-      assert.equal((await merge(engine, changeOf(DELETE, version), 2)).outcome, APPLIED);
+      assert.equal(merged(engine, longer, LATEST_UPDATE).outcome, KNOWN);
+      assert.equal(merged(engine, sent(SET, version, 'b'), 2).outcome, APPLIED);
+      assert.equal(merged(engine, sent(SET, version, 'a'), 2).outcome, OUTDATED);
+      assert.equal(merged(engine, sent(DELETE, version), 2).outcome, APPLIED);
       assert.equal((await asker.get('m', 'k')).value, '');
       await engine.close();
     });
@@ -271,15 +247,15 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
     it('an expiry is recorded just below the version of the expired entry', async () => {
       const { engine, advance, asker } = await opened();
       const { version } = await asker.set('other', 'k', 'v');
-      const short = changeOf(SET, version, 'short');
+      const short = sent(SET, version, 'short');
       short.expiryMs = 1;
-      assert.equal((await merge(engine, short, LATEST_UPDATE)).outcome, APPLIED);
+      assert.equal(merged(engine, short, LATEST_UPDATE).outcome, APPLIED);
       await advance(10);
       assert.equal((await asker.get('m', 'k')).value, '');
-      const older = changeOf(SET, moved(version, -1), 'old');
-      assert.equal((await merge(engine, older, LATEST_UPDATE)).outcome, OUTDATED);
-      const longer = changeOf(SET, version, 'longer');
-      assert.equal((await merge(engine, longer, LATEST_UPDATE)).outcome, APPLIED);
+      const older = sent(SET, moved(version, -1), 'old');
+      assert.equal(merged(engine, older, LATEST_UPDATE).outcome, OUTDATED);
+      const longer = sent(SET, version, 'longer');
+      assert.equal(merged(engine, longer, LATEST_UPDATE).outcome, APPLIED);
       await engine.close();
     });
 
@@ -287,7 +263,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       const { engine, asker } = await opened();
       const { version } = await asker.set('m', 'k', 'v');
       const ahead = moved(version, 2 ** 28);
-      await merge(engine, changeOf(SET, ahead, 'w'), PASS_THROUGH);
+      merged(engine, sent(SET, ahead, 'w'), PASS_THROUGH);
       const now = new Version();
       engine.now(now);
       assert.ok(!ahead.isAfter(now));

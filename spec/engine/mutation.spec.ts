@@ -1,50 +1,31 @@
 /** The choice between two changes of a key with equal versions, based only on their contents. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import { APPLIED } from '../../src/engine/engine.ts';
 import {
   compareChanges,
   DELETE,
   EXPIRE,
   FROM_REPLAY,
-  Mutation,
+  type Mutation,
   type Operation,
   SET,
 } from '../../src/engine/mutation.ts';
-import { FakeClock } from '../fake-clock.ts';
 import { described } from '../persistence/stored-model.ts';
-import { span } from './results.ts';
+import { changeOf, replayInto } from './changes.ts';
+import { engineOf } from './embedded/components-of.ts';
 import { RecordingSink } from './sinks.ts';
 import { visited } from './stored-engine.case.ts';
 
-interface ChangeFields {
-  readonly operation?: Operation;
-  readonly version?: number;
-  readonly value?: string;
-  readonly contentType?: string;
-  readonly expiryMs?: number;
-  readonly maxIdleSeconds?: number;
-}
+type ChangeFields = Partial<Parameters<typeof changeOf>[1]> & { readonly operation?: Operation };
 
 const FAR_MS = 2 ** 42;
 
 let sequence = 0;
 
-function changeOf({ operation = SET, version = 5, ...rest }: ChangeFields, key = 'k'): Mutation {
-  const change = new Mutation();
-  change.operation = operation;
-  change.origin = FROM_REPLAY;
-  change.partition = 0;
-  change.sequence = ++sequence;
-  change.name.copyFrom(span('m'));
-  change.key.copyFrom(span(key));
-  change.value.copyFrom(span(rest.value ?? ''));
-  change.contentType.copyFrom(span(rest.contentType ?? ''));
-  change.version.set(version, 0);
+function replayedChange({ operation = SET, version = 5, ...fields }: ChangeFields, key = 'k') {
+  const place = { origin: FROM_REPLAY, partition: 0, sequence: ++sequence };
+  const change = changeOf(operation, { version, key, ...place, ...fields });
   change.life.set(1, 0);
-  change.expiryMs = rest.expiryMs ?? 0;
-  change.maxIdleSeconds = rest.maxIdleSeconds ?? 0;
   return change;
 }
 
@@ -72,15 +53,8 @@ const CHANGES: readonly ChangeFields[] = [
 
 /** Returns the content that an engine stores for each key after these changes. */
 function leftBy(changes: readonly Mutation[]): ReadonlyMap<string, string> {
-  const engine = new EmbeddedEngine({
-    partitionCount: 1,
-    clock: new FakeClock(),
-    queueCapacity: () => 1,
-    sinks: [new RecordingSink()],
-  });
-  const replay = engine.replay();
-  for (const change of changes) assert.equal(replay.apply(change), APPLIED);
-  replay.end();
+  const { engine } = engineOf({ partitionCount: 1, sinks: [new RecordingSink()] });
+  replayInto(engine, changes);
   const left = visited(engine).map((each) => [each.key.toBuffer().toString(), described(each)]);
   return new Map(left as [string, string][]);
 }
@@ -95,15 +69,15 @@ describe('compareChanges', () => {
   it('is a total order: later versions, deletes, later ends of life, greater bytes', () => {
     for (const [index, fields] of CHANGES.entries()) {
       for (const [other, otherFields] of CHANGES.entries()) {
-        const sign = Math.sign(compareChanges(changeOf(fields), changeOf(otherFields)));
+        const sign = Math.sign(compareChanges(replayedChange(fields), replayedChange(otherFields)));
         assert.equal(sign, Math.sign(index - other), JSON.stringify([fields, otherFields]));
       }
     }
   });
 
   it('treats changes with equal contents as equal, whatever their path and sequence', () => {
-    const one = changeOf({ value: 'v' });
-    const other = changeOf({ value: 'v' });
+    const one = replayedChange({ value: 'v' });
+    const other = replayedChange({ value: 'v' });
     one.path.set(Buffer.alloc(16, 1), 0, 16);
     assert.equal(compareChanges(one, other), 0);
     assert.equal(compareChanges(other, one), 0);
@@ -117,7 +91,7 @@ describe('a replay', () => {
       indexes.flatMap((b) => [[a, b], ...indexes.map((c) => [a, b, c])]),
     );
     const ordered = groups.map((group) => {
-      return group.map((index) => changeOf(CHANGES[index] ?? {}, group.join(' ')));
+      return group.map((index) => replayedChange(CHANGES[index] ?? {}, group.join(' ')));
     });
     const left = leftBy(ordered.flat());
     for (const [index, changes] of ordered.entries()) {
@@ -127,9 +101,9 @@ describe('a replay', () => {
   });
 
   it('treats another key, and another life of the map, separately', () => {
-    const removal = changeOf({ operation: DELETE });
-    const ofOtherKey = changeOf({ value: 'v' }, 'l');
-    const ofNextLife = changeOf({ value: 'v' });
+    const removal = replayedChange({ operation: DELETE });
+    const ofOtherKey = replayedChange({ value: 'v' }, 'l');
+    const ofNextLife = replayedChange({ value: 'v' });
     ofNextLife.life.set(2, 0);
     assert.deepEqual([...leftBy([removal, ofOtherKey]).keys()], ['l']);
     assert.deepEqual([...leftBy([removal, ofNextLife]).keys()], ['k']);

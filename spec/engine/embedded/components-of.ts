@@ -1,14 +1,18 @@
 /**
- * The components of an embedded engine, for tests of a single one, on a fake clock and a fixed
+ * Embedded engines, and their components for tests of a single one, on a fake clock and a fixed
  * seed.
  */
 import assert from 'node:assert/strict';
 import type { Span } from '../../../src/base/span.ts';
 import type { CellStore } from '../../../src/engine/embedded/cell-store.ts';
-import type { EmbeddedEngineOptions } from '../../../src/engine/embedded/embedded-engine.ts';
+import {
+  EmbeddedEngine,
+  type EmbeddedEngineOptions,
+} from '../../../src/engine/embedded/embedded-engine.ts';
 import { EngineComponents } from '../../../src/engine/embedded/engine-components.ts';
 import { FOREVER, type Lifetime, type Outcome } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { AtOnce } from './at-once.ts';
 
 /** Smallest index of a partition, in bytes. */
 const INDEX_BYTES = 128;
@@ -30,18 +34,25 @@ export interface TestComponents {
   readonly clock: FakeClock;
 }
 
+type Options = Partial<EmbeddedEngineOptions> & { readonly clock?: FakeClock };
+
+const DEFAULTS = {
+  partitionCount: 5,
+  queueCapacity: () => Number.POSITIVE_INFINITY,
+  hashSeed: Buffer.from('12345678'),
+};
+
+export function engineOf({ clock = new FakeClock(), ...options }: Options = {}) {
+  const engine = new EmbeddedEngine({ ...DEFAULTS, clock, ...options });
+  return { clock, engine, ask: new AtOnce(engine) };
+}
+
 export function componentsOf(
   partitionCount: number,
   options: Partial<EmbeddedEngineOptions> = {},
 ): TestComponents {
   const clock = new FakeClock();
-  const components = new EngineComponents({
-    partitionCount,
-    clock,
-    queueCapacity: () => Number.POSITIVE_INFINITY,
-    hashSeed: Buffer.from('12345678'),
-    ...options,
-  });
+  const components = new EngineComponents({ ...DEFAULTS, clock, partitionCount, ...options });
   return { components, clock };
 }
 

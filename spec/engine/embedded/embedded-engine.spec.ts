@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { EmbeddedEngine, STOCK_BYTES } from '../../../src/engine/embedded/embedded-engine.ts';
+import { STOCK_BYTES } from '../../../src/engine/embedded/embedded-engine.ts';
 import type { MutationSink } from '../../../src/engine/mutation-sink.ts';
-import { FakeClock } from '../../fake-clock.ts';
 import { engineSuite } from '../engine.case.ts';
 import { holdSuite } from '../holds.case.ts';
 import { mergeSuite } from '../merge.case.ts';
@@ -11,6 +10,7 @@ import { sequenceSuite } from '../sequences.case.ts';
 import { DelayingSink, RecordingSink } from '../sinks.ts';
 import { type StoredSubject, storedEngineSuite } from '../stored-engine.case.ts';
 import { MANY, type SequencedSubject, subjectCapacity } from '../subject.ts';
+import { engineOf } from './components-of.ts';
 
 interface Options {
   readonly partitionCount?: number;
@@ -19,13 +19,7 @@ interface Options {
 }
 
 function subject(options: Options): StoredSubject & SequencedSubject {
-  const clock = new FakeClock();
-  const engine = new EmbeddedEngine({
-    partitionCount: 7,
-    clock,
-    queueCapacity: subjectCapacity,
-    ...options,
-  });
+  const { engine, clock } = engineOf({ queueCapacity: subjectCapacity, ...options });
   return {
     engine,
     stored: engine,
@@ -55,13 +49,7 @@ for (const [sort, options] of [
 }
 
 it('a closed embedded engine waits for nothing, and allocates no slabs in advance', async () => {
-  const clock = new FakeClock();
-  const engine = new EmbeddedEngine({
-    partitionCount: 271,
-    clock,
-    queueCapacity: subjectCapacity,
-    stockBytes: STOCK_BYTES,
-  });
+  const { engine, clock } = engineOf({ partitionCount: 271, stockBytes: STOCK_BYTES });
   const asker = new Asker(engine);
   await asker.set('m', 'k', 'value');
   await asker.offer('q', 'item');

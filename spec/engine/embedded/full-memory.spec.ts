@@ -4,25 +4,16 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.ts';
-import { FakeClock } from '../../fake-clock.ts';
 import { Asker } from '../results.ts';
-import { AtOnce } from './at-once.ts';
+import { engineOf } from './components-of.ts';
 
 const BYTES_MAX = 4_194_304;
 /** Limit for the memory of all waiting takes beyond max-memory, in bytes. */
 const WAITING_BYTES_MAX = 1_048_576;
 
 function fullEngine() {
-  const clock = new FakeClock();
-  const engine = new EmbeddedEngine({
-    partitionCount: 271,
-    clock,
-    queueCapacity: () => Number.POSITIVE_INFINITY,
-    memoryBytesMax: BYTES_MAX,
-  });
-  const ask = new AtOnce(engine);
+  const { clock, engine, ask } = engineOf({ partitionCount: 271, memoryBytesMax: BYTES_MAX });
   // The open extents are also filled.
   for (let length = 8192; length >= 8; length >>= 1) {
     for (let key = 0, misses = 0; misses < 600; key++) {

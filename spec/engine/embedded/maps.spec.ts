@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import {
   ABSENT,
   APPLIED,
@@ -15,8 +14,9 @@ import {
   MEMORY_FULL,
 } from '../../../src/engine/engine.ts';
 import { Version } from '../../../src/engine/version.ts';
-import { FakeClock } from '../../fake-clock.ts';
-import { AtOnce, MODEL_RUNS } from './at-once.ts';
+import type { FakeClock } from '../../fake-clock.ts';
+import { type AtOnce, MODEL_RUNS } from './at-once.ts';
+import { engineOf } from './components-of.ts';
 
 /**
  * Lengths of values: tiny, usual, near the limit of copies in words, long cells, values with
@@ -92,15 +92,7 @@ function agree(engine: AtOnce, model: Model): void {
 }
 
 function run(partitionCount: number, memoryBytesMax: number, actions: readonly Step[]): void {
-  const clock = new FakeClock();
-  const engine = new EmbeddedEngine({
-    partitionCount,
-    clock,
-    memoryBytesMax,
-    queueCapacity: () => 1,
-    hashSeed: Buffer.from('12345678'),
-  });
-  const ask = new AtOnce(engine);
+  const { clock, engine, ask } = engineOf({ partitionCount, memoryBytesMax });
   const model = new Model(clock);
   let fill = 0;
   let former = new Version();
@@ -178,9 +170,7 @@ describe('the maps of an embedded engine', () => {
   });
 
   it('store 10,000 entries through overwriting, deleting, and clearing', () => {
-    const clock = new FakeClock();
-    const engine = new EmbeddedEngine({ partitionCount: 7, clock, queueCapacity: () => 1 });
-    const ask = new AtOnce(engine);
+    const { clock, ask } = engineOf({ partitionCount: 7 });
     const value = (index: number) => Buffer.from(`value ${index} `.repeat(1 + (index % 9)));
     const count = 5000;
     for (let index = 0; index < count; index++) {

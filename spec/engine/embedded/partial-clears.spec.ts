@@ -3,18 +3,9 @@
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
+import type { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { ABSENT, APPLIED, FOUND, OUTDATED, type Outcome } from '../../../src/engine/engine.ts';
-import { LATEST_UPDATE } from '../../../src/engine/merge-policy.ts';
-import {
-  CLEAR,
-  EXPIRE,
-  FROM_REPLAY,
-  FROM_SOURCE,
-  Mutation,
-  type Operation,
-  SET,
-} from '../../../src/engine/mutation.ts';
+import { CLEAR, EXPIRE, type Mutation, type Operation, SET } from '../../../src/engine/mutation.ts';
 import {
   ADMITTED,
   DISK_FULL,
@@ -22,11 +13,11 @@ import {
   type Veto,
 } from '../../../src/engine/mutation-sink.ts';
 import type { MergeOptions } from '../../../src/engine/stored-engine.ts';
-import { FakeClock } from '../../fake-clock.ts';
-import { span } from '../results.ts';
+import { changeOf, merged, replayInto } from '../changes.ts';
 import { copyOf } from '../sinks.ts';
 import { contentOf, visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';
+import { engineOf } from './components-of.ts';
 
 const VALUE = Buffer.from('v');
 const KEYS = 2000;
@@ -56,33 +47,13 @@ class SparingSink implements MutationSink {
 }
 
 function opened(options: MergeOptions = {}) {
-  const clock = new FakeClock();
   const sink = new SparingSink();
-  const engine = new EmbeddedEngine({
-    partitionCount: 5,
-    clock,
-    queueCapacity: () => Number.POSITIVE_INFINITY,
-    sinks: [sink],
-    ...options,
-  });
-  return { clock, sink, engine, ask: new AtOnce(engine) };
+  return { ...engineOf({ sinks: [sink], ...options }), sink };
 }
 
 function merge(engine: EmbeddedEngine, operation: Operation, key: string, low: number): Outcome {
-  const change = new Mutation();
-  change.operation = operation;
-  change.origin = FROM_SOURCE;
-  change.name.copyFrom(span('m'));
-  if (operation !== CLEAR) change.key.copyFrom(span(key));
-  if (operation === SET) change.value.copyFrom(span('sent'));
-  change.version.set(low, 1);
-  let outcome: Outcome = OUTDATED;
-  engine.merge(change, LATEST_UPDATE, {
-    onResult: (answer) => {
-      outcome = answer.outcome;
-    },
-  });
-  return outcome;
+  const value = operation === SET ? 'sent' : '';
+  return merged(engine, changeOf(operation, { key, value, version: low })).outcome;
 }
 
 /**
@@ -98,14 +69,7 @@ function filled(options: MergeOptions = {}) {
 /** Returns an engine that a replay of the records has filled. */
 function replayed(records: readonly Mutation[], options: MergeOptions = {}) {
   const copy = opened(options);
-  const replay = copy.engine.replay();
-  replay.beginLog();
-  for (const record of records) {
-    const again = copyOf(record);
-    again.origin = FROM_REPLAY;
-    assert.equal(replay.apply(again), APPLIED);
-  }
-  assert.ok(replay.end());
+  replayInto(copy.engine, records, true);
   return copy;
 }
 

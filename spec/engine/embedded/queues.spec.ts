@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import {
   ABSENT,
   APPLIED,
@@ -12,8 +11,8 @@ import {
   NO_HOLD,
   QUEUE_FULL,
 } from '../../../src/engine/engine.ts';
-import { FakeClock } from '../../fake-clock.ts';
-import { AtOnce, MODEL_RUNS } from './at-once.ts';
+import { type AtOnce, MODEL_RUNS } from './at-once.ts';
+import { engineOf } from './components-of.ts';
 
 const CAPACITY = 2500;
 
@@ -133,22 +132,16 @@ class Run {
   }
 }
 
-function newEngine(memoryBytesMax: number): EmbeddedEngine {
-  return new EmbeddedEngine({
-    partitionCount: 1,
-    clock: new FakeClock(),
-    memoryBytesMax,
-    queueCapacity: () => CAPACITY,
-    acknowledgesAll: true,
-  });
+function newEngine(memoryBytesMax = Number.POSITIVE_INFINITY) {
+  const options = { queueCapacity: () => CAPACITY, acknowledgesAll: true };
+  return engineOf({ partitionCount: 1, memoryBytesMax, ...options });
 }
 
 describe('a queue of an embedded engine', () => {
   it('behaves like an array of items that can be held', () => {
     fc.assert(
       fc.property(steps, (actions) => {
-        const engine = newEngine(Number.POSITIVE_INFINITY);
-        const ask = new AtOnce(engine);
+        const { engine, ask } = newEngine();
         ask.offer('another', Buffer.from('x'));
         const before = engine.memoryBytes;
         const run = new Run(ask);
@@ -166,8 +159,7 @@ describe('a queue of an embedded engine', () => {
   it('loses and duplicates nothing when memory is full', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 400_000, max: 1_000_000 }), (actions, bytes) => {
-        const engine = newEngine(bytes);
-        const run = new Run(new AtOnce(engine));
+        const run = new Run(newEngine(bytes).ask);
         for (const action of actions) run.step(action);
         run.finish();
       }),
@@ -177,12 +169,7 @@ describe('a queue of an embedded engine', () => {
 
   it('reads its capacity by its name when it is created', () => {
     const names: string[] = [];
-    const engine = new EmbeddedEngine({
-      partitionCount: 3,
-      clock: new FakeClock(),
-      queueCapacity: (queue) => names.push(queue.toString()),
-    });
-    const ask = new AtOnce(engine);
+    const { ask } = engineOf({ queueCapacity: (queue) => names.push(queue.toString()) });
     for (const queue of ['a', 'a', 'b', 'b', 'b']) ask.offer(queue, Buffer.from('x'));
     assert.deepEqual(names, ['a', 'b']);
     assert.equal(ask.queueSize('a'), 1);
@@ -193,22 +180,16 @@ describe('a queue of an embedded engine', () => {
   });
 
   it('returns a hold only if a result is delayed, or if every take is acknowledged', () => {
-    const engine = new EmbeddedEngine({
-      partitionCount: 1,
-      clock: new FakeClock(),
-      queueCapacity: () => CAPACITY,
-    });
-    for (const [each, isHeld] of [
-      [engine, false],
-      [newEngine(Number.POSITIVE_INFINITY), true],
+    for (const [{ engine, ask }, isHeld] of [
+      [engineOf(), false],
+      [newEngine(), true],
     ] as const) {
-      const ask = new AtOnce(each);
       ask.offer('q', Buffer.from('x'));
       const { hold } = ask.take('q');
       assert.equal(hold !== NO_HOLD, isHeld);
-      assert.equal(each.holdCount, isHeld ? 1 : 0);
+      assert.equal(engine.holdCount, isHeld ? 1 : 0);
       assert.equal(ask.acknowledge(hold, true).outcome, isHeld ? APPLIED : LOST);
-      assert.equal(each.holdCount, 0);
+      assert.equal(engine.holdCount, 0);
     }
   });
 });

@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
+import type { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import {
   APPLIED,
   FOREVER,
@@ -22,10 +22,11 @@ import { FROM_REPLAY, type Mutation } from '../../../src/engine/mutation.ts';
 import { DISK_FULL } from '../../../src/engine/mutation-sink.ts';
 import { VisitCursor } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import type { FakeClock } from '../../fake-clock.ts';
 import { span } from '../results.ts';
 import { DelayingSink, RecordingSink, RefusingSink } from '../sinks.ts';
 import { contentOf } from '../stored-engine.case.ts';
+import { engineOf } from './components-of.ts';
 
 const MIB = 1_048_576;
 const PINS_MAX = 5;
@@ -46,7 +47,7 @@ export function strain(seed: number, steps: number, interval: number): void {
 class RandomStrain implements Receiver {
   readonly engine: EmbeddedEngine;
   readonly #records: Mutation[] = [];
-  readonly #clock = new FakeClock();
+  readonly #clock: FakeClock;
   readonly #random: Random;
   readonly #refusing = new RefusingSink();
   readonly #tickets: number[] = [];
@@ -68,15 +69,15 @@ class RandomStrain implements Receiver {
     const recording = new RecordingSink((mutation) => this.#records.push(mutation));
     this.#random = random;
     this.#longest = isShort ? 40_000 : 600_000;
-    this.engine = new EmbeddedEngine({
+    const { engine, clock } = engineOf({
       partitionCount,
-      clock: this.#clock,
       queueCapacity: () => (random.below(2) === 0 ? 20 : Number.POSITIVE_INFINITY),
-      hashSeed: Buffer.from('12345678'),
       acknowledgesAll: random.below(2) === 0,
       ...(isShort ? { memoryBytesMax: (1 + partitionCount / 4) * MIB } : {}),
       sinks: hasSinks ? [recording, this.#refusing, new DelayingSink()] : [],
     });
+    this.engine = engine;
+    this.#clock = clock;
   }
 
   step(): void {
@@ -111,9 +112,7 @@ class RandomStrain implements Receiver {
    */
   repeat(): void {
     const { partitionCount } = this.engine;
-    const copy = new EmbeddedEngine({
-      ...{ partitionCount, clock: this.#clock, queueCapacity: () => 1 },
-    });
+    const { engine: copy } = engineOf({ partitionCount, clock: this.#clock });
     const records = this.#shuffled();
     const make = (some: readonly Mutation[]) => {
       const replay = copy.replay();

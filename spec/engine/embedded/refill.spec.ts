@@ -1,26 +1,23 @@
 /** Replay with little memory. random-strain.ts replays random work. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, MEMORY_FULL } from '../../../src/engine/engine.ts';
 import { FROM_REPLAY, type Mutation } from '../../../src/engine/mutation.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { replayInto } from '../changes.ts';
 import { RecordingSink } from '../sinks.ts';
 import { contentOf } from '../stored-engine.case.ts';
-import { AtOnce } from './at-once.ts';
+import { engineOf } from './components-of.ts';
 
 const MIB = 1_048_576;
 
-function engineOf(memoryBytesMax: number, sinks: readonly RecordingSink[] = []): EmbeddedEngine {
-  const clock = new FakeClock();
-  const queueCapacity = () => Number.POSITIVE_INFINITY;
-  return new EmbeddedEngine({ partitionCount: 13, clock, queueCapacity, memoryBytesMax, sinks });
+function limited(memoryBytesMax: number, sinks: readonly RecordingSink[] = []) {
+  return engineOf({ partitionCount: 13, memoryBytesMax, sinks });
 }
 
 /** Returns the records of maps of this many bytes, written and cleared one after the other. */
 function mapsInTurn(count: number, bytes: number): readonly Mutation[] {
   const sink = new RecordingSink();
-  const ask = new AtOnce(engineOf(Number.POSITIVE_INFINITY, [sink]));
+  const { ask } = limited(Number.POSITIVE_INFINITY, [sink]);
   for (let map = 0; map < count; map++) {
     for (let key = 0; key < bytes / 1000; key++) ask.set(`m${map}`, `${key}`, Buffer.alloc(950));
     if (map + 1 < count) ask.clear(`m${map}`);
@@ -32,11 +29,8 @@ function mapsInTurn(count: number, bytes: number): readonly Mutation[] {
 describe('Refill with little memory', () => {
   it('reclaims at once what is cleared, deleted and discarded meanwhile', () => {
     const records = mapsInTurn(3, 3 * MIB);
-    const engine = engineOf(4 * MIB);
-    const replay = engine.replay();
-    replay.beginLog();
-    for (const record of records) assert.equal(replay.apply(record), APPLIED);
-    assert.ok(replay.end());
+    const { engine } = limited(4 * MIB);
+    replayInto(engine, records, true);
     assert.equal(contentOf(engine).length, Math.ceil((3 * MIB) / 1000));
     assert.ok(engine.memoryBytes <= 4 * MIB);
   });
@@ -46,7 +40,7 @@ describe('Refill with little memory', () => {
     // Like a visit of one map before its end, and of the other after its beginning.
     const both = records.filter(({ key }) => key.length > 0);
     for (const mayExceed of [true, false]) {
-      const engine = engineOf(4 * MIB);
+      const { engine } = limited(4 * MIB);
       const replay = engine.replay({ mayExceed });
       const count = both.filter((record) => replay.apply(record) === APPLIED).length;
       assert.equal(count === both.length, mayExceed);
@@ -62,8 +56,7 @@ describe('Refill with little memory', () => {
 
   it('leaves less memory for writes than it uses itself', () => {
     const sink = new RecordingSink();
-    const first = engineOf(4 * MIB, [sink]);
-    const ask = new AtOnce(first);
+    const { engine: first, ask } = limited(4 * MIB, [sink]);
     for (let key = 0; ask.set('m', `${key}`, Buffer.alloc(3000)).outcome !== MEMORY_FULL; key++);
     assert.ok(first.memoryBytes > 3.75 * MIB && first.memoryBytes <= (4 - 4 / 64) * MIB);
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Span } from '../../../src/base/span.ts';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
+import type { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, MEMORY_FULL, OUTDATED, type Outcome } from '../../../src/engine/engine.ts';
 import {
   HIGHER_HITS,
@@ -9,30 +9,19 @@ import {
   LATEST_UPDATE,
   type MergePolicy,
 } from '../../../src/engine/merge-policy.ts';
-import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../../src/engine/mutation.ts';
-import { type MergeOptions, TombstoneCursor } from '../../../src/engine/stored-engine.ts';
+import { CLEAR, DELETE, type Mutation, SET } from '../../../src/engine/mutation.ts';
+import { TombstoneCursor } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { changeOf, merged } from '../changes.ts';
 import { span } from '../results.ts';
 import { copyOf, RecordingSink } from '../sinks.ts';
 import { visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';
-import { componentsOf, deleteEntry, setEntry } from './components-of.ts';
+import { componentsOf, deleteEntry, engineOf, setEntry } from './components-of.ts';
 
 const VALUE = Buffer.from('v');
 /** Source of the merged changes. */
 const MAKER = 7;
-
-function opened(options: MergeOptions & { memoryBytesMax?: number }) {
-  const clock = new FakeClock();
-  const engine = new EmbeddedEngine({
-    partitionCount: 5,
-    clock,
-    queueCapacity: () => Number.POSITIVE_INFINITY,
-    ...options,
-  });
-  return { clock, engine, ask: new AtOnce(engine) };
-}
 
 function mergeSet(
   engine: EmbeddedEngine,
@@ -42,46 +31,13 @@ function mergeSet(
   hits = 0,
   lastAccessSeconds = 0,
 ): Outcome {
-  const change = new Mutation();
-  change.operation = SET;
-  change.origin = FROM_SOURCE;
-  change.name.copyFrom(span('m'));
-  change.key.copyFrom(span(key));
-  change.value.copyFrom(span('sent'));
-  change.version.copyFrom(version);
-  change.maker = MAKER;
-  change.hits = hits;
-  change.lastAccessSeconds = lastAccessSeconds;
-  return merge(engine, change, policy);
-}
-
-function deleteOf(key: string): Mutation {
-  const change = new Mutation();
-  change.operation = DELETE;
-  change.origin = FROM_SOURCE;
-  change.name.copyFrom(span('m'));
-  change.key.copyFrom(span(key));
-  change.version.set(1, 1);
-  return change;
-}
-
-function merge(
-  engine: EmbeddedEngine,
-  change: Mutation,
-  policy: MergePolicy = LATEST_UPDATE,
-): Outcome {
-  let outcome: Outcome = OUTDATED;
-  engine.merge(change, policy, {
-    onResult: (answer) => {
-      outcome = answer.outcome;
-    },
-  });
-  return outcome;
+  const fields = { key, version, value: 'sent', maker: MAKER, hits, lastAccessSeconds };
+  return merged(engine, changeOf(SET, fields), policy).outcome;
 }
 
 it('above the limit the oldest tombstones are dropped and reported', () => {
   const dropped: number[] = [];
-  const { engine, ask, clock } = opened({
+  const { engine, ask, clock } = engineOf({
     keepsTombstones: () => true,
     tombstonesMax: 3,
     onTombstonesDropped: (count) => dropped.push(count),
@@ -103,7 +59,7 @@ it('above the limit the oldest tombstones are dropped and reported', () => {
 });
 
 it('a tombstone is dropped when it is too old, and its memory is freed', () => {
-  const { engine, ask, clock } = opened({
+  const { engine, ask, clock } = engineOf({
     keepsTombstones: () => true,
     tombstoneRetentionMs: 10_000,
   });
@@ -121,7 +77,7 @@ it('a tombstone is dropped when it is too old, and its memory is freed', () => {
 });
 
 it('only removals in maps that keep tombstones, or were merged into, leave tombstones', () => {
-  const { engine, ask } = opened({});
+  const { engine, ask } = engineOf({});
   const { version } = ask.set('m', 'k', VALUE);
   ask.delete('m', 'k');
   assert.equal(engine.tombstones.count, 0);
@@ -134,7 +90,7 @@ it('only removals in maps that keep tombstones, or were merged into, leave tombs
 });
 
 it('reads are counted across overwrites in maps with statistics, and decide HIGHER_HITS', () => {
-  const { engine, ask } = opened({ keepsStatistics: (map) => map.toString() === 'm' });
+  const { engine, ask } = engineOf({ keepsStatistics: (map) => map.toString() === 'm' });
   for (const map of ['m', 'n']) {
     ask.set(map, 'k', VALUE);
     for (let count = 0; count < 3; count++) ask.get(map, 'k');
@@ -155,7 +111,7 @@ it('reads are counted across overwrites in maps with statistics, and decide HIGH
 });
 
 it('if no memory is left, a new tombstone replaces the oldest, but the others remain', () => {
-  const { engine, ask } = opened({ keepsTombstones: () => true, memoryBytesMax: 4_194_304 });
+  const { engine, ask } = engineOf({ keepsTombstones: () => true, memoryBytesMax: 4_194_304 });
   for (let key = 0; key < 3000; key++) {
     ask.set('m', `gone ${key}`, VALUE);
     ask.delete('m', `gone ${key}`);
@@ -171,14 +127,17 @@ it('if no memory is left, a new tombstone replaces the oldest, but the others re
   const full = engine.memoryBytes;
   let least = count;
   for (let key = 0; key < 8000; key++) {
-    assert.equal(merge(engine, deleteOf(`absent ${key}`)), APPLIED);
+    assert.equal(
+      merged(engine, changeOf(DELETE, { key: `absent ${key}`, version: 1 })).outcome,
+      APPLIED,
+    );
     least = Math.min(least, engine.tombstones.count);
   }
   assert.ok(least >= count, `only ${least} tombstones`);
   assert.ok(engine.memoryBytes < full + 200_000, 'more than one additional page of the table');
   engine.invariants();
   // Nor does a restart that needs more memory drop any.
-  const copy = opened({ memoryBytesMax: 4_000_000 }).engine;
+  const copy = engineOf({ memoryBytesMax: 4_000_000 }).engine;
   const replay = copy.replay({ mayExceed: true });
   for (const stored of visited(engine)) assert.equal(replay.apply(stored), APPLIED);
   const cursor = new TombstoneCursor();
@@ -191,7 +150,7 @@ it('if no memory is left, a new tombstone replaces the oldest, but the others re
 });
 
 it('reads decide LATEST_ACCESS, and the incoming entry wins ties', () => {
-  const { engine, ask, clock } = opened({ keepsStatistics: () => true });
+  const { engine, ask, clock } = engineOf({ keepsStatistics: () => true });
   ask.set('m', 'k', VALUE);
   clock.advance(10_000);
   const readSeconds = Math.floor(clock.wall() / 1000);
@@ -209,7 +168,7 @@ it('reads decide LATEST_ACCESS, and the incoming entry wins ties', () => {
 });
 
 it('a merged read count is limited to the maximum', () => {
-  const { engine, ask } = opened({ keepsStatistics: () => true });
+  const { engine, ask } = engineOf({ keepsStatistics: () => true });
   ask.set('m', 'k', VALUE);
   const old = new Version().set(1, 1);
   assert.equal(mergeSet(engine, 'k', old, HIGHER_HITS, 2 ** 32 - 1), APPLIED);
@@ -223,7 +182,7 @@ it('without such maps no operation calls the options; after the review, each ope
   let hasKeptMaps = false;
   let asked = 0;
   const isSo = () => ++asked > 0;
-  const { engine, ask } = opened({
+  const { engine, ask } = engineOf({
     hasKeptMaps: () => hasKeptMaps,
     keepsTombstones: isSo,
     keepsStatistics: isSo,
@@ -246,7 +205,7 @@ it('without such maps no operation calls the options; after the review, each ope
 });
 
 it('a refill from a visit restores tombstones, and the maps that were merged into', () => {
-  const { engine, ask } = opened({});
+  const { engine, ask } = engineOf({});
   assert.equal(mergeSet(engine, 'k', new Version().set(1, 1), LATEST_UPDATE), APPLIED);
   const ahead = new Version();
   engine.now(ahead);
@@ -254,7 +213,7 @@ it('a refill from a visit restores tombstones, and the maps that were merged int
   ahead.set((999 << 16) | 7, ahead.high + 1000);
   engine.observe(ahead);
   ask.delete('m', 'k');
-  const copy = opened({}).engine;
+  const copy = engineOf({}).engine;
   const replay = copy.replay();
   const given: number[] = [];
   const cursor = new TombstoneCursor();
@@ -295,7 +254,7 @@ it('a map that no sink accepts fills no draft, but leaves its tombstones', () =>
 });
 
 it('a visit of tombstones ends, even if others are added and renewed fast', () => {
-  const { engine, ask } = opened({ keepsTombstones: () => true, tombstonesMax: 20 });
+  const { engine, ask } = engineOf({ keepsTombstones: () => true, tombstonesMax: 20 });
   const remove = (key: string): void => {
     ask.set('m', key, VALUE);
     ask.delete('m', key);

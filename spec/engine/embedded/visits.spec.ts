@@ -2,22 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../../bench/harness.ts';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { type Mutation, OFFER } from '../../../src/engine/mutation.ts';
 import { VisitCursor } from '../../../src/engine/stored-engine.ts';
-import { FakeClock } from '../../fake-clock.ts';
-import { AtOnce } from './at-once.ts';
+import type { FakeClock } from '../../fake-clock.ts';
+import type { AtOnce } from './at-once.ts';
+import { engineOf } from './components-of.ts';
 
 const STAYING = 1000;
 const BUDGET = 100;
-
-function newEngine(partitionCount: number) {
-  const clock = new FakeClock();
-  const queueCapacity = () => Number.POSITIVE_INFINITY;
-  const hashSeed = Buffer.from('12345678');
-  const engine = new EmbeddedEngine({ partitionCount, clock, queueCapacity, hashSeed });
-  return { clock, engine, ask: new AtOnce(engine) };
-}
 
 /** Returns a value that reveals a mixture of two values. */
 function marked(text: string, length: number): Buffer {
@@ -62,7 +54,7 @@ class Meddler {
 describe('visit', () => {
   for (const partitionCount of [1, 5]) {
     it(`passes all remaining data, but nothing mixed or cleared (${partitionCount} partitions)`, () => {
-      const { clock, engine, ask } = newEngine(partitionCount);
+      const { clock, engine, ask } = engineOf({ partitionCount });
       for (let index = 0; index < STAYING; index++) {
         // Entries deleted in between make the extents sparse, so that the remaining ones are moved.
         ask.set('leaving', `k${index}`, marked('leaving', 150));
@@ -117,7 +109,7 @@ describe('visit', () => {
   }
 
   it('passes about `budget` records at a time', () => {
-    const { engine, ask } = newEngine(1);
+    const { engine, ask } = engineOf({ partitionCount: 1 });
     for (let index = 0; index < 5000; index++) ask.set('m', `k${index}`, Buffer.from('v'));
     for (let index = 0; index < 5000; index++) ask.offer('q', Buffer.from('v'));
     const cursor = new VisitCursor();

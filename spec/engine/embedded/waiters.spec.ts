@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { ExtentPool } from '../../../src/engine/embedded/extent-pool.ts';
 import { Holds } from '../../../src/engine/embedded/holds.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
@@ -10,6 +9,7 @@ import type { Receiver } from '../../../src/engine/engine.ts';
 import { ABSENT, FOUND } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { Asker } from '../results.ts';
+import { engineOf } from './components-of.ts';
 
 function newIds(): IdColumns {
   return new IdColumns(
@@ -103,14 +103,8 @@ describe('Holds', () => {
 
 describe('a take whose time ends in the turn in which its item is offered', () => {
   it('gets the item', async () => {
-    const clock = new FakeClock();
-    const engine = new EmbeddedEngine({
-      partitionCount: 3,
-      clock,
-      queueCapacity: () => 9,
-      // The item remains stored, so that no timer waits to release memory.
-      acknowledgesAll: true,
-    });
+    // The item remains stored, so that no timer waits to release memory.
+    const { engine, clock } = engineOf({ acknowledgesAll: true });
     const asker = new Asker(engine);
     const first = asker.wait('q', 1000);
     const second = asker.wait('q', 1000);
@@ -125,8 +119,7 @@ describe('a take whose time ends in the turn in which its item is offered', () =
 
 describe('a receiver that throws', () => {
   it('does not affect the results of others', async () => {
-    const clock = new FakeClock();
-    const engine = new EmbeddedEngine({ partitionCount: 3, clock, queueCapacity: () => 9 });
+    const { engine, clock } = engineOf();
     const asker = new Asker(engine);
     asker.wait('q', 1000, () => {
       throw new Error('from onResult');
