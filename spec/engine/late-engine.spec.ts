@@ -1,21 +1,11 @@
 /**
  * Covers spec/engine/late-engine.ts. The late engine: it keeps the contract, and delays its results
- * and makes faults as configured.
+ * as configured.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import {
-  APPLIED,
-  CLOSED,
-  DISCONNECTED,
-  FOUND,
-  NO_HOLD,
-  type Pin,
-  UNKNOWN,
-  UNREACHABLE,
-  VALUE_COPY_BYTES_MAX,
-} from '../../src/engine/engine.ts';
+import { type Pin, VALUE_COPY_BYTES_MAX } from '../../src/engine/engine.ts';
 import { World } from '../world/world.ts';
 import { engineSuite } from './engine.case.ts';
 import { holdSuite } from './holds.case.ts';
@@ -31,8 +21,8 @@ const MANY = 200;
 type Options = Omit<LateEngineOptions, 'clock' | 'random' | 'partitionCount'>;
 type LateSubject = Awaited<ReturnType<typeof lateSubject>>;
 
-/** Returns a late engine in a world of its own. `isOpen`: whether it has been opened. */
-async function lateSubject({ isOpen = true, ...options }: Options & { isOpen?: boolean }) {
+/** Returns an open late engine in a world of its own. */
+async function lateSubject(options: Options) {
   const world = new World();
   const { clock, random } = world;
   const stored = new EmbeddedEngine({
@@ -43,7 +33,7 @@ async function lateSubject({ isOpen = true, ...options }: Options & { isOpen?: b
   });
   const all = { clock, random, partitionCount: PARTITION_COUNT, ...options };
   const engine = new LateEngine(stored, all);
-  if (isOpen) await engine.open();
+  await engine.open();
   return {
     engine,
     stored,
@@ -125,66 +115,5 @@ describe('a late engine', () => {
         called,
       );
     }
-  });
-
-  it('returns the item of a take that is cancelled meanwhile', async () => {
-    for (const timeoutMs of [0, 1000]) {
-      const { engine, stored, quiet } = await lateSubject({ isOrdered: true, turns: 'random' });
-      const asker = new Asker(engine);
-      await asker.offer('q', 'a');
-      const { keeper, ticket } = asker.wait('q', timeoutMs);
-      while (stored.holdCount === 0) await new Promise((resolve) => setImmediate(resolve));
-      assert.deepEqual([keeper.isAnswered, engine.holdCount], [false, 1]);
-      engine.cancel(ticket);
-      await quiet();
-      assert.deepEqual([keeper.isAnswered, engine.holdCount, stored.holdCount], [false, 0, 0]);
-      assert.equal((await asker.poll('q')).value, 'a');
-    }
-  });
-
-  it('is reachable from open to close, which resolves when all results have arrived', async () => {
-    const { engine } = await lateSubject({ isOrdered: false, turns: 'random', isOpen: false });
-    const asker = new Asker(engine);
-    assert.equal(engine.isReachable, false);
-    assert.equal((await asker.get('m', 'k')).reason, DISCONNECTED);
-    await engine.open();
-    assert.equal(engine.isReachable, true);
-    const sets = Array.from({ length: 30 }, (_, index) => asker.set('m', `${index}`, 'v'));
-    const closed = engine.close();
-    const later = asker.get('m', 'k');
-    await closed;
-    assert.equal(engine.operationCount, 0);
-    for (const set of sets) assert.equal((await set).outcome, APPLIED);
-    assert.equal((await later).reason, CLOSED);
-    assert.equal((await asker.acknowledge(1, true)).reason, CLOSED);
-  });
-
-  it('returns UNKNOWN for changes made or not, UNREACHABLE for changes not made', async () => {
-    const injuries = { unknownPerMille: 300, disconnectedPerMille: 300 };
-    const { engine, stored, quiet } = await lateSubject({ isOrdered: false, ...injuries });
-    const asker = new Asker(engine);
-    const inside = new Asker(stored);
-    const made = new Map<number, number[]>(
-      [APPLIED, UNKNOWN, UNREACHABLE].map((each) => [each, []]),
-    );
-    for (let index = 0; index < 200; index++) {
-      const { outcome } = await asker.set('m', `${index}`, 'v');
-      made.get(outcome)!.push((await inside.get('m', `${index}`)).outcome === FOUND ? 1 : 0);
-    }
-    const [applied, unknown, unreachable] = [...made.values()].map((each) => new Set(each));
-    assert.deepEqual([[...applied!], [...unreachable!]], [[1], [0]]);
-    assert.equal(unknown!.size, 2);
-    for (let index = 0; index < 50; index++) await inside.offer('q', `${index}`);
-    const outcomes = new Set<number>();
-    for (let index = 0; index < 50; index++) {
-      const { outcome, hold } = await asker.take('q');
-      outcomes.add(outcome);
-      if (hold === NO_HOLD) continue;
-      const ended = await asker.acknowledge(hold, false);
-      assert.ok(ended.outcome === APPLIED || ended.outcome === UNKNOWN);
-    }
-    await quiet();
-    assert.deepEqual([...outcomes].sort(), [FOUND, UNREACHABLE, UNKNOWN].sort());
-    assert.deepEqual([engine.holdCount, stored.holdCount], [0, 0]);
   });
 });

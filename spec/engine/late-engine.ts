@@ -9,10 +9,6 @@
  * An ordered late engine behaves like an engine on another thread: one lane for all calls.
  * Otherwise it behaves like an engine on several servers: a lane for each partition, separate
  * lanes for reads of maps, and a clear that spans all lanes.
- *
- * It can inject faults: UNKNOWN results, whether or not the change was made, and UNREACHABLE. The
- * result of an acknowledge is never UNREACHABLE; if it is UNKNOWN, the hold has ended in any case,
- * but the item may not return.
  */
 import type { Random } from '../../bench/harness.ts';
 import type { Clock } from '../../src/base/clock.ts';
@@ -23,16 +19,13 @@ import {
   APPLIED,
   CLOSED,
   type Condition,
-  DISCONNECTED,
   type Engine,
   type Lifetime,
   NO_HOLD,
   NO_TICKET,
   NOBODY,
   type OperationResult,
-  type Reason,
   type Receiver,
-  UNKNOWN,
   UNREACHABLE,
 } from '../../src/engine/engine.ts';
 import { partitionOf } from '../../src/engine/hash.ts';
@@ -49,13 +42,7 @@ export interface LateEngineOptions {
   readonly turns?: Turns;
   /** Partition count of the wrapped engine. */
   readonly partitionCount: number;
-  /** Operations in a thousand whose result is UNKNOWN, and UNREACHABLE; 0 by default. */
-  readonly unknownPerMille?: number;
-  readonly disconnectedPerMille?: number;
 }
-
-/** How an operation ends: done as called, or with a fault. */
-type Fate = 'done' | 'closed' | 'disconnected' | 'unknown, made' | 'unknown, not made';
 
 /** A take that has no result yet. */
 interface Take {
@@ -98,13 +85,6 @@ export class LateEngine implements Engine {
 
   get isReachable(): boolean {
     return this.#isOpen && this.#closing === undefined;
-  }
-
-  /**
-   * Whether anything will happen in the next turns without a call; a waiting take does not count.
-   */
-  get isBusy(): boolean {
-    return this.#lanes.isBusy;
   }
 
   /** Items that were removed and are neither delivered nor returned, including those in transit. */
@@ -155,8 +135,8 @@ export class LateEngine implements Engine {
     const name = copyOf(map);
     const clear = (to: Receiver) => this.#inside.clear(name, to);
     if (this.isOrdered) return this.#call(this.#lanes.lane(0), receiver, clear);
-    const fate = this.#begin();
-    this.#lanes.callWide((lane) => this.#do(fate, lane, receiver, clear));
+    const isDone = this.#begin();
+    this.#lanes.callWide((lane) => this.#do(isDone, lane, receiver, clear));
   }
 
   size(map: Span, receiver: Receiver): void {
@@ -187,8 +167,8 @@ export class LateEngine implements Engine {
     const place = this.#tickets.allocate();
     const take = { receiver, lane, place, isOver: false, ticket: NO_TICKET, hold: NO_HOLD };
     this.#takes[place] = take;
-    const fate = this.#begin();
-    this.#lanes.call(lane, () => this.#take(fate, take, name, timeoutMs));
+    const isDone = this.#begin();
+    this.#lanes.call(lane, () => this.#take(isDone, take, name, timeoutMs));
     return this.#tickets.ticketOf(place);
   }
 
@@ -201,14 +181,7 @@ export class LateEngine implements Engine {
 
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
     const lane = this.#holds.get(hold) ?? this.#lanes.lane(0);
-    const begun = this.#begin();
-    const fate = begun === 'disconnected' ? 'done' : begun;
-    this.#lanes.call(lane, () => {
-      if (fate === 'unknown, not made') {
-        this.#acknowledge(hold, true, NOBODY);
-        this.#answer(lane, receiver, this.#blank().set(UNKNOWN));
-      } else this.#do(fate, lane, receiver, (to) => this.#acknowledge(hold, isDelivered, to));
-    });
+    this.#call(lane, receiver, (to) => this.#acknowledge(hold, isDelivered, to));
   }
 
   async open(): Promise<void> {
@@ -236,68 +209,45 @@ export class LateEngine implements Engine {
   #read(lane: Lane | undefined, receiver: Receiver, work: (to: Receiver) => void): void {
     if (this.isOrdered) return this.#call(this.#lanes.lane(0), receiver, work);
     if (lane !== undefined && this.#random.below(2) === 0) return this.#call(lane, receiver, work);
-    const fate = this.#begin();
-    this.#lanes.callLoose((own) => this.#do(fate, own, receiver, work));
+    const isDone = this.#begin();
+    this.#lanes.callLoose((own) => this.#do(isDone, own, receiver, work));
   }
 
   #call(lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {
-    const fate = this.#begin();
-    this.#lanes.call(lane, () => this.#do(fate, lane, receiver, work));
+    const isDone = this.#begin();
+    this.#lanes.call(lane, () => this.#do(isDone, lane, receiver, work));
   }
 
-  /** Chooses how a called operation ends. */
-  #begin(): Fate {
-    const { unknownPerMille = 0, disconnectedPerMille = 0 } = this.#options;
+  /** Counts a called operation. Returns whether it is done; otherwise the engine is closed. */
+  #begin(): boolean {
     this.operationCount++;
-    if (this.#closing !== undefined) return 'closed';
-    if (!this.#isOpen) return 'disconnected';
-    if (unknownPerMille + disconnectedPerMille === 0) return 'done';
-    const choice = this.#random.below(1000);
-    if (choice < disconnectedPerMille) return 'disconnected';
-    if (choice >= disconnectedPerMille + unknownPerMille) return 'done';
-    return this.#random.below(2) === 0 ? 'unknown, made' : 'unknown, not made';
+    return this.#closing === undefined;
   }
 
-  /** Makes the operation take effect as chosen. */
-  #do(fate: Fate, lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {
+  /** Makes the operation take effect, unless the engine was closed when it was called. */
+  #do(isDone: boolean, lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {
     const answer = this.#blank();
-    const unreachability = unreachabilityOf(fate);
-    if (unreachability !== 0) answer.set(UNREACHABLE, unreachability);
-    else if (fate !== 'done') {
-      if (fate === 'unknown, made') work(NOBODY);
-      answer.set(UNKNOWN);
-    } else {
-      const onResult = (inner: OperationResult) =>
-        this.#answer(lane, receiver, answer.copyFrom(inner));
-      return work({ onResult });
-    }
-    this.#answer(lane, receiver, answer);
+    if (!isDone) return this.#answer(lane, receiver, answer.set(UNREACHABLE, CLOSED));
+    const onResult = (inner: OperationResult) =>
+      this.#answer(lane, receiver, answer.copyFrom(inner));
+    work({ onResult });
   }
 
-  #take(fate: Fate, take: Take, queue: Span, timeoutMs: number): void {
-    const unreachability = unreachabilityOf(fate);
-    const fault = this.#blank();
-    if (unreachability !== 0) fault.set(UNREACHABLE, unreachability);
-    else if (fate === 'unknown, not made') fault.set(UNKNOWN);
-    else {
-      const onResult = (answer: OperationResult) => this.#taken(take, answer, fate);
+  #take(isDone: boolean, take: Take, queue: Span, timeoutMs: number): void {
+    if (isDone) {
+      const onResult = (answer: OperationResult) => this.#taken(take, answer);
       take.ticket = this.#inside.take(queue, timeoutMs, { onResult });
-      if (fate === 'done') return;
-      this.#abandon(take);
-      fault.set(UNKNOWN);
+      return;
     }
-    this.#lanes.answer(take.lane, () => this.#resolveTake(take, fault));
+    const closed = this.#blank().set(UNREACHABLE, CLOSED);
+    this.#lanes.answer(take.lane, () => this.#resolveTake(take, closed));
   }
 
-  /**
-   * Handles the wrapped engine's result of a take, which may have been cancelled or may end with a
-   * fault.
-   */
-  #taken(take: Take, inner: OperationResult, fate: Fate): void {
+  /** Handles the wrapped engine's result of a take, which may have been cancelled. */
+  #taken(take: Take, inner: OperationResult): void {
     take.ticket = NO_TICKET;
     take.hold = inner.hold;
     if (take.hold !== NO_HOLD) this.#holds.set(take.hold, take.lane);
-    if (fate !== 'done') return;
     const answer = this.#blank().copyFrom(inner);
     this.#lanes.answer(take.lane, () => this.#resolveTake(take, answer));
   }
@@ -308,7 +258,7 @@ export class LateEngine implements Engine {
     answer.give(take.receiver);
   }
 
-  /** Returns the item of a take that gets no result, or a result without the item. */
+  /** Returns the item of a take that gets no result. */
   #abandon(take: Take): void {
     if (take.ticket !== NO_TICKET) this.#inside.cancel(take.ticket);
     else if (take.hold !== NO_HOLD) this.#acknowledge(take.hold, false, NOBODY);
@@ -324,7 +274,7 @@ export class LateEngine implements Engine {
 
   #acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
     const onResult = (answer: OperationResult) => {
-      if (answer.outcome === APPLIED || answer.outcome === UNKNOWN) this.#holds.delete(hold);
+      if (answer.outcome === APPLIED) this.#holds.delete(hold);
       receiver.onResult(answer);
     };
     this.#inside.acknowledge(hold, isDelivered, { onResult });
@@ -359,11 +309,6 @@ export class LateEngine implements Engine {
 
 /** The key whose partition is computed. */
 const KEY = new KeyWords();
-
-function unreachabilityOf(fate: Fate): Reason | 0 {
-  if (fate === 'closed') return CLOSED;
-  return fate === 'disconnected' ? DISCONNECTED : 0;
-}
 
 /** Returns a span over copied bytes. */
 function copyOf(span: Span): Span {
