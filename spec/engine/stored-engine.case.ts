@@ -34,6 +34,7 @@ import {
 import { DISK_FAILED, DISK_FULL, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { type StoredEngine, VisitCursor } from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
+import { replayInto } from './changes.ts';
 import { Asker, Keeper, type Seen } from './results.ts';
 import { copyOf, DelayingSink, RecordingSink, RefusingSink } from './sinks.ts';
 
@@ -46,6 +47,10 @@ export interface StoredSubject {
 }
 
 export type OpenStoredSubject = (sinks: readonly MutationSink[]) => Promise<StoredSubject>;
+
+type Three = [Mutation, Mutation, Mutation];
+type Four = [...Three, Mutation];
+type Eleven = [...Four, ...Four, ...Three];
 
 /** Returns all stored data, in the order visited, in steps of `budget`. */
 export function visited(engine: StoredEngine, budget = 1000): Mutation[] {
@@ -72,6 +77,13 @@ export function describeStored(stored: Mutation): string {
 }
 
 export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
+  /** Returns an engine into which the records were replayed. */
+  async function replayed(records: readonly Mutation[], sinks: readonly MutationSink[] = []) {
+    const { engine } = await open(sinks);
+    replayInto(engine, records);
+    return engine;
+  }
+
   describe(`${name}: sinks`, () => {
     it('are notified of everything that is needed to make the change again', async () => {
       const sink = new RecordingSink();
@@ -99,19 +111,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         operations,
       );
       const [set, again, other, deletion, expiry, reborn, clear, offer, removal, second, last] =
-        records as [
-          Mutation,
-          Mutation,
-          Mutation,
-          Mutation,
-          Mutation,
-          Mutation,
-          Mutation,
-          Mutation,
-          Mutation,
-          Mutation,
-          Mutation,
-        ];
+        records as Eleven;
       assert.equal(set.name.toBuffer().toString(), 'm');
       assert.equal(set.key.toBuffer().toString(), 'k');
       assert.equal(set.value.toBuffer().toString(), 'v');
@@ -358,15 +358,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       return { ...subject, asker, sink, refusing };
     }
 
-    /** Returns an engine into which the records were replayed. */
-    async function replayed(sink: RecordingSink) {
-      const { engine } = await open([]);
-      const replay = engine.replay();
-      for (const record of sink.records) assert.equal(replay.apply(record), APPLIED);
-      replay.end();
-      return engine;
-    }
-
     it('are neither visible nor delivered again, and are removed once they are delivered', async () => {
       const { engine, asker, sink } = await taken();
       const { hold, value, sequence } = await asker.take('q');
@@ -404,7 +395,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         back.map(({ value }) => value.toBuffer().toString()),
         ['b', 'b', 'a'],
       );
-      const copy = await replayed(sink);
+      const copy = await replayed(sink.records);
       assert.deepEqual(contentOf(copy), contentOf(engine));
       assert.deepEqual(copy.sequences(), engine.sequences());
       for (const each of [asker, new Asker(copy)]) {
@@ -497,12 +488,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await asker.offer('q', 'a', 'a/type');
       await asker.offer('q', 'b');
       await asker.acknowledge((await asker.take('q')).hold, false);
-      const [offer, other, removal, back] = sink.records as [
-        Mutation,
-        Mutation,
-        Mutation,
-        Mutation,
-      ];
+      const [offer, other, removal, back] = sink.records as Four;
       assert.deepEqual(
         [offer, other, back].map((mutation) => engine.isStored(mutation)),
         [false, true, true],
@@ -513,10 +499,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         [other, back],
         [offer, other, back, back],
       ]) {
-        const copy = (await open([])).engine;
-        const replay = copy.replay();
-        for (const mutation of known) assert.equal(replay.apply(mutation), APPLIED);
-        replay.end();
+        const copy = await replayed(known);
         assert.deepEqual(contentOf(copy), contentOf(engine));
         await copy.close();
       }
@@ -530,10 +513,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       for (let index = 0; index < 10; index++) await asker.offer('q', `${index}`);
       await asker.set('m', 'k', 'v');
       const heard = new RecordingSink();
-      const copy = (await open([heard])).engine;
-      const replay = copy.replay();
-      for (const mutation of sink.records) replay.apply(mutation);
-      replay.end();
+      const copy = await replayed(sink.records, [heard]);
       const before = heard.records.at(-1)!;
       const again = new Asker(copy);
       await again.set('m', 'k', 'w');
@@ -554,9 +534,8 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await asker.set('m', 'k', 'less');
       await asker.set('m', 'k', 'more');
       await asker.delete('m', 'k');
-      const [less, more, removal] = sink.records as [Mutation, Mutation, Mutation];
+      const [less, more, removal] = sink.records as Three;
       for (const change of [less, more, removal]) {
-        change.origin = FROM_REPLAY;
         change.version.copyFrom(removal.version);
       }
       for (const [changes, value] of [
@@ -565,10 +544,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         [[more, removal], ''],
       ] as const) {
         for (const ordered of [changes, [...changes].reverse()]) {
-          const copy = (await open([])).engine;
-          const replay = copy.replay();
-          for (const change of ordered) assert.equal(replay.apply(change), APPLIED);
-          replay.end();
+          const copy = await replayed(ordered);
           assert.equal((await new Asker(copy).get('m', 'k')).value, value);
           copy.close();
         }
@@ -589,11 +565,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         (mutation: Mutation) => (mutation.partition * 7919) % 101,
       ];
       for (const order of orders) {
-        const copy = (await open([])).engine;
-        const replay = copy.replay();
-        const sorted = [...sink.records].sort((a, b) => order(a) - order(b));
-        for (const mutation of sorted) assert.equal(replay.apply(mutation), APPLIED);
-        replay.end();
+        const copy = await replayed([...sink.records].sort((a, b) => order(a) - order(b)));
         assert.deepEqual(contentOf(copy), contentOf(engine));
         assert.equal((await new Asker(copy).size('m')).count, 10);
         copy.close();

@@ -108,20 +108,6 @@ describe('Expiry', () => {
     }
   });
 
-  it('writing again gives the entry the new lifetime', () => {
-    const test = componentsOf(3);
-    for (const key of ['a', 'b', 'c']) set(test, key, lived(1000));
-    set(test, 'a', lived(0));
-    set(test, 'b', lived(5000));
-    set(test, 'c', lived(10));
-    test.clock.advance(900);
-    assert.ok(!has(test, 'c'));
-    test.clock.advance(3000);
-    assert.ok(has(test, 'a') && has(test, 'b'));
-    test.clock.advance(3000);
-    assert.ok(has(test, 'a') && !has(test, 'b'));
-  });
-
   it('entries that are not read are also removed, with their memory, and leave no timer', () => {
     const test = componentsOf(7);
     for (let index = 0; index < 20_000; index++) {

@@ -6,7 +6,6 @@ import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
 import { Waiters } from '../../../src/engine/embedded/waiters.ts';
 import type { Receiver } from '../../../src/engine/engine.ts';
-import { ABSENT, FOUND } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { Asker } from '../results.ts';
 import { engineOf } from './components-of.ts';
@@ -98,22 +97,6 @@ describe('Holds', () => {
       [0, 0, 0].map(() => holds.takeReturned(4, 0)),
       [3, 7, 8],
     );
-  });
-});
-
-describe('a take whose time ends in the turn in which its item is offered', () => {
-  it('gets the item', async () => {
-    // The item remains stored, so that no timer waits to release memory.
-    const { engine, clock } = engineOf({ acknowledgesAll: true });
-    const asker = new Asker(engine);
-    const first = asker.wait('q', 1000);
-    const second = asker.wait('q', 1000);
-    await asker.offer('q', 'a');
-    clock.advance(1000);
-    assert.equal(first.keeper.seen?.outcome, FOUND);
-    assert.equal(second.keeper.seen?.outcome, ABSENT);
-    clock.settle();
-    assert.equal(clock.timerCount, 0);
   });
 });
 

@@ -176,15 +176,6 @@ for (const error of ['ERR unknown command', 'constructor x', 'MOVED', '']) {
   });
 }
 
-test('a wrong type is reported as a fault; a plain command was certainly not done', async () => {
-  const error = 'WRONGTYPE Operation against a key holding the wrong kind of value';
-  server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
-  await withStore(world, server.url, {}, async ({ engine, faults }) => {
-    assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
-    assert.deepEqual(faults, [error]);
-  });
-});
-
 test('an error of one change does not affect the others', async () => {
   server.script = ([name, , field]) =>
     name === 'HSET' && field === 'bad' ? '-OOM no memory\r\n' : undefined;

@@ -17,7 +17,7 @@ import {
 import { FakeProxy } from '../../world/fake-proxy.ts';
 import { bulk, CUT, DONE, FakeServer, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
-import { DEADLINE_MS, get, offer, set, spanOf, withStore } from '../../world/world-engines.ts';
+import { DEADLINE_MS, get, set, spanOf, withStore } from '../../world/world-engines.ts';
 
 /**
  * A value in the format of stored-value.ts: the format, a version, no content type, then the value.
@@ -60,15 +60,6 @@ test('a change whose reply is cut off may have been made, and is not sent again'
       assert.equal(server.countOf('HSET'), 2);
     });
   }
-});
-
-test('an offer whose reply is cut off is one offer', async () => {
-  first(1, 'EVALSHA', CUT);
-  await withStore(world, server.url, {}, async ({ engine }) => {
-    assert.equal(await offer(engine, 'queue', 'item'), UNKNOWN);
-    await world.sleep(100);
-    assert.equal(server.countOf('EVALSHA'), 1);
-  });
 });
 
 test('a read whose reply is cut off is sent again', async () => {

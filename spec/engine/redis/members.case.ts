@@ -227,7 +227,9 @@ function describeRefusing(onServer: OnServer): void {
       for (const [stored, fault] of [
         [layout, 'it has 40 partitions, but this member is configured for 300'],
         ['{"format":2}', 'its layout has format 2, but this version supports format 1'],
-        ['else', 'its layout record is invalid: "else"'],
+        ['"text"', 'its layout record is invalid: ""text""'],
+        ['null', 'its layout record is invalid: "null"'],
+        ['x'.repeat(101), `its layout record is invalid: "${'x'.repeat(100)}"`],
       ] as const) {
         await server.ask('HSET', record, 'layout', stored);
         const message = `Cannot use the data of cluster "grid" in the store: ${fault}`;

@@ -82,25 +82,6 @@ function valuesOf(waiting: readonly Waiting[]): string[] {
   return waiting.flatMap(({ keeper }) => (keeper.seen === undefined ? [] : [keeper.seen.value]));
 }
 
-test(
-  'members read the entries and items that another member has written',
-  members(3, async (engines) => {
-    const [first, second, third] = engines.map((engine) => new Asker(engine));
-    await first!.set('m', 'k', 'v', 'a/type');
-    assert.equal((await second!.get('m', 'k')).value, 'v');
-    assert.equal((await third!.size('m')).count, 1);
-    await second!.offer('q', 'a', 'a/type');
-    await third!.offer('q', 'b');
-    assert.equal((await first!.peek('q')).contentType, 'a/type');
-    const taken = await third!.take('q');
-    assert.equal(taken.value, 'a');
-    assert.equal((await first!.take('q')).value, 'b');
-    assert.equal((await third!.acknowledge(taken.hold, false)).outcome, APPLIED);
-    assert.equal((await second!.poll('q')).value, 'a');
-    assert.equal((await second!.poll('q')).outcome, ABSENT);
-  }),
-);
-
 for (const queueCount of [1, 50]) {
   test(
     `members wake 400 polls of two members on ${queueCount} queues by offers of a third, without checks`,

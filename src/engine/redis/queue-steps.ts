@@ -1,7 +1,7 @@
 /**
  * Operations on queues that are one step: offers, peeks and counts. Takes are in queue-takes.ts. An
  * offer that may have been done is not sent again. Offers of short items are collected for a turn
- * (queue-turn.ts). Tested by server-faults.spec.ts.
+ * (queue-turn.ts). Tested by redis-engine.spec.ts.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';

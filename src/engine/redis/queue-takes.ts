@@ -7,7 +7,7 @@
  * Each queue has a list of its waiting takes (local-queues.ts). If an offer of this member, or a
  * returned item, finds some, a script that serves them follows. Items from other members are
  * notified by wake-ups, and a check every second finds the rest. Takes that do not wait are
- * collected for a turn (queue-turn.ts). Tested by server-faults.spec.ts.
+ * collected for a turn (queue-turn.ts). Tested by redis-engine.spec.ts.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';

@@ -1,6 +1,6 @@
 /**
  * Queues in the store, with all their parts: single-step operations, takes, wake-ups and periodic
- * checks. Their layout is described in queue-scripts.ts. Tested by server-faults.spec.ts.
+ * checks. Their layout is described in queue-scripts.ts. Tested by redis-engine.spec.ts.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';

@@ -1,6 +1,6 @@
 /**
  * The operations of takes: holding items, removing held items, and returning an item. Each is
- * repeatable, as the store records what it has done. Tested by server-faults.spec.ts.
+ * repeatable, as the store records what it has done. Tested by redis-engine.spec.ts.
  */
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';
