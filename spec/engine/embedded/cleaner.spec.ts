@@ -29,21 +29,15 @@ describe('Cleaner', () => {
   it('keeps extents three quarters full, whatever is overwritten and deleted', () => {
     const { components } = componentsOf(1);
     const random = new Random(7);
-    const map = span('m');
-    const type = span('text/plain');
-    const set = (index: number) =>
-      setEntry(
-        components,
-        map,
-        span(`key${index}`),
-        span(Buffer.alloc(50 + random.below(101))),
-        type,
-      );
+    const set = (index: number) => {
+      const value = Buffer.alloc(50 + random.below(101));
+      setEntry(components, 'm', `key${index}`, value, 'text/plain');
+    };
     for (let index = 0; index < COUNT; index++) set(index);
     for (let round = 0; round < 2; round++) {
       for (let step = 0; step < COUNT; step++) {
         const index = random.below(COUNT);
-        if (random.below(5) === 0) deleteEntry(components, map, span(`key${index}`));
+        if (random.below(5) === 0) deleteEntry(components, 'm', `key${index}`);
         else set(index);
       }
       const share = utilisation(components, INDEX_BYTES);
@@ -53,23 +47,20 @@ describe('Cleaner', () => {
 
   it('empties extents that only deletes have made sparse', () => {
     const { components } = componentsOf(1);
-    const map = span('m');
-    const none = span('');
     for (let index = 0; index < COUNT; index++) {
-      setEntry(components, map, span(`key${index}`), span(Buffer.alloc(100)), none);
+      setEntry(components, 'm', `key${index}`, Buffer.alloc(100));
     }
     for (let index = 0; index < COUNT; index++) {
-      if (index % 10 !== 0) deleteEntry(components, map, span(`key${index}`));
+      if (index % 10 !== 0) deleteEntry(components, 'm', `key${index}`);
     }
     assert.ok(utilisation(components, INDEX_BYTES) > 0.6);
     for (let index = 0; index < COUNT; index += 10) {
-      assert.notEqual(findEntry(components, map, span(`key${index}`)), 0);
+      assert.notEqual(findEntry(components, 'm', `key${index}`), 0);
     }
   });
 
   it('moves names of maps and content types, items and rings of queues', () => {
     const { components } = componentsOf(1);
-    const none = span('');
     const names = Array.from({ length: 500 }, (_, index) => `${index}`);
     const place = (name: string) => {
       const id = components.queues.find(span(name));
@@ -77,23 +68,22 @@ describe('Cleaner', () => {
     };
     const places = () => names.map((name) => place(`queue ${name}`));
     for (const name of names) {
-      setEntry(components, span(`map ${name}`), span('k'), span(name), span(`type ${name}`));
-      offerItem(components, span(`queue ${name}`), span(name), span(`type ${name}`));
+      setEntry(components, `map ${name}`, 'k', name, `type ${name}`);
+      offerItem(components, `queue ${name}`, name, `type ${name}`);
       // Removed cells are stored between remaining ones.
       for (let index = 0; index < 10; index++) {
-        setEntry(components, span('m'), span(`${name} ${index}`), span(Buffer.alloc(1000)), none);
+        setEntry(components, 'm', `${name} ${index}`, Buffer.alloc(1000));
       }
     }
     const before = places();
     for (const name of names) {
-      for (let index = 0; index < 10; index++)
-        deleteEntry(components, span('m'), span(`${name} ${index}`));
+      for (let index = 0; index < 10; index++) deleteEntry(components, 'm', `${name} ${index}`);
     }
     const moved = places().filter((address, index) => address !== before[index]).length;
     assert.ok(moved > names.length / 2);
     for (const name of names) {
       const { blank } = components.results;
-      blank.setFound(findEntry(components, span(`map ${name}`), span('k')), 0, 0);
+      blank.setFound(findEntry(components, `map ${name}`, 'k'), 0, 0);
       assert.equal(blank.value.toBuffer().toString(), name);
       assert.equal(blank.contentType.toBuffer().toString(), `type ${name}`);
       blank.setFound(place(`queue ${name}`), 0, 0);
@@ -104,26 +94,19 @@ describe('Cleaner', () => {
 
   it('reclaims space with the reserved memory when memory is full', () => {
     const { components } = componentsOf(1, { memoryBytesMax: 40 * EXTENT_BYTES });
-    const map = span('m');
-    const none = span('');
     let count = 0;
-    while (setEntry(components, map, span(`${count}`), span(Buffer.alloc(100)), none) === APPLIED)
-      count++;
-    for (let index = 0; index < count; index += 2) deleteEntry(components, map, span(`${index}`));
+    while (setEntry(components, 'm', `${count}`, Buffer.alloc(100)) === APPLIED) count++;
+    for (let index = 0; index < count; index += 2) deleteEntry(components, 'm', `${index}`);
     let more = 0;
-    while (
-      setEntry(components, map, span(`more ${more}`), span(Buffer.alloc(100)), none) === APPLIED
-    )
-      more++;
+    while (setEntry(components, 'm', `more ${more}`, Buffer.alloc(100)) === APPLIED) more++;
     assert.ok(more > count / 3, `${more} of ${count}`);
   });
 
   it('empties slabs, even with full extents, if much is free elsewhere', () => {
     const { components, clock } = componentsOf(7);
-    const none = span('');
-    const value = (index: number) => span(Buffer.alloc(1000, index % 251));
+    const value = (index: number) => Buffer.alloc(1000, index % 251);
     const write = (map: string, index: number) =>
-      setEntry(components, span(map), span(`${index}`), value(index), none);
+      setEntry(components, map, `${index}`, value(index));
     // In each of the three slabs, some of the remaining cells fill separate extents.
     for (let index = 0; index < THREE_SLABS; index++)
       write(index % 1000 < 100 ? 'stay' : 'go', index);
@@ -135,7 +118,7 @@ describe('Cleaner', () => {
     assert.equal(components.store.pool.slabCount, 1);
     for (let index = 0; index < THREE_SLABS; index++) {
       if (index % 1000 >= 100) continue;
-      const address = findEntry(components, span('stay'), span(`${index}`));
+      const address = findEntry(components, 'stay', `${index}`);
       assert.notEqual(address, 0);
       components.results.blank.setFound(address, 0, 0);
       assert.ok(components.results.blank.value.toBuffer().equals(Buffer.alloc(1000, index % 251)));
@@ -144,15 +127,8 @@ describe('Cleaner', () => {
 
   it('moves indexes out of the slabs that it empties', () => {
     const { components, clock } = componentsOf(1);
-    const none = span('');
     const write = (map: string, index: number, bytes: number) =>
-      setEntry(
-        components,
-        span(map),
-        span(`${index}`),
-        span(Buffer.alloc(bytes, index % 251)),
-        none,
-      );
+      setEntry(components, map, `${index}`, Buffer.alloc(bytes, index % 251));
     const small = (THREE_SLABS * 2) / 3;
     // The table of the index is last moved to the third slab; the remaining entries are too many
     // for a smaller table.
@@ -169,7 +145,7 @@ describe('Cleaner', () => {
     assert.equal(before.bits, bits);
     assert.notEqual(before.words, words);
     for (let index = 0; index < small; index++) {
-      const address = findEntry(components, span('stay'), span(`${index}`));
+      const address = findEntry(components, 'stay', `${index}`);
       assert.notEqual(address, 0);
       components.results.blank.setFound(address, 0, 0);
       assert.ok(components.results.blank.value.toBuffer().equals(Buffer.alloc(8, index % 251)));
@@ -180,7 +156,7 @@ describe('Cleaner', () => {
     const { components, clock } = componentsOf(3);
     const tables = new Set<Int32Array>();
     for (let index = 0; index < 12_000; index++) {
-      setEntry(components, span('m'), span(`${index}`), span('value'), span('text/plain'));
+      setEntry(components, 'm', `${index}`, 'value', 'text/plain');
       for (let number = 0; number < 3; number++) {
         const words = components.store.partition(number)?.index?.words;
         if (words !== undefined) tables.add(words);

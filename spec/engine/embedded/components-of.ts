@@ -3,7 +3,6 @@
  * seed.
  */
 import assert from 'node:assert/strict';
-import type { Span } from '../../../src/base/span.ts';
 import type { CellStore } from '../../../src/engine/embedded/cell-store.ts';
 import {
   EmbeddedEngine,
@@ -12,6 +11,7 @@ import {
 import { EngineComponents } from '../../../src/engine/embedded/engine-components.ts';
 import { FOREVER, type Lifetime, type Outcome } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { span } from '../results.ts';
 import { AtOnce } from './at-once.ts';
 
 /** Smallest index of a partition, in bytes. */
@@ -56,30 +56,40 @@ export function componentsOf(
   return { components, clock };
 }
 
+/** Returns the number of entries of all partitions, with those of the engine itself. */
+export function entriesOf({ store }: EngineComponents): number {
+  let count = 0;
+  for (let number = 0; number < store.partitionCount; number++) {
+    count += store.partition(number)?.count ?? 0;
+  }
+  return count;
+}
+
 export function setEntry(
   { maps }: EngineComponents,
-  map: Span,
-  key: Span,
-  value: Span,
-  type: Span,
+  map: string,
+  key: string,
+  value: string | Buffer,
+  type = '',
   lifetime: Lifetime = FOREVER,
 ): Outcome {
-  return maps.set(map, maps.key(key), value, type, lifetime);
+  return maps.set(span(map), maps.key(span(key)), span(value), span(type), lifetime);
 }
 
-export function findEntry({ maps }: EngineComponents, map: Span, key: Span): number {
-  return maps.find(map, maps.key(key));
+export function findEntry({ maps }: EngineComponents, map: string, key: string): number {
+  return maps.find(span(map), maps.key(span(key)));
 }
 
-export function deleteEntry({ maps }: EngineComponents, map: Span, key: Span): Outcome {
-  return maps.delete(map, maps.key(key));
+export function deleteEntry({ maps }: EngineComponents, map: string, key: string): Outcome {
+  return maps.delete(span(map), maps.key(span(key)));
 }
 
 export function offerItem(
   { queues }: EngineComponents,
-  queue: Span,
-  value: Span,
-  type: Span,
+  queue: string,
+  value: string,
+  type: string,
 ): Outcome {
-  return queues.offer(queues.open(queue), queue, value, type);
+  const name = span(queue);
+  return queues.offer(queues.open(name), name, span(value), span(type));
 }

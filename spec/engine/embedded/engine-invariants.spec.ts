@@ -41,9 +41,9 @@ describe('EmbeddedEngine.invariants', () => {
   for (const [fault, make] of Object.entries(FAULTS)) {
     it(`detect ${fault}`, () => {
       const { components } = componentsOf(1);
-      const type = span('text/plain');
-      setEntry(components, span('map'), span('key'), span('value'), type);
-      offerItem(components, span('queue'), span('item'), type);
+      const type = 'text/plain';
+      setEntry(components, 'map', 'key', 'value', type);
+      offerItem(components, 'queue', 'item', type);
       assertInvariants(components);
       make(components);
       assert.throws(() => assertInvariants(components), { name: 'AssertionError' });

@@ -168,28 +168,4 @@ describe('the maps of an embedded engine', () => {
       { numRuns: MODEL_RUNS },
     );
   });
-
-  it('store 10,000 entries through overwriting, deleting, and clearing', () => {
-    const { clock, ask } = engineOf({ partitionCount: 7 });
-    const value = (index: number) => Buffer.from(`value ${index} `.repeat(1 + (index % 9)));
-    const count = 5000;
-    for (let index = 0; index < count; index++) {
-      ask.set('m', `key ${index}`, value(index));
-      ask.set('n', `key ${index}`, value(index + 1));
-    }
-    for (let index = 0; index < count; index += 3) ask.delete('m', `key ${index}`);
-    for (let index = 1; index < count; index += 3) ask.set('m', `key ${index}`, value(index + 2));
-    assert.equal(ask.clear('n').outcome, APPLIED);
-    assert.equal(ask.size('n'), 0);
-    for (let index = 0; index < count; index += 2) ask.set('n', `key ${index}`, value(index));
-    clock.advance(60_000);
-    for (let index = 0; index < count; index++) {
-      const expected = value(index % 3 === 1 ? index + 2 : index).toString();
-      assert.equal(ask.get('m', `key ${index}`).value, index % 3 === 0 ? '' : expected);
-      assert.equal(
-        ask.get('n', `key ${index}`).value,
-        index % 2 === 0 ? value(index).toString() : '',
-      );
-    }
-  });
 });

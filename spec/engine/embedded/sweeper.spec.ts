@@ -4,25 +4,16 @@ import { span } from '../results.ts';
 import {
   assertEmpty,
   componentsOf,
+  entriesOf,
   findEntry,
   setEntry,
   type TestComponents,
 } from './components-of.ts';
 
-const NONE = span('');
-
 function fill({ components }: TestComponents, map: string, count: number): void {
   for (let index = 0; index < count; index++) {
-    setEntry(components, span(map), span(`key ${index}`), span('value'), span('a/type'));
+    setEntry(components, map, `key ${index}`, 'value', 'a/type');
   }
-}
-
-function entries({ components }: TestComponents): number {
-  let count = 0;
-  for (let number = 0; number < components.store.partitionCount; number++) {
-    count += components.store.partition(number)?.count ?? 0;
-  }
-  return count;
 }
 
 describe('Sweeper', () => {
@@ -30,15 +21,15 @@ describe('Sweeper', () => {
     const test = componentsOf(5);
     fill(test, 'm', 5000);
     fill(test, 'n', 100);
-    const before = entries(test);
+    const before = entriesOf(test.components);
     test.components.maps.clear(span('m'));
     assert.ok(test.components.sweeper.busy);
-    assert.ok(entries(test) >= before - 100);
+    assert.ok(entriesOf(test.components) >= before - 100);
     test.clock.advance(10_000);
     assert.ok(!test.components.sweeper.busy);
     assert.equal(test.clock.timerCount, 0);
     // 100 entries, the name of their map, and the name of their content type.
-    assert.equal(entries(test), 102);
+    assert.equal(entriesOf(test.components), 102);
     assert.equal(test.components.maps.size(span('n')), 100);
     test.components.maps.clear(span('n'));
     test.clock.advance(10_000);
@@ -51,20 +42,20 @@ describe('Sweeper', () => {
     test.components.maps.clear(span('m'));
     let writes = 0;
     for (; test.components.sweeper.busy; writes++) {
-      setEntry(test.components, span('n'), span('k'), span(`${writes}`), NONE);
+      setEntry(test.components, 'n', 'k', `${writes}`);
     }
     assert.ok(writes <= 8192 / 16 + 1, `${writes} writes`);
   });
 
   it('reuses an id only after a scan of every partition', () => {
     const test = componentsOf(3);
-    const keys = Array.from({ length: 50 }, (_, index) => span(`key ${index}`));
+    const keys = Array.from({ length: 50 }, (_, index) => `key ${index}`);
     for (let round = 0; round < 200; round++) {
-      const map = span('m');
+      const map = 'm';
       for (const key of keys) assert.equal(findEntry(test.components, map, key), 0);
-      for (const key of keys) setEntry(test.components, map, key, span(`${round}`), NONE);
-      assert.equal(test.components.maps.size(map), keys.length);
-      test.components.maps.clear(map);
+      for (const key of keys) setEntry(test.components, map, key, `${round}`);
+      assert.equal(test.components.maps.size(span(map)), keys.length);
+      test.components.maps.clear(span(map));
       if (round % 3 === 0) test.clock.advance(round % 7);
     }
     test.clock.advance(10_000);
@@ -74,7 +65,7 @@ describe('Sweeper', () => {
   it('scans the index once for several clears', () => {
     const test = componentsOf(1);
     for (let index = 0; index < 1000; index++) {
-      setEntry(test.components, span(`map ${index}`), span('k'), span('v'), NONE);
+      setEntry(test.components, `map ${index}`, 'k', 'v');
     }
     for (let index = 0; index < 1000; index++) test.components.maps.clear(span(`map ${index}`));
     test.clock.advance(1000);

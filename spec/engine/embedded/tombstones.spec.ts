@@ -13,7 +13,6 @@ import { CLEAR, DELETE, type Mutation, SET } from '../../../src/engine/mutation.
 import { TombstoneCursor } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
 import { changeOf, merged } from '../changes.ts';
-import { span } from '../results.ts';
 import { copyOf, RecordingSink } from '../sinks.ts';
 import { visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';
@@ -246,8 +245,8 @@ it('a map that no sink accepts fills no draft, but leaves its tombstones', () =>
   });
   const { draft } = components.maps.changes;
   for (const map of ['m', 'wanted']) {
-    setEntry(components, span(map), span('k'), span(VALUE), span(''));
-    deleteEntry(components, span(map), span('k'));
+    setEntry(components, map, 'k', VALUE, '');
+    deleteEntry(components, map, 'k');
     assert.equal(draft.key.length, map === 'm' ? 0 : 1);
   }
   assert.deepEqual([wanted.records.length, components.tombstones.count], [2, 2]);
