@@ -27,13 +27,14 @@ import type { World } from './world.ts';
 export type FakeReply = string;
 
 /**
- * The reply to a command; undefined for the usual one, `SILENCE` for none, `CUT` to end the
- * connection.
+ * The reply to a command; undefined for the usual one, `SILENCE` for none, also to the following
+ * commands, `LOST` for none to this one, `CUT` to end the connection.
  */
 export type Script = (words: readonly string[]) => FakeReply | undefined;
 
 export const SILENCE = '';
 export const CUT = 'cut';
+export const LOST = 'lost';
 export const OK = '+OK\r\n';
 export const DONE = ':1\r\n';
 export const NIL_REPLY = '$-1\r\n';
@@ -81,8 +82,6 @@ export class FakeServer {
   commandCount = 0;
   readonly clients = new Set<Client>();
   readonly #scripts = new Map<string, string>();
-  /** The command whose next reply is lost. */
-  #swallowed: string | undefined;
   /** The command whose next reply is late, and the connection on which replies are held back. */
   #heldFrom: string | undefined;
   #held: Client | undefined;
@@ -157,11 +156,6 @@ export class FakeServer {
   /** Removes all scripts. */
   flushScripts(): void {
     this.#scripts.clear();
-  }
-
-  /** Loses the next reply to the command. */
-  swallowNext(command: string): void {
-    this.#swallowed = command;
   }
 
   /** Delays the next reply to the command and those after it on its connection until `release`. */
@@ -248,10 +242,7 @@ export class FakeServer {
   #reply(client: Client, words: readonly string[], reply: FakeReply): void {
     const [name = ''] = words;
     if (!(name in SERVER_COMMANDS) && !isTrial(words)) this.received.push({ words, reply });
-    if (name === this.#swallowed) {
-      this.#swallowed = undefined;
-      return;
-    }
+    if (reply === LOST) return;
     if (name === this.#heldFrom) {
       this.#heldFrom = undefined;
       this.#held = client;
@@ -354,18 +345,14 @@ export class FakeServer {
     };
   }
 
-  /** Calls each command of a trial of rights, and returns its error or an empty string. */
+  /** Returns the error of each command of a trial of rights, or an empty string. */
   #tryRights(args: readonly string[]): Value {
     const replies: string[] = [];
     for (let at = 0; at < args.length; ) {
       const end = at + 1 + Number(args[at]);
-      const [name = ''] = args.slice(at + 1, end);
-      try {
-        const isWrite = DATA_COMMANDS[name]?.isWrite ?? name === 'SPUBLISH';
-        replies.push(isWrite ? NOT_IN_SCRIPT : '');
-      } catch (error) {
-        replies.push((error as Error).message);
-      }
+      const name = args[at + 1]!;
+      const isWrite = DATA_COMMANDS[name]?.isWrite ?? name === 'SPUBLISH';
+      replies.push(isWrite ? NOT_IN_SCRIPT : '');
       at = end;
     }
     return replies;

@@ -81,24 +81,13 @@ export function withStore(
   return world.during(run());
 }
 
-/** Opens a subject of the contract suites, on a server of its own. */
-export async function worldSubject(world = new World()): Promise<Subject> {
-  const { url } = new FakeServer(world);
-  return subjectOf(world, url);
-}
-
 /** Opens a subject of the contract suites on the servers of the URL. */
-export async function subjectOf(
-  world: World,
-  url: string,
-  options: Partial<RedisEngineOptions> = {},
-): Promise<Subject> {
+export async function subjectOf(world: World, url: string): Promise<Subject> {
   const { engine } = fakeStore(world, url, {
     queueCapacity: subjectCapacity,
     onFault: (text) => {
       throw new Error(text);
     },
-    ...options,
   });
   await world.during(engine.open());
   // The close waits for replies, also where a test calls it itself.
