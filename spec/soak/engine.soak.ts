@@ -1,7 +1,7 @@
 /**
  * 100 * SOAK_SIZE random operations on the embedded engine, in rounds, which are recorded and
  * replayed into an empty engine in another order of partitions; and SOAK_SIZE runs of the models of
- * the index, maps, queues, rings and takes. SOAK_SEED repeats a run.
+ * the index, maps, queues and rings. SOAK_SEED repeats a run.
  */
 import { test } from 'node:test';
 import { strain } from '../engine/embedded/random-strain.ts';
@@ -17,6 +17,6 @@ test(`a replay of ${STEPS} recorded operations restores the engine, ${ROUNDS} ti
 });
 
 process.env.MODEL_RUNS = `${SIZE}`;
-for (const model of ['hash-index', 'maps', 'queues', 'ring-buffer', 'takes']) {
+for (const model of ['hash-index', 'maps', 'queues', 'ring-buffer']) {
   await import(`../engine/embedded/${model}.spec.ts`);
 }

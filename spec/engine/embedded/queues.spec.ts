@@ -1,4 +1,7 @@
-/** Queues against a plain array: takes, deliveries and returns in any order, growth, capacity. */
+/**
+ * Queues against a plain array of items and a list of waiting takes: offers, takes, deliveries and
+ * returns in any order and in random turns, growth, capacity.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -11,155 +14,231 @@ import {
   NO_HOLD,
   QUEUE_FULL,
 } from '../../../src/engine/engine.ts';
-import { type AtOnce, MODEL_RUNS } from './at-once.ts';
+import { Keeper, span } from '../results.ts';
+import { MODEL_RUNS } from './at-once.ts';
 import { engineOf } from './components-of.ts';
 
 const CAPACITY = 2500;
 
 interface Item {
   readonly number: number;
-  readonly length: number;
+  readonly text: string;
 }
 
-/** Many operations of one kind in a row, so that rings become long and short again. */
-const steps = fc.array(
-  fc.oneof(
-    {
-      weight: 3,
-      arbitrary: fc.record({ offer: fc.integer({ min: 1, max: 700 }), length: fc.nat(60) }),
-    },
-    { weight: 2, arbitrary: fc.record({ poll: fc.integer({ min: 1, max: 700 }) }) },
-    { weight: 2, arbitrary: fc.record({ take: fc.integer({ min: 1, max: 40 }) }) },
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        acknowledge: fc.integer({ min: 1, max: 30 }),
-        which: fc.nat(1000),
-        isDelivered: fc.boolean(),
-      }),
-    },
-    { weight: 1, arbitrary: fc.record({ set: fc.integer({ min: 1, max: 200 }) }) },
-  ),
-  { maxLength: 40, size: 'max' },
-);
-type Step = NonNullable<(typeof steps extends fc.Arbitrary<infer T> ? T : never)[number]>;
-
-/** An array of items that behaves like a queue. */
-class Model {
-  readonly items: Item[] = [];
-  readonly holds = new Map<number, Item>();
-
-  return(item: Item): void {
-    const next = this.items.findIndex(({ number }) => number > item.number);
-    this.items.splice(next < 0 ? this.items.length : next, 0, item);
-  }
+interface Waiter {
+  readonly ticket: number;
+  readonly deadlineMs: number;
+  readonly keeper: Keeper;
+  /** The text of the item that it gets; empty if its time ends. */
+  expected?: string;
 }
 
-function content(number: number, length: number): Buffer {
-  return Buffer.from(`${number}:`.padEnd(length, '.'));
+interface Sizes {
+  /** Operations of one kind in a row; with many, rings become long and short again. */
+  readonly count: number;
+  readonly timeoutMs: number;
+  readonly steps: number;
 }
 
-class Run {
-  readonly #ask: AtOnce;
-  readonly #model = new Model();
-  #next = 0;
-
-  constructor(ask: AtOnce) {
-    this.#ask = ask;
-  }
-
-  step(action: Step): void {
-    const model = this.#model;
-    if ('offer' in action) {
-      for (let count = 0; count < action.offer; count++) this.#offer(action.length * count);
-    } else if ('poll' in action) {
-      for (let count = 0; count < action.poll; count++) this.#poll();
-    } else if ('take' in action) {
-      for (let count = 0; count < action.take; count++) this.#take();
-    } else if ('acknowledge' in action) {
-      for (let count = 0; count < action.acknowledge && model.holds.size > 0; count++) {
-        const holds: [number, Item][] = [...model.holds];
-        const held: [number, Item] = holds[(action.which * (count + 1)) % model.holds.size]!;
-        const [hold, item] = held;
-        assert.equal(this.#ask.acknowledge(hold, action.isDelivered).outcome, APPLIED);
-        model.holds.delete(hold);
-        if (!action.isDelivered) model.return(item);
-      }
-    } else {
-      // Entries in the same partition, so that the cleaner moves items and parts of rings.
-      for (let count = 0; count < action.set; count++) {
-        this.#ask.set('m', `${count % 20}`, Buffer.alloc(((count + this.#next) * 31) % 3000));
-      }
-    }
-    assert.equal(this.#ask.queueSize('q'), model.items.length);
-    assert.equal(this.#ask.peek('q').outcome, model.items.length === 0 ? ABSENT : FOUND);
-  }
-
-  /** Takes all remaining items. */
-  finish(): void {
-    for (const [hold, item] of this.#model.holds) {
-      this.#ask.acknowledge(hold, false);
-      this.#model.return(item);
-    }
-    while (this.#model.items.length > 0) this.#poll();
-    this.#poll();
-    for (let count = 0; count < 20; count++) this.#ask.delete('m', `${count}`);
-  }
-
-  #offer(length: number): void {
-    const full = this.#model.items.length >= CAPACITY;
-    const { outcome } = this.#ask.offer('q', content(this.#next, length % 4000), 'a/type');
-    if (outcome === MEMORY_FULL) return;
-    assert.equal(outcome, full ? QUEUE_FULL : APPLIED);
-    if (full) return;
-    this.#model.items.push({ number: this.#next, length: length % 4000 });
-    this.#next++;
-  }
-
-  #poll(): void {
-    const item = this.#model.items.shift();
-    const answer = this.#ask.poll('q');
-    assert.equal(answer.value, item ? content(item.number, item.length).toString() : '');
-  }
-
-  #take(): void {
-    const item = this.#model.items.shift();
-    const answer = this.#ask.take('q');
-    assert.equal(answer.outcome, item ? FOUND : ABSENT);
-    if (!item) return;
-    assert.equal(answer.value, content(item.number, item.length).toString());
-    this.#model.holds.set(answer.hold, item);
-  }
+function stepsOf({ count, timeoutMs, steps }: Sizes) {
+  const upTo = (max: number) => fc.integer({ min: 1, max: Math.min(count, max) });
+  return fc.array(
+    fc.oneof(
+      { weight: 5, arbitrary: fc.record({ offer: upTo(700), length: fc.nat(60) }) },
+      { weight: 2, arbitrary: fc.record({ poll: upTo(700) }) },
+      { weight: 5, arbitrary: fc.record({ take: upTo(40), timeoutMs: fc.nat(timeoutMs) }) },
+      { weight: 2, arbitrary: fc.record({ cancel: fc.nat(20) }) },
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          acknowledge: upTo(30),
+          which: fc.nat(1000),
+          isDelivered: fc.boolean(),
+        }),
+      },
+      { weight: 2, arbitrary: fc.record({ set: upTo(200) }) },
+      { weight: 4, arbitrary: fc.constant({ endTurn: true }) },
+      { weight: 1, arbitrary: fc.record({ advance: fc.nat(60) }) },
+    ),
+    { maxLength: steps, size: 'max' },
+  );
 }
+
+type Step = ReturnType<typeof stepsOf> extends fc.Arbitrary<(infer Each)[]> ? Each : never;
 
 function newEngine(memoryBytesMax = Number.POSITIVE_INFINITY) {
   const options = { queueCapacity: () => CAPACITY, acknowledgesAll: true };
   return engineOf({ partitionCount: 1, memoryBytesMax, ...options });
 }
 
+class Run {
+  readonly #subject: ReturnType<typeof newEngine>;
+  /** The items that are not held, by number. */
+  readonly #items: Item[] = [];
+  readonly #holds: { readonly hold: number; readonly item: Item }[] = [];
+  readonly #waiters: Waiter[] = [];
+  readonly #answered: Waiter[] = [];
+  #next = 0;
+
+  constructor(subject: ReturnType<typeof newEngine>) {
+    this.#subject = subject;
+  }
+
+  step(action: Step): void {
+    const { engine, clock, ask } = this.#subject;
+    if ('offer' in action) {
+      for (let count = 0; count < action.offer; count++) this.#offer(action.length * count);
+    } else if ('poll' in action) {
+      for (let count = 0; count < action.poll; count++) this.#poll();
+    } else if ('take' in action) {
+      for (let count = 0; count < action.take; count++) this.#take(action.timeoutMs);
+    } else if ('cancel' in action) {
+      const [waiter] = this.#waiters.splice(action.cancel, 1);
+      if (waiter !== undefined) engine.cancel(waiter.ticket);
+    } else if ('acknowledge' in action) {
+      for (let count = 1; count <= action.acknowledge && this.#holds.length > 0; count++) {
+        this.#acknowledge((action.which * count) % this.#holds.length, action.isDelivered);
+      }
+    } else if ('set' in action) {
+      // Entries in the same partition, so that the cleaner moves items and parts of rings.
+      for (let count = 0; count < action.set; count++) {
+        ask.set('m', `${count % 20}`, Buffer.alloc(((count + this.#next) * 31) % 3000));
+      }
+    } else if ('advance' in action) this.#advance(action.advance);
+    else {
+      clock.settle();
+      this.#deliver();
+    }
+    this.#check();
+  }
+
+  /** Takes all remaining items. */
+  finish(): void {
+    const { engine, ask } = this.#subject;
+    for (const { ticket } of this.#waiters.splice(0)) engine.cancel(ticket);
+    while (this.#holds.length > 0) this.#acknowledge(0, false);
+    while (this.#items.length > 0) this.#poll();
+    this.#poll();
+    for (let count = 0; count < 20; count++) ask.delete('m', `${count}`);
+  }
+
+  #offer(length: number): void {
+    const item = { number: this.#next, text: `${this.#next}:`.padEnd(length % 4000, '.') };
+    const isFull = this.#items.length >= CAPACITY;
+    const { outcome } = this.#subject.ask.offer('q', Buffer.from(item.text), 'a/type');
+    if (outcome === MEMORY_FULL) return;
+    assert.equal(outcome, isFull ? QUEUE_FULL : APPLIED);
+    if (isFull) return;
+    this.#items.push(item);
+    this.#next++;
+  }
+
+  /** Returns the item that the next take gets: the first ones are those of the waiters. */
+  #taken(): Item | undefined {
+    return this.#items.splice(this.#waiters.length, 1)[0];
+  }
+
+  #poll(): void {
+    assert.equal(this.#subject.ask.poll('q').value, this.#taken()?.text ?? '');
+  }
+
+  #take(timeoutMs: number): void {
+    const { engine, clock } = this.#subject;
+    const item = this.#taken();
+    const keeper = new Keeper();
+    const ticket = engine.take(span('q'), timeoutMs, keeper);
+    if (item === undefined && timeoutMs > 0) {
+      this.#waiters.push({ ticket, deadlineMs: clock.now() + timeoutMs, keeper });
+      return;
+    }
+    const { outcome, value, hold } = keeper.seen!;
+    assert.deepEqual([outcome, value], item ? [FOUND, item.text] : [ABSENT, '']);
+    if (item !== undefined) this.#holds.push({ hold, item });
+  }
+
+  #acknowledge(index: number, isDelivered: boolean): void {
+    const [{ hold, item }] = this.#holds.splice(index, 1) as [{ hold: number; item: Item }];
+    assert.equal(this.#subject.ask.acknowledge(hold, isDelivered).outcome, APPLIED);
+    if (isDelivered) return;
+    const next = this.#items.findIndex(({ number }) => number > item.number);
+    this.#items.splice(next < 0 ? this.#items.length : next, 0, item);
+  }
+
+  #advance(ms: number): void {
+    const { clock } = this.#subject;
+    const endMs = clock.now() + ms;
+    clock.advance(ms);
+    for (;;) {
+      const due = this.#waiters.filter(({ deadlineMs }) => deadlineMs <= endMs);
+      const first = due.sort((a, b) => a.deadlineMs - b.deadlineMs)[0];
+      if (first === undefined) return;
+      // The first waiter whose time is over causes the items to be delivered to the waiting takes,
+      // perhaps to itself.
+      this.#deliver();
+      if (!this.#waiters.includes(first)) continue;
+      this.#waiters.splice(this.#waiters.indexOf(first), 1);
+      this.#expect(first, '');
+    }
+  }
+
+  /** Delivers items to the waiting takes. */
+  #deliver(): void {
+    while (this.#waiters.length > 0 && this.#items.length > 0) {
+      const waiter = this.#waiters.shift()!;
+      const item = this.#items.shift()!;
+      this.#expect(waiter, item.text);
+      this.#holds.push({ hold: waiter.keeper.seen?.hold ?? 0, item });
+    }
+  }
+
+  #expect(waiter: Waiter, text: string): void {
+    waiter.expected = text;
+    this.#answered.push(waiter);
+  }
+
+  #check(): void {
+    const { ask } = this.#subject;
+    for (const { keeper, expected } of this.#answered.splice(0)) {
+      assert.equal(keeper.seen?.value, expected);
+    }
+    for (const { keeper } of this.#waiters) assert.equal(keeper.seen, undefined);
+    assert.equal(ask.queueSize('q'), this.#items.length);
+    const next = this.#items[this.#waiters.length];
+    const { outcome, value } = ask.peek('q');
+    assert.deepEqual([outcome, value], next ? [FOUND, next.text] : [ABSENT, '']);
+  }
+}
+
 describe('a queue of an embedded engine', () => {
-  it('behaves like an array of items that can be held', () => {
-    fc.assert(
-      fc.property(steps, (actions) => {
-        const { engine, ask } = newEngine();
-        ask.offer('another', Buffer.from('x'));
-        const before = engine.memoryBytes;
-        const run = new Run(ask);
-        for (const action of actions) run.step(action);
-        run.finish();
-        ask.set('m', 'k', Buffer.alloc(10));
-        ask.delete('m', 'k');
-        assert.ok(engine.memoryBytes <= before + 100_000);
-        assert.equal(ask.poll('another').value, 'x');
-      }),
-      { numRuns: MODEL_RUNS },
-    );
-  });
+  for (const [title, sizes, runs] of [
+    ['takes that wait', { count: 1, timeoutMs: 100, steps: 80 }, 5 * MODEL_RUNS],
+    ['many items and takes', { count: 700, timeoutMs: 100, steps: 40 }, MODEL_RUNS],
+  ] as const) {
+    it(`behaves like an array of items that can be held, with ${title}`, () => {
+      fc.assert(
+        fc.property(stepsOf(sizes), (actions) => {
+          const subject = newEngine();
+          const { engine, ask } = subject;
+          ask.offer('another', Buffer.from('x'));
+          const before = engine.memoryBytes;
+          const run = new Run(subject);
+          for (const action of actions) run.step(action);
+          run.finish();
+          ask.set('m', 'k', Buffer.alloc(10));
+          ask.delete('m', 'k');
+          assert.ok(engine.memoryBytes <= before + 100_000);
+          assert.equal(ask.poll('another').value, 'x');
+        }),
+        { numRuns: runs },
+      );
+    });
+  }
 
   it('loses and duplicates nothing when memory is full', () => {
+    const steps = stepsOf({ count: 700, timeoutMs: 0, steps: 40 });
     fc.assert(
       fc.property(steps, fc.integer({ min: 400_000, max: 1_000_000 }), (actions, bytes) => {
-        const run = new Run(newEngine(bytes).ask);
+        const run = new Run(newEngine(bytes));
         for (const action of actions) run.step(action);
         run.finish();
       }),
