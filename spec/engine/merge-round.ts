@@ -81,16 +81,10 @@ export function runMergeRound(topology: string, seed: number): void {
     else if (choice < 95) advance(sets, random.below(3) === 0 ? 40 : random.below(2));
     else restart(sets[random.below(count)]!, lines, random);
   }
-  for (let left = 1; left > 0; ) {
-    left = 0;
-    for (const line of lines) left += line.deliver(Number.POSITIVE_INFINITY);
-  }
+  deliverAll(lines);
   advance(sets, 20_000);
   advance(sets, 20_000);
-  for (let left = 1; left > 0; ) {
-    left = 0;
-    for (const line of lines) left += line.deliver(Number.POSITIVE_INFINITY);
-  }
+  deliverAll(lines);
   const contents = sets.map((set) => set.content());
   for (const content of contents) assert.deepEqual(content, contents[0], `${topology} ${seed}`);
   for (const set of sets) {
@@ -100,6 +94,13 @@ export function runMergeRound(topology: string, seed: number): void {
   for (const set of sets) {
     assert.deepEqual(set.content(), contents[0], `${topology} ${seed}, after a restart`);
     set.close();
+  }
+}
+
+function deliverAll(lines: readonly Link[]): void {
+  for (let left = 1; left > 0; ) {
+    left = 0;
+    for (const line of lines) left += line.deliver(Number.POSITIVE_INFINITY);
   }
 }
 

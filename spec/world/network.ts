@@ -1,7 +1,7 @@
 /**
  * In-memory connections between the engine and servers. The bytes of a direction arrive in order,
- * in a later turn, in one piece or in several. A server that does not listen refuses connections; one
- * that is cut off neither receives nor sends anything, as if all packets were lost.
+ * in a later turn. A server that does not listen refuses connections; one that is cut off neither
+ * receives nor sends anything, as if all packets were lost.
  */
 import { addressText, type ServerAddress } from '../../src/base/server-address.ts';
 import type { ConnectionOptions } from '../../src/engine/redis/redis-connection.ts';
@@ -34,8 +34,6 @@ const FIRST_PORT = 40_000;
 const NO_OBSERVER: EndObserver = { onBytes() {}, onEnd() {} };
 
 export class Network {
-  /** Limit for the bytes that arrive in one piece. */
-  pieceBytesMax = Number.POSITIVE_INFINITY;
   readonly #world: World;
   readonly #servers = new Map<string, Accept>();
   readonly #cut = new Set<string>();
@@ -146,8 +144,7 @@ export class End implements Channel {
   }
 
   deliver(): void {
-    const { network } = this.#world;
-    if (network.isCut(this.server)) return;
+    if (this.#world.network.isCut(this.server)) return;
     for (let left = this.#arrivals.length; left > 0 && !this.isClosed; left--) {
       const arrival = this.#arrivals.shift();
       if (arrival === undefined) return;
@@ -156,10 +153,6 @@ export class End implements Channel {
       else if (bytes === undefined) {
         this.#closeHere();
         this.observer.onEnd(isReset);
-      } else if (bytes.length > network.pieceBytesMax) {
-        this.#arrivals.unshift({ bytes: bytes.subarray(network.pieceBytesMax) });
-        this.#world.add(this);
-        return this.observer.onBytes(bytes.subarray(0, network.pieceBytesMax));
       } else this.observer.onBytes(bytes);
     }
   }

@@ -77,15 +77,6 @@ test('a read whose reply is cut off is sent again', async () => {
   }
 });
 
-test('replies received byte by byte are complete', async () => {
-  await withStore(world, server.url, {}, async ({ engine }) => {
-    world.network.pieceBytesMax = 1;
-    const outcomes = [set(engine, 'a', '1'), set(engine, 'b', '2'), get(engine, 'c')];
-    assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, FOUND]);
-    world.network.pieceBytesMax = Number.POSITIVE_INFINITY;
-  });
-});
-
 test('a change whose reply is lost is not executed later', async () => {
   const proxy = new FakeProxy(server);
   const url = `redis://127.0.0.1:${proxy.port}`;
