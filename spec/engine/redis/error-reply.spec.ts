@@ -45,10 +45,9 @@ const LASTING: readonly [string, Outcome][] = [
 const CHANGES = new Set(['HSET', 'HDEL']);
 
 const world = new World();
-const server = new FakeServer(world);
+let server: FakeServer;
 beforeEach(() => {
-  server.received.length = 0;
-  server.data.clear();
+  server = new FakeServer(world);
 });
 
 /** Returns the values of the sets that took effect, in order. */
@@ -207,7 +206,6 @@ test('scripts that the server has lost are loaded once, before their calls are s
 });
 
 test('a change that needs more replicas than there are is refused before it is sent', async () => {
-  server.script = () => undefined;
   server.replicaCount = 1;
   let count = 2;
   await withStore(world, server.url, { mapReplicaCount: () => count }, async ({ engine }) => {
@@ -217,7 +215,6 @@ test('a change that needs more replicas than there are is refused before it is s
     assert.equal(await set(engine, 'key', '2'), APPLIED);
     assert.deepEqual(valuesDone(), ['2']);
   });
-  server.replicaCount = 0;
 });
 
 test('a change that too few replicas confirm may have been made', async () => {
@@ -230,7 +227,6 @@ test('a change that too few replicas confirm may have been made', async () => {
   await withStore(world, server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), UNKNOWN);
   });
-  server.replicaCount = 0;
 });
 
 test('a change waits for the reply of a former primary to one of its partition', async () => {

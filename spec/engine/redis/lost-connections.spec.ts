@@ -25,10 +25,9 @@ import { DEADLINE_MS, get, set, spanOf, withStore } from '../../world/world-engi
 const STORED = bulk(`\x10${'\x01'.repeat(8)}value`);
 
 const world = new World();
-const server = new FakeServer(world);
+let server: FakeServer;
 beforeEach(() => {
-  server.received.length = 0;
-  server.data.clear();
+  server = new FakeServer(world);
   first(0, '', '');
 });
 

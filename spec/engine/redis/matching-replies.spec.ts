@@ -3,7 +3,7 @@
  * connection; a server that is not a primary is not read.
  */
 import assert from 'node:assert/strict';
-import { afterEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { ABSENT, APPLIED, FOUND, UNKNOWN, UNREACHABLE } from '../../../src/engine/engine.ts';
 import {
   array,
@@ -19,15 +19,11 @@ import { World } from '../../world/world.ts';
 import { DEADLINE_MS, type FakeStore, get, set, withStore } from '../../world/world-engines.ts';
 
 const OUT_OF_STEP = 'its replies do not match the commands';
-const NOTHING: Script = () => undefined;
 
 const world = new World();
-const server = new FakeServer(world);
-afterEach(() => {
-  server.script = NOTHING;
-  server.received.length = 0;
-  server.roleCount = 0;
-  server.data.clear();
+let server: FakeServer;
+beforeEach(() => {
+  server = new FakeServer(world);
 });
 
 /** Replies once with `reply` to a command with this name, and as usual to others. */

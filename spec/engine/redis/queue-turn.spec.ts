@@ -33,12 +33,9 @@ const LONG = 'l'.repeat(5000);
 const HEADER_BYTES = 9;
 
 const world = new World();
-const server = new FakeServer(world);
+let server: FakeServer;
 beforeEach(() => {
-  server.received.length = 0;
-  server.data.clear();
-  server.replicaCount = 0;
-  server.script = () => undefined;
+  server = new FakeServer(world);
 });
 
 function isCall(words: readonly string[], script: Script): boolean {

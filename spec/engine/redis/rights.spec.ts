@@ -22,10 +22,9 @@ const NONE: Script = () => undefined;
 const UNTRIED = ['AUTH', 'CONFIG', 'SENTINEL', 'SUBSCRIBE'];
 
 const world = new World();
-const server = new FakeServer(world);
+let server: FakeServer;
 beforeEach(() => {
-  server.script = NONE;
-  server.rights = NONE;
+  server = new FakeServer(world);
 });
 
 /** Returns each command that a script tries, with its key or channel. */
@@ -77,7 +76,6 @@ test('each command in the sources is tried', async () => {
   server.rights = note;
   server.mode = 'cluster';
   await withStore(world, server.url, { replicaCountMax: () => 0 }, async () => {});
-  server.mode = 'standalone';
   const used = readdirSync(SOURCES).flatMap((file) => {
     const text = readFileSync(new URL(file, SOURCES), 'utf8');
     return [...text.matchAll(/(?:call\(|header\([^']*?|ask\()'([A-Z]+)'/g)].map(([, name]) => name);

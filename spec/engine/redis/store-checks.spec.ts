@@ -9,22 +9,14 @@ import { beforeEach, test } from 'node:test';
 import { APPLIED, UNREACHABLE } from '../../../src/engine/engine.ts';
 import type { RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
-import { CUT, FakeServer, type Script } from '../../world/fake-server.ts';
+import { CUT, FakeServer } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { DEADLINE_MS, fakeStore, set, withStore } from '../../world/world-engines.ts';
 
-const USUAL: Script = () => undefined;
-
 const world = new World();
-const server = new FakeServer(world);
+let server: FakeServer;
 beforeEach(() => {
-  server.script = USUAL;
-  server.version = '7.0.15';
-  server.mode = 'standalone';
-  server.replicaCount = 0;
-  server.maxMemory = 0;
-  server.policy = 'noeviction';
-  server.received.length = 0;
+  server = new FakeServer(world);
 });
 
 async function refused(
@@ -150,7 +142,6 @@ test('close ends a pending open', () =>
       assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
       await engine.close();
       await opening;
-      server.listen();
     })(),
   ));
 
