@@ -77,6 +77,11 @@ export function describeStored(stored: Mutation): string {
 }
 
 export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
+  async function opened(...sinks: readonly MutationSink[]) {
+    const subject = await open(sinks);
+    return { ...subject, asker: new Asker(subject.engine) };
+  }
+
   /** Returns an engine into which the records were replayed. */
   async function replayed(records: readonly Mutation[], sinks: readonly MutationSink[] = []) {
     const { engine } = await open(sinks);
@@ -87,8 +92,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   describe(`${name}: sinks`, () => {
     it('are notified of everything that is needed to make the change again', async () => {
       const sink = new RecordingSink();
-      const { engine, advance, quiet } = await open([sink]);
-      const asker = new Asker(engine);
+      const { engine, advance, quiet, asker } = await opened(sink);
       const first = await asker.set('m', 'k', 'v', 'a/type');
       const lifetime = { timeToLiveMs: 500, maxIdleSeconds: 7 };
       await asker.set('m', 'k', 'w', '', lifetime);
@@ -148,8 +152,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       const recording = new RecordingSink();
       const refusing = new RefusingSink();
       const never = new RecordingSink();
-      const { engine, advance } = await open([recording, refusing, never]);
-      const asker = new Asker(engine);
+      const { engine, advance, asker } = await opened(recording, refusing, never);
       await asker.set('m', 'k', 'v');
       await asker.set('m', 'short', 'v', '', { timeToLiveMs: 100, maxIdleSeconds: 0 });
       await asker.offer('q', 'a');
@@ -191,8 +194,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
     it('a veto of a removal is reported to the waiting take, and the item remains', async () => {
       const refusing = new RefusingSink();
-      const { engine, quiet } = await open([new RecordingSink(), refusing]);
-      const asker = new Asker(engine);
+      const { engine, quiet, asker } = await opened(new RecordingSink(), refusing);
       const waiting = [asker.wait('q', 1000), asker.wait('q', 1000), asker.wait('q', 1000)];
       await asker.offer('q', 'a');
       await asker.offer('q', 'b');
@@ -211,8 +213,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     it('a failed condition calls no sink and raises no sequence', async () => {
       const sink = new RecordingSink();
       const refusing = new RefusingSink();
-      const { engine } = await open([sink, refusing]);
-      const asker = new Asker(engine);
+      const { engine, asker } = await opened(sink, refusing);
       const { version } = await asker.set('m', 'k', 'v');
       await asker.set('m', 'k', 'w');
       const before = engine.sequences();
@@ -236,8 +237,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
     it('a change that is not durable delays only the results that depend on it', async () => {
       const sink = new DelayingSink();
-      const { engine } = await open([new RecordingSink(), sink]);
-      const asker = new Asker(engine);
+      const { engine, asker } = await opened(new RecordingSink(), sink);
       const before = await asker.set('m', 'k', 'v');
       let other = await asker.set('m', '0', 'v');
       for (let index = 1; other.partition === before.partition && index < 1000; index++) {
@@ -264,8 +264,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     it('makes results UNKNOWN that depend on changes it has not made durable', async () => {
       const sink = new DelayingSink();
       const recording = new RecordingSink();
-      const { engine, quiet } = await open([recording, sink]);
-      const asker = new Asker(engine);
+      const { engine, quiet, asker } = await opened(recording, sink);
       const { partition } = await asker.set('m', 'k', 'v', '', FOREVER);
       const other = await keyElsewhere(asker, partition);
       await asker.offer('q', 'a');
@@ -311,8 +310,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     it('does not change the results of refused changes', async () => {
       const sink = new DelayingSink(0);
       const refusing = new RefusingSink();
-      const { engine } = await open([sink, refusing]);
-      const asker = new Asker(engine);
+      const { engine, asker } = await opened(sink, refusing);
       await asker.set('m', 'k', 'v');
       sink.hasFailed = true;
       refusing.veto = DISK_FAILED;
@@ -327,8 +325,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     it('makes the result of a take UNKNOWN, and its item returns', async () => {
       const sink = new DelayingSink(0);
       const recording = new RecordingSink();
-      const { engine, quiet } = await open([recording, sink]);
-      const asker = new Asker(engine);
+      const { engine, quiet, asker } = await opened(recording, sink);
       await asker.offer('q', 'a');
       sink.hasFailed = true;
       const taken = await asker.take('q');
@@ -352,10 +349,9 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     async function taken() {
       const sink = new RecordingSink();
       const refusing = new RefusingSink();
-      const subject = await open([sink, refusing, new DelayingSink(0)]);
-      const asker = new Asker(subject.engine);
-      for (const item of ['a', 'b', 'c']) await asker.offer('q', item, 'a/type');
-      return { ...subject, asker, sink, refusing };
+      const subject = await opened(sink, refusing, new DelayingSink(0));
+      for (const item of ['a', 'b', 'c']) await subject.asker.offer('q', item, 'a/type');
+      return { ...subject, sink, refusing };
     }
 
     it('are neither visible nor delivered again, and are removed once they are delivered', async () => {
@@ -448,8 +444,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   describe(`${name}: replay`, () => {
     it('restores maps and queues, from the records or from a visit, and notifies sinks', async () => {
       const sink = new RecordingSink();
-      const { engine } = await open([sink, new DelayingSink(0)]);
-      const asker = new Asker(engine);
+      const { engine, asker } = await opened(sink, new DelayingSink(0));
       await mixedWork(asker);
       const heard = new RecordingSink();
       const copies = [await open([heard]), await open([])] as const;
@@ -483,8 +478,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
     it('a returned item is stored as its return records it, whatever else is recorded about it', async () => {
       const sink = new RecordingSink();
-      const { engine } = await open([sink, new DelayingSink(0)]);
-      const asker = new Asker(engine);
+      const { engine, asker } = await opened(sink, new DelayingSink(0));
       await asker.offer('q', 'a', 'a/type');
       await asker.offer('q', 'b');
       await asker.acknowledge((await asker.take('q')).hold, false);
@@ -508,8 +502,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
     it('versions and items continue after the restored ones', async () => {
       const sink = new RecordingSink();
-      const { engine } = await open([sink]);
-      const asker = new Asker(engine);
+      const { engine, asker } = await opened(sink);
       for (let index = 0; index < 10; index++) await asker.offer('q', `${index}`);
       await asker.set('m', 'k', 'v');
       const heard = new RecordingSink();
@@ -529,8 +522,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
     it('of two changes with one version the same one wins, in either order', async () => {
       const sink = new RecordingSink();
-      const { engine } = await open([sink]);
-      const asker = new Asker(engine);
+      const { engine, asker } = await opened(sink);
       await asker.set('m', 'k', 'less');
       await asker.set('m', 'k', 'more');
       await asker.delete('m', 'k');
@@ -554,8 +546,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
     it('entries ended by a clear remain ended, whichever partition is first', async () => {
       const sink = new RecordingSink();
-      const { engine } = await open([sink]);
-      const asker = new Asker(engine);
+      const { engine, asker } = await opened(sink);
       for (let index = 0; index < 50; index++) await asker.set('m', `${index}`, 'old');
       await asker.clear('m');
       for (let index = 0; index < 50; index += 5) await asker.set('m', `${index}`, 'new');
@@ -576,8 +567,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
   describe(`${name}: visit`, () => {
     it('passes entries and items with all their fields, in steps', async () => {
-      const { engine, advance } = await open([]);
-      const asker = new Asker(engine);
+      const { engine, advance, asker } = await opened();
       await asker.set('m', 'k', 'v', 'a/type', { timeToLiveMs: 5000, maxIdleSeconds: 9 });
       await asker.set('m', 'over', 'v', '', { timeToLiveMs: 10, maxIdleSeconds: 0 });
       await asker.set('cleared', 'k', 'v');
