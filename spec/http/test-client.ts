@@ -1,6 +1,6 @@
 /** A client of a test server, with an in-memory socket, and the requests that specs send. */
 import { FakeSocket } from './fake-socket.ts';
-import { type ReadResponse, readResponses } from './response-reader.ts';
+import { readResponses } from './response-reader.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
 export const LIVE = 'GET /grid/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -37,7 +37,7 @@ export function client(server = createTestServer(), socket = new FakeSocket()) {
     socket,
     connection,
     statuses: () => readResponses(socket.text).map(({ status }) => status),
-    responses: (): ReadResponse[] => readResponses(socket.text),
+    responses: (isHead?: readonly boolean[]) => readResponses(socket.text, isHead),
     another: () => client(server),
   };
 }

@@ -86,7 +86,7 @@ export interface TestServerParts {
   readonly servedHosts?: ServedHosts;
   readonly onBadType?: () => void;
   readonly closesIdle?: boolean;
-  readonly compatibility?: Compatibility;
+  readonly compatibility?: Compatibility | undefined;
   /** The engine that stores the data, instead of a new one. */
   readonly engine?: EmbeddedEngine;
   /** Wraps the embedded engine, every take of which must then be acknowledged. */

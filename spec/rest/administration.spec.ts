@@ -11,73 +11,51 @@ import { License } from '../../src/cluster/license.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { TcpIpMembers } from '../../src/cluster/tcp-ip-members.ts';
-import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
+import { DIALECTS } from '../../src/rest/dialect.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import { hashPassword } from '../../src/security/password.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
-import { readResponses } from '../http/response-reader.ts';
-import { createTestServer, type ServiceParts } from '../http/test-server.ts';
+import type { ServiceParts } from '../http/test-server.ts';
+import { failure, restMember } from './rest-member.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
-function member(services: ServiceParts = {}, limits: Partial<HttpLimits> = {}) {
-  const server = createTestServer(limits, { services });
-  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
-  const open = (request: string) => {
-    const socket = new FakeSocket();
-    server.connect(socket);
-    socket.receive(request);
-    return socket;
-  };
-  const ask = async (method: string, path: string, body = '') => {
-    const length = `Content-Length: ${Buffer.byteLength(body)}`;
-    const head = `${method} /grid/${path} HTTP/1.1\r\nHost: h\r\n${length}\r\n\r\n`;
-    const socket = open(Buffer.from(head + body).toString('latin1'));
-    await turn();
-    const [response] = readResponses(socket.text, [method === 'HEAD']);
-    return `${response?.status} ${response?.body}`.trim();
-  };
+function member(services?: ServiceParts, limits?: Partial<HttpLimits>) {
+  const member = restMember({ services, limits });
   const lastAudited = () => {
-    const { user, action, status } = server.audited.at(-1) ?? {};
+    const { user, action, status } = member.audited.at(-1) ?? {};
     return `${user} ${action} ${status}`;
   };
-  return { ...server, open, ask, lastAudited };
+  return { ...member, lastAudited };
 }
-
-/** Resolves after the callbacks of settled promises. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-const fail = (message: string) => JSON.stringify({ status: 'fail', message });
 
 test('changeState moves through the states, in any case, and state reports them', async () => {
-  const { ask, lastAudited } = member();
+  const { follow, lastAudited } = member();
   for (const [sent, state] of [
     ['frozen', 'frozen'],
     ['PASSIVE', 'passive'],
     ['No_Migration', 'no_migration'],
     ['active', 'active'],
-  ]) {
+  ] as const) {
     const success = `200 {"status":"success","state":"${state}"}`;
-    assert.equal(await ask('POST', `${MANAGEMENT}/changeState`, `dev&&${sent}`), success);
-    assert.equal(await ask('POST', `${MANAGEMENT}/state`, 'dev&'), success);
+    await follow([
+      [`POST ${MANAGEMENT}/changeState dev&&${sent}`, success],
+      [`POST ${MANAGEMENT}/state dev&`, success],
+      ['GET health/cluster-state', `200 "${state.toUpperCase()}"`],
+    ]);
     assert.equal(lastAudited(), `dev POST /grid/${MANAGEMENT}/state 200`);
   }
 });
 
 test('changeState refuses the current state, an invalid one and the internal one', async () => {
-  const { ask, lastAudited } = member();
-  const same = await ask('POST', `${MANAGEMENT}/changeState`, 'dev&&active');
-  assert.equal(same, '409 {"status":"fail","state":"active"}');
-  assert.equal(lastAudited(), `dev POST /grid/${MANAGEMENT}/changeState 409`);
+  const { follow, lastAudited } = member();
+  const path = `${MANAGEMENT}/changeState`;
+  await follow([[`POST ${path} dev&&active`, '409 {"status":"fail","state":"active"}']]);
+  assert.equal(lastAudited(), `dev POST /grid/${path} 409`);
   for (const state of ['in_transition', 'bogus', '']) {
-    assert.equal(
-      await ask('POST', `${MANAGEMENT}/changeState`, `dev&&${state}`),
-      `400 ${fail(`Cannot change to state "${state}": not one of active, no_migration, frozen, passive`)}`,
-    );
+    const message = `Cannot change to state "${state}": not one of active, no_migration, frozen, passive`;
+    await follow([[`POST ${path} dev&&${state}`, `400 ${failure(message)}`]]);
   }
 });
 
@@ -88,9 +66,8 @@ test('a member that is cut off refuses changes and does not apply them', async (
     ...{ acceptsWrites: { value: false }, isCutOff: { value: true } },
     ...{ nodeState: { value: 'ACTIVE' } },
   });
-  const { open, ask } = member({ cluster });
-  const { text } = open('DELETE /grid/rest/maps/m/k HTTP/1.1\r\nHost: h\r\n\r\n');
-  const [response] = readResponses(text);
+  const { ask, askWhole } = member({ cluster });
+  const response = await askWhole('DELETE', 'rest/maps/m/k');
   assert.deepEqual(
     [response?.status, response?.fields.get('grid-outcome'), response?.fields.get('retry-after')],
     [503, 'not-applied', '5'],
@@ -98,7 +75,7 @@ test('a member that is cut off refuses changes and does not apply them', async (
   const message =
     'Cannot DELETE /grid/rest/maps/m/k: this member has lost contact with its cluster and accepts no ' +
     'changes; nothing was done';
-  assert.deepEqual(JSON.parse(response?.body ?? ''), { status: 'fail', message });
+  assert.equal(response?.body, failure(message));
   assert.equal(await ask('GET', 'rest/maps/m/k'), '204');
 });
 
@@ -110,16 +87,17 @@ test('changeState refuses a change during another one', async () => {
   ]);
   assert.deepEqual(responses, [
     '200 {"status":"success","state":"frozen"}',
-    `409 ${fail('Cannot change to PASSIVE: another change is under way')}`,
+    `409 ${failure('Cannot change to PASSIVE: another change is under way')}`,
   ]);
 });
 
 test('PASSIVE refuses changes of data, serves reads, and ends waiting polls', async () => {
-  const { ask, open } = member();
+  const { ask, sent, follow } = member();
   await ask('POST', 'rest/maps/m/k', 'v');
-  const waiting = open('DELETE /grid/rest/queues/q/60 HTTP/1.1\r\nHost: h\r\n\r\n');
+  const waiting = sent('DELETE', 'rest/queues/q/60');
   await ask('POST', `${MANAGEMENT}/changeState`, 'dev&&passive');
-  assert.match(waiting.text, /^HTTP\/1.1 503 .*Cannot wait for an item: the cluster is PASSIVE/s);
+  assert.equal(waiting.read()?.status, 503);
+  assert.match(`${waiting.read()?.body}`, /Cannot wait for an item: the cluster is PASSIVE/);
   for (const [method, path] of [
     ['POST', 'rest/maps/m/k'],
     ['PUT', 'rest/maps/m/k'],
@@ -129,83 +107,95 @@ test('PASSIVE refuses changes of data, serves reads, and ends waiting polls', as
     ['DELETE', 'rest/queues/q/0'],
   ] as const) {
     const message = `Cannot ${method} /grid/${path}: the cluster is PASSIVE and accepts no changes`;
-    assert.equal(await ask(method, path), `503 ${fail(message)}`);
+    assert.equal(await ask(method, path), `503 ${failure(message)}`);
   }
-  assert.equal(await ask('GET', 'rest/maps/m/k'), '200 v');
-  assert.equal(await ask('GET', 'rest/queues/q/size'), '200 0');
-  assert.equal(await ask('GET', 'health/node-state'), '200 "PASSIVE"');
-  assert.equal(await ask('GET', 'health/ready'), '200');
-  await ask('POST', `${MANAGEMENT}/changeState`, 'dev&&active');
-  assert.equal(await ask('POST', 'rest/queues/q', 'item'), '200');
-  assert.equal(await ask('DELETE', 'rest/queues/q/0'), '200 item');
+  await follow([
+    ['GET rest/maps/m/k', '200 v'],
+    ['GET rest/queues/q/size', '200 0'],
+    ['GET health/node-state', '200 "PASSIVE"'],
+    ['GET health/ready', '200'],
+    [`POST ${MANAGEMENT}/changeState dev&&active`, '200 …'],
+    ['POST rest/queues/q item', '200'],
+    ['DELETE rest/queues/q/0', '200 item'],
+  ]);
 });
 
 test('version is the member’s major and minor version, and no other is accepted', async () => {
-  const { ask } = member();
+  const { follow } = member();
+  const path = `${MANAGEMENT}/version`;
   const current = '200 {"status":"success","version":"1.2"}';
-  assert.equal(await ask('GET', `${MANAGEMENT}/version`), current);
-  for (const version of ['1.2', '1.2.9', '1.2.9-SNAPSHOT']) {
-    assert.equal(await ask('POST', `${MANAGEMENT}/version`, `dev&&${version}`), current);
-  }
-  const refused = await ask('POST', `${MANAGEMENT}/version`, 'dev&&1.3');
-  assert.match(refused, /^409 .*version 1\.3.*member of version 1\.2\.3/);
+  const refused = 'Cannot change to version 1.3: this member of version 1.2.3 does not support it';
+  await follow([
+    [`GET ${path}`, current],
+    [`HEAD ${path}`, '200'],
+    ...['1.2', '1.2.9', '1.2.9-SNAPSHOT'].map(
+      (each) => [`POST ${path} dev&&${each}`, current] as const,
+    ),
+    [`POST ${path} dev&&1.3`, `409 ${failure(refused)}`],
+  ]);
   for (const version of ['', 'abc', '1', '0.0', '128.0', '1.128', '1.2.x', '-1.2']) {
     const message = `Cannot change to version "${version}": not a cluster version`;
-    assert.equal(
-      await ask('POST', `${MANAGEMENT}/version`, `dev&&${version}`),
-      `400 ${fail(message)}`,
-    );
+    await follow([[`POST ${path} dev&&${version}`, `400 ${failure(message)}`]]);
   }
 });
 
-test('nodes lists the members, their version and the version of Node', async () => {
-  const { ask } = member();
-  const answer = await ask('POST', `${MANAGEMENT}/nodes`, 'dev&');
-  const { response } = JSON.parse(answer.slice(4)) as { response: string };
-  const [members, version, runtime] = response.split('\n');
-  assert.match(members ?? '', /^\[Member 127\.0\.0\.1:5701 - [0-9a-f-]{36} this\]$/);
-  assert.deepEqual([version, runtime], ['1.2.3', process.version]);
+test('cluster and nodes list the members and their versions, nodes also the version of Node', async () => {
+  const { ask, follow } = member();
+  const [{ uuid, ...listed }] = JSON.parse((await ask('GET', 'rest/cluster')).slice(4)).members;
+  assert.match(uuid, /^[0-9a-f-]{36}$/);
+  assert.deepEqual([listed.address, listed.memberVersion], ['127.0.0.1:5701', '1.2.3']);
+  const lines = [`[Member 127.0.0.1:5701 - ${uuid} this]`, '1.2.3', process.version];
+  const nodes = JSON.stringify({ status: 'success', response: lines.join('\n') });
+  await follow([
+    [`POST ${MANAGEMENT}/nodes dev&`, `200 ${nodes}`],
+    ['HEAD rest/cluster', '200'],
+    ['GET rest/instance', '200 {"name":"vectors"}'],
+    ['HEAD rest/instance', '200'],
+  ]);
 });
 
-for (const call of ['clusterShutdown', 'memberShutdown']) {
-  test(`${call} responds and then stops the member`, async () => {
-    const { ask, stops } = member();
-    assert.equal(
-      await ask('POST', `${MANAGEMENT}/${call}`, 'nobody&'),
-      `403 ${fail('unauthenticated')}`,
-    );
-    assert.deepEqual(stops, []);
-    assert.equal(await ask('POST', `${MANAGEMENT}/${call}`, 'dev&'), '200 {"status":"success"}');
-    assert.deepEqual(stops, [`POST /grid/${MANAGEMENT}/${call}`]);
-  });
+for (const compatibility of ['none', 'hazelcast'] as const) {
+  for (const call of ['clusterShutdown', 'memberShutdown']) {
+    test(`${call} responds and then stops the member, --compatibility ${compatibility}`, async () => {
+      const { ask, stops } = restMember({ compatibility });
+      const path = `${MANAGEMENT}/${call}`;
+      assert.equal(await ask('POST', path, 'nobody&'), `403 ${failure('unauthenticated')}`);
+      assert.deepEqual(stops, []);
+      assert.equal(await ask('POST', path, 'dev&'), '200 {"status":"success"}');
+      const { pathSegment } = DIALECTS[compatibility];
+      assert.deepEqual(stops, [`POST /${pathSegment}/${path}`]);
+    });
+  }
 }
 
 test('log-level reports the level that was set over HTTP, until it is reset', async () => {
-  const { ask } = member();
-  const level = () => ask('GET', 'rest/log-level');
-  assert.equal(await level(), '200 {"logLevel":null}');
-  const changed = '200 {"status":"success","message":"log level is changed"}';
-  assert.equal(await ask('POST', 'rest/log-level', 'dev&&fine'), changed);
-  assert.equal(await level(), '200 {"logLevel":"FINE"}');
-  assert.equal(
-    await ask('POST', 'rest/log-level', 'dev&&loud'),
-    `400 ${fail("Invalid level 'loud', known levels are: OFF, SEVERE, WARNING, INFO, CONFIG, FINE, FINER, FINEST")}`,
-  );
-  assert.equal(await level(), '200 {"logLevel":"FINE"}');
-  const reset = '200 {"status":"success","message":"log level is reset"}';
-  assert.equal(await ask('POST', 'rest/log-level/reset', 'dev&'), reset);
-  assert.equal(await level(), '200 {"logLevel":null}');
+  const levels = 'OFF, SEVERE, WARNING, INFO, CONFIG, FINE, FINER, FINEST';
+  const success = '200 {"status":"success","message":"log level is';
+  await member().follow([
+    ['GET rest/log-level', '200 {"logLevel":null}'],
+    ['POST rest/log-level dev&&fine', `${success} changed"}`],
+    ['GET rest/log-level', '200 {"logLevel":"FINE"}'],
+    [
+      'POST rest/log-level dev&&loud',
+      `400 ${failure(`Invalid level 'loud', known levels are: ${levels}`)}`,
+    ],
+    ['GET rest/log-level', '200 {"logLevel":"FINE"}'],
+    ['POST rest/log-level/reset dev&', `${success} reset"}`],
+    ['GET rest/log-level', '200 {"logLevel":null}'],
+  ]);
 });
 
 test('license stores a hash of the key', async () => {
-  const { ask } = member();
-  assert.equal(await ask('GET', 'rest/license'), '200 {"licenseInfo":null}');
   const keyHash = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
-  assert.equal(
-    await ask('POST', 'rest/license', 'dev&&test'),
-    `200 {"status":"success","licenseInfo":{"keyHash":"${keyHash}"},"message":"License updated at run time"}`,
-  );
-  assert.equal(await ask('GET', 'rest/license'), `200 {"licenseInfo":{"keyHash":"${keyHash}"}}`);
+  const licenseInfo = `"licenseInfo":{"keyHash":"${keyHash}"}`;
+  await member().follow([
+    ['GET rest/license', '200 {"licenseInfo":null}'],
+    [
+      'POST rest/license dev&&test',
+      `200 {"status":"success",${licenseInfo},"message":"License updated at run time"}`,
+    ],
+    ['GET rest/license', `200 {${licenseInfo}}`],
+  ]);
 });
 
 for (const call of [
@@ -221,15 +211,15 @@ for (const call of [
 test('an administrative call checks count, escapes and credentials, in that order', async () => {
   const { ask, audited } = member();
   const path = `${MANAGEMENT}/changeState`;
-  const few = fail('This endpoint expects at least 3 parameters');
+  const few = failure('This endpoint expects at least 3 parameters');
   for (const body of ['', 'dev', 'dev&x', '%zz&x']) {
     assert.equal(await ask('POST', path, body), `400 ${few}`);
   }
   assert.equal(
     await ask('POST', path, 'nobody&%zz&frozen'),
-    `400 ${fail('Cannot read parameter 2: an invalid percent-escape')}`,
+    `400 ${failure('Cannot read parameter 2: an invalid percent-escape')}`,
   );
-  assert.equal(await ask('POST', path, 'DEV&x&frozen'), `403 ${fail('unauthenticated')}`);
+  assert.equal(await ask('POST', path, 'DEV&x&frozen'), `403 ${failure('unauthenticated')}`);
   assert.equal(
     await ask('POST', path, `dev${'&x'.repeat(19)}`).then((response) => response.slice(0, 3)),
     '400',
@@ -263,7 +253,7 @@ test('config/reload reports which settings were applied and which need a restart
     },
   };
   assert.equal(await ask('POST', 'rest/config/reload', 'dev&'), `200 ${JSON.stringify(done)}`);
-  const wrong = fail('f:1:1: wrong; f:2:1: wrong, too');
+  const wrong = failure('f:1:1: wrong; f:2:1: wrong, too');
   assert.equal(await ask('POST', 'rest/config/reload', 'dev&'), `400 ${wrong}`);
 });
 
@@ -289,13 +279,13 @@ test('config/update passes the text on and reports what was added and ignored', 
   };
   const body = `dev&&${encodeURIComponent('grid: {map: {m: {}}}')}`;
   assert.equal(await ask('POST', 'rest/config/update', body), `200 ${JSON.stringify(done)}`);
-  assert.equal(await ask('POST', 'rest/config/update', 'dev&&a+b&c'), `400 ${fail('wrong')}`);
+  assert.equal(await ask('POST', 'rest/config/update', 'dev&&a+b&c'), `400 ${failure('wrong')}`);
   assert.equal(
     await ask('POST', 'rest/config/update', 'dev&&grid:%0A%20%FF'),
-    `400 ${fail('configuration:2:2: Cannot read text: byte 0xFF at offset 7 is not valid UTF-8')}`,
+    `400 ${failure('configuration:2:2: Cannot read text: byte 0xFF at offset 7 is not valid UTF-8')}`,
   );
   const latin = '<?xml version="1.0" encoding="ISO-8859-1"?>';
-  const wrong = `400 ${fail('wrong')}`;
+  const wrong = `400 ${failure('wrong')}`;
   assert.equal(await ask('POST', 'rest/config/update', `dev&&${latin}%E9`), wrong);
   assert.deepEqual(texts, ['grid: {map: {m: {}}}', 'a b&c', `${latin}é`]);
   assert.deepEqual(
@@ -311,7 +301,7 @@ test('a change that could not be stored is 503, and reports if a crash may undo 
     const record = new LocalRecord('1.2', cannot);
     const cluster = new StandaloneCluster('1.2.3', record);
     cluster.start('127.0.0.1:5701');
-    const { open } = member({
+    const { askWhole } = member({
       cluster,
       license: new License(record),
       reconfiguration: {
@@ -320,20 +310,20 @@ test('a change that could not be stored is 503, and reports if a crash may undo 
         add: async () => ({ faults: ['no'], refusal }),
       },
     });
-    const sockets = [
+    const responses = [];
+    for (const [path, body] of [
       [`${MANAGEMENT}/changeState`, 'dev&&frozen'],
       ['rest/license', 'dev&&key'],
       ['rest/config/update', 'dev&&text'],
-    ].map(([path, body = '']) => {
-      const head = `POST /grid/${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}`;
-      return open(`${head}\r\n\r\n${body}`);
-    });
-    await turn();
-    return sockets.map(({ text }) => {
-      const [response] = readResponses(text);
-      const { message } = JSON.parse(response?.body ?? '');
-      return [response?.status, response?.fields.get('grid-outcome'), message];
-    });
+    ] as const) {
+      const {
+        status,
+        fields,
+        body: content,
+      } = (await askWhole('POST', path, body)) ?? assert.fail();
+      responses.push([status, fields.get('grid-outcome'), JSON.parse(content).message]);
+    }
+    return responses;
   };
   const messages = [
     'Cannot change to FROZEN: EIO',
@@ -352,28 +342,29 @@ test('a change that could not be stored is 503, and reports if a crash may undo 
 test('the member list is reported and changed while TCP-IP join is enabled', async () => {
   const path = 'rest/config/tcp-ip/member-list';
   const reconfiguration = {
-    tcpIpMembers: new TcpIpMembers(new LocalRecord('1.2'), ['localhost:5701']),
+    tcpIpMembers: new TcpIpMembers(new LocalRecord('1.2'), ['localhost:5701', 'b:2']),
     reload: () => assert.fail(),
     add: () => assert.fail(),
   };
-  const { ask } = member({ reconfiguration });
-  assert.equal(await ask('GET', path), '200 {"status":"success","member-list":["localhost:5701"]}');
-  const changed = ['localhost:8001', 'localhost:9001', 'localhost:10001'];
   const message = 'The member list of TCP-IP join config is updated at run time. ';
-  const listed = JSON.stringify({ status: 'success', message, 'member-list': changed });
-  const body = 'dev&&localhost:8001, localhost:9001;;localhost:10001';
-  assert.equal(await ask('POST', path, body), `200 ${listed}`);
-  assert.equal(
-    await ask('GET', path),
-    `200 ${JSON.stringify({ status: 'success', 'member-list': changed })}`,
-  );
-  const none = fail('Cannot change the member list to " ,": it names no member');
-  assert.equal(await ask('POST', path, 'dev&& ,'), `400 ${none}`);
+  const changed = '"member-list":["localhost:8001","localhost:9001","localhost:10001"]}';
+  await member({ reconfiguration }).follow([
+    [`GET ${path}`, '200 {"status":"success","member-list":["localhost:5701","b:2"]}'],
+    [
+      `POST ${path} dev&&localhost:8001, localhost:9001;;localhost:10001`,
+      `200 {"status":"success","message":"${message}",${changed}`,
+    ],
+    [`GET ${path}`, `200 {"status":"success",${changed}`],
+    [
+      `POST ${path} dev&& ,`,
+      `400 ${failure('Cannot change the member list to " ,": it names no member')}`,
+    ],
+  ]);
 });
 
 test('the member list is 400 while TCP-IP join is not enabled', async () => {
   const { ask } = member();
-  const refused = fail('TCP-IP join mechanism is not enabled in the cluster.');
+  const refused = failure('TCP-IP join mechanism is not enabled in the cluster.');
   assert.equal(await ask('GET', 'rest/config/tcp-ip/member-list'), `400 ${refused}`);
   assert.equal(await ask('POST', 'rest/config/tcp-ip/member-list', 'dev&&a'), `400 ${refused}`);
 });
@@ -381,8 +372,8 @@ test('the member list is 400 while TCP-IP join is not enabled', async () => {
 test('an administrative call decodes only the credentials until they are verified', async () => {
   const { ask, audited } = member();
   const path = `${MANAGEMENT}/changeState`;
-  assert.equal(await ask('POST', path, 'nobody&x&%zz'), `403 ${fail('unauthenticated')}`);
-  const bad = fail('Cannot read parameter 3: an invalid percent-escape');
+  assert.equal(await ask('POST', path, 'nobody&x&%zz'), `403 ${failure('unauthenticated')}`);
+  const bad = failure('Cannot read parameter 3: an invalid percent-escape');
   assert.equal(await ask('POST', path, 'dev&x&%zz'), `400 ${bad}`);
   assert.equal(audited.length, 2);
 });
@@ -392,10 +383,10 @@ test('a user or password may have at most 4,096 encoded bytes', async () => {
   const path = `${MANAGEMENT}/state`;
   const sent = (bytes: number) => ask('POST', path, `dev&${'x'.repeat(bytes)}`);
   assert.equal(await sent(4096), '200 {"status":"success","state":"active"}');
-  const long = fail('Cannot read parameter 2: longer than 4096 bytes');
+  const long = failure('Cannot read parameter 2: longer than 4096 bytes');
   assert.equal(await sent(4097), `400 ${long}`);
   const user = await ask('POST', path, `${'x'.repeat(4097)}&`);
-  assert.equal(user, `400 ${fail('Cannot read parameter 1: longer than 4096 bytes')}`);
+  assert.equal(user, `400 ${failure('Cannot read parameter 1: longer than 4096 bytes')}`);
 });
 
 test('an invalid value is repeated up to 128 bytes', async () => {
@@ -409,11 +400,9 @@ test('an invalid value is repeated up to 128 bytes', async () => {
 test('a call whose client disconnects before the response is done and in the audit log', async () => {
   const password = await hashPassword(Buffer.from('a&ü'));
   const credentials = new Authenticator([{ name: 'ann', password }], new FakeClock());
-  const { ask, open, audited, failures } = member({ credentials });
+  const { ask, sent, audited, failures } = member({ credentials });
   for (const body of ['ann&a%26%C3%BC&frozen', 'ann&wrong&passive']) {
-    const length = `Content-Length: ${body.length}`;
-    const path = `/grid/${MANAGEMENT}/changeState`;
-    open(`POST ${path} HTTP/1.1\r\nHost: h\r\n${length}\r\n\r\n${body}`).destroy();
+    sent('POST', `${MANAGEMENT}/changeState`, body).socket.destroy();
   }
   while (audited.length < 2) await nextTurn();
   assert.deepEqual(audited.map(({ user, status }) => `${user} ${status}`).sort(), [

@@ -131,7 +131,7 @@ function spansOf(cell: string): string[] {
 }
 
 /** Returns a pattern of the text, in which `…` matches any text and `{uuid}` a UUID. */
-function patternOf(text: string): string {
+export function patternOf(text: string): string {
   return text
     .replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
     .replaceAll('…', '.*')

@@ -3,22 +3,16 @@ import { test } from 'node:test';
 import { HealthRouter } from '../../src/rest/health-router.ts';
 import { Router } from '../../src/rest/router.ts';
 import { SURFACES } from '../../src/rest/surface.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
-import { readResponses } from '../http/response-reader.ts';
+import { client } from '../http/test-client.ts';
 import { createTestServer } from '../http/test-server.ts';
 
-const server = createTestServer(
-  {},
-  {
-    router: new HealthRouter(new Router('grid', SURFACES.none)),
-  },
-);
+const router = new HealthRouter(new Router('grid', SURFACES.none));
+const server = createTestServer({}, { router });
 
-function statusOf(method: string, path: string): number | undefined {
-  const socket = new FakeSocket();
-  server.connect(socket);
+function statusOf(method: string, path: string, of = server): number | undefined {
+  const { socket, responses } = client(of);
   socket.receive(`${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  return readResponses(socket.text, [method === 'HEAD'])[0]?.status;
+  return responses([method === 'HEAD'])[0]?.status;
 }
 
 const CASES: readonly (readonly [string, string, number])[] = [
@@ -46,14 +40,9 @@ for (const [method, path, status] of CASES) {
 }
 
 test('HealthRouter: a member with an unreachable engine is live but not ready', async () => {
-  const { engine, connect } = createTestServer();
-  await engine.close();
-  const socket = new FakeSocket();
-  connect(socket);
-  for (const path of ['live', 'ready']) {
-    socket.receive(`GET /grid/health/${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  }
-  const statuses = readResponses(socket.text, [false, false]).map(({ status }) => status);
+  const server = createTestServer();
+  await server.engine.close();
+  const statuses = ['live', 'ready'].map((path) => statusOf('GET', `/grid/health/${path}`, server));
   assert.deepEqual(statuses, [200, 503]);
 });
 

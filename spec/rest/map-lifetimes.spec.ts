@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Span } from '../../src/base/span.ts';
 import { FOREVER } from '../../src/engine/engine.ts';
 import { MapLifetimes } from '../../src/rest/map-lifetimes.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
-import { readResponses } from '../http/response-reader.ts';
-import { createTestServer } from '../http/test-server.ts';
-
-function span(text: string): Span {
-  const bytes = Buffer.from(`..${text}..`);
-  return new Span().set(bytes, 2, bytes.length - 2);
-}
+import { span } from '../engine/results.ts';
+import { client, get, post } from '../http/test-client.ts';
 
 const LIFETIMES = new MapLifetimes(
   new Map([
@@ -45,21 +38,16 @@ test('MapLifetimes returns correct lifetimes for more names than it caches', () 
 });
 
 test('an entry written over HTTP expires as configured for its map', () => {
-  const server = createTestServer();
-  const ask = (method: string, path: string): number | undefined => {
-    const socket = new FakeSocket();
-    server.connect(socket);
-    socket.receive(`${method} /grid/rest/maps/${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    return readResponses(socket.text)[0]?.status;
-  };
-  for (const map of ['two-seconds', 'two-idle', 'other']) ask('POST', `${map}/k`);
-  server.clock.advance(1999);
-  assert.equal(ask('GET', 'two-seconds/k'), 200);
-  assert.equal(ask('GET', 'two-idle/k'), 200);
-  server.clock.advance(1001);
-  assert.equal(ask('GET', 'two-seconds/k'), 204);
-  assert.equal(ask('GET', 'two-idle/k'), 200);
-  server.clock.advance(4000);
-  assert.equal(ask('GET', 'two-idle/k'), 204);
-  assert.equal(ask('GET', 'other/k'), 200);
+  const { socket, statuses, clock } = client();
+  const maps = ['two-seconds', 'two-idle', 'other'];
+  for (const map of maps) socket.receive(post(`maps/${map}/k`, 'v'));
+  for (const [ms, ...expected] of [
+    [1999, 200, 200, 200],
+    [1001, 204, 200, 200],
+    [4000, 204, 204, 200],
+  ] as const) {
+    clock.advance(ms);
+    for (const map of maps) socket.receive(get(`maps/${map}/k`));
+    assert.deepEqual(statuses().slice(-3), expected, `after ${clock.now()} ms`);
+  }
 });

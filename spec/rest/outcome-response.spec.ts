@@ -10,8 +10,7 @@ import {
   UNKNOWN,
   UNREACHABLE,
 } from '../../src/engine/engine.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
-import { readResponses } from '../http/response-reader.ts';
+import { client, post } from '../http/test-client.ts';
 import { createTestServer } from '../http/test-server.ts';
 
 /** The object with other values for some of its properties. */
@@ -33,7 +32,7 @@ for (const [outcome, reason, fields] of [
   [UNKNOWN, TOO_FEW_REPLICAS, ['unknown', undefined]],
 ] as const) {
   test(`a change with outcome ${outcome} and reason ${reason} returns 503, Grid-Outcome: ${fields[0]}`, () => {
-    const { connect } = createTestServer(
+    const server = createTestServer(
       {},
       {
         engineOn: (engine) =>
@@ -49,10 +48,9 @@ for (const [outcome, reason, fields] of [
           }),
       },
     );
-    const socket = new FakeSocket();
-    connect(socket);
-    socket.receive('POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nv');
-    const [response] = readResponses(socket.text);
+    const { socket, responses } = client(server);
+    socket.receive(post('maps/m/k', 'v'));
+    const [response] = responses();
     assert.equal(response?.status, 503);
     const found = ['grid-outcome', 'retry-after'].map((name) => response?.fields.get(name));
     assert.deepEqual(found, fields);

@@ -2,20 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
-import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
-import { readResponses } from '../http/response-reader.ts';
-import { createTestServer } from '../http/test-server.ts';
+import { restMember } from './rest-member.ts';
 
-const MANAGEMENT = 'rest/management/cluster';
-
-type Outcome = GridError | undefined;
-
-/**
- * A member whose calls all have this outcome; `ask` returns the HTTP status and the message or
- * status in the body.
- */
-function member(name: 'none' | 'hazelcast', outcome: Outcome) {
+/** A member whose calls all have this outcome. `ask` returns the response to a call. */
+function member(name: 'none' | 'hazelcast', outcome?: GridError) {
   const done: string[] = [];
   const work = (call: string) => async () => {
     if (outcome !== undefined) throw outcome;
@@ -30,19 +20,10 @@ function member(name: 'none' | 'hazelcast', outcome: Outcome) {
     forceStart: work('forceStart'),
     partialStart: work('partialStart'),
   };
-  const server = createTestServer({}, { compatibility: name, services: { maintenance } });
-  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
-  const ask = async (call: string) => {
-    const socket = new FakeSocket();
-    server.connect(socket);
-    const path = `/${name === 'none' ? 'grid' : 'hazelcast'}/${MANAGEMENT}/${call}`;
-    socket.receive(`POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\ndev&`);
-    await new Promise((resolve) => setImmediate(resolve));
-    const [response] = readResponses(socket.text, [false]);
-    assert.ok(response !== undefined);
-    return response;
-  };
-  return { ask, done, audited: server.audited };
+  const { askWhole, audited } = restMember({ compatibility: name, services: { maintenance } });
+  const ask = async (call: string) =>
+    (await askWhole('POST', `rest/management/cluster/${call}`, 'dev&')) ?? assert.fail();
+  return { ask, done, audited };
 }
 
 const CALLS: Readonly<Record<string, string>> = {
@@ -57,7 +38,7 @@ const CALLS: Readonly<Record<string, string>> = {
 for (const [call, work] of Object.entries(CALLS)) {
   test(`${call} does its work and reports it`, async () => {
     for (const name of ['none', 'hazelcast'] as const) {
-      const { ask, done } = member(name, undefined);
+      const { ask, done } = member(name);
       const response = await ask(call);
       const isTold = name === 'none' && work === 'backUp';
       const made = isTold ? ',"path":"backups/backup-1","bytes":12,"seconds":0.5' : '';

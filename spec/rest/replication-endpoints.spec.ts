@@ -1,20 +1,20 @@
 /** The calls of WAN replication, in both dialects, with a fake that only records the calls. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GridError } from '../../src/base/errors.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
-import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
-import { DIALECTS } from '../../src/rest/dialect.ts';
+import type { DIALECTS } from '../../src/rest/dialect.ts';
 import type { WanCalls } from '../../src/rest/services.ts';
 import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import type { PublisherStatus, ReceiveResult, TaskStatus } from '../../src/wan/wan-service.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
-import { readResponses } from '../http/response-reader.ts';
-import { createTestServer, type ServiceParts } from '../http/test-server.ts';
+import { postHead } from '../http/test-client.ts';
+import type { ServiceParts } from '../http/test-server.ts';
+import { failure, restMember } from './rest-member.ts';
 
 type Name = keyof typeof DIALECTS;
 
@@ -27,6 +27,8 @@ const STATUS: PublisherStatus = {
 const SYNC_UUID = '3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a11';
 const CHECK_UUID = '3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a12';
 const FAILED_UUID = '3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a13';
+const OTHER_UUID = '3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a19';
+const RECEIVE = 'rest/wan/receive';
 const IN_PROGRESS: TaskStatus = {
   ...{ stage: 'IN_PROGRESS', progress: 7, wanReplicationName: 'w', wanPublisherId: 'p' },
   creationTime: 1_700_000_000_000,
@@ -123,72 +125,39 @@ function recordingWan(
   return { calls, wan };
 }
 
-function member(name: Name, services: ServiceParts = {}, limits: Partial<HttpLimits> = {}) {
-  const server = createTestServer(limits, { compatibility: name, services });
-  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
-  const open = () => {
-    const socket = new FakeSocket();
-    server.connect(socket);
-    let count = 0;
-    const ask = async (method: string, path: string, body = '', fields = '') => {
-      const target = `/${DIALECTS[name].pathSegment}/rest/${path}`;
-      const length = `Content-Length: ${Buffer.byteLength(body)}`;
-      socket.receive(
-        `${method} ${target} HTTP/1.1\r\nHost: h\r\n${fields}${length}\r\n\r\n${body}`,
-      );
-      await turn();
-      await turn();
-      return readResponses(socket.text)[count++];
-    };
-    return { socket, ask };
-  };
-  const ask = async (method: string, path: string, body = '', fields = '') => {
-    const response = await open().ask(method, path, body, fields);
-    return `${response?.status} ${response?.body}`.trim();
-  };
-  const audited = () => server.audited.map(({ user, status }) => `${user} ${status}`);
-  return { ...server, open, ask, auditLines: audited };
+function member(compatibility: Name, services: ServiceParts = {}, limits?: Partial<HttpLimits>) {
+  const member = restMember({ compatibility, services, limits });
+  const auditLines = () => member.audited.map(({ user, status }) => `${user} ${status}`);
+  return { ...member, auditLines };
 }
 
-/** Resolves after the callbacks of settled promises. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+/** The refusal of a call for the unknown replication "no". */
+function unknownTo(publisherId: string): string {
+  return failure(
+    `WAN Replication Config doesn't exist with WAN configuration name no and publisher ID ${publisherId}`,
+  );
 }
-
-const fail = (message: string) => JSON.stringify({ status: 'fail', message });
-const UNKNOWN =
-  "WAN Replication Config doesn't exist with WAN configuration name no and publisher ID";
 
 for (const name of ['none', 'hazelcast'] as const) {
   const wrong = name === 'none' ? 400 : 500;
   const refused = name === 'none' ? 409 : 500;
+  const unauthenticated = `403 ${failure('unauthenticated')}`;
+  const few = (count: number) =>
+    `400 ${failure(`This endpoint expects at least ${count} parameters`)}`;
 
   describe(`WAN calls with --compatibility ${name}`, () => {
     it('do not report a queue as cleared if that cannot be stored', async () => {
       const unkept = new GridError('WAN_CLEAR_NOT_KEPT', { reason: 'the disk is full' });
       const { calls, wan } = recordingWan(undefined, unkept);
-      const { ask } = member(name, { wan });
-      const answer = await ask('POST', 'wan/clearWanQueues', 'dev&&w&p');
-      assert.match(
-        answer,
-        /Cannot clear the WAN queue, its changes remain queued: the disk is full/,
-      );
-      assert.ok(answer.startsWith(name === 'none' ? '503 ' : '500 '), answer);
+      const message = 'Cannot clear the WAN queue, its changes remain queued: the disk is full';
+      const answer = `${name === 'none' ? 503 : 500} {"status":"fail","message":"${message}…`;
+      await member(name, { wan }).follow([['POST rest/wan/clearWanQueues dev&&w&p', answer]]);
       assert.deepEqual(calls, ['clear w p']);
-    });
-
-    it('do not remove a publisher of the configuration', async () => {
-      const { wan } = recordingWan();
-      const answer = await member(name, { wan }).ask('POST', 'wan/removeWanConfig', 'dev&&w&own');
-      assert.match(
-        answer,
-        new RegExp(`^${refused} .*publisher own of WAN replication w: it is in the config`),
-      );
     });
 
     it('pause, resume, stop, clear and remove a publisher, and report it', async () => {
       const { calls, wan } = recordingWan();
-      const { ask, auditLines } = member(name, { wan });
+      const { follow, auditLines } = member(name, { wan });
       for (const [call, message] of [
         ['pausePublisher', 'WAN publisher paused'],
         ['resumePublisher', 'WAN publisher resumed'],
@@ -196,27 +165,25 @@ for (const name of ['none', 'hazelcast'] as const) {
         ['clearWanQueues', 'WAN replication queues are cleared.'],
         ['removeWanConfig', 'WAN publisher removed.'],
       ]) {
-        const success = JSON.stringify({ status: 'success', message });
-        assert.equal(await ask('POST', `wan/${call}`, 'dev&&w&p'), `200 ${success}`);
-        assert.equal(
-          await ask('POST', `wan/${call}`, 'dev&&no&x'),
-          `${wrong} ${fail(`${UNKNOWN} x`)}`,
-        );
-        assert.equal(
-          await ask('POST', `wan/${call}`, 'dev&&no&'),
-          `${wrong} ${fail(`${UNKNOWN} `)}`,
-        );
-        assert.match(await ask('POST', `wan/${call}`, 'dev&&two&'), new RegExp(`^${wrong} .*a, b`));
-        assert.equal(
-          await ask('POST', `wan/${call}`, 'dev&&w'),
-          `400 ${fail('This endpoint expects at least 4 parameters')}`,
-        );
-        assert.equal(await ask('POST', `wan/${call}`, 'x&&w&p'), `403 ${fail('unauthenticated')}`);
-        assert.match(await ask('POST', `wan/${call}`, 'dev&&w&%f'), /^400 .*parameter 4/);
-        for (const method of ['GET', 'DELETE']) {
-          assert.match(await ask(method, `wan/${call}`), /^405/);
-        }
+        const path = `rest/wan/${call}`;
+        await follow([
+          [`POST ${path} dev&&w&p`, `200 ${JSON.stringify({ status: 'success', message })}`],
+          [`POST ${path} dev&&no&x`, `${wrong} ${unknownTo('x')}`],
+          [`POST ${path} dev&&no&`, `${wrong} ${unknownTo('')}`],
+          [`POST ${path} dev&&two&`, `${wrong} …a, b…`],
+          [`POST ${path} dev&&w`, few(4)],
+          [`POST ${path} x&&w&p`, unauthenticated],
+          [`POST ${path} dev&&w&%f`, '400 …parameter 4…'],
+          [`GET ${path}`, '405…'],
+          [`DELETE ${path}`, '405…'],
+        ]);
       }
+      await follow([
+        [
+          'POST rest/wan/removeWanConfig dev&&w&own',
+          `${refused} …publisher own of WAN replication w: it is in the config…`,
+        ],
+      ]);
       assert.deepEqual(calls, ['pause w p', 'resume w p', 'stop w p', 'clear w p', 'remove w p']);
       const lines = ['dev 200', `dev ${wrong}`, `dev ${wrong}`, `dev ${wrong}`];
       assert.deepEqual(auditLines().slice(0, 7), [...lines, 'dev 400', 'x 403', 'dev 400']);
@@ -224,43 +191,32 @@ for (const name of ['none', 'hazelcast'] as const) {
 
     it('start a synchronisation or a check, and respond with its uuid', async () => {
       const { calls, wan } = recordingWan();
-      const { ask, auditLines } = member(name, { wan });
+      const { follow, auditLines } = member(name, { wan });
       for (const [call, rest, action, uuid] of [
         ['sync/map', '&m%26', 'Sync', SYNC_UUID],
         ['sync/allmaps', '', 'Sync', SYNC_UUID],
         ['sync/allMaps', '', 'Sync', SYNC_UUID],
         ['consistencyCheck/map', '&m', 'Consistency check', CHECK_UUID],
       ] as const) {
-        const path = `wan/${call}`;
-        const count = rest === '' ? 4 : 5;
+        const path = `rest/wan/${call}`;
         const success = { status: 'success', message: `${action} initiated`, uuid };
-        assert.equal(await ask('POST', path, `dev&&w&p${rest}`), `200 ${JSON.stringify(success)}`);
-        assert.equal(
-          await ask('POST', path, `dev&&no&x${rest}`),
-          `${wrong} ${fail(`${UNKNOWN} x`)}`,
-        );
-        assert.match(await ask('POST', path, `dev&&two&${rest}`), new RegExp(`^${wrong} .*a, b`));
-        assert.equal(
-          await ask('POST', path, rest === '' ? 'x&&w' : 'x&&w&p'),
-          `400 ${fail(`This endpoint expects at least ${count} parameters`)}`,
-        );
-        assert.match(await ask('POST', path, `x&&w&p${rest}`), /^403/);
-        assert.match(await ask('POST', path, `dev&&w&%f${rest}`), /^400 .*parameter 4/);
-        for (const method of ['GET', 'DELETE']) {
-          assert.match(await ask(method, path), /^405/);
-        }
+        await follow([
+          [`POST ${path} dev&&w&p${rest}`, `200 ${JSON.stringify(success)}`],
+          [`POST ${path} dev&&no&x${rest}`, `${wrong} ${unknownTo('x')}`],
+          [`POST ${path} dev&&two&${rest}`, `${wrong} …a, b…`],
+          [`POST ${path} x&&w${rest && '&p'}`, few(rest === '' ? 4 : 5)],
+          [`POST ${path} x&&w&p${rest}`, unauthenticated],
+          [`POST ${path} dev&&w&%f${rest}`, '400 …parameter 4…'],
+          [`GET ${path}`, '405…'],
+          [`DELETE ${path}`, '405…'],
+        ]);
         if (rest === '') continue;
-        for (const [map, status, reason] of [
-          ['', wrong, 'wan-replication-ref to WAN replication w'],
-          ['other', wrong, 'map \\\\"other'],
-          ['busy', refused, SYNC_UUID],
-          ['off', refused, 'merkle-tree'],
-        ] as const) {
-          assert.match(
-            await ask('POST', path, `dev&&w&p&${map}`),
-            new RegExp(`^${status} .*${reason}`),
-          );
-        }
+        await follow([
+          [`POST ${path} dev&&w&p&`, `${wrong} …wan-replication-ref to WAN replication w…`],
+          [`POST ${path} dev&&w&p&other`, `${wrong} …map \\"other…`],
+          [`POST ${path} dev&&w&p&busy`, `${refused} …${SYNC_UUID}…`],
+          [`POST ${path} dev&&w&p&off`, `${refused} …merkle-tree…`],
+        ]);
       }
       const done = ['m&', 'all maps', 'all maps'].map((map) => `synchronise w ${map}`);
       assert.deepEqual(calls, [...done, 'check w m']);
@@ -268,80 +224,65 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('report the progress, with the fields in order', async () => {
-      const { ask } = member(name, { wan: recordingWan().wan });
-      const path = (uuid: string) => `wan/sync/progress/${uuid}`;
-      const names = '"wanReplicationName":"w","wanPublisherId":"p","creationTime":1700000000000';
+      const { follow } = member(name, { wan: recordingWan().wan });
+      const path = 'rest/wan/sync/progress';
+      const result = (stage: string, progress: number, more: string) =>
+        `200 {"status":"success","result":{"stage":"${stage}","progress":${progress},` +
+        `"wanReplicationName":"w","wanPublisherId":"p","creationTime":1700000000000${more}}}`;
+      const figures =
+        ',"checkedPartitions":271,"differentPartitions":1,"checkedLeaves":138752,' +
+        '"differentLeaves":2,"entriesToSync":3';
       const notTaken = name === 'hazelcast' ? '' : ',"entriesNotTaken":4';
-      assert.equal(
-        await ask('GET', path(SYNC_UUID)),
-        `200 {"status":"success","result":{"stage":"IN_PROGRESS","progress":7,${names}${notTaken}}}`,
-      );
-      assert.equal(
-        await ask('GET', path(CHECK_UUID)),
-        `200 {"status":"success","result":{"stage":"FINISHED","progress":100,${names},` +
-          '"checkedPartitions":271,"differentPartitions":1,"checkedLeaves":138752,' +
-          '"differentLeaves":2,"entriesToSync":3}}',
-      );
-      assert.equal(
-        await ask('GET', path(FAILED_UUID)),
-        `200 {"status":"success","result":{"stage":"FAILED","progress":7,${names},` +
-          '"message":"the target is away"}}',
-      );
-      const unknown = name === 'none' ? 404 : 200;
-      for (const uuid of ['3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a19', 'abc', 'a%26b']) {
-        assert.equal(
-          await ask('GET', path(uuid)),
-          `${unknown} ${fail(`WAN synchronisation or check ${decodeURIComponent(uuid)} couldn't be found`)}`,
-        );
-      }
-      assert.match(await ask('GET', path('x'.repeat(500))), /x{100} couldn't/);
-      assert.match(await ask('POST', path(SYNC_UUID)), /^405/);
+      const unknown = (uuid: string) =>
+        `${name === 'none' ? 404 : 200} ` +
+        failure(`WAN synchronisation or check ${uuid} couldn't be found`);
+      await follow([
+        [`GET ${path}/${SYNC_UUID}`, result('IN_PROGRESS', 7, notTaken)],
+        [`GET ${path}/${CHECK_UUID}`, result('FINISHED', 100, figures)],
+        [`GET ${path}/${FAILED_UUID}`, result('FAILED', 7, ',"message":"the target is away"')],
+        [`GET ${path}/${OTHER_UUID}`, unknown(OTHER_UUID)],
+        [`GET ${path}/abc`, unknown('abc')],
+        [`GET ${path}/a%26b`, unknown('a&b')],
+        [`GET ${path}/${'x'.repeat(500)}`, unknown('x'.repeat(100))],
+        [`POST ${path}/${SYNC_UUID}`, '405…'],
+      ]);
     });
 
     it('add either all publishers or none', async () => {
       const { calls, wan } = recordingWan();
-      const { ask } = member(name, { wan });
-      const body =
-        '{"status":"success","message":"WAN configuration added.","addedPublisherIds":["p"],"ignoredPublisherIds":[]}';
-      assert.equal(await ask('POST', 'wan/addWanConfig', 'dev&&{%22a%22:1}&b'), `200 ${body}`);
+      const { follow } = member(name, { wan });
+      const path = 'rest/wan/addWanConfig';
+      const added =
+        '"message":"WAN configuration added.","addedPublisherIds":["p"],"ignoredPublisherIds":[]}';
+      await follow([[`POST ${path} dev&&{%22a%22:1}&b`, `200 {"status":"success",${added}`]]);
       assert.deepEqual(calls, ['add {"a":1}&b']);
-      assert.match(
-        await ask('POST', 'wan/addWanConfig', 'dev&&wrong'),
-        new RegExp(`^${wrong} .*batchPublishers\\[0\\].batchSize`),
-      );
-      assert.match(
-        await ask('POST', 'wan/addWanConfig', 'dev&&many'),
-        new RegExp(`^${refused} .*64`),
-      );
-      assert.match(await ask('POST', 'wan/addWanConfig', 'dev&&%ff'), new RegExp(`^${wrong} `));
-      assert.match(await ask('POST', 'wan/addWanConfig', 'dev&'), /^400 .*3 parameters/);
+      await follow([
+        [`POST ${path} dev&&wrong`, `${wrong} …batchPublishers[0].batchSize…`],
+        [`POST ${path} dev&&many`, `${refused} …64…`],
+        [`POST ${path} dev&&%ff`, `${wrong} …`],
+        [`POST ${path} dev&`, few(3)],
+      ]);
     });
 
     it('report the publishers, with the fields in order', async () => {
-      const { ask } = member(name, { wan: recordingWan().wan });
-      const body =
-        '{"publishers":[{"wanReplicationName":"w","wanPublisherId":"p","clusterName":"dev",' +
+      const publisher =
+        '{"wanReplicationName":"w","wanPublisherId":"p","clusterName":"dev",' +
         '"state":"PAUSED","queueSize":1,"queueCapacity":2,"queueBytes":3,"eventsSent":4,' +
-        '"eventsDropped":5,"eventsRejected":6,"lagMillis":7,"lastError":null}]}';
-      assert.equal(await ask('GET', 'wan/publishers'), `200 ${body}`);
-      assert.match(await ask('POST', 'wan/publishers', 'dev&'), /^405/);
+        '"eventsDropped":5,"eventsRejected":6,"lagMillis":7,"lastError":null}';
+      await member(name, { wan: recordingWan().wan }).follow([
+        ['GET rest/wan/publishers', `200 {"publishers":[${publisher}]}`],
+        ['POST rest/wan/publishers dev&', '405…'],
+      ]);
     });
 
     it('are not found at other paths', async () => {
-      const { ask } = member(name);
-      for (const path of [
-        'wan',
-        'wan/sync',
-        'wan/sync/progress',
-        'wan/sync/progress/',
-        'wan/PausePublisher',
-      ]) {
-        assert.equal(await ask('GET', path), '404', path);
-      }
+      const paths = ['', '/sync', '/sync/progress', '/sync/progress/', '/PausePublisher'];
+      const rows = paths.map((path) => [`GET rest/wan${path}`, '404'] as const);
+      await member(name).follow(rows);
     });
 
     it('are refused if servers store the data, after the checks of parameters and credentials', async () => {
-      const { ask } = member(name, { wan: undefined });
+      const { follow } = member(name, { wan: undefined });
       for (const [call, body] of [
         ['clearWanQueues', 'dev&&w&p'],
         ['pausePublisher', 'dev&&w&p'],
@@ -354,25 +295,25 @@ for (const name of ['none', 'hazelcast'] as const) {
         ['sync/allMaps', 'dev&&w&p'],
         ['consistencyCheck/map', 'dev&&w&p&m'],
       ] as const) {
-        assert.match(
-          await ask('POST', `wan/${call}`, body),
-          new RegExp(`^${refused} .*engine.url`),
-        );
-        assert.match(await ask('POST', `wan/${call}`, 'dev&'), /^400/);
-        assert.match(await ask('POST', `wan/${call}`, `x${body}`), /^403/);
+        await follow([
+          [`POST rest/wan/${call} ${body}`, `${refused} …engine.url…`],
+          [`POST rest/wan/${call} dev&`, '400…'],
+          [`POST rest/wan/${call} x${body}`, '403…'],
+        ]);
       }
-      const progress = 'wan/sync/progress/3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a11';
-      assert.match(await ask('GET', progress), new RegExp(`^${refused} .*engine.url`));
-      assert.match(await ask('GET', 'wan/publishers'), /^409 .*engine.url/);
-      assert.match(await ask('POST', 'wan/receive', 'x'), /^409 .*engine.url/);
+      await follow([
+        [`GET rest/wan/sync/progress/${SYNC_UUID}`, `${refused} …engine.url…`],
+        ['GET rest/wan/publishers', '409 …engine.url…'],
+        ['POST rest/wan/receive x', '409 …engine.url…'],
+      ]);
     });
 
     it('accept a message, or report why it was not accepted', async () => {
       const { calls, wan } = recordingWan();
       const { ask, auditLines, open } = member(name, { wan });
-      assert.equal(await ask('POST', 'wan/receive', 'message'), '200 a');
-      const { ask: again } = open();
-      for (let count = 0; count < 3; count++) await again('POST', 'wan/receive', 'm');
+      assert.equal(await ask('POST', RECEIVE, 'message'), '200 a');
+      const again = open();
+      for (let count = 0; count < 3; count++) await again.askWhole('POST', RECEIVE, 'm');
       assert.deepEqual(calls, ['receive 7', 'receive 1', 'receive 1', 'receive 1']);
       assert.deepEqual(auditLines(), ['undefined 200', 'undefined 200']);
       const errors: GridError[] = [
@@ -384,8 +325,8 @@ for (const name of ['none', 'hazelcast'] as const) {
       ];
       for (const error of errors) {
         const failing = member(name, { wan: recordingWan({ error }).wan });
-        const response = await failing.open().ask('POST', 'wan/receive', 'm');
-        const body = error.status === 413 ? '' : fail(error.message);
+        const response = await failing.askWhole('POST', RECEIVE, 'm');
+        const body = error.status === 413 ? '' : failure(error.message);
         assert.deepEqual([response?.status, response?.body], [error.status, body]);
         assert.equal(response?.fields.has('retry-after'), error.status === 503);
         assert.deepEqual(failing.auditLines(), [`undefined ${error.status}`]);
@@ -394,11 +335,12 @@ for (const name of ['none', 'hazelcast'] as const) {
 
     it('accept no message while the cluster is PASSIVE or the member is starting', async () => {
       const { calls, wan } = recordingWan();
-      const { ask } = member(name, { wan });
-      await ask('POST', 'management/cluster/changeState', 'dev&&passive');
-      assert.match(await ask('POST', 'wan/receive', 'm'), /^503 .*PASSIVE/);
+      await member(name, { wan }).follow([
+        ['POST rest/management/cluster/changeState dev&&passive', '200 …'],
+        [`POST ${RECEIVE} m`, '503 …PASSIVE…'],
+      ]);
       const cluster = new StandaloneCluster('1.2.3', new LocalRecord('1.2'));
-      assert.match(await member(name, { wan, cluster }).ask('POST', 'wan/receive', 'm'), /^503/);
+      await member(name, { wan, cluster }).follow([[`POST ${RECEIVE} m`, '503…']]);
       assert.deepEqual(calls, []);
     });
 
@@ -411,26 +353,24 @@ for (const name of ['none', 'hazelcast'] as const) {
         permissions: undefined,
         coversHealth: false,
       });
-      const { open, auditLines } = member(name, { wan, memberLogin });
+      const { open, askWhole, auditLines } = member(name, { wan, memberLogin });
       const basic = (text: string) =>
         `Authorization: Basic ${Buffer.from(text).toString('base64')}\r\n`;
-      const { ask } = open();
-      const none = await ask('POST', 'wan/receive', 'm');
+      const { askWhole: ask } = open();
+      const none = await ask('POST', RECEIVE, 'm');
       assert.deepEqual(
         [none?.status, none?.fields.get('www-authenticate')?.slice(0, 5)],
         [401, 'Basic'],
       );
-      assert.equal((await ask('POST', 'wan/receive', 'm', basic('ann:no')))?.status, 401);
-      assert.equal((await ask('POST', 'wan/receive', 'm', basic('ann:pw')))?.status, 200);
-      assert.equal((await ask('POST', 'wan/receive', 'm', basic('ann:pw')))?.status, 200);
+      assert.equal((await ask('POST', RECEIVE, 'm', basic('ann:no')))?.status, 401);
+      assert.equal((await ask('POST', RECEIVE, 'm', basic('ann:pw')))?.status, 200);
+      assert.equal((await ask('POST', RECEIVE, 'm', basic('ann:pw')))?.status, 200);
       // A client needs no login on this member.
-      assert.equal((await ask('GET', 'wan/publishers'))?.status, 200);
+      assert.equal((await ask('GET', 'rest/wan/publishers'))?.status, 200);
       assert.deepEqual(auditLines(), ['ann 401', 'ann 200']);
       assert.equal(calls.length, 2);
-      for (let count = 0; count < 4; count++) {
-        await open().ask('POST', 'wan/receive', 'm', basic('ann:no'));
-      }
-      const throttled = await open().ask('POST', 'wan/receive', 'm', basic('ann:pw'));
+      for (let count = 0; count < 4; count++) await askWhole('POST', RECEIVE, 'm', basic('ann:no'));
+      const throttled = await askWhole('POST', RECEIVE, 'm', basic('ann:pw'));
       assert.equal(throttled?.status, 429);
       assert.ok(throttled?.fields.has('retry-after'));
     });
@@ -442,35 +382,33 @@ describe('a message of another member', () => {
     const { calls, wan } = recordingWan();
     const { ask } = member('none', { wan });
     const most = 1000 + 1_048_576;
-    assert.equal(await ask('POST', 'wan/receive', 'x'.repeat(most)), '200 a');
-    assert.equal(await ask('POST', 'wan/receive', 'x'.repeat(most + 1)), '413');
-    assert.equal(await ask('POST', 'maps/m/k', 'x'.repeat(1001)), '413');
+    assert.equal(await ask('POST', RECEIVE, 'x'.repeat(most)), '200 a');
+    assert.equal(await ask('POST', RECEIVE, 'x'.repeat(most + 1)), '413');
+    assert.equal(await ask('POST', 'rest/maps/m/k', 'x'.repeat(1001)), '413');
     assert.deepEqual(calls, [`receive ${most}`]);
   });
 
   it('is accepted although in-flight-bytes-max is used up, if no other content is in flight', async () => {
     const { calls, wan } = recordingWan();
     const { open } = member('none', { wan }, { inFlightBytesMax: 2000 });
-    const head = (path: string, length: number) =>
-      `POST /grid/rest/${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`;
-    const [other, message, second] = [open().socket, open().socket, open().socket];
-    other.receive(head('maps/m/k', 1000));
-    message.receive(`${head('wan/receive', 5000)}x`);
-    assert.match(message.text, /^HTTP\/1.1 503 /);
+    /** A connection that has sent the head and the first byte of a message. */
+    const begun = () => {
+      const { socket, read } = open();
+      socket.receive(`${postHead('wan/receive', 5000)}x`);
+      return { read, finish: () => socket.receive('x'.repeat(4999)) };
+    };
+    const other = open().socket;
+    other.receive(postHead('maps/m/k', 1000));
+    assert.equal(begun().read()?.status, 503);
     other.receive('x'.repeat(1000));
-    const alone = open().socket;
-    alone.receive(`${head('wan/receive', 5000)}x`);
-    assert.equal(alone.text, '');
-    second.receive(`${head('wan/receive', 5000)}x`);
-    assert.match(second.text, /^HTTP\/1.1 503 /);
-    alone.receive('x'.repeat(4999));
-    await turn();
-    assert.match(alone.text, /^HTTP\/1.1 200 /);
-    const next = open().socket;
-    next.receive(`${head('wan/receive', 5000)}x`);
-    next.receive('x'.repeat(4999));
-    await turn();
-    assert.match(next.text, /^HTTP\/1.1 200 /);
+    for (let message = 0; message < 2; message++) {
+      const { read, finish } = begun();
+      assert.equal(read(), undefined);
+      if (message === 0) assert.equal(begun().read()?.status, 503);
+      finish();
+      await nextTurn();
+      assert.equal(read()?.status, 200);
+    }
     assert.deepEqual(calls, ['receive 5000', 'receive 5000']);
   });
 });

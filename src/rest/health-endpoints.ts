@@ -1,5 +1,5 @@
 /**
- * Health endpoints (group HEALTH_CHECK), for load balancers and probes. Tested by dialect.spec.ts.
+ * Health endpoints (group HEALTH_CHECK), for load balancers and probes. Tested by compatibility.spec.ts.
  */
 import { INDEPENDENT } from '../http/response-delay.ts';
 import { respondJson } from './json.ts';

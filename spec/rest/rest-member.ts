@@ -1,0 +1,89 @@
+/** A member in memory with every endpoint group, and requests to it. */
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Compatibility } from '../../src/config/compatibility.ts';
+import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
+import type { HttpLimits } from '../../src/http/limits.ts';
+import { DIALECTS } from '../../src/rest/dialect.ts';
+import { FakeSocket } from '../http/fake-socket.ts';
+import { type ReadResponse, readResponses } from '../http/response-reader.ts';
+import { createTestServer, type ServiceParts } from '../http/test-server.ts';
+import { patternOf } from './exchange-table.ts';
+
+/** Number of turns after which the callbacks of settled promises have run. */
+const TURNS = 5;
+
+/** A path below the segment of the dialect, and whole lines of further fields. */
+type RequestParts = [method: string, path: string, body?: string, fieldLines?: string];
+
+/** `GET path` or `POST path content`, and the status and content, in which `…` is any text. */
+export type Row = readonly [request: string, answer: string];
+
+interface Options {
+  /** Without it, the member has version 1.2.3. */
+  readonly compatibility?: Compatibility | undefined;
+  readonly services?: ServiceParts | undefined;
+  readonly limits?: Partial<HttpLimits> | undefined;
+  /** The enabled endpoint groups; without any, REST is disabled. */
+  readonly groups?: readonly EndpointGroup[];
+}
+
+export function restMember({
+  compatibility,
+  services = {},
+  limits,
+  groups = ENDPOINT_GROUP_NAMES,
+}: Options = {}) {
+  const server = createTestServer(limits, { compatibility, services });
+  const { pathSegment } = DIALECTS[compatibility ?? 'none'];
+  server.groups.set(groups.length > 0, new Map(groups.map((group) => [group, true])));
+
+  /** Opens a connection. */
+  const open = () => {
+    const socket = new FakeSocket();
+    const isHead: boolean[] = [];
+    server.connect(socket);
+    const send = (...[method, path, body = '', fieldLines = '']: RequestParts): void => {
+      isHead.push(method === 'HEAD');
+      const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`;
+      const head = `${method} /${pathSegment}/${path} HTTP/1.1\r\nHost: h\r\n${fieldLines}${length}`;
+      socket.receive(Buffer.from(`${head}\r\n${body}`));
+    };
+    /** Returns the response to the last request; undefined until it is sent. */
+    const read = (): ReadResponse | undefined =>
+      readResponses(socket.text, isHead)[Math.max(0, isHead.length - 1)];
+    const askWhole = async (...request: RequestParts): Promise<ReadResponse | undefined> => {
+      send(...request);
+      for (let turn = 0; turn < TURNS && read() === undefined; turn++) await nextTurn();
+      return read();
+    };
+    return { socket, send, read, askWhole };
+  };
+
+  /** Sends a request on a connection of its own, and returns the connection. */
+  const sent = (...request: RequestParts) => {
+    const opened = open();
+    opened.send(...request);
+    return opened;
+  };
+  const askWhole = (...request: RequestParts) => open().askWhole(...request);
+  /** Returns the status and the content of the response. */
+  const ask = async (...request: RequestParts): Promise<string> => {
+    const response = await askWhole(...request);
+    return `${response?.status} ${response?.body}`.trim();
+  };
+  /** Sends the requests of the rows in order, and asserts their responses. */
+  const follow = async (rows: readonly Row[]): Promise<void> => {
+    for (const [request, wanted] of rows) {
+      const [, method = '', path = '', body] = /^(\S+) (\S+) ?(.*)$/s.exec(request) ?? [];
+      const answer = await ask(method, path, body);
+      assert.match(answer, new RegExp(`^${patternOf(wanted)}$`, 's'), `${request}: ${answer}`);
+    }
+  };
+  return { ...server, open, sent, ask, askWhole, follow };
+}
+
+/** The content of a refusal with this message. */
+export function failure(message: string): string {
+  return JSON.stringify({ status: 'fail', message });
+}
