@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import { DelayingSink } from '../engine/sinks.ts';
-import { client, get, LIVE, poll, post } from './test-client.ts';
+import { assertAfter, client, get, LIVE, poll, post } from './test-client.ts';
 import { type createTestServer, LaterDelay, type TestServer } from './test-server.ts';
 
 const MEBIBYTE = 1048576;
@@ -126,10 +126,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         socket.receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
         socket.receive(LIVE);
         assert.deepEqual(statuses(), [404]);
-        clock.advance(1999);
-        assert(!socket.isDestroyed);
-        clock.advance(1);
-        assert(socket.isDestroyed);
+        assertAfter(2000, clock, () => socket.isDestroyed);
       });
 
       it('follows a failure of the handler, which is reported once and gets 500', () => {

@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
 import { checkDrain } from './drain-round.ts';
 import { FakeSocket } from './fake-socket.ts';
-import { client, get, LIVE, poll, post } from './test-client.ts';
+import { type Client, client, drainNow, get, LIVE, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
 const LAST_REQUEST_MS = 1000;
@@ -19,19 +19,13 @@ const VALUE_BYTES = 2_000_000;
 const ROUNDS = 8;
 const SEED = Number(process.env.DRAIN_SEED ?? randomInt(1_000_000_000));
 
-type Client = ReturnType<typeof client>;
-
 /** Stops the server, which drains with these connections once the sockets have been read. */
 function drain(...clients: readonly Client[]): void {
   for (const { clock, connection } of clients) {
     connection.onStop();
     for (let turn = 0; turn < 2; turn++) clock.endTurn();
   }
-  for (const { server, clock, connection } of clients) {
-    server.isDraining = true;
-    server.drainedMs = Math.min(server.drainedMs, clock.now());
-    connection.drain();
-  }
+  drainNow(...clients);
 }
 
 function connections({ responses }: Client): (string | undefined)[] {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FairScheduler, REQUESTS_IN_A_ROW } from '../../src/http/fair-scheduler.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { client, LIVE, poll } from './test-client.ts';
+import { client, drainNow, LIVE, poll } from './test-client.ts';
 
 describe('FairScheduler', () => {
   it('resumes all waiting connections once per turn, in order, for at most five milliseconds', () => {
@@ -54,8 +54,7 @@ describe('a connection with many requests', () => {
     const draining = client();
     for (const { socket } of [closing, draining]) socket.receive(LIVE.repeat(100) + poll('q'));
     closing.socket.receiveEnd();
-    draining.server.isDraining = true;
-    draining.connection.drain();
+    drainNow(draining);
     for (const { clock, statuses, socket } of [closing, draining]) {
       clock.settle();
       assert.equal(statuses().length, 101);

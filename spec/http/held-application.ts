@@ -4,18 +4,16 @@
  * `/throws` throws while it runs, `/stream` begins a stream. The response to a request is its name,
  * or a text that the spec passes.
  */
+import assert from 'node:assert/strict';
 import { Span } from '../../src/base/span.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
-import { Connection } from '../../src/http/connection.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { INDEPENDENT } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
-import { HttpServer } from '../../src/http/server.ts';
-import { FakeClock } from '../fake-clock.ts';
-import { DEFAULT_LIMITS } from './default-limits.ts';
 import { FakeSocket } from './fake-socket.ts';
-import { type ReadResponse, readResponses } from './response-reader.ts';
+import { client } from './test-client.ts';
+import { createTestServer } from './test-server.ts';
 
 const NO_TYPE = new Span();
 
@@ -106,39 +104,22 @@ class HeldHandler implements RequestHandler {
   }
 }
 
-export interface HeldClient {
-  readonly socket: FakeSocket;
-  readonly connection: Connection;
-  responses(isHead?: readonly boolean[]): ReadResponse[];
-  /** The bodies of all responses so far. */
-  bodies(): string[];
-}
-
-export interface HeldServer {
-  readonly application: HeldApplication;
-  readonly server: HttpServer;
-  readonly clock: FakeClock;
-  readonly failures: unknown[];
-  client(): HeldClient;
-}
-
-export function heldServer(limits: Partial<HttpLimits> = {}): HeldServer {
+/** Returns a server with a client; `another` connects a further one. */
+export function heldServer(limits?: Partial<HttpLimits>) {
   const application = new HeldApplication();
-  const clock = new FakeClock();
-  const failures: unknown[] = [];
-  const server = new HttpServer({
-    application,
-    clock,
-    limits: { ...DEFAULT_LIMITS, ...limits },
-    onFailure: (error) => failures.push(error),
-  });
-  const client = (): HeldClient => {
-    const socket = new FakeSocket((run) => clock.endOfTurn(run));
-    const connection = new Connection(server, socket.socket);
-    const responses = (isHead?: readonly boolean[]) => readResponses(socket.text, isHead);
-    return { socket, connection, responses, bodies: () => responses().map(({ body }) => body) };
+  const test = createTestServer(limits, { wrap: () => application });
+  const { server, clock } = test;
+  const connected = () => {
+    const one = client(test, new FakeSocket((run) => clock.endOfTurn(run)));
+    return { ...one, bodies: () => one.responses().map(({ body }) => body) };
   };
-  return { application, server, clock, failures, client };
+  /** Asserts that no request is in progress. */
+  const assertAtRest = (): void => {
+    clock.settle();
+    assert.equal(server.slots.usedCount, 0, 'slots in use');
+    assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight');
+  };
+  return { ...connected(), application, another: connected, assertAtRest };
 }
 
 /** Returns a GET of the path, with further field lines. */

@@ -7,10 +7,9 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { collectGarbage } from '../../src/base/collect-garbage.ts';
-import type { Verdict } from '../../src/security/credentials.ts';
 import { bufferBytes } from '../buffer-bytes.ts';
 import { heldServer, request } from './held-application.ts';
-import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
+import { client, get, guardedServer, LIVE, poll, post, postHead } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
 const FREE_BYTES = 4096;
@@ -276,7 +275,7 @@ describe('a waiting poll', () => {
   });
 
   it('retains no credentials if it begins to wait after a login', async () => {
-    const held = lateLogins();
+    const held = guardedServer();
     const { socket } = client(held.server);
     socket.receive(held.call + pollWithLogin(LONG) + pollWithLogin('behind'));
     const { inFlight } = held.server.server;
@@ -289,18 +288,6 @@ describe('a waiting poll', () => {
     assert(!socket.isDestroyed);
   });
 });
-
-/** A server whose administrative calls wait for their credentials, and one such call. */
-function lateLogins() {
-  const waiting: ((verdict: Verdict) => void)[] = [];
-  const check = () => new Promise<Verdict>((resolve) => waiting.push(resolve));
-  const server = createTestServer({}, { services: { credentials: { check } } });
-  const letIn = async (): Promise<void> => {
-    for (const resolve of waiting.splice(0)) resolve({ isRight: true, retryAfterMs: 0 });
-    for (let turn = 0; turn < 5; turn++) await nextTurn();
-  };
-  return { server, letIn, call: post('management/cluster/state', 'dev&') };
-}
 
 describe('requests after a waiting poll', () => {
   it('reserve the bytes beyond 4 KiB, until they run', () => {
@@ -350,7 +337,7 @@ describe('requests after a waiting poll', () => {
 
 describe('requests that wait for others', () => {
   it('are counted separately, so that contents still have room and are not refused', async () => {
-    const guarded = lateLogins();
+    const guarded = guardedServer();
     const { inFlight } = guarded.server.server;
     const { socket, statuses } = client(guarded.server);
     inFlight.unreadBytes += inFlight.bytesMax;
@@ -385,25 +372,22 @@ describe('requests that wait for others', () => {
 
   it('do not let others run first if there is no room to store them', () => {
     for (const isFull of [false, true]) {
-      const held = heldServer();
-      const { inFlight } = held.server;
-      const { socket, bodies } = held.client();
+      const { socket, bodies, server, clock } = heldServer();
+      const { inFlight } = server;
       if (isFull) inFlight.unreadBytes += inFlight.bytesMax / 2;
       const each = request('/now/x');
       socket.receive(each.repeat(500));
       const unread = (500 - bodies().length) * each.length;
       if (isFull) assert(unread > 0 && unread <= FREE_BYTES, `${unread} bytes unread`);
       else assert.equal(bodies().length, 64);
-      held.clock.settle();
+      clock.settle();
     }
   });
 });
 
 describe('requests under way together', () => {
   it('have intact heads if one of them is received in parts and begins later', () => {
-    const held = heldServer();
-    const { application, clock, server } = held;
-    const { socket, bodies } = held.client();
+    const { application, clock, server, socket, bodies } = heldServer();
     const alone = request(`/alone/${LONG}`);
     socket.receive(request('/late/a') + alone.slice(0, 15_000));
     assert.equal(server.inFlight.heldBytes, 15_000 - 'GET '.length - FREE_BYTES);
@@ -419,9 +403,7 @@ describe('requests under way together', () => {
   });
 
   it('are few if their heads are long; later ones wait and are counted', () => {
-    const held = heldServer();
-    const { application, clock, server } = held;
-    const { socket, bodies } = held.client();
+    const { application, clock, server, socket, bodies } = heldServer();
     const names = Array.from({ length: 30 }, (_, index) => `${index}${'n'.repeat(2000)}`);
     socket.receive(names.map((name) => request(`/late/${name}`)).join(''));
     assert.equal(application.begun.length, 9);

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { methodName } from '../../src/http/methods.ts';
 import { FakeSocket } from './fake-socket.ts';
-import { client, get, LIVE, poll, postHead } from './test-client.ts';
+import { client, drainNow, get, LIVE, poll, postHead } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
 /** Returns the list of the server's responses as logged: status, code, method and path, reason. */
@@ -163,15 +163,12 @@ test('a request that ends early or arrives late is reported with the missing par
 });
 
 test('a request for which a stop does not wait is reported as such', () => {
-  const { server, clock, ...others } = createTestServer();
-  const reported = observed({ server, clock, ...others });
-  const { socket, connection } = client({ server, clock, ...others });
-  socket.receive(`${postHead('maps/m/k', 3)}x`);
-  clock.advance(1000);
-  server.isDraining = true;
-  server.drainedMs = clock.now();
-  connection.drain();
-  clock.advance(5000);
+  const stopped = client();
+  const reported = observed(stopped);
+  stopped.socket.receive(`${postHead('maps/m/k', 3)}x`);
+  stopped.clock.advance(1000);
+  drainNow(stopped);
+  stopped.clock.advance(5000);
   assert.deepEqual(reported, [
     `408 CONTENT_LATE_AT_STOP ${POST} the member is stopping, and the rest was not received in time`,
   ]);

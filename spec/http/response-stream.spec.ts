@@ -2,24 +2,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
-import { type HeldServer, heldServer, request } from './held-application.ts';
+import { heldServer, request } from './held-application.ts';
 
 const HEAD = /^HTTP\/1\.1 201 Created\r\nDate: [^\r]+\r\nContent-Type: text\/plain\r\n/;
 
-/** A server with one client that has requested a stream. */
+/** A server whose client has requested a stream. */
 function streaming(text = request('/stream')) {
   const held = heldServer();
-  const { socket, connection } = held.client();
-  socket.receive(text);
+  held.socket.receive(text);
   const [stream] = held.application.streams as [ResponseStream];
-  const settle = (): void => held.clock.settle();
-  return { ...held, held, socket, connection, stream, settle };
-}
-
-function assertAtRest({ server, clock }: HeldServer): void {
-  clock.settle();
-  assert.equal(server.slots.usedCount, 0, 'slots in use');
-  assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight');
+  return { ...held, stream, settle: () => held.clock.settle() };
 }
 
 /** Returns the content of a chunked response at the end of the text. */
@@ -39,7 +31,7 @@ function dechunked(text: string): string {
 
 describe('A stream', () => {
   it('is chunked in HTTP/1.1, with its own status, content type and fields', () => {
-    const { held, socket, stream, settle } = streaming();
+    const { socket, stream, settle, assertAtRest } = streaming();
     assert(stream.write(Buffer.from('one')));
     assert(stream.write(Buffer.from('two')));
     settle();
@@ -52,7 +44,7 @@ describe('A stream', () => {
     settle();
     assert.equal(dechunked(socket.text), 'onetwo');
     assert(!socket.writableEnded);
-    assertAtRest(held);
+    assertAtRest();
   });
 
   it('has no empty chunk, which would end it', () => {
@@ -66,7 +58,7 @@ describe('A stream', () => {
 
   it('extends to the end of the connection in HTTP/1.0', () => {
     const text = request('/stream').replace('HTTP/1.1', 'HTTP/1.0\r\nConnection: keep-alive');
-    const { held, socket, stream, settle } = streaming(text);
+    const { socket, stream, settle, assertAtRest } = streaming(text);
     stream.write(Buffer.from('one'));
     stream.write(Buffer.from('two'));
     stream.end();
@@ -74,22 +66,22 @@ describe('A stream', () => {
     assert.match(socket.text, /\r\nX-Stream: yes\r\nConnection: close\r\n\r\nonetwo$/);
     assert.doesNotMatch(socket.text, /chunked/);
     assert(socket.writableEnded);
-    assertAtRest(held);
+    assertAtRest();
   });
 
   it('has only a head in response to HEAD', () => {
-    const { held, socket, stream, settle } = streaming(request('/stream', '', 'HEAD'));
+    const { socket, stream, settle, assertAtRest } = streaming(request('/stream', '', 'HEAD'));
     assert(!stream.takesContent);
     assert(stream.write(Buffer.alloc(1_000_000)));
     stream.end();
     settle();
     assert.match(socket.text, /chunked\r\nX-Stream: yes\r\n\r\n$/);
-    assertAtRest(held);
+    assertAtRest();
   });
 
   it('begins after all earlier responses, and later requests begin after its end', () => {
     const texts = request('/late/a') + request('/stream') + request('/now/z');
-    const { held, application, socket, settle } = streaming(texts);
+    const { application, socket, settle, assertAtRest } = streaming(texts);
     assert.equal(application.streams.length, 0);
     application.answer('a');
     settle();
@@ -100,11 +92,11 @@ describe('A stream', () => {
     settle();
     assert.deepEqual(application.begun, ['a', 'stream', 'z']);
     assert.match(socket.text, /\r\n1\r\ns\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n.*z$/s);
-    assertAtRest(held);
+    assertAtRest();
   });
 
   it('makes the writer wait, and calls it when the client has read enough', () => {
-    const { held, application, socket, stream, settle } = streaming();
+    const { application, socket, stream, settle, assertAtRest } = streaming();
     settle();
     socket.isStuck = true;
     assert(stream.write(Buffer.alloc(1000)));
@@ -122,14 +114,14 @@ describe('A stream', () => {
     stream.end();
     settle();
     assert.equal(dechunked(socket.text).length, 101_000);
-    assertAtRest(held);
+    assertAtRest();
   });
 
   it('ignores content after its client has disconnected, and frees its slot at its end', () => {
     for (let count = 0; count < 3; count++) {
-      const { held, application, socket, stream } = streaming();
+      const { application, socket, stream, assertAtRest, clock, server } = streaming();
       if (count > 0) stream.write(Buffer.alloc(100_000));
-      if (count > 1) held.clock.settle();
+      if (count > 1) clock.settle();
       socket.destroy();
       assert(!stream.takesContent);
       assert(stream.write(Buffer.alloc(100_000)), 'the handler must not wait for room');
@@ -138,24 +130,24 @@ describe('A stream', () => {
         [],
         'its handler was asked to finish, and has ended it',
       );
-      assertAtRest(held);
-      assert.equal(held.server.connectionCount, 0);
-      assert.equal(held.server.deadlines.count, 0);
+      assertAtRest();
+      assert.equal(server.connectionCount, 0);
+      assert.equal(server.deadlines.count, 0);
     }
   });
 
   it('ends the connection if it is cut', () => {
-    const { held, socket, stream, settle } = streaming();
+    const { socket, stream, settle, assertAtRest } = streaming();
     stream.write(Buffer.from('one'));
     settle();
     stream.cut();
     assert(socket.isDestroyed);
     assert.doesNotMatch(socket.text, /\r\n0\r\n\r\n$/);
-    assertAtRest(held);
+    assertAtRest();
   });
 
   it('is ended by its handler while the server drains, and its connection ends', () => {
-    const { held, server, socket, stream, settle } = streaming();
+    const { server, socket, stream, settle, assertAtRest, clock } = streaming();
     stream.write(Buffer.from('one'));
     void server.drain();
     settle();
@@ -163,8 +155,8 @@ describe('A stream', () => {
     stream.end();
     settle();
     assert.equal(dechunked(socket.text), 'onetwo');
-    held.clock.advance(1000);
+    clock.advance(1000);
     assert(socket.writableEnded);
-    assertAtRest(held);
+    assertAtRest();
   });
 });

@@ -1,4 +1,9 @@
 /** A client of a test server, with an in-memory socket, and the requests that specs send. */
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { HttpLimits } from '../../src/http/limits.ts';
+import type { Verdict } from '../../src/security/credentials.ts';
+import type { FakeClock } from '../fake-clock.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { readResponses } from './response-reader.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
@@ -40,4 +45,38 @@ export function client(server = createTestServer(), socket = new FakeSocket()) {
     responses: (isHead?: readonly boolean[]) => readResponses(socket.text, isHead),
     another: () => client(server),
   };
+}
+
+export type Client = ReturnType<typeof client>;
+
+/** Asserts that the condition becomes true after this time, and not before. */
+export function assertAfter(ms: number, clock: FakeClock, isTrue: () => boolean): void {
+  clock.advance(ms - 1);
+  assert(!isTrue(), `before ${ms} ms`);
+  clock.advance(1);
+  assert(isTrue(), `after ${ms} ms`);
+}
+
+/** Starts to drain the server with these connections, without the time to read their sockets. */
+export function drainNow(...clients: readonly Client[]): void {
+  for (const { server, clock, connection } of clients) {
+    server.isDraining = true;
+    server.drainedMs = Math.min(server.drainedMs, clock.now());
+    connection.drain();
+  }
+}
+
+/**
+ * Returns a server whose administrative calls wait for the check of their credentials until
+ * `letIn`, and such a call.
+ */
+export function guardedServer(limits: Partial<HttpLimits> = {}) {
+  const waiting: ((verdict: Verdict) => void)[] = [];
+  const check = () => new Promise<Verdict>((resolve) => waiting.push(resolve));
+  const server = createTestServer(limits, { services: { credentials: { check } } });
+  const letIn = async (): Promise<void> => {
+    for (const resolve of waiting.splice(0)) resolve({ isRight: true, retryAfterMs: 0 });
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+  };
+  return { server, letIn, call: post('management/cluster/state', 'dev&') };
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
+import { assertAfter, client, drainNow, get, LIVE, poll, post, postHead } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
 const HEAD_MS = 10_000;
@@ -14,10 +14,7 @@ const DRAIN_MS = 5000;
 describe('the time limit of an idle connection', () => {
   it('starts at its beginning', () => {
     const { socket, clock } = client();
-    clock.advance(IDLE_MS - 1);
-    assert(!socket.writableEnded);
-    clock.advance(1);
-    assert(socket.writableEnded);
+    assertAfter(IDLE_MS, clock, () => socket.writableEnded);
     assert.equal(socket.text, '');
     clock.advance(2000);
     assert(socket.isDestroyed);
@@ -29,10 +26,7 @@ describe('the time limit of an idle connection', () => {
       clock.advance(IDLE_MS - 1);
       socket.receive(LIVE);
     }
-    clock.advance(IDLE_MS - 1);
-    assert(!socket.writableEnded);
-    clock.advance(1);
-    assert(socket.writableEnded);
+    assertAfter(IDLE_MS, clock, () => socket.writableEnded);
   });
 
   it('starts at the response to a poll that waited longer', () => {
@@ -40,18 +34,12 @@ describe('the time limit of an idle connection', () => {
     socket.receive(poll('q', 200));
     clock.advance(200_000);
     assert.deepEqual(statuses(), [204]);
-    clock.advance(IDLE_MS - 1);
-    assert(!socket.writableEnded);
-    clock.advance(1);
-    assert(socket.writableEnded);
+    assertAfter(IDLE_MS, clock, () => socket.writableEnded);
   });
 
   it('is configurable', () => {
     const { socket, clock } = client(createTestServer({ keepAliveTimeoutSeconds: 2 }));
-    clock.advance(1999);
-    assert(!socket.writableEnded);
-    clock.advance(1);
-    assert(socket.writableEnded);
+    assertAfter(2000, clock, () => socket.writableEnded);
   });
 });
 
@@ -196,10 +184,7 @@ describe('the time limit of reading responses', () => {
 
   it('closes a connection that reads nothing', () => {
     const { socket, clock } = reader();
-    clock.advance(WRITE_MS - 1);
-    assert(!socket.isDestroyed);
-    clock.advance(1);
-    assert(socket.isDestroyed);
+    assertAfter(WRITE_MS, clock, () => socket.isDestroyed);
   });
 
   it('starts again after each piece read, at most 64 KiB', () => {
@@ -211,10 +196,7 @@ describe('the time limit of reading responses', () => {
       socket.take();
       assert(socket.writableLength <= 65536);
     }
-    clock.advance(WRITE_MS - 1);
-    assert(!socket.isDestroyed);
-    clock.advance(1);
-    assert(socket.isDestroyed);
+    assertAfter(WRITE_MS, clock, () => socket.isDestroyed);
   });
 
   it('also applies to a single small response, until it is read', () => {
@@ -245,26 +227,23 @@ describe('the time limit of reading responses', () => {
 
 describe('a server that drains', () => {
   it('ends requests whose clients send nothing for five seconds', () => {
-    const { socket, clock, server, connection, statuses, another } = client();
-    const head = another();
-    socket.receive(postHead('maps/m/k', 5));
+    const content = client();
+    const head = content.another();
+    content.socket.receive(postHead('maps/m/k', 5));
     head.socket.receive(LIVE.slice(0, 9));
-    clock.advance(3000);
-    server.isDraining = true;
-    server.drainedMs = clock.now();
-    for (const each of [connection, head.connection]) each.drain();
-    clock.advance(DRAIN_MS - 1);
-    assert.deepEqual([statuses(), head.statuses()], [[], []]);
-    clock.advance(1);
-    assert.deepEqual([statuses(), head.statuses()], [[408], [408]]);
+    content.clock.advance(3000);
+    drainNow(content, head);
+    content.clock.advance(DRAIN_MS - 1);
+    assert.deepEqual([content.statuses(), head.statuses()], [[], []]);
+    content.clock.advance(1);
+    assert.deepEqual([content.statuses(), head.statuses()], [[408], [408]]);
   });
 
   it('accepts content that makes progress', () => {
-    const { socket, clock, server, connection, statuses } = client();
+    const draining = client();
+    const { socket, clock, statuses } = draining;
     socket.receive(postHead('maps/m/k', 3));
-    server.isDraining = true;
-    server.drainedMs = clock.now();
-    connection.drain();
+    drainNow(draining);
     for (const byte of 'abc') {
       clock.advance(DRAIN_MS - 1);
       socket.receive(byte);

@@ -5,28 +5,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Verdict } from '../../src/security/credentials.ts';
-import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
+import { client, get, guardedServer, LIVE, poll, post, postHead } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
 function pollWith(content: string, queue = 'q'): string {
   const length = `Content-Length: ${content.length}`;
   return `DELETE /grid/rest/queues/${queue}/2147483647 HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n${content}`;
 }
-
-/** A server whose administrative calls wait for the check of their credentials. */
-function guarded(limits = {}) {
-  const waiting: ((verdict: Verdict) => void)[] = [];
-  const check = () => new Promise<Verdict>((resolve) => waiting.push(resolve));
-  const server = createTestServer(limits, { services: { credentials: { check } } });
-  const letIn = async (): Promise<void> => {
-    for (const resolve of waiting.splice(0)) resolve({ isRight: true, retryAfterMs: 0 });
-    for (let turn = 0; turn < 5; turn++) await nextTurn();
-  };
-  return { server, waiting, letIn };
-}
-
-const CALL = post('management/cluster/state', 'dev&');
 
 describe('A waiting poll', () => {
   it('releases its content, both buffer and reservation, so that others have room', () => {
@@ -96,9 +81,9 @@ describe('After an administrative call under way', () => {
     ['1,500 GETs', get('maps/m/absent'), 1500],
   ] as const) {
     it(`${name} stay in the socket, and are answered in order`, async () => {
-      const { server, letIn } = guarded({ bodyBytesMax: 65536 });
+      const { server, letIn, call } = guardedServer({ bodyBytesMax: 65536 });
       const { socket, statuses, clock } = client(server);
-      socket.receive(CALL + request.repeat(count) + LIVE);
+      socket.receive(call + request.repeat(count) + LIVE);
       assert(socket.isPaused && !socket.isDestroyed);
       assert.deepEqual(statuses(), []);
       await letIn();
@@ -117,9 +102,9 @@ describe('After an administrative call under way', () => {
       [10, false],
       [11, true],
     ] as const) {
-      const { server, letIn } = guarded({ pipelineMax: 10 });
+      const { server, letIn, call } = guardedServer({ pipelineMax: 10 });
       const { socket } = client(server);
-      socket.receive(CALL + poll('q') + LIVE.repeat(count));
+      socket.receive(call + poll('q') + LIVE.repeat(count));
       assert(socket.isPaused);
       await letIn();
       assert.equal(socket.isDestroyed, isCut, `${count} requests`);
@@ -129,7 +114,7 @@ describe('After an administrative call under way', () => {
 
   it('its work is done even if its connection was ended by its client or by the server', async () => {
     for (const end of ['close', 'destroy'] as const) {
-      const { server, letIn } = guarded();
+      const { server, letIn } = guardedServer();
       server.groups.set(true, new Map([['CLUSTER_WRITE', true]]));
       const { socket, connection } = client(server);
       socket.receive(post('management/cluster/changeState', 'dev&&frozen'));
@@ -142,10 +127,10 @@ describe('After an administrative call under way', () => {
   });
 
   it('its content stays reserved until it is answered', async () => {
-    const { server, letIn } = guarded();
+    const { server, letIn, call } = guardedServer();
     const { socket } = client(server);
-    socket.receive(CALL.slice(0, -1));
-    socket.receive(CALL.slice(-1));
+    socket.receive(call.slice(0, -1));
+    socket.receive(call.slice(-1));
     assert.equal(server.server.inFlight.usedBytes, 4);
     await letIn();
     assert.equal(server.server.inFlight.usedBytes, 0);
