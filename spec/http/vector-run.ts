@@ -1,13 +1,5 @@
 /** Runs a vector on a server, in memory or over a socket, and compares its responses. */
 import assert from 'node:assert/strict';
-import { Span } from '../../src/base/span.ts';
-import {
-  FOUND,
-  NO_HOLD,
-  NOBODY,
-  type OperationResult,
-  type Outcome,
-} from '../../src/engine/engine.ts';
 import { type ReadResponse, readResponses } from './response-reader.ts';
 import { socketTo } from './test-client.ts';
 import type { TestServer } from './test-server.ts';
@@ -82,7 +74,7 @@ export async function runPieces(
     const { text } = await send([after], false, isAnswered);
     checkResponses(text, afterResponses, after, `${how}, afterwards`);
   }
-  forgetData(server, vector);
+  await forgetData(server, vector);
 }
 
 /** Returns a function that sends in memory. */
@@ -155,46 +147,15 @@ function smallPieces(request: Buffer): Buffer[] {
 }
 
 /** Empties the queues and clears the maps that a vector names. */
-function forgetData(server: TestServer, vector: Vector): void {
-  for (const queue of queuesOf(vector)) empty(server, queue);
-  const text = `${vector.before ?? ''}${vector.request}`;
-  for (const [, name = ''] of text.matchAll(/maps\/([^/ ?]+)/g)) {
-    server.served.clear(spanOf(name), NOBODY);
-    server.clock.settle();
-  }
-}
-
-/**
- * Returns the names of the queues in a vector, one character per byte: items polled from them are
- * removed, and offered items remain.
- */
-function queuesOf({ before, request, after }: Vector): ReadonlySet<string> {
-  const parts = [before, request, after].map((part) => part?.toString('latin1') ?? '');
-  const text = parts.join('');
-  const names = [...text.matchAll(/queues\/([^/ ?]+)/g)];
-  return new Set(names.map(([, name = '']) => decoded(name)));
-}
-
-function decoded(name: string): string {
-  return name.replace(/%([0-9a-f]{2})/gi, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 16)),
-  );
-}
-
-function spanOf(name: string): Span {
-  const bytes = Buffer.from(name, 'latin1');
-  return new Span().set(bytes, 0, bytes.length);
-}
-
-function empty({ served: engine, clock }: TestServer, queue: string): void {
-  const name = spanOf(queue);
-  let outcome: Outcome = FOUND;
-  const onResult = (answer: OperationResult): void => {
-    outcome = answer.outcome;
-    if (answer.hold !== NO_HOLD) engine.acknowledge(answer.hold, true, NOBODY);
+async function forgetData(server: TestServer, { before, request, after }: Vector): Promise<void> {
+  const text = [before, request, after].map((part) => part?.toString('latin1') ?? '').join('');
+  const send = sendingTo(server);
+  const statusOf = async (path: string): Promise<string> => {
+    const sent = `DELETE /grid/rest/${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+    return (await send([Buffer.from(sent, 'latin1')], false, () => true)).text.slice(9, 12);
   };
-  while (outcome === FOUND) {
-    engine.take(name, 0, { onResult });
-    clock.settle();
+  for (const [, queue] of text.matchAll(/queues\/([^/ ?]+)/g)) {
+    while ((await statusOf(`queues/${queue}/0`)) === '200');
   }
+  for (const [, map] of text.matchAll(/maps\/([^/ ?]+)/g)) await statusOf(`maps/${map}`);
 }
