@@ -17,9 +17,9 @@ export class FakeSocket extends EventEmitter {
   isPaused = false;
   /** Whether the kernel accepts no written bytes. */
   isStuck = false;
-  /** Unaccepted writes: their lengths and callbacks. */
   /** Bytes received while the socket was paused. */
   readonly #unread: Buffer[] = [];
+  /** Unaccepted writes: their lengths and callbacks. */
   readonly #waiting: { length: number; readonly callback: (() => void) | undefined }[] = [];
 
   readonly #defer: (run: () => void) => void;
@@ -44,8 +44,8 @@ export class FakeSocket extends EventEmitter {
     return Buffer.concat(this.sent).toString('latin1');
   }
 
-  write(bytes: Buffer, callback?: (error?: Error) => void): boolean {
-    this.sent.push(Buffer.from(bytes));
+  write(bytes: Buffer | string, callback?: (error?: Error) => void): boolean {
+    this.sent.push(Buffer.from(bytes as Buffer));
     if (this.isStuck) {
       this.writableLength += bytes.length;
       this.#waiting.push({ length: bytes.length, callback });
@@ -68,9 +68,11 @@ export class FakeSocket extends EventEmitter {
     if (this.writableLength === 0 && this.writableEnded) this.#onFinish();
   }
 
-  end(callback: () => void): void {
+  /** Ends the server's side, after a text or before a call. */
+  end(last: string | (() => void)): void {
+    if (typeof last === 'string') this.write(Buffer.from(last));
+    else this.#onFinish = last;
     this.writableEnded = true;
-    this.#onFinish = callback;
     if (this.writableLength === 0) this.#onFinish();
   }
 

@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
-import { Span } from '../../src/base/span.ts';
 import { FOUND, NOBODY, type OperationResult } from '../../src/engine/engine.ts';
+import { span } from '../engine/results.ts';
 import type { FakeSocket } from './fake-socket.ts';
 import { type LateServer, lateServer } from './late-server.ts';
 import { readResponses } from './response-reader.ts';
@@ -166,8 +166,6 @@ class Round {
   /** Returns the items left in the queue. */
   #left(queue: string): string[] {
     const { engine } = this.#server;
-    const bytes = Buffer.from(queue);
-    const name = new Span().set(bytes, 0, bytes.length);
     const items: string[] = [];
     let isFound = true;
     const onResult = (answer: OperationResult): void => {
@@ -176,7 +174,7 @@ class Round {
       items.push(answer.value.toBuffer().toString());
       engine.acknowledge(answer.hold, true, NOBODY);
     };
-    while (isFound) engine.take(name, 0, { onResult });
+    while (isFound) engine.take(span(queue), 0, { onResult });
     return items;
   }
 }

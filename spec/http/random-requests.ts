@@ -3,6 +3,7 @@
  * response: that of the embedded engine. Another engine must produce it byte for byte.
  */
 import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
 import { Random } from '../../bench/harness.ts';
 import { readResponses } from './response-reader.ts';
 import { get, LIVE, post } from './test-client.ts';
@@ -13,14 +14,12 @@ const CLIENTS = 16;
 export function scriptsOf(seed: number, requests: number): string[][] {
   const random = new Random(seed);
   const length = Math.ceil(requests / CLIENTS);
-  return Array.from({ length: CLIENTS }, (_, client) => script(random, client, length));
+  return Array.from({ length: CLIENTS }, (_, client) =>
+    Array.from({ length }, () => requestOf(random, client)),
+  );
 }
 
-/** Returns the requests of one client, with its own names. */
-function script(random: Random, client: number, length: number): string[] {
-  return Array.from({ length }, () => requestOf(random, client));
-}
-
+/** Returns a request with the client's own names. */
 function requestOf(random: Random, client: number): string {
   const map = `maps/m${client}`;
   const key = `${map}/${'k'.repeat(1 + random.below(3))}${random.below(6)}`;
@@ -67,22 +66,9 @@ export function assertSame(
     const isHead = (scripts[client] ?? []).map((request) => request.startsWith('HEAD'));
     const seen = readResponses(text, isHead);
     const other = readResponses(wanted[client] ?? '', isHead);
-    const at = other.findIndex((each, index) => !isSame(each, seen[index]));
+    const at = other.findIndex((each, index) => !isDeepStrictEqual(each, seen[index]));
     const request = scripts[client]?.[at]?.slice(0, 100);
     assert.deepEqual(seen[at], other[at], `client ${client}, request ${at}: ${request}`);
     assert.equal(seen.length, other.length, `client ${client}`);
   }
-}
-
-function isSame(one: object, other: object | undefined): boolean {
-  return (
-    other !== undefined && JSON.stringify(comparable(one)) === JSON.stringify(comparable(other))
-  );
-}
-
-function comparable(response: object): unknown {
-  return Object.entries(response).map(([name, value]) => [
-    name,
-    value instanceof Map ? [...value] : value,
-  ]);
 }

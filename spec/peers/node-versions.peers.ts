@@ -1,5 +1,5 @@
 /**
- * The HTTP vectors over real sockets, the engine's contract suite and the integration specs, on the
+ * The HTTP vectors, the engine's contract suite and the integration specs, on the
  * other supported versions of Node.
  */
 import assert from 'node:assert/strict';
@@ -11,7 +11,7 @@ import { NODES, runProgram } from './tools.ts';
  * others run long and hardly depend on Node.
  */
 const SPECS = [
-  'spec/http/socket-vectors.spec.ts',
+  'spec/http/vectors.spec.ts',
   'spec/engine/embedded/embedded-engine.spec.ts',
   'spec/groups/integration.group.ts',
   'spec/integration/wan-killed.spec.ts',

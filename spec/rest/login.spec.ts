@@ -6,8 +6,6 @@ import { scryptSync } from 'node:crypto';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Compatibility } from '../../src/config/compatibility.ts';
-import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
-import { DIALECTS } from '../../src/rest/dialect.ts';
 import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import { hashPassword } from '../../src/security/password.ts';
@@ -17,6 +15,7 @@ import { FakeClock } from '../fake-clock.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { createTestServer } from '../http/test-server.ts';
+import { restMember } from './rest-member.ts';
 
 const ANN = 'ann:sésame:1';
 const STATE = 'rest/management/cluster/state';
@@ -53,27 +52,19 @@ function member({
   };
   const access = new AccessControl(rules);
   const inBody = hasUsersInBody ? { credentials: rules.authenticator } : {};
-  const server = createTestServer({}, { services: { login: access, ...inBody }, compatibility });
-  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
-  const requestOf = (method: string, path: string, login?: string, body = '') => {
-    const field = login === undefined ? '' : `Authorization: ${basic(login)}\r\n`;
-    const line = `${method} /${DIALECTS[compatibility].pathSegment}/${path} HTTP/1.1`;
-    return `${line}\r\nHost: h\r\n${field}Content-Length: ${body.length}\r\n\r\n${body}`;
-  };
+  const rest = restMember({ services: { login: access, ...inBody }, compatibility });
+  const requestOf = (method: string, path: string, login?: string, body?: string) =>
+    rest.textOf(method, path, body, authorization(login));
   const connect = () => {
-    const socket = new FakeSocket();
-    server.connect(socket);
+    const { askWhole } = rest.open();
     /** Sends a request with these credentials and returns the response. */
-    return async (method: string, path: string, login?: string, body = '') => {
-      socket.sent.length = 0;
-      socket.receive(requestOf(method, path, login, body));
-      while (socket.text === '') await nextTurn();
-      const [response] = readResponses(socket.text, [method === 'HEAD']);
-      return { ...response, text: `${response?.status} ${response?.body}`.trim() };
+    return async (method: string, path: string, login?: string, body?: string) => {
+      const response = await askWhole(method, path, body, authorization(login));
+      return { ...response, text: `${response.status} ${response.body}`.trim() };
     };
   };
-  const { connect: open } = server;
-  return { ...server, clock, access, rules, requestOf, open, connect, ask: connect() };
+  const { connect: open } = rest;
+  return { ...rest, clock, access, rules, requestOf, open, connect, ask: connect() };
 }
 
 /** Waits for responses, removes them from the socket and returns their statuses. */
@@ -84,16 +75,18 @@ async function statusesOn(socket: FakeSocket): Promise<number[]> {
   return responses.map(({ status }) => status);
 }
 
-function basic(login: string): string {
-  return `Basic ${Buffer.from(login).toString('base64')}`;
+/** Returns the line of the field Authorization, if there is a login. */
+function authorization(login?: string): string {
+  if (login === undefined) return '';
+  return `Authorization: Basic ${Buffer.from(login).toString('base64')}\r\n`;
 }
 
 test('a data path refuses a request without a login, and names the login scheme', async () => {
   const { ask, audited } = member();
   const response = await ask('GET', 'rest/maps/m/k');
   assert.equal(response.status, 401);
-  assert.match(response.fields?.get('www-authenticate') ?? '', /^Basic realm="gridnode"/);
-  assert.deepEqual(JSON.parse(response.body ?? ''), {
+  assert.match(response.fields.get('www-authenticate') ?? '', /^Basic realm="gridnode"/);
+  assert.deepEqual(JSON.parse(response.body), {
     status: 'fail',
     message: 'Cannot GET /grid/rest/maps/m/k: a user and a password are required',
   });
@@ -206,7 +199,7 @@ test('after five wrong logins of a user from an address, only this user has to w
   }
   const throttled = await ask('GET', 'rest/maps/m/k', ANN);
   assert.equal(throttled.status, 429);
-  assert.equal(throttled.fields?.get('retry-after'), '10');
+  assert.equal(throttled.fields.get('retry-after'), '10');
   assert.equal((await ask('GET', 'rest/maps/m/k', 'bob:wrong')).status, 401);
   clock.advance(10_000);
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 204);

@@ -10,9 +10,6 @@ import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { createTestServer, type ServiceParts } from '../http/test-server.ts';
 import { patternOf } from './exchange-table.ts';
 
-/** Number of turns after which the callbacks of settled promises have run. */
-const TURNS = 5;
-
 /** A path below the segment of the dialect, and whole lines of further fields. */
 type RequestParts = [method: string, path: string, body?: string, fieldLines?: string];
 
@@ -38,24 +35,31 @@ export function restMember({
   const { pathSegment } = DIALECTS[compatibility ?? 'none'];
   server.groups.set(groups.length > 0, new Map(groups.map((group) => [group, true])));
 
+  const textOf = (...[method, path, body = '', fieldLines = '']: RequestParts): string => {
+    const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`;
+    const line = `${method} /${pathSegment}/${path} HTTP/1.1\r\n`;
+    return `${line}Host: h\r\n${fieldLines}${length}\r\n${body}`;
+  };
+
   /** Opens a connection. */
   const open = () => {
     const socket = new FakeSocket();
     const isHead: boolean[] = [];
     server.connect(socket);
-    const send = (...[method, path, body = '', fieldLines = '']: RequestParts): void => {
-      isHead.push(method === 'HEAD');
-      const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`;
-      const head = `${method} /${pathSegment}/${path} HTTP/1.1\r\nHost: h\r\n${fieldLines}${length}`;
-      socket.receive(Buffer.from(`${head}\r\n${body}`));
+    const send = (...request: RequestParts): void => {
+      isHead.push(request[0] === 'HEAD');
+      socket.receive(Buffer.from(textOf(...request)));
     };
     /** Returns the response to the last request; undefined until it is sent. */
     const read = (): ReadResponse | undefined =>
       readResponses(socket.text, isHead)[Math.max(0, isHead.length - 1)];
-    const askWhole = async (...request: RequestParts): Promise<ReadResponse | undefined> => {
+    const askWhole = async (...request: RequestParts): Promise<ReadResponse> => {
       send(...request);
-      for (let turn = 0; turn < TURNS && read() === undefined; turn++) await nextTurn();
-      return read();
+      for (;;) {
+        const response = read();
+        if (response !== undefined) return response;
+        await nextTurn();
+      }
     };
     return { socket, send, read, askWhole };
   };
@@ -69,8 +73,8 @@ export function restMember({
   const askWhole = (...request: RequestParts) => open().askWhole(...request);
   /** Returns the status and the content of the response. */
   const ask = async (...request: RequestParts): Promise<string> => {
-    const response = await askWhole(...request);
-    return `${response?.status} ${response?.body}`.trim();
+    const { status, body } = await askWhole(...request);
+    return `${status} ${body}`.trim();
   };
   /** Sends the requests of the rows in order, and asserts their responses. */
   const follow = async (rows: readonly Row[]): Promise<void> => {
@@ -80,7 +84,7 @@ export function restMember({
       assert.match(answer, new RegExp(`^${patternOf(wanted)}$`, 's'), `${request}: ${answer}`);
     }
   };
-  return { ...server, open, sent, ask, askWhole, follow };
+  return { ...server, textOf, open, sent, ask, askWhole, follow };
 }
 
 /** The content of a refusal with this message. */
