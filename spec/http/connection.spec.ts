@@ -6,10 +6,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpLimits } from '../../src/http/limits.ts';
+import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import { DelayingSink } from '../engine/sinks.ts';
 import { MODES, settledServer } from './late-server.ts';
 import { assertAfter, client, get, LIVE, poll, post } from './test-client.ts';
-import { createTestServer, LaterDelay } from './test-server.ts';
+import { createTestServer, type TestServer } from './test-server.ts';
 
 const MEBIBYTE = 1048576;
 
@@ -26,16 +27,15 @@ const SERVERS: Readonly<Record<string, typeof createTestServer>> = {
 
 /** A server that delays the responses that depend on changes not yet durable. */
 function holding(open: typeof createTestServer, limits?: Partial<HttpLimits>) {
-  const delay = new LaterDelay();
-  const server = open(limits, { delay });
-  const durable = server.engine.sequences();
-  delay.by = {
+  let durable: Float64Array | undefined;
+  const delay: ResponseDelay = {
     delaysAll: false,
-    delays: (partition, sequence) => sequence > (durable[partition] ?? 0),
+    delays: (partition, sequence) => sequence > (durable?.[partition] ?? 0),
     sequences: () => server.engine.sequences(),
   };
+  const server: TestServer = open(limits, { delay });
   const sync = (): void => {
-    durable.set(server.engine.sequences());
+    durable = server.engine.sequences();
     server.server.release();
   };
   return { server, sync };
@@ -308,15 +308,14 @@ for (const [kind, open] of Object.entries(SERVERS)) {
       /** A server with a queue of two items, and control over when its responses may be sent. */
       function held(first = 'first') {
         const sink = new DelayingSink(0);
-        const delay = new LaterDelay();
-        const server = open({ bodyBytesMax: MEBIBYTE }, { sinks: [sink], delay });
-        const { socket } = client(server);
-        socket.receive(post('queues/q', first) + post('queues/q', 'second'));
-        delay.by = {
+        const delay: ResponseDelay = {
           delaysAll: false,
           delays: (partition, sequence) => server.engine.delays(partition, sequence),
           sequences: () => server.engine.sequences(),
         };
+        const server: TestServer = open({ bodyBytesMax: MEBIBYTE }, { sinks: [sink], delay });
+        const { socket } = client(server);
+        socket.receive(post('queues/q', first) + post('queues/q', 'second'));
         const sync = (): void => {
           server.engine.sequences().forEach((sequence, partition) => {
             sink.upTo.set(partition, sequence);

@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Engine, Receiver } from '../../src/engine/engine.ts';
+import type { OperationResult } from '../../src/engine/engine.ts';
+import { changingResults } from './changed-results.ts';
 import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
@@ -286,9 +287,15 @@ describe("values stored by the engine's servers", () => {
    * A member whose long values are memory of the response, like values from the engine's servers.
    */
   function onServers(inFlightBytesMax: number) {
+    const uncounted = (result: OperationResult) => ({
+      pin: () => {
+        const pin = result.pin();
+        return { isCounted: false, release: () => pin.release() };
+      },
+    });
     return createTestServer(
       { bodyBytesMax: LONG.length, inFlightBytesMax },
-      { services: { isShared: true }, engineOn: (engine) => new UncountedPins(engine).engine },
+      { services: { isShared: true }, engineOn: (engine) => changingResults(engine, uncounted) },
     );
   }
 
@@ -346,43 +353,3 @@ describe("values stored by the engine's servers", () => {
     assert.equal(again.responses()[0]?.body, 'item');
   });
 });
-
-/** Passes all results on, and marks pinned values as not counted elsewhere. */
-class UncountedPins {
-  readonly engine: Engine;
-
-  constructor(engine: Engine) {
-    this.engine = new Proxy(engine, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name);
-        if (typeof value !== 'function') return value;
-        return (...words: unknown[]): unknown =>
-          value.apply(
-            target,
-            words.map((word) => (isReceiver(word) ? this.#uncounted(word) : word)),
-          );
-      },
-    });
-  }
-
-  #uncounted(receiver: Receiver): Receiver {
-    return {
-      onResult: (answer) =>
-        receiver.onResult(
-          new Proxy(answer, {
-            get: (target, name) =>
-              name === 'pin'
-                ? () => {
-                    const pin = target.pin();
-                    return { isCounted: false, release: () => pin.release() };
-                  }
-                : Reflect.get(target, name),
-          }),
-        ),
-    };
-  }
-}
-
-function isReceiver(word: unknown): word is Receiver {
-  return typeof word === 'object' && word !== null && 'onResult' in word;
-}

@@ -93,23 +93,6 @@ export interface TestServerParts {
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
 }
 
-/** Delays no response until `by` is set. */
-export class LaterDelay implements ResponseDelay {
-  by: ResponseDelay | undefined;
-
-  get delaysAll(): boolean {
-    return this.by?.delaysAll ?? false;
-  }
-
-  delays(partition: number, sequence: number): boolean {
-    return this.by?.delays(partition, sequence) ?? false;
-  }
-
-  sequences(): Float64Array {
-    return this.by?.sequences() ?? new Float64Array();
-  }
-}
-
 /**
  * Returns a server. Groups are as in spec/vectors/README.md; the queue `one-item` has one item,
  * `two-items` two.

@@ -6,12 +6,13 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DEFAULT_LIMITS } from '../http/default-limits.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
-import { createTestServer, type TestServer } from '../http/test-server.ts';
+import type { TestServer } from '../http/test-server.ts';
 import { type Exchange, type ExpectedResponse, readExchanges } from './exchange-table.ts';
+import { restMember } from './rest-member.ts';
 
 const FOLDER = new URL('../vectors/compatibility/', import.meta.url);
 const FILES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
@@ -52,12 +53,8 @@ function exchangesOf(name: string): Exchange[] {
 }
 
 function startMember(): TestServer {
-  const member = createTestServer(DEFAULT_LIMITS, {
-    services: { instanceName: () => 'inst' },
-    compatibility: 'hazelcast',
-  });
-  member.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
-  return member;
+  const services = { instanceName: () => 'inst' };
+  return restMember({ compatibility: 'hazelcast', services, limits: DEFAULT_LIMITS });
 }
 
 /** Returns the differences; undefined if the responses are equal. */
@@ -65,7 +62,7 @@ async function replay(member: TestServer, exchange: Exchange): Promise<string | 
   const socket = new FakeSocket();
   const connection = member.connect(socket);
   socket.receive(exchange.request);
-  await turn();
+  await nextTurn();
   if (member.stops.length > 0) {
     member.server.drainedMs = member.clock.now();
     connection.drain();
@@ -101,9 +98,4 @@ function matches(response: ReadResponse, expected: ExpectedResponse | undefined)
 function describe({ status, fields, body }: ReadResponse): string {
   const compared = [...fields].filter(([name]) => !FRAMING.includes(name));
   return [status, ...compared.map((field) => `\`${field.join(': ')}\``), `\`= ${body}\``].join(' ');
-}
-
-/** Resolves after the callbacks of settled promises. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,6 +1,7 @@
 /** Responses to changes that an engine on servers has not made, or may have made. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import {
   DISCONNECTED,
   MEMORY_FULL,
@@ -10,18 +11,9 @@ import {
   UNKNOWN,
   UNREACHABLE,
 } from '../../src/engine/engine.ts';
+import { changingResults } from '../http/changed-results.ts';
 import { client, post } from '../http/test-client.ts';
 import { createTestServer } from '../http/test-server.ts';
-
-/** The object with other values for some of its properties. */
-function withValues<T extends object>(object: T, values: Readonly<Record<string, unknown>>): T {
-  return new Proxy(object, {
-    get: (_, name) => {
-      const value = values[String(name)] ?? Reflect.get(object, name, object);
-      return typeof value === 'function' ? value.bind(object) : value;
-    },
-  });
-}
 
 for (const [outcome, reason, fields] of [
   [UNREACHABLE, DISCONNECTED, ['not-applied', '5']],
@@ -32,22 +24,9 @@ for (const [outcome, reason, fields] of [
   [UNKNOWN, TOO_FEW_REPLICAS, ['unknown', undefined]],
 ] as const) {
   test(`a change with outcome ${outcome} and reason ${reason} returns 503, Grid-Outcome: ${fields[0]}`, () => {
-    const server = createTestServer(
-      {},
-      {
-        engineOn: (engine) =>
-          withValues(engine, {
-            set: (
-              ...[map, key, value, type, lifetime, condition, receiver]: Parameters<
-                typeof engine.set
-              >
-            ) =>
-              engine.set(map, key, value, type, lifetime, condition, {
-                onResult: (result) => receiver.onResult(withValues(result, { outcome, reason })),
-              }),
-          }),
-      },
-    );
+    const engineOn = (engine: EmbeddedEngine) =>
+      changingResults(engine, () => ({ outcome, reason }));
+    const server = createTestServer({}, { engineOn });
     const { socket, responses } = client(server);
     socket.receive(post('maps/m/k', 'v'));
     const [response] = responses();
