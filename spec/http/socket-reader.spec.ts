@@ -1,21 +1,15 @@
 /** Accepted sockets that are read into a shared buffer behave like other sockets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
+import { socketPair } from './socket-pair.ts';
 
 const BUFFER = Buffer.alloc(READ_BYTES_MAX);
 
 /** Returns a connection: the client's side, the server's side, and the bytes read by the server. */
 async function connection() {
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-  const [accepted] = (await once(server, 'connection')) as [Socket];
-  server.close();
+  const [client, accepted] = await socketPair();
   const buffers = new Set<Buffer>();
   const read: Buffer[] = [];
   let onRead = (): void => {};

@@ -4,10 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
 import { SocketWriter } from '../../src/http/socket-writer.ts';
+import { socketPair } from './socket-pair.ts';
 
 /** More bytes than the kernel's buffers accept while the client does not read. */
 const LONG = Buffer.alloc(16_777_216, 'abcdefg');
@@ -17,14 +18,8 @@ const LONG = Buffer.alloc(16_777_216, 'abcdefg');
  * writer.
  */
 async function connection() {
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).pause();
-  client.on('error', () => {});
-  const [accepted] = (await once(server, 'connection')) as [Socket];
-  server.close();
+  const [client, accepted] = await socketPair();
+  client.pause().on('error', () => {});
   const socket = readInto(Buffer.alloc(READ_BYTES_MAX), accepted, () => {});
   socket.on('error', () => socket.destroy());
   const callbacks: (Error | null | undefined)[] = [];

@@ -1,19 +1,14 @@
 /** The unacknowledged bytes are read from the kernel's list of sockets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Unacknowledged } from '../../src/http/unacknowledged.ts';
+import { socketPair } from './socket-pair.ts';
 
 for (const host of ['127.0.0.1', '::1']) {
   test(`bytes of ${host} are unacknowledged until the client's side has them`, async () => {
-    const server = createServer({ pauseOnConnect: true });
-    server.listen(0, host);
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const client = connect(port, host);
-    const [accepted] = (await once(server, 'connection')) as [Socket];
+    const [client, accepted] = await socketPair(host);
     const unacknowledged = new Unacknowledged();
     assert.equal(unacknowledged.of(accepted, 0), 0);
     client.pause();
@@ -30,6 +25,5 @@ for (const host of ['127.0.0.1', '::1']) {
     }
     client.destroy();
     accepted.destroy();
-    server.close();
   });
 }
