@@ -7,7 +7,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { DISK_FAILED } from '../../src/engine/mutation-sink.ts';
 import { INPUT_BYTES_MAX, llhttp } from '../../src/http/llhttp.ts';
 import { Request } from '../../src/http/request.ts';
@@ -17,10 +16,10 @@ import type { Match } from '../../src/rest/route-compiler.ts';
 import { type PathParts, type RouteFinder, Router } from '../../src/rest/router.ts';
 import { SURFACES } from '../../src/rest/surface.ts';
 import { RefusingSink } from '../engine/sinks.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
-import { type ReadResponse, readResponses } from '../http/response-reader.ts';
+import type { ReadResponse } from '../http/response-reader.ts';
 import { client, get, LIVE, poll } from '../http/test-client.ts';
-import { createTestServer, type TestServer } from '../http/test-server.ts';
+import { createTestServer } from '../http/test-server.ts';
+import { restMember } from './rest-member.ts';
 
 const HASHES = Buffer.alloc(INPUT_BYTES_MAX, '#');
 /** Number of overwritten bytes of a decoded part, more than those of any part here. */
@@ -76,61 +75,38 @@ class LateRouter implements RouteFinder {
   }
 }
 
-interface Subject extends TestServer {
-  readonly observed: string[];
-}
+type Subject = ReturnType<typeof subject>;
 
-function subject(isLate: boolean): Subject {
-  const parts = newParts();
-  const late = isLate ? { router: new LateRouter(parts) } : {};
-  const server = createTestServer({ bodyBytesMax: 100_000 }, { ...late, services: parts });
-  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+function subject(isLate: boolean) {
+  const services = newParts();
+  const router = isLate ? new LateRouter(services) : undefined;
+  const member = restMember({ limits: { bodyBytesMax: 100_000 }, services, router });
   const observed: string[] = [];
-  server.server.observe = (status, request) => {
+  member.server.observe = (status, request) => {
     const { target, pathEnd } = request as Request;
     observed.push(`${status} ${target.bytes.toString('latin1', target.start, pathEnd)}`);
   };
-  return { ...server, observed };
+  return { ...member, observed };
 }
 
 /** Returns two servers with an item and two entries; the second one runs every action later. */
 async function subjects(): Promise<Subject[]> {
   const both = [subject(false), subject(true)];
   for (const server of both) {
-    await ask(server, 'POST', 'rest/maps/nAme/k/%2541', 'escaped', 'text/e');
-    await ask(server, 'POST', 'rest/maps/nAme/b', 'plain', 'text/p');
-    await ask(server, 'POST', 'rest/queues/nAme', 'item', 'text/i');
+    await server.askWhole('POST', 'rest/maps/nAme/k/%2541', 'escaped', 'Content-Type: text/e\r\n');
+    await server.askWhole('POST', 'rest/maps/nAme/b', 'plain', 'Content-Type: text/p\r\n');
+    await server.askWhole('POST', 'rest/queues/nAme', 'item', 'Content-Type: text/i\r\n');
   }
   return both;
-}
-
-async function ask(
-  server: TestServer,
-  method: string,
-  path: string,
-  body = '',
-  type = 'text/x',
-): Promise<ReadResponse> {
-  const socket = new FakeSocket();
-  server.connect(socket);
-  const fields = `Content-Type: ${type}\r\nContent-Length: ${body.length}`;
-  socket.receive(`${method} /grid/${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n\r\n${body}`);
-  for (let turn = 0; turn < 20 && socket.text === ''; turn++) {
-    await nextTurn();
-    server.clock.settle();
-  }
-  const [response] = readResponses(socket.text, [method === 'HEAD']);
-  assert(response, `no response to ${method} ${path}`);
-  return response;
 }
 
 /** Returns all visible state of a server that the requests may have changed, and restores its item. */
 async function stateOf(server: Subject): Promise<unknown> {
   const paths = ['rest/maps/nAme/k/%2541', 'rest/maps/nAme/b', 'rest/queues/nAme/size'];
   const seen = [];
-  for (const path of paths) seen.push(comparable(await ask(server, 'GET', path)));
-  seen.push(comparable(await ask(server, 'DELETE', 'rest/queues/nAme/0')));
-  await ask(server, 'POST', 'rest/queues/nAme', 'item', 'text/i');
+  for (const path of paths) seen.push(comparable(await server.askWhole('GET', path)));
+  seen.push(comparable(await server.askWhole('DELETE', 'rest/queues/nAme/0')));
+  await server.askWhole('POST', 'rest/queues/nAme', 'item', 'Content-Type: text/i\r\n');
   return [seen, server.audited, server.stops, server.observed, server.failures];
 }
 
@@ -167,7 +143,10 @@ describe('A request that is answered in a later turn', () => {
           const seen = [];
           // Only the other methods change what later requests find.
           for (const server of action === 'GET' ? readers : await subjects()) {
-            seen.push([comparable(await ask(server, method, path, body)), await stateOf(server)]);
+            seen.push([
+              comparable(await server.askWhole(method, path, body, 'Content-Type: text/x\r\n')),
+              await stateOf(server),
+            ]);
           }
           assert.deepEqual(seen[1], seen[0], `${method} ${path} ${body}`);
           compared++;

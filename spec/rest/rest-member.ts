@@ -5,6 +5,7 @@ import type { Compatibility } from '../../src/config/compatibility.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
+import type { RouteFinder } from '../../src/rest/router.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { createTestServer, type ServiceParts } from '../http/test-server.ts';
@@ -21,6 +22,8 @@ interface Options {
   readonly compatibility?: Compatibility | undefined;
   readonly services?: ServiceParts | undefined;
   readonly limits?: Partial<HttpLimits> | undefined;
+  /** Replaces the server's router. */
+  readonly router?: RouteFinder | undefined;
   /** The enabled endpoint groups; without any, REST is disabled. */
   readonly groups?: readonly EndpointGroup[];
 }
@@ -29,9 +32,10 @@ export function restMember({
   compatibility,
   services = {},
   limits,
+  router,
   groups = ENDPOINT_GROUP_NAMES,
 }: Options = {}) {
-  const server = createTestServer(limits, { compatibility, services });
+  const server = createTestServer(limits, { compatibility, services, ...(router && { router }) });
   const { pathSegment } = DIALECTS[compatibility ?? 'none'];
   server.groups.set(groups.length > 0, new Map(groups.map((group) => [group, true])));
 
@@ -59,6 +63,7 @@ export function restMember({
         const response = read();
         if (response !== undefined) return response;
         await nextTurn();
+        server.clock.settle();
       }
     };
     return { socket, send, read, askWhole };
