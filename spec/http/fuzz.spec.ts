@@ -17,32 +17,22 @@ const EVERY_BYTE = [-1];
 
 const CHUNKED = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
 const FOUND: Readonly<Record<string, FuzzCase>> = {
-  'framing is counted by chunks, not by the received pieces': {
-    text: `${CHUNKED}1;${'e'.repeat(80)}\r\nG\r\n2;${'e'.repeat(80)}\r\nGE\r\n1;${'e'.repeat(80)}\r\nG\r\n0\r\n\r\n`,
-    cuts: EVERY_BYTE,
-    end: 'end',
-  },
-  'a close in a trailer does not discard the following requests': {
-    text: `${CHUNKED}0\r\nConnection: close\r\n\r\n${CHUNKED}0\r\n\r\n`,
-    cuts: [0],
-    end: 'end',
-  },
-  'a raw byte after the end of a target': {
-    text: 'GET /\r\xff HTTP/1.1\r\nHost: x\r\n\r\n',
-    cuts: [0],
-    end: 'end',
-  },
-  'raw bytes in a target and after its end': {
-    text: 'GET /\xff\r\xff HTTP/1.1\r\nHost: x\r\n\r\n',
-    cuts: [0],
-    end: 'end',
-  },
-  'a single space before the target in a separate piece': {
-    text: LIVE.repeat(3),
-    cuts: EVERY_BYTE,
-    end: 'end',
-  },
+  'framing is counted by chunks, not by the received pieces': ended(
+    `${CHUNKED}1;${'e'.repeat(80)}\r\nG\r\n2;${'e'.repeat(80)}\r\nGE\r\n1;${'e'.repeat(80)}\r\nG\r\n0\r\n\r\n`,
+    EVERY_BYTE,
+  ),
+  'a close in a trailer does not discard the following requests': ended(
+    `${CHUNKED}0\r\nConnection: close\r\n\r\n${CHUNKED}0\r\n\r\n`,
+  ),
+  'a raw byte after the end of a target': ended('GET /\r\xff HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'raw bytes in a target and after its end': ended('GET /\xff\r\xff HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'a single space before the target in a separate piece': ended(LIVE.repeat(3), EVERY_BYTE),
 };
+
+/** A client that ends its side after the text. */
+function ended(text: string, cuts: readonly number[] = [0]): FuzzCase {
+  return { text, cuts, end: 'end' };
+}
 
 describe('the HTTP engine', () => {
   for (const [title, found] of Object.entries(FOUND)) {

@@ -12,9 +12,8 @@ import { hashPassword } from '../../src/security/password.ts';
 import type { Permission } from '../../src/security/permissions.ts';
 import { bufferBytes } from '../buffer-bytes.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
+import type { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
-import { createTestServer } from '../http/test-server.ts';
 import { restMember } from './rest-member.ts';
 
 const ANN = 'ann:sésame:1';
@@ -63,7 +62,7 @@ function member({
       return { ...response, text: `${response.status} ${response.body}`.trim() };
     };
   };
-  const { connect: open } = rest;
+  const open = () => rest.open().socket;
   return { ...rest, clock, access, rules, requestOf, open, connect, ask: connect() };
 }
 
@@ -121,8 +120,7 @@ function padded({ requestOf }: ReturnType<typeof member>, login: string, blanks:
 test('a connection stores long credentials as a digest, and recognises them', () => {
   for (const blanks of [0, 400, 500, 20_000]) {
     const subject = member();
-    const socket = new FakeSocket();
-    subject.open(socket);
+    const socket = subject.open();
     const [right, wrong] = [ANN, 'ann:sésame:2'].map((login) => padded(subject, login, blanks));
     const requests = [right, right, wrong, right, padded(subject, ANN, blanks + 1), right];
     for (const request of requests) socket.receive(request ?? '');
@@ -148,9 +146,8 @@ test('long credentials use no memory of a connection beyond the limits', async (
     const guess = subject.requestOf('GET', 'rest/maps/m/k', `ann:${'x'.repeat(20_000)}`);
     const before = bufferBytes();
     for (const sent of [request, guess]) {
-      const sockets = Array.from({ length: 100 }, () => new FakeSocket());
+      const sockets = Array.from({ length: 100 }, subject.open);
       for (const socket of sockets) {
-        subject.open(socket);
         socket.receive(sent);
         socket.sent.length = 0;
       }
@@ -182,13 +179,8 @@ for (const field of [
   `Basic ${Buffer.from('ann').toString('base64')}`,
 ]) {
   test(`Authorization "${field}" is not a login`, async () => {
-    const { connect } = createTestServer({}, { services: { login: member().access } });
-    const socket = new FakeSocket();
-    connect(socket);
-    socket.receive(
-      `GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: h\r\nAuthorization: ${field}\r\n\r\n`,
-    );
-    assert.match(socket.text, /^HTTP\/1.1 401 /);
+    const login = `Authorization: ${field}\r\n`;
+    assert.equal(member().sent('GET', 'rest/maps/m/k', '', login).read()?.status, 401);
   });
 }
 
@@ -218,8 +210,7 @@ for (const [place, refused, right] of [
     test(`200 wrong passwords in ${place} are checked five times, ${order}`, async () => {
       const subject = member({ password: CHEAP_HASH, hasUsersInBody: true });
       const isAtOnce = order !== 'one after the other';
-      const sockets = Array.from({ length: isAtOnce ? 200 : 1 }, () => new FakeSocket());
-      for (const socket of sockets) subject.open(socket);
+      const sockets = Array.from({ length: isAtOnce ? 200 : 1 }, subject.open);
       const statuses: number[] = [];
       for (let index = 0; index < 200; index++) {
         const socket = sockets[index % sockets.length] as FakeSocket;
@@ -339,8 +330,7 @@ test('the audit log names the refused user, not the previous user of the same co
   assert.equal((await ask('GET', 'rest/maps/open/k', ANN)).status, 204);
   assert.equal((await ask('GET', 'rest/maps/open/k', 'bob:wrong')).status, 401);
   assert.equal((await ask('GET', 'rest/maps/shut/k', ANN)).status, 403);
-  const socket = new FakeSocket();
-  open(socket);
+  const socket = open();
   const broken = requestOf('GET', 'rest/maps/open/k', ANN).replace(/Basic .*/, 'Basic ???');
   socket.receive(requestOf('GET', 'rest/maps/open/k', ANN) + broken);
   assert.deepEqual(
@@ -363,8 +353,7 @@ test('a login whose client disconnects is in the audit log, but its request has 
   const hash = await hashPassword(Buffer.from('sésame:1'));
   const { ask, open, audited, failures, requestOf } = member({ password: hash });
   for (const login of [ANN, 'ann:wrong']) {
-    const socket = new FakeSocket();
-    open(socket);
+    const socket = open();
     socket.receive(requestOf('POST', 'rest/maps/m/k', login, 'v'));
     socket.destroy();
   }
