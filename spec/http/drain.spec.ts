@@ -10,6 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
 import { checkDrain } from './drain-round.ts';
 import { FakeSocket } from './fake-socket.ts';
+import { heldServer, request } from './held-application.ts';
 import { type Client, client, drainNow, get, LIVE, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
@@ -158,6 +159,28 @@ describe('A connection of a server that drains', () => {
     }
     assert(slow.socket.writableEnded);
     assert.equal(connections(slow).at(-1), 'close');
+  });
+
+  it('does not end with a response while a later request is received', () => {
+    const later = `${request('/late/b', 'Content-Length: 5\r\n', 'POST')}hello`;
+    for (const length of [10, later.length - 2, later.length]) {
+      const held = heldServer();
+      const { application, clock, socket } = held;
+      application.finishesNow = false;
+      drain(held);
+      clock.settle();
+      socket.receive(request('/late/a'));
+      clock.settle();
+      socket.receive(later.slice(0, length));
+      if (length < later.length) clock.settle();
+      application.answer('a');
+      clock.settle();
+      socket.receive(later.slice(length));
+      clock.settle();
+      application.answer('b');
+      clock.settle();
+      assert.deepEqual(connections(held), [undefined, 'close'], `${length} bytes`);
+    }
   });
 
   it('is forgotten if it closes while the socket is read', () => {
