@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpLimits } from '../../src/http/limits.ts';
+import { isAdjacent, type OutputPiece } from '../../src/http/output-piece.ts';
 import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import { DelayingSink } from '../engine/sinks.ts';
 import { MODES, settledServer } from './late-server.ts';
@@ -427,4 +428,14 @@ describe('a connection with an engine that returns results immediately', () => {
     sync();
     assert.equal(statuses().length, 10);
   });
+});
+
+it('two pieces of output are adjacent only if one follows the other in the same buffer', () => {
+  const [bytes, other] = [Buffer.alloc(8), Buffer.alloc(8)];
+  const piece = (runStart: number, end: number, of = bytes) =>
+    ({ bytes: of, runStart, end }) as OutputPiece;
+  assert(isAdjacent(piece(0, 4), piece(4, 8)));
+  assert(!isAdjacent(piece(0, 4), piece(5, 8)), 'a gap');
+  assert(!isAdjacent(piece(0, 4), piece(4, 8, other)), 'another buffer');
+  assert(!isAdjacent(piece(-1, 4), piece(4, 8)), 'bytes outside of the arena');
 });
