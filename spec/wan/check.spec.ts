@@ -6,25 +6,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH } from '../../src/wan/message-format.ts';
-import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
-import { Member, Network, OPTIONS } from './members.ts';
+import { durableMember, pairOf } from './members.ts';
 
 const PARTITIONS = 7;
 const LEAVES = PARTITIONS * 512;
 
 /** Returns a source `a` and its target `b`; both have 500 entries of two maps. */
-async function pair(options: Partial<WanPublisherOptions> = {}, partitionCount = PARTITIONS) {
-  const network = new Network();
-  const publisher = {
-    ...OPTIONS,
-    batchSize: 100,
-    ...options,
-    consistencyCheckStrategy: 'MERKLE_TREES' as const,
-  };
-  const a = new Member(network, 'a', [publisher]);
-  const b = new Member(network, 'b', [], { partitionCount });
-  for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+async function pair(partitionCount = PARTITIONS) {
+  const { network, a } = pairOf({ batchSize: 100, consistencyCheckStrategy: 'MERKLE_TREES' });
+  const b = durableMember(network, 'b', [], { partitionCount });
   for (let index = 0; index < 500; index++) {
     a.engine.change(SET, 'map', `key${index}`, 'value');
     a.engine.change(SET, 'other', `key${index}`, 'value');
@@ -92,7 +83,7 @@ describe('WanReplications.check', () => {
   });
 
   it('has no figures before its end, and a message if it fails', async () => {
-    const members = await pair({}, 13);
+    const members = await pair(13);
     const uuid = members.a.replications.check('r', 'p', Buffer.from('map'));
     const { stage, entriesToSync, checkedPartitions } = members.a.replications.progressOf(uuid)!;
     assert.deepEqual([stage, entriesToSync, checkedPartitions], ['STARTED', -1, -1]);
@@ -137,10 +128,9 @@ describe('WanReplications.synchronise after a check', () => {
     const members = await pair();
     const { network, a } = members;
     await check(members);
-    const again = new Member(network, 'b', [], { partitionCount: 13 });
+    const again = durableMember(network, 'b', [], { partitionCount: 13 });
     again.dataSetId = Buffer.alloc(16, 'x');
     again.restart();
-    again.engine.durableCount = Number.POSITIVE_INFINITY;
     assert.equal(await synchronise(members), 1000);
     assert.deepEqual(again.engine.contents(), a.engine.contents());
     assert.match(a.log.lines.join('\n'), /warn WAN sync: all of map "map" is sent: .*partitions/);

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { CLEAR, Mutation, SET } from '../../src/engine/mutation.ts';
 import { EventRules } from '../../src/wan/event-rules.ts';
 import { sendHostileEvents } from './hostile-events.ts';
-import { endpoint, Member, Network, OPTIONS, REQUEST_LIMITS } from './members.ts';
+import { pairOf, REQUEST_LIMITS } from './members.ts';
 import { spanOf } from './simulated-engine.ts';
 
 function changeWith(fields: Partial<Record<'name' | 'key' | 'value' | 'contentType', string>>) {
@@ -63,18 +63,13 @@ describe('WanReceiver.receive', () => {
   });
 
   it('logs one line a minute, and so does the source, which counts them', async () => {
-    const network = new Network();
-    const options = { ...OPTIONS, targetEndpoints: [endpoint('target')] };
-    const source = new Member(network, 'source', [options]);
-    const target = new Member(network, 'target', []);
+    const { network, a: source, b: target } = pairOf();
     const written = (member: typeof source) =>
       member.log.lines.filter((line) => line.includes('no client could have written'));
     // The model's clients have no limits.
     for (let round = 0; round < 3; round++) {
       source.engine.change(SET, 'map', `bad${round}`.padEnd(40_000, '.'), 'v');
       source.engine.change(SET, 'map', `good${round}`, 'v');
-      source.sync();
-      target.engine.durableCount = Number.POSITIVE_INFINITY;
       await network.pass(200);
     }
     assert.deepEqual([written(source).length, written(target).length], [1, 1]);
@@ -86,7 +81,6 @@ describe('WanReceiver.receive', () => {
     );
     await network.pass(60_000, 5000);
     source.engine.change(SET, 'map', 'bad'.padEnd(40_000, '.'), 'v');
-    source.sync();
     await network.pass(200);
     assert.deepEqual([written(source).length, written(target).length], [2, 2]);
   });

@@ -3,14 +3,11 @@
  * None of the former is stored, all of the latter are, and the response counts the rejected ones.
  */
 import assert from 'node:assert/strict';
+import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { DELETE, Mutation, SET } from '../../src/engine/mutation.ts';
-import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
-import { ChunkPool } from '../../src/wan/chunk-pool.ts';
-import { eventBytes } from '../../src/wan/event-codec.ts';
-import { Lane } from '../../src/wan/lane.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
-import { Member, Network, REQUEST_LIMITS } from './members.ts';
-import { headOf, SENDER, WALL_MS } from './messages.ts';
+import { REQUEST_LIMITS } from './members.ts';
+import { batchOf, headOf, receiver, WALL_MS } from './messages.ts';
 import { generator } from './simulation.ts';
 
 const BATCH_EVENTS = 40;
@@ -76,19 +73,6 @@ function couldBeWritten({ name, key, contentType }: Mutation): boolean {
   return isType && isFitting && key.length > 0 && target.length <= targetBytesMax;
 }
 
-/** Returns a batch of one lane whose events have the numbers from `firstNumber` on. */
-function hostileBatch(changes: readonly Mutation[], target: Buffer, firstNumber: number): Buffer {
-  const lane = new Lane(0, { events: 0, bytes: 0 }, new ChunkPool());
-  for (const each of changes) lane.append(each, 0, 0, false);
-  lane.firstNumber = firstNumber;
-  const length = changes.reduce((sum, each) => sum + eventBytes(each), 0);
-  const sender = { dataSetId: SENDER, epoch: 5, now: () => {} };
-  const texts = new MessageTexts('dev', 'r', 'p');
-  const sections = [{ lane, generation: 0, count: changes.length }];
-  const { bytes } = unsealedBatch(sender, texts, target, sections, [length], new ChunkPool());
-  return sealPlain(bytes, headOf(BATCH));
-}
-
 /** Returns a summary of a change for comparison. */
 function outline({ operation, name, key, value, contentType }: Mutation): string {
   return JSON.stringify([operation, ...[name, key, value, contentType].map(textOf)]);
@@ -100,14 +84,14 @@ export async function sendHostileEvents(count: number, seed: number): Promise<nu
   const below = (most: number) => Math.floor(random() * most);
   let rejected = 0;
   for (let sent = 0; sent < count; ) {
-    const member = new Member(new Network(), 'm', []);
+    const member = receiver();
     const { log } = member.engine;
-    member.engine.durableCount = Number.POSITIVE_INFINITY;
     let own = 0;
     for (let number = 1; number < MEMBER_EVENTS && sent < count; number += BATCH_EVENTS) {
       const changes = Array.from({ length: BATCH_EVENTS }, () => randomEvent(below, sent++));
-      const message = hostileBatch(changes, member.dataSetId, number);
-      const { status, body } = await member.receive(message);
+      const lane = { laneCount: 1, firstNumber: number };
+      const batch = batchOf(changes, member.dataSetId, { ...lane, policy: PASS_THROUGH });
+      const { status, body } = await member.receive(sealPlain(batch, headOf(BATCH)));
       const context = `seed ${seed}, event ${sent}`;
       assert.equal(status, 200, context);
       const taken = changes.filter(couldBeWritten);
@@ -119,7 +103,7 @@ export async function sendHostileEvents(count: number, seed: number): Promise<nu
     }
     rejected += own;
     await member.replications.close(0);
-    member.engine.close();
+    void member.engine.close();
   }
   return rejected;
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import { Span } from '../../src/base/span.ts';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
-import type { Mutation } from '../../src/engine/mutation.ts';
+import { type Mutation, SET } from '../../src/engine/mutation.ts';
 import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import type { TransportResponse, WanTransport } from '../../src/wan/wan-transport.ts';
@@ -198,6 +198,8 @@ export class Member {
   /** Limit of the waiting events of all publishers, in bytes. */
   readonly #queueBytesMax: number;
   readonly #partitionCount: number;
+  /** Whether its changes are durable at once. */
+  readonly #isDurable: boolean;
   /** Durable changes of all lives of the member. */
   #history: Mutation[] = [];
 
@@ -205,8 +207,14 @@ export class Member {
     network: Network,
     name: string,
     publishers: readonly WanPublisherOptions[],
-    { aheadMs = 0, partitionCount = PARTITION_COUNT, queueBytesMax = 2 ** 28 } = {},
+    {
+      aheadMs = 0,
+      partitionCount = PARTITION_COUNT,
+      queueBytesMax = 2 ** 28,
+      isDurable = false,
+    } = {},
   ) {
+    this.#isDurable = isDurable;
     this.#queueBytesMax = queueBytesMax;
     this.network = network;
     this.name = name;
@@ -214,7 +222,7 @@ export class Member {
     this.#publishers = publishers;
     this.#clock = new MemberClock(network.clock, { wallAheadMs: aheadMs });
     this.#partitionCount = partitionCount;
-    this.engine = new SimulatedEngine(this.#clock, partitionCount);
+    this.engine = this.#engine();
     this.replications = this.#replications();
     network.members.set(name, this);
   }
@@ -244,8 +252,8 @@ export class Member {
   restart(): void {
     void this.replications.close(0);
     this.#history = [...this.#history, ...this.engine.log.slice(0, this.engine.durableCount)];
-    this.engine.close();
-    this.engine = new SimulatedEngine(this.#clock, this.#partitionCount);
+    void this.engine.close();
+    this.engine = this.#engine();
     this.engine.restore(this.#history);
     const sinks: { record(change: Mutation): void }[] = [];
     const { engine } = this;
@@ -285,6 +293,11 @@ export class Member {
     return { status: 200, body: answer.body };
   }
 
+  #engine(): SimulatedEngine {
+    const durableCount = this.#isDurable ? Number.POSITIVE_INFINITY : 0;
+    return new SimulatedEngine(this.#clock, this.#partitionCount, durableCount);
+  }
+
   #replications(): WanReplications {
     const replications = new WanReplications({
       engine: this.engine,
@@ -308,4 +321,32 @@ export class Member {
     replications.add('r', this.#publishers);
     return replications;
   }
+}
+
+type MemberOptions = ConstructorParameters<typeof Member>[3];
+
+/** Returns a member whose changes are durable at once. */
+export function durableMember(
+  network: Network,
+  name: string,
+  publishers: readonly WanPublisherOptions[] = [],
+  options: MemberOptions = {},
+): Member {
+  return new Member(network, name, publishers, { ...options, isDurable: true });
+}
+
+/** Returns a source `a` that publishes to `b`; all changes are durable at once. */
+export function pairOf(options: Partial<WanPublisherOptions> = {}) {
+  const network = new Network();
+  const a = durableMember(network, 'a', [{ ...OPTIONS, ...options }]);
+  return { network, a, b: durableMember(network, 'b') };
+}
+
+/** Makes the entries key0, key1 and so on. Returns how many were accepted. */
+export function setKeys({ engine }: Member, count: number, from = 0): number {
+  let done = 0;
+  for (let index = from; index < from + count; index++) {
+    if (engine.change(SET, 'map', `key${index}`, `value${index}`)) done++;
+  }
+  return done;
 }

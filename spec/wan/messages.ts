@@ -1,6 +1,7 @@
 /** Messages as a publisher sends them, and invalid ones. */
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
+import { LATEST_UPDATE, type MergePolicy } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
@@ -8,11 +9,11 @@ import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
-import { Member, Network } from './members.ts';
+import { durableMember, type Member, Network } from './members.ts';
 import { spanOf } from './simulated-engine.ts';
 import { generator } from './simulation.ts';
 
-export const SENDER = Buffer.alloc(16, 's');
+export const SENDER: Buffer = Buffer.alloc(16, 's');
 export const WALL_MS = 1_700_000_000_000;
 
 export function changeOf(operation: Operation, key: string, value: string): Mutation {
@@ -40,22 +41,35 @@ export const CHANGES: readonly Mutation[] = [
   changeOf(CLEAR, '', ''),
 ];
 
-export function headOf(kind: 1 | 2) {
-  return { kind, isOnReceipt: false, clock: new Version(), dataSet: SENDER, respondsTo: 0 };
+export function headOf(kind: 1 | 2, dataSet = SENDER) {
+  return { kind, isOnReceipt: false, clock: new Version(), dataSet, respondsTo: 0 };
 }
 
-/** Returns a batch of these changes in two lanes, without its head. */
-export function batchOf(changes: readonly Mutation[], target: Buffer): Buffer {
-  const sections = [0, 1].map((number) => {
+/** The names in a message: of its cluster, replication and publisher. */
+export const TEXTS = new MessageTexts('dev', 'r', 'p');
+
+/** Returns a batch with these changes in each of its lanes, without its head. */
+export function batchOf(
+  changes: readonly Mutation[],
+  target: Buffer,
+  {
+    dataSetId = SENDER,
+    epoch = 5,
+    laneCount = 2,
+    firstNumber = 1,
+    policy = LATEST_UPDATE as MergePolicy,
+  } = {},
+): Buffer {
+  const sections = Array.from({ length: laneCount }, (_, number) => {
     const lane = new Lane(number, { events: 0, bytes: 0 }, new ChunkPool());
-    for (const each of changes) lane.append(each, 2, 0, false);
+    lane.firstNumber = firstNumber;
+    for (const each of changes) lane.append(each, policy, 0, false);
     return { lane, generation: 0, count: changes.length };
   });
   const length = changes.reduce((sum, each) => sum + eventBytes(each), 0);
-  const sender = { dataSetId: SENDER, epoch: 5, now: () => {} };
-  const texts = new MessageTexts('dev', 'r', 'p');
-  const pool = new ChunkPool();
-  return unsealedBatch(sender, texts, target, sections, [length, length], pool).bytes;
+  const lengths = sections.map(() => length);
+  const sender = { dataSetId, epoch, now: () => {} };
+  return unsealedBatch(sender, TEXTS, target, sections, lengths, new ChunkPool()).bytes;
 }
 
 /** Returns the message with a corrected checksum. */
@@ -66,9 +80,7 @@ export function resealed(message: Buffer): Buffer {
 
 /** Returns a member without publishers whose changes are durable at once. */
 export function receiver(): Member {
-  const member = new Member(new Network(), 'm', []);
-  member.engine.durableCount = Number.POSITIVE_INFINITY;
-  return member;
+  return durableMember(new Network(), 'm');
 }
 
 /**

@@ -13,7 +13,7 @@ import { AtOnce } from '../engine/embedded/at-once.ts';
 import { until } from '../persistence/subject.ts';
 import { PARTITION_COUNT } from '../world/disk-member.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { durableMember, endpoint, Network, OPTIONS } from './members.ts';
 import { PersistentSource } from './persistent-source.ts';
 
 const MARKS = 'wan-marks';
@@ -29,12 +29,11 @@ type Options = Partial<WanPublisherOptions> & {
 /** A source and its target, which is down at first. */
 class Pair {
   readonly network = new Network();
-  readonly target = new Member(this.network, 'target', []);
+  readonly target = durableMember(this.network, 'target');
   storage = new MemoryStorage(new Random(1), 'boot');
 
   constructor(bytesMax = Number.POSITIVE_INFINITY) {
     this.storage.bytesMax = bytesMax;
-    this.target.engine.durableCount = Number.POSITIVE_INFINITY;
     this.target.isDown = true;
   }
 

@@ -14,7 +14,7 @@ import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { durableMember, endpoint, type Member, Network, OPTIONS } from './members.ts';
 import { PersistentSource } from './persistent-source.ts';
 import { textOf } from './simulated-engine.ts';
 
@@ -79,8 +79,7 @@ class Round {
       snapshotEnabled: random.below(3) === 0,
       maxConcurrentInvocations: random.below(2) * 2,
     };
-    this.#target = new Member(this.#network, 'target', []);
-    this.#target.engine.durableCount = Number.POSITIVE_INFINITY;
+    this.#target = durableMember(this.#network, 'target');
     this.#network.random = () => random.below(1000) / 1000;
     const below = (count: number) => random.below(count);
     this.#network.disturb(below, { twiceMs: 800, delayMs: 60, answerMs: 30 });

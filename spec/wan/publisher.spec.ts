@@ -3,18 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { APPLIED, MEMORY_FULL } from '../../src/engine/engine.ts';
-import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
-import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../src/engine/mutation.ts';
+import { LATEST_UPDATE, PASS_THROUGH } from '../../src/engine/merge-policy.ts';
+import { CLEAR, DELETE, FROM_SOURCE, SET } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
-import {
-  handshakeMessage,
-  MessageTexts,
-  readHandshakeResponse,
-  unsealedBatch,
-} from '../../src/wan/batch.ts';
-import { ChunkPool } from '../../src/wan/chunk-pool.ts';
-import { eventBytes } from '../../src/wan/event-codec.ts';
-import { Lane } from '../../src/wan/lane.ts';
+import { handshakeMessage, readHandshakeResponse } from '../../src/wan/batch.ts';
 import {
   BATCH,
   EPOCHS_A_MS,
@@ -24,57 +16,39 @@ import {
   sealedChecksum,
   sealPlain,
 } from '../../src/wan/message-format.ts';
-import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
-import { endpoint, Member, Network, OPTIONS } from './members.ts';
-import { changeOf } from './messages.ts';
+import {
+  durableMember,
+  endpoint,
+  type Member,
+  Network,
+  OPTIONS,
+  pairOf,
+  setKeys,
+} from './members.ts';
+import { batchOf, changeOf, headOf, TEXTS } from './messages.ts';
 import { spanOf } from './simulated-engine.ts';
-
-/**
- * Returns a source `a` that publishes to `b` over the test's network. All changes are durable at
- * once.
- */
-function pair(options: Partial<WanPublisherOptions> = {}) {
-  const network = new Network();
-  const a = new Member(network, 'a', [{ ...OPTIONS, ...options }]);
-  const b = new Member(network, 'b', []);
-  for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
-  return { network, a, b };
-}
-
-function set({ engine }: Member, count: number, from = 0): number {
-  let done = 0;
-  for (let index = from; index < from + count; index++) {
-    if (engine.change(SET, 'map', `key${index}`, `value${index}`)) done++;
-  }
-  return done;
-}
-
-const LANES = 8;
-const TEXTS = new MessageTexts('dev', 'r', 'p');
 
 /** Returns a handshake as `a` sends it, of any epoch. */
 function forgedHandshake(a: Member, epoch: number): Buffer {
   return handshakeMessage({ dataSetId: a.dataSetId, epoch, now: () => {} }, TEXTS);
 }
 
-/**
- * Returns a batch as `a` sends it to `b`, of any epoch and any numbers, with a few events in each
- * lane.
- */
-function forgedBatch(a: Member, b: Member, epoch: number, number: number, count: number): Buffer {
-  const sender = { dataSetId: a.dataSetId, epoch, now: () => {} };
-  const change = changeOf(SET, 'forged', 'v');
-  const sections = Array.from({ length: LANES }, (_, index) => {
-    const lane = new Lane(index, { events: 0, bytes: 0 }, new ChunkPool());
-    lane.firstNumber = number;
-    for (let each = 0; each < count; each++) lane.append(change, 2, 0, false);
-    return { lane, generation: 0, count };
+/** Returns a batch as `a` sends it to `b`, of any epoch and any numbers, with eight lanes. */
+function forgedBatch({ dataSetId }: Member, b: Member, epoch: number, firstNumber: number): Buffer {
+  const options = { dataSetId, epoch, firstNumber, laneCount: 8 };
+  const batch = batchOf([changeOf(SET, 'forged', 'v')], b.dataSetId, options);
+  return sealPlain(batch, headOf(BATCH, dataSetId));
+}
+
+/** Merges a change of another data set, which must be applied. */
+function merge({ engine }: Member, key: string, path: string, version: Version, value = ''): void {
+  const change = changeOf(SET, key, value);
+  change.origin = FROM_SOURCE;
+  change.path.copyFrom(spanOf(path));
+  change.version.copyFrom(version);
+  engine.merge(change, LATEST_UPDATE, {
+    onResult: ({ outcome }) => assert.equal(outcome, APPLIED),
   });
-  const lengths = sections.map(() => eventBytes(change) * count);
-  const target = b.dataSetId;
-  const { bytes } = unsealedBatch(sender, TEXTS, target, sections, lengths, new ChunkPool());
-  const head = { isOnReceipt: false, clock: new Version(), dataSet: a.dataSetId, respondsTo: 0 };
-  return sealPlain(bytes, { ...head, kind: BATCH });
 }
 
 function keysOf({ engine }: Member): string[] {
@@ -83,9 +57,9 @@ function keysOf({ engine }: Member): string[] {
 
 describe('a queue of WanReplications', () => {
   it('drops events beyond its capacity, and retains the first ones', async () => {
-    const { network, a, b } = pair({ queueCapacity: 1000, batchSize: 100 });
+    const { network, a, b } = pairOf({ queueCapacity: 1000, batchSize: 100 });
     b.isDown = true;
-    assert.equal(set(a, 2000), 2000);
+    assert.equal(setKeys(a, 2000), 2000);
     await network.pass(500);
     assert.equal(a.status.eventsDropped, 1000);
     assert.equal(a.status.queueSize, 1000);
@@ -100,41 +74,34 @@ describe('a queue of WanReplications', () => {
   });
 
   it('refuses clients with THROW_EXCEPTION, but never merged changes', () => {
-    const { a } = pair({ queueCapacity: 1000, queueFullBehavior: 'THROW_EXCEPTION' });
-    assert.equal(set(a, 1001), 1000);
+    const { a } = pairOf({ queueCapacity: 1000, queueFullBehavior: 'THROW_EXCEPTION' });
+    assert.equal(setKeys(a, 1001), 1000);
     assert.equal(a.engine.contents().length, 1000);
-    const merged = new Mutation();
-    merged.operation = SET;
-    merged.origin = FROM_SOURCE;
-    merged.name.copyFrom(spanOf('map'));
-    merged.key.copyFrom(spanOf('merged'));
-    merged.path.copyFrom(spanOf('xxxxxxxxxxxxxxxx'));
-    merged.version.set(1, 1);
-    a.engine.merge(merged, 2, { onResult: ({ outcome }) => assert.equal(outcome, APPLIED) });
+    merge(a, 'merged', 'x'.repeat(16), new Version().set(1, 1));
     assert.equal(a.status.eventsDropped, 1);
     a.control.stop();
-    assert.equal(set(a, 1, 2000), 1);
+    assert.equal(setKeys(a, 1, 2000), 1);
     assert.equal(a.status.eventsDropped, 1);
   });
 
   it('refuses with THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE only while it is REPLICATING', () => {
     const queueFullBehavior = 'THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE';
-    const { a } = pair({ queueCapacity: 10, queueFullBehavior });
-    assert.equal(set(a, 11), 10);
+    const { a } = pairOf({ queueCapacity: 10, queueFullBehavior });
+    assert.equal(setKeys(a, 11), 10);
     a.control.pause();
-    assert.equal(set(a, 11, 100), 11);
+    assert.equal(setKeys(a, 11, 100), 11);
     assert.equal(a.status.eventsDropped, 11);
   });
 
   it('is bounded in bytes, and accepts one event of any length', () => {
-    const { a } = pair({ queueBytesMax: 1000 });
+    const { a } = pairOf({ queueBytesMax: 1000 });
     a.control.pause();
     a.engine.change(SET, 'map', 'long', 'x'.repeat(5000));
-    assert.equal(set(a, 1), 1);
+    assert.equal(setKeys(a, 1), 1);
     assert.equal(a.status.queueSize, 1);
     assert.equal(a.status.eventsDropped, 1);
     a.control.clear();
-    set(a, 100);
+    setKeys(a, 100);
     assert.ok(a.status.queueBytes <= 1000 && a.status.queueBytes > 800);
   });
 
@@ -146,13 +113,12 @@ describe('a queue of WanReplications', () => {
       targetEndpoints: [endpoint(id)],
       queueFullBehavior: 'DISCARD_AFTER_MUTATION' as const,
     }));
-    const a = new Member(network, 'a', publishers, { queueBytesMax: 20_000 });
-    const live = new Member(network, 'b', []);
-    const dead = new Member(network, 'c', []);
-    for (const { engine } of [a, live, dead]) engine.durableCount = Number.POSITIVE_INFINITY;
+    const a = durableMember(network, 'a', publishers, { queueBytesMax: 20_000 });
+    const live = durableMember(network, 'b');
+    const dead = durableMember(network, 'c');
     dead.isDown = true;
     for (let round = 0; round < 30; round++) {
-      set(a, 10, round * 10);
+      setKeys(a, 10, round * 10);
       await network.pass(500);
     }
     const [toLive, toDead] = a.replications.publishers();
@@ -162,7 +128,7 @@ describe('a queue of WanReplications', () => {
     assert.equal(live.engine.contents().length, 300);
     // The remaining publisher may use all the bytes.
     a.replications.remove('r', 'b');
-    set(a, 1000, 300);
+    setKeys(a, 1000, 300);
     const [only] = a.replications.publishers();
     assert.ok(only!.queueBytes > 19_000 && only!.queueBytes <= 20_000, `${only?.queueBytes}`);
   });
@@ -177,12 +143,11 @@ describe('a queue of WanReplications', () => {
       const publishers = ids.map((id) => ({
         ...{ ...OPTIONS, publisherId: id, targetEndpoints: [endpoint(id)], batchSize: 50 },
       }));
-      const a = new Member(network, 'a', publishers, { queueBytesMax: 200_000 });
-      const b = new Member(network, 'b', []);
-      for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+      const a = durableMember(network, 'a', publishers, { queueBytesMax: 200_000 });
+      const b = durableMember(network, 'b');
       let waitedMs = 0;
       for (let round = 0; round < 15; round++) {
-        set(a, 100, round * 100);
+        setKeys(a, 100, round * 100);
         for (; a.status.queueSize > 0; waitedMs++) await network.pass(1, 1);
       }
       times.push(waitedMs);
@@ -197,9 +162,9 @@ describe('a queue of WanReplications', () => {
   });
 
   it('has separate numbers if a queue of the same name was removed before', async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     for (let round = 0; round < 3; round++) {
-      set(a, 20, round * 20);
+      setKeys(a, 20, round * 20);
       await network.pass(1000);
       assert.equal(keysOf(b).length, 20 * (round + 1));
       a.replications.remove('r', 'p');
@@ -212,7 +177,7 @@ describe('a queue of WanReplications', () => {
   });
 
   it('retains only the latest event of a key with snapshot-enabled', async () => {
-    const { network, a, b } = pair({ snapshotEnabled: true, queueCapacity: 3 });
+    const { network, a, b } = pairOf({ snapshotEnabled: true, queueCapacity: 3 });
     a.control.pause();
     for (let round = 0; round < 10_000; round++) {
       a.engine.change(SET, 'map', `key${round % 3}`, `value${round}`);
@@ -229,21 +194,21 @@ describe('a queue of WanReplications', () => {
 
   it('accepts a later event of a waiting key with snapshot-enabled even if it is full', () => {
     const queueFullBehavior = 'THROW_EXCEPTION';
-    const { a } = pair({ snapshotEnabled: true, queueBytesMax: 1000, queueFullBehavior });
+    const { a } = pairOf({ snapshotEnabled: true, queueBytesMax: 1000, queueFullBehavior });
     a.control.pause();
-    const count = set(a, 100);
+    const count = setKeys(a, 100);
     assert.ok(count < 20);
     const { queueSize, queueBytes } = a.status;
-    assert.equal(set(a, count), count);
+    assert.equal(setKeys(a, count), count);
     assert.deepEqual([a.status.queueSize, a.status.queueBytes], [queueSize, queueBytes]);
     assert.equal(a.engine.change(SET, 'map', 'key0', 'x'.repeat(1000)), false);
   });
 
   it('counts a clear as one event, and keeps its order with the sets of every partition', async () => {
-    const { network, a, b } = pair();
-    set(a, 50);
+    const { network, a, b } = pairOf();
+    setKeys(a, 50);
     a.engine.change(CLEAR, 'map', '');
-    set(a, 20, 40);
+    setKeys(a, 20, 40);
     assert.equal(a.status.queueSize, 71);
     await network.pass(1000);
     assert.equal(a.status.eventsSent, 71);
@@ -252,7 +217,7 @@ describe('a queue of WanReplications', () => {
   });
 
   it('queues only the maps with a reference', () => {
-    const { a } = pair();
+    const { a } = pairOf();
     a.control.pause();
     a.engine.change(SET, 'own', 'key', 'value');
     assert.equal(a.status.queueSize, 0);
@@ -261,35 +226,35 @@ describe('a queue of WanReplications', () => {
 
 describe('the states of a publisher', () => {
   it('queue and send, only queue, or drop', async () => {
-    const { network, a, b } = pair({ initialPublisherState: 'PAUSED' });
-    set(a, 1);
+    const { network, a, b } = pairOf({ initialPublisherState: 'PAUSED' });
+    setKeys(a, 1);
     await network.pass(1000);
     assert.equal(a.status.state, 'PAUSED');
     assert.equal(a.status.queueSize, 1);
     assert.equal(network.sent.length, 0);
     a.control.stop();
     a.control.stop();
-    set(a, 1, 1);
+    setKeys(a, 1, 1);
     assert.equal(a.status.state, 'STOPPED');
     assert.equal(a.status.queueSize, 1);
     a.control.resume();
-    set(a, 1, 2);
+    setKeys(a, 1, 2);
     await network.pass(1000);
     assert.deepEqual(keysOf(b), ['map/key0', 'map/key2']);
     assert.equal(a.status.eventsDropped, 0);
   });
 
   it('let clear drop all waiting events, and continue with new numbers', async () => {
-    const { network, a, b } = pair();
-    set(a, 5);
+    const { network, a, b } = pairOf();
+    setKeys(a, 5);
     await network.pass(300);
     network.fate = () => ({ arrivals: [], answerMs: undefined });
-    set(a, 5, 100);
+    setKeys(a, 5, 100);
     await network.pass(300);
     a.control.clear();
     assert.equal(a.status.queueSize + a.status.queueBytes, 0);
-    network.fate = () => ({ arrivals: [1], answerMs: 1 });
-    set(a, 5, 200);
+    network.calm();
+    setKeys(a, 5, 200);
     await network.pass(4000);
     assert.deepEqual(
       keysOf(b),
@@ -300,9 +265,9 @@ describe('the states of a publisher', () => {
 
 describe('a batch', () => {
   it('is not sent before the responses to its changes may be sent', async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     a.engine.durableCount = 3;
-    set(a, 6);
+    setKeys(a, 6);
     await network.pass(1000);
     assert.ok(keysOf(b).length <= 3);
     assert.equal(a.status.queueSize, 6 - keysOf(b).length);
@@ -312,10 +277,9 @@ describe('a batch', () => {
   });
 
   it('is not sent before the changes of the turn are written, even if each turn has changes', async () => {
-    const { network, a, b } = pair();
-    a.engine.durableCount = Number.POSITIVE_INFINITY;
+    const { network, a, b } = pairOf();
     a.delaysAll = true;
-    set(a, 20);
+    setKeys(a, 20);
     await network.pass(1000);
     assert.equal(network.sent.length, 0);
     for (let turn = 0; turn < 10; turn++) {
@@ -328,11 +292,11 @@ describe('a batch', () => {
   });
 
   it('is sent at batch-size at once, otherwise after batch-max-delay-millis', async () => {
-    const { network, a, b } = pair({ batchSize: 10, batchMaxDelayMs: 1000 });
-    set(a, 10);
+    const { network, a, b } = pairOf({ batchSize: 10, batchMaxDelayMs: 1000 });
+    setKeys(a, 10);
     await network.pass(50);
     assert.equal(keysOf(b).length, 10);
-    set(a, 9, 100);
+    setKeys(a, 9, 100);
     await network.pass(900);
     assert.equal(keysOf(b).length, 10);
     await network.pass(200);
@@ -340,7 +304,7 @@ describe('a batch', () => {
   });
 
   it('has at most 4 MiB; a longer event has a separate batch', async () => {
-    const { network, a, b } = pair({ batchSize: 1000 });
+    const { network, a, b } = pairOf({ batchSize: 1000 });
     for (let index = 0; index < 5; index++) {
       a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(1_500_000));
     }
@@ -352,7 +316,7 @@ describe('a batch', () => {
   });
 
   it('is deflated if this is configured', async () => {
-    const { network, a, b } = pair({ compression: 'deflate' });
+    const { network, a, b } = pairOf({ compression: 'deflate' });
     a.engine.change(SET, 'map', 'key', 'x'.repeat(100_000));
     // A thread deflates the batch asynchronously.
     while (keysOf(b).length === 0) {
@@ -364,7 +328,7 @@ describe('a batch', () => {
   });
 
   it('is halved after 413, until one event remains, which is skipped and logged', async () => {
-    const { network, a, b } = pair({ batchSize: 64 });
+    const { network, a, b } = pairOf({ batchSize: 64 });
     network.answer = (message) =>
       message.length > 1000 ? { status: 413, body: Buffer.alloc(0) } : undefined;
     for (let index = 0; index < 40; index++) {
@@ -380,11 +344,11 @@ describe('a batch', () => {
   });
 
   it('is sent again after response-timeout-millis, and not applied twice', async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     network.fate = () => ({ arrivals: [1, 700], answerMs: undefined });
-    set(a, 5);
+    setKeys(a, 5);
     await network.pass(2500);
-    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    network.calm();
     await network.pass(4000);
     assert.equal(a.status.eventsSent, 5);
     assert.equal(b.engine.mergedCount, 5);
@@ -392,7 +356,7 @@ describe('a batch', () => {
   });
 
   it('is built in memory that is reused after its response, and not before', async () => {
-    const { network, a, b } = pair({ batchSize: 1 });
+    const { network, a, b } = pairOf({ batchSize: 1 });
     const send = async (key: string) => {
       a.engine.change(SET, 'map', key, 'value');
       await network.pass(200);
@@ -401,7 +365,7 @@ describe('a batch', () => {
     const first = await send('answered');
     network.fate = () => ({ arrivals: [1], answerMs: undefined });
     assert.equal(await send('not answered'), first);
-    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    network.calm();
     await network.pass(3000);
     const { memory } = network.sent.at(-1)!;
     assert.notEqual(memory, first);
@@ -410,11 +374,8 @@ describe('a batch', () => {
   });
 
   it('is sent again to a target that failed before it responded; a clear then drops all of it', async () => {
-    const network = new Network();
-    const a = new Member(network, 'a', [{ ...OPTIONS, batchSize: 500 }]);
-    const b = new Member(network, 'b', []);
+    const { network, a, b } = pairOf({ batchSize: 500 });
     a.policy = PASS_THROUGH;
-    for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
     network.fate = () => ({ arrivals: [1], answerMs: network.sent.length < 2 ? 1 : undefined });
     for (let round = 0; round < 3; round++) {
       for (let index = 0; index < 40; index++) {
@@ -424,8 +385,7 @@ describe('a batch', () => {
     await network.pass(200);
     assert.equal(b.engine.contents().length, 40);
     b.restart();
-    b.engine.durableCount = Number.POSITIVE_INFINITY;
-    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    network.calm();
     a.engine.change(CLEAR, 'map', '', '');
     await network.pass(6000);
     assert.equal(a.status.queueSize, 0);
@@ -433,11 +393,11 @@ describe('a batch', () => {
   });
 
   it('continues at the end of its applied part', async () => {
-    const { network, a, b } = pair();
-    set(a, 3);
+    const { network, a, b } = pairOf();
+    setKeys(a, 3);
     await network.pass(200);
     b.engine.refusal = MEMORY_FULL;
-    set(a, 3, 10);
+    setKeys(a, 3, 10);
     await network.pass(500);
     assert.match(a.status.lastError ?? '', /memory is used up/);
     assert.equal(a.status.queueSize, 3);
@@ -448,13 +408,13 @@ describe('a batch', () => {
   });
 
   it('is no longer applied once the cluster is PASSIVE, and continued afterwards', async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     const merge = b.engine.merge.bind(b.engine);
     b.engine.merge = (...change) => {
       merge(...change);
       b.isPassive = b.engine.mergedCount === 2;
     };
-    set(a, 5);
+    setKeys(a, 5);
     await network.pass(300);
     assert.equal(b.engine.mergedCount, 2);
     assert.match(a.status.lastError ?? '', /its cluster is PASSIVE/);
@@ -465,18 +425,18 @@ describe('a batch', () => {
   });
 
   it('is acknowledged on receipt if this is configured', async () => {
-    const { network, a, b } = pair({ acknowledgeType: 'ACK_ON_RECEIPT' });
+    const { network, a, b } = pairOf({ acknowledgeType: 'ACK_ON_RECEIPT' });
     b.engine.durableCount = 0;
-    set(a, 5);
+    setKeys(a, 5);
     await network.pass(300);
     assert.equal(a.status.eventsSent, 5);
     assert.equal(keysOf(b).length, 5);
   });
 
   it('waits for its changes to be durable if it is acknowledged on completion', async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     b.engine.durableCount = 0;
-    set(a, 5);
+    setKeys(a, 5);
     await network.pass(300);
     assert.equal(a.status.eventsSent, 0);
     b.sync();
@@ -487,9 +447,9 @@ describe('a batch', () => {
 
 describe('the endpoints of a publisher', () => {
   it('are retried after 100 ms, doubling, up to discovery-period-seconds', async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     b.isDown = true;
-    set(a, 1);
+    setKeys(a, 1);
     await network.pass(10_000);
     // With the jitter: 75, 150, 300, 600, 1200, then 1500 ms each.
     assert.ok(network.sent.length >= 9 && network.sent.length <= 12, `${network.sent.length}`);
@@ -501,9 +461,9 @@ describe('the endpoints of a publisher', () => {
 
   for (const status of [401, 403]) {
     it(`are retried after 10 s if they respond with ${status}`, async () => {
-      const { network, a } = pair();
+      const { network, a } = pairOf();
       network.answer = () => ({ status, body: Buffer.from('no\r\n\x1b[2J') });
-      set(a, 1);
+      setKeys(a, 1);
       await network.pass(9900);
       assert.equal(network.sent.length, 1);
       assert.match(a.status.lastError ?? '', new RegExp(`responded with ${status}, no \\[2J$`));
@@ -513,44 +473,34 @@ describe('the endpoints of a publisher', () => {
   }
 
   it('share the events; if one fails, the other gets all events', async () => {
-    const network = new Network();
-    const targetEndpoints = [endpoint('b'), endpoint('c')];
-    const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints }]);
-    const b = new Member(network, 'b', []);
-    for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+    const { network, a, b } = pairOf({ targetEndpoints: [endpoint('b'), endpoint('c')] });
     network.members.set('c', b);
-    set(a, 50);
+    setKeys(a, 50);
     await network.pass(500);
     assert.equal(keysOf(b).length, 50);
     assert.deepEqual([...new Set(network.sent.map(({ to }) => to))], ['b', 'c']);
     network.members.delete('b');
-    set(a, 50, 50);
+    setKeys(a, 50, 50);
     await network.pass(1500);
     assert.equal(keysOf(b).length, 100);
     assert.equal(a.status.eventsDropped, 0);
   });
 
   it('with another data set are not used until no other one is left', async () => {
-    const network = new Network();
-    const targetEndpoints = [endpoint('b'), endpoint('c')];
-    const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints }]);
-    const b = new Member(network, 'b', []);
-    const c = new Member(network, 'c', []);
-    for (const { engine } of [a, b, c]) engine.durableCount = Number.POSITIVE_INFINITY;
-    set(a, 20);
+    const { network, a, b } = pairOf({ targetEndpoints: [endpoint('b'), endpoint('c')] });
+    const c = durableMember(network, 'c');
+    setKeys(a, 20);
     await network.pass(1000);
     assert.equal(keysOf(b).length, 20);
     assert.equal(keysOf(c).length, 0);
     assert.match(a.log.lines.join('\n'), /error WAN publisher: c:5701 has another data set/);
     b.isDown = true;
-    set(a, 20, 20);
+    setKeys(a, 20, 20);
     await network.pass(5000);
     assert.equal(keysOf(c).length, 0);
-    const again = new Member(network, 'b', []);
-    again.engine.durableCount = Number.POSITIVE_INFINITY;
+    const again = durableMember(network, 'b');
     again.dataSetId = Buffer.alloc(16, 'x');
     again.restart();
-    again.engine.durableCount = Number.POSITIVE_INFINITY;
     await network.pass(8000);
     assert.equal(a.status.queueSize, 0);
     assert.match(
@@ -560,21 +510,17 @@ describe('the endpoints of a publisher', () => {
   });
 
   it('do not delay the events of others while they are unavailable', async () => {
-    const network = new Network();
     const targetEndpoints = [endpoint('b'), endpoint('c')];
-    const discoveryPeriodSeconds = 3600;
-    const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints, discoveryPeriodSeconds }]);
-    const b = new Member(network, 'b', []);
-    const c = new Member(network, 'c', []);
-    for (const { engine } of [a, b, c]) engine.durableCount = Number.POSITIVE_INFINITY;
+    const { network, a, b } = pairOf({ targetEndpoints, discoveryPeriodSeconds: 3600 });
+    durableMember(network, 'c');
     network.fate = () => ({ arrivals: [1], answerMs: 3 * OPTIONS.batchMaxDelayMs });
     for (let count = 0; count < 5; count++) {
       // The response arrives when the events have waited long enough, and only another attempt is
       // due.
-      set(a, OPTIONS.batchSize, 10 * count);
+      setKeys(a, OPTIONS.batchSize, 10 * count);
       await network.pass(1000);
       assert.equal(a.status.queueSize, 0);
-      set(a, 1, 10 * count + 9);
+      setKeys(a, 1, 10 * count + 9);
       await network.pass(1000);
       assert.equal(a.status.queueSize, 0);
     }
@@ -582,21 +528,14 @@ describe('the endpoints of a publisher', () => {
   });
 
   it('that switch between two data sets get no number for two events', async () => {
-    const { network, a, b } = pair();
-    const other = new Member(network, 'other', []);
-    other.engine.durableCount = Number.POSITIVE_INFINITY;
+    const { network, a, b } = pairOf();
+    const other = durableMember(network, 'other');
     const lost = () => ({ arrivals: [1], answerMs: undefined });
     const change = (value: string) => a.engine.change(SET, 'map', 'key', value);
     change('1');
-    const merged = new Mutation();
-    merged.origin = FROM_SOURCE;
-    merged.name.copyFrom(spanOf('map'));
-    merged.key.copyFrom(spanOf('key'));
-    merged.value.copyFrom(spanOf('2'));
-    merged.path.copyFrom(spanOf(other.dataSetId.toString()));
-    a.engine.now(merged.version);
-    merged.version.set(merged.version.low + 1, merged.version.high);
-    a.engine.merge(merged, 2, { onResult: ({ outcome }) => assert.equal(outcome, APPLIED) });
+    const version = new Version();
+    a.engine.now(version);
+    merge(a, 'key', other.dataSetId.toString(), version.stepForward(), '2');
     change('3');
     await network.settle();
     // The batch is applied, but its response is lost.
@@ -604,7 +543,7 @@ describe('the endpoints of a publisher', () => {
     await network.pass(300);
     assert.match(b.engine.contents().join(), /3/);
     network.members.set('b', other);
-    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    network.calm();
     network.answer = (message) =>
       message[5] === BATCH ? { status: 503, body: Buffer.alloc(0) } : undefined;
     await network.pass(5000);
@@ -618,14 +557,14 @@ describe('the endpoints of a publisher', () => {
   });
 
   it('that share an address but not a data set are tried with a delay', async () => {
-    const { network, a, b } = pair();
-    const other = new Member(network, 'other', []);
+    const { network, a, b } = pairOf();
+    const other = durableMember(network, 'other');
     let count = 0;
     network.members.set('b', {
       isDown: false,
       receive: (message) => [b, other][count++ % 2]!.receive(message),
     });
-    set(a, 1);
+    setKeys(a, 1);
     await network.pass(10_000);
     assert.match(a.status.lastError ?? '', /its data set has changed/);
     assert.ok(network.sent.length < 30, `${network.sent.length} messages`);
@@ -633,36 +572,29 @@ describe('the endpoints of a publisher', () => {
   });
 
   it("with the publisher's own data set cause an error that mentions restore --new-member", async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     b.dataSetId = a.dataSetId;
     b.restart();
-    set(a, 1);
+    setKeys(a, 1);
     await network.pass(3000);
     assert.match(a.status.lastError ?? '', /restore --new-member/);
     assert.equal(keysOf(b).length, 0);
   });
 
-  it('of another cluster respond with 403', async () => {
-    const { network, a } = pair({ clusterName: 'other' });
-    set(a, 1);
-    await network.pass(500);
-    assert.match(
-      a.status.lastError ?? '',
-      /403, .* is for cluster "other", and this member's cluster has another name/,
-    );
-  });
-
-  it("of another cluster do not send this one's name, which is in the log", async () => {
-    const { network, a, b } = pair({ clusterName: 'other' });
-    set(a, 1);
+  it("of another cluster respond with 403 and without this one's name, which is in the log", async () => {
+    const { network, a, b } = pairOf({ clusterName: 'other' });
+    setKeys(a, 1);
     await network.pass(5000);
-    assert.doesNotMatch(a.status.lastError ?? '', /dev/);
+    const { lastError } = a.status;
+    const reason = /403, .* is for cluster "other", and this member's cluster has another name/;
+    assert.match(lastError ?? '', reason);
+    assert.doesNotMatch(lastError ?? '', /dev/);
     const lines = b.log.lines.filter((line) => line.includes('is for cluster "other"'));
     assert.equal(lines.length, 1);
   });
 
   it('refuse an epoch more than a day ahead, which would exclude its data set', async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     const last = Number.MAX_SAFE_INTEGER;
     const day = 86_400_000;
     const epochAt = (ms: number) => (network.clock.wall() + ms) * EPOCHS_A_MS;
@@ -671,11 +603,11 @@ describe('the endpoints of a publisher', () => {
       [epochAt(day + 1), 400],
       [epochAt(day), 200],
     ] as const) {
-      assert.equal((await b.receive(forgedBatch(a, b, epoch, 1, 1))).status, status);
+      assert.equal((await b.receive(forgedBatch(a, b, epoch, 1))).status, status);
       assert.equal((await b.receive(forgedHandshake(a, epoch))).status, status);
     }
     // The source continues after the recorded epoch.
-    set(a, 1);
+    setKeys(a, 1);
     await network.pass(5000);
     assert.equal(a.status.queueSize, 0);
     assert.ok(keysOf(b).includes('map/key0'), keysOf(b).join());
@@ -683,16 +615,16 @@ describe('the endpoints of a publisher', () => {
 
   it('apply later events, whatever numbers another client has sent', async () => {
     for (const acknowledgeType of ['ACK_ON_OPERATION_COMPLETE', 'ACK_ON_RECEIPT'] as const) {
-      const { network, a, b } = pair({ batchSize: 100, acknowledgeType });
-      set(a, 20);
+      const { network, a, b } = pairOf({ batchSize: 100, acknowledgeType });
+      setKeys(a, 20);
       await network.pass(500);
       for (const [round, number] of [2 ** 53 - 3, 100_000, 30].entries()) {
         // The handshake reveals the epoch to any client.
         const hello = forgedHandshake(a, 1);
         const { body } = await b.receive(hello);
         const { epoch } = await readHandshakeResponse(body, hello);
-        assert.equal((await b.receive(forgedBatch(a, b, epoch, number, 1))).status, 200);
-        set(a, 20, 20 + round * 20);
+        assert.equal((await b.receive(forgedBatch(a, b, epoch, number))).status, 200);
+        setKeys(a, 20, 20 + round * 20);
         await network.pass(3000);
         assert.equal(a.status.queueSize, 0);
         const count = keysOf(b).filter((place) => place.startsWith('map/key')).length;
@@ -706,7 +638,7 @@ describe('the endpoints of a publisher', () => {
   });
 
   it('that have recorded a start of this data set more than a day ahead are not used', async () => {
-    const { network, a, b } = pair();
+    const { network, a, b } = pairOf();
     const ahead = (network.clock.wall() + 90_000_000) * EPOCHS_A_MS;
     network.answer = (message) => {
       const bytes = Buffer.alloc(HEAD_BYTES + 8);
@@ -715,7 +647,7 @@ describe('the endpoints of a publisher', () => {
       const respondsTo = sealedChecksum(message);
       return { status: 200, body: sealPlain(bytes, { ...head, dataSet: b.dataSetId, respondsTo }) };
     };
-    set(a, 1);
+    setKeys(a, 1);
     await network.pass(500);
     assert.match(
       a.status.lastError ?? '',
@@ -727,14 +659,13 @@ describe('the endpoints of a publisher', () => {
   });
 
   it('that have recorded a later start of this data set cause a later epoch', async () => {
-    const { network, a, b } = pair();
-    set(a, 3);
+    const { network, a, b } = pairOf();
+    setKeys(a, 3);
     await network.pass(500);
     network.clock.setWall(network.clock.wall() - 60_000);
     a.sync();
     a.restart();
-    a.engine.durableCount = Number.POSITIVE_INFINITY;
-    set(a, 3, 10);
+    setKeys(a, 3, 10);
     await network.pass(3000);
     assert.equal(keysOf(b).length, 6);
     assert.match(
@@ -746,23 +677,13 @@ describe('the endpoints of a publisher', () => {
 
 describe('a republished change', () => {
   it('is not forwarded if its path has 16 data sets, nor to a data set in its path', async () => {
-    const { network, a, b } = pair();
-    set(a, 1);
+    const { network, a, b } = pairOf();
+    setKeys(a, 1);
     await network.pass(300);
-    const merged = new Mutation();
-    merged.operation = SET;
-    merged.origin = FROM_SOURCE;
-    merged.name.copyFrom(spanOf('map'));
-    for (const [key, path] of [
-      ['far', 'x'.repeat(16 * 16)],
-      ['near', 'x'.repeat(15 * 16)],
-      ['back', `${'b'.repeat(16)}${'x'.repeat(16)}`],
-    ] as const) {
-      merged.key.copyFrom(spanOf(key));
-      merged.path.copyFrom(spanOf(path));
-      merged.version.set(1, 1);
-      a.engine.merge(merged, 2, { onResult() {} });
-    }
+    const version = new Version().set(1, 1);
+    merge(a, 'far', 'x'.repeat(16 * 16), version);
+    merge(a, 'near', 'x'.repeat(15 * 16), version);
+    merge(a, 'back', `${'b'.repeat(16)}${'x'.repeat(16)}`, version);
     assert.equal(a.status.queueSize, 1);
     await network.pass(500);
     assert.deepEqual(keysOf(b), ['map/key0', 'map/near']);

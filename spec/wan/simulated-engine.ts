@@ -11,9 +11,7 @@ import {
   EVERY_PARTITION,
   type OperationResult,
   type Outcome,
-  type Receiver,
 } from '../../src/engine/engine.ts';
-import type { MergePolicy } from '../../src/engine/merge-policy.ts';
 import {
   CLEAR,
   FROM_CLIENT,
@@ -23,27 +21,25 @@ import {
   type Operation,
   SET,
 } from '../../src/engine/mutation.ts';
-import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
-import type { StoredVisitor, VisitCursor } from '../../src/engine/stored-engine.ts';
-import type { Version } from '../../src/engine/version.ts';
-import type { WanEngine } from '../../src/wan/wan-engine.ts';
+import { ADMITTED } from '../../src/engine/mutation-sink.ts';
+import { AtOnce } from '../engine/embedded/at-once.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 
-export class SimulatedEngine implements WanEngine {
-  readonly partitionCount: number;
+export class SimulatedEngine extends EmbeddedEngine {
   /** Every change in order; those from `durableCount` on are lost in a restart. */
   readonly log: Mutation[] = [];
-  durableCount = 0;
+  durableCount: number;
   /** Outcome of the next merges; undefined to apply them. */
   refusal: Outcome | undefined;
   /** Number of changes made by merging. */
   mergedCount = 0;
-  readonly #engine: EmbeddedEngine;
 
-  constructor(clock: Clock, partitionCount: number) {
-    this.partitionCount = partitionCount;
-    const sink: MutationSink = {
+  constructor(clock: Clock, partitionCount: number, durableCount = 0) {
+    const options = { queueCapacity: () => 1, keepsTombstones: () => true };
+    super({ partitionCount, clock, ...options });
+    this.durableCount = durableCount;
+    this.addSink({
       ignoresReplay: true,
       admit: () => ADMITTED,
       abandon: () => {},
@@ -52,72 +48,33 @@ export class SimulatedEngine implements WanEngine {
         this.log.push(copyOf(mutation));
       },
       durable: (partition) => this.#durable(partition),
-    };
-    this.#engine = new EmbeddedEngine({
-      partitionCount: this.partitionCount,
-      clock,
-      queueCapacity: () => 1,
-      sinks: [sink],
-      keepsTombstones: () => true,
     });
   }
 
   /** Returns the entries of all maps, each as a text, sorted. */
   contents(): string[] {
-    return visited(this.#engine).map(textOf).sort();
+    return visited(this).map(textOf).sort();
   }
 
   /** Makes a client's change. Returns false if a sink refuses it. */
   change(operation: Operation, map: string, key: string, value = '', timeToLiveMs = 0): boolean {
-    let result = 0;
-    const receiver: Receiver = {
-      onResult({ outcome }) {
-        result = outcome;
-      },
-    };
-    const none = spanOf('');
+    const ask = new AtOnce(this);
     const lifetime = { timeToLiveMs, maxIdleSeconds: 0 };
-    const name = spanOf(map);
-    const place = spanOf(key);
     if (operation === SET) {
-      this.#engine.set(name, place, spanOf(value), none, lifetime, undefined, receiver);
-    } else if (operation === CLEAR) this.#engine.clear(name, receiver);
-    else this.#engine.delete(name, place, undefined, receiver);
-    return result === APPLIED;
+      return ask.set(map, key, Buffer.from(value), '', lifetime).outcome === APPLIED;
+    }
+    const { outcome } = operation === CLEAR ? ask.clear(map) : ask.delete(map, key);
+    return outcome === APPLIED;
   }
 
-  merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void {
-    if (this.refusal === undefined) this.#engine.merge(change, policy, receiver, syncBegan);
-    else receiver.onResult({ outcome: this.refusal } as OperationResult);
-  }
-
-  delays(partition: number, sequence: number): boolean {
-    return this.#engine.delays(partition, sequence);
-  }
-
-  observe(version: Version): void {
-    this.#engine.observe(version);
-  }
-
-  now(version: Version): void {
-    this.#engine.now(version);
-  }
-
-  visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
-    return this.#engine.visit(partition, cursor, budget, visitor);
-  }
-
-  addSink(sink: MutationSink): void {
-    this.#engine.addSink(sink);
-  }
-
-  removeSink(sink: MutationSink): void {
-    this.#engine.removeSink(sink);
+  override merge(...change: Parameters<EmbeddedEngine['merge']>): void {
+    if (this.refusal === undefined) super.merge(...change);
+    else change[2].onResult({ outcome: this.refusal } as OperationResult);
   }
 
   /** Applies the durable changes of an earlier life again. */
   restore(log: readonly Mutation[]): void {
-    const replay = this.#engine.replay();
+    const replay = this.replay();
     replay.beginLog();
     for (const change of log) {
       const again = copyOf(change);
@@ -125,11 +82,7 @@ export class SimulatedEngine implements WanEngine {
       assert.equal(replay.apply(again), APPLIED);
     }
     assert.ok(replay.end());
-    this.#engine.invariants();
-  }
-
-  close(): void {
-    void this.#engine.close();
+    this.invariants();
   }
 
   /** The sequence up to which the partition is durable. */

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, type Mutation, SET } from '../../src/engine/mutation.ts';
-import { Member, Network, OPTIONS } from './members.ts';
+import { durableMember, Member, Network, OPTIONS } from './members.ts';
 import { generator } from './simulation.ts';
 
 const SEEDS = Number(process.env.WAN_SEEDS ?? 8);
@@ -32,9 +32,8 @@ async function simulate(seed: number): Promise<void> {
     maxConcurrentInvocations: below(2) * 2,
   };
   const a = new Member(network, 'a', [options]);
-  const b = new Member(network, 'b', []);
+  const b = durableMember(network, 'b');
   a.policy = PASS_THROUGH;
-  b.engine.durableCount = Number.POSITIVE_INFINITY;
   const isPersistent = below(2) === 0;
   if (!isPersistent) a.engine.durableCount = Number.POSITIVE_INFINITY;
   let isCalm = false;

@@ -10,26 +10,13 @@ import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH } from '../../src/wan/message-format.ts';
 import type { PublisherState, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
-import { Member, Network, OPTIONS } from './members.ts';
+import { durableMember, type Member, type Network, pairOf, setKeys } from './members.ts';
 
-/**
- * Returns a source `a` that publishes to `b`, with embedded engines. All changes are durable at
- * once.
- */
-function pair(options: Partial<WanPublisherOptions> = {}, policy = PASS_THROUGH as number) {
-  const network = new Network();
-  const publishers = [{ ...OPTIONS, ...options }];
-  const a = new Member(network, 'a', publishers);
-  const b = new Member(network, 'b', []);
-  a.policy = policy;
-  for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
-  return { network, a, b };
-}
-
-function set({ engine }: Member, count: number, from = 0): void {
-  for (let index = from; index < from + count; index++) {
-    assert.ok(engine.change(SET, 'map', `key${index}`, `value${index}`));
-  }
+/** Returns a source `a` that publishes to `b`, under PassThrough. */
+function pair(options: Partial<WanPublisherOptions> = {}) {
+  const members = pairOf(options);
+  members.a.policy = PASS_THROUGH;
+  return members;
 }
 
 /** Returns the entries of all maps as `map/key = value`. */
@@ -67,7 +54,7 @@ describe('WanReplications.synchronise', () => {
   for (const state of ['REPLICATING', 'PAUSED', 'STOPPED'] as const) {
     it(`sends every entry while the publisher is ${state}`, async () => {
       const { network, a, b } = pair({ initialPublisherState: 'STOPPED', batchSize: 50 });
-      set(a, 1000);
+      setKeys(a, 1000);
       setState(a, state);
       assert.equal(a.status.queueSize, 0);
       b.engine.change(SET, 'map', 'own', 'only here');
@@ -77,7 +64,7 @@ describe('WanReplications.synchronise', () => {
       assert.equal(a.status.state, state);
       assert.deepEqual([a.status.queueSize, a.status.eventsSent], [0, 0]);
       a.control.resume();
-      set(a, 20, 990);
+      setKeys(a, 20, 990);
       await network.pass(500);
       assert.deepEqual(entriesOf(b), [...entriesOf(a), 'map/own = only here'].sort());
       setState(a, state);
@@ -191,7 +178,7 @@ describe('WanReplications.synchronise', () => {
     a.control.pause();
     a.engine.change(SET, 'map', 'other', '1');
     a.engine.change(DELETE, 'map', 'other');
-    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    network.calm();
     await network.pass(3000);
     assert.equal(a.status.queueSize, 3);
     assert.equal((await synchronise(a)).stage, 'FINISHED');
@@ -203,7 +190,7 @@ describe('WanReplications.synchronise', () => {
     const { network, a } = pair({ batchSize: 10 });
     assert.ok(a.engine.change(SET, 'small', 'key', 'value'));
     await network.pass(100);
-    set(a, 5000);
+    setKeys(a, 5000);
     const uuid = begin(a, 'small');
     while (statusOf(a, uuid).progress < 100) await network.pass(1);
     assert.equal(statusOf(a, uuid).stage, 'FINISHED');
@@ -212,7 +199,7 @@ describe('WanReplications.synchronise', () => {
 
   it('fails if nothing is acknowledged for the response timeout; the next one sends all entries', async () => {
     const { network, a, b } = pair({ initialPublisherState: 'PAUSED' });
-    set(a, 200);
+    setKeys(a, 200);
     b.isDown = true;
     const away = await synchronise(a);
     assert.equal(away.stage, 'FAILED');
@@ -234,12 +221,8 @@ describe('WanReplications.synchronise', () => {
   });
 
   it('fails if the target accepts nothing, and reports the reason', async () => {
-    const network = new Network();
-    const a = new Member(network, 'a', [OPTIONS]);
-    const b = new Member(network, 'b', []);
-    for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
-    a.control.stop();
-    set(a, 10);
+    const { a, b } = pairOf({ initialPublisherState: 'STOPPED' });
+    setKeys(a, 10);
     b.engine.refusal = MEMORY_FULL;
     const { stage, message } = await synchronise(a);
     assert.equal(stage, 'FAILED');
@@ -248,16 +231,15 @@ describe('WanReplications.synchronise', () => {
 
   it('accepts a target that was emptied before it, but fails if this happens during it', async () => {
     const { network, a, b } = pair();
-    set(a, 3);
+    setKeys(a, 3);
     await network.pass(200);
-    const again = new Member(network, 'b', []);
+    const again = durableMember(network, 'b');
     again.dataSetId = Buffer.alloc(16, 'x');
     again.restart();
-    again.engine.durableCount = Number.POSITIVE_INFINITY;
     assert.equal((await synchronise(a)).stage, 'FINISHED');
     assert.deepEqual(entriesOf(again), entriesOf(a));
     a.control.pause();
-    set(a, 500);
+    setKeys(a, 500);
     const uuid = begin(a);
     while (statusOf(a, uuid).progress < 20) await network.pass(1, 1);
     network.members.set('b', b);
@@ -278,12 +260,12 @@ describe('WanReplications.synchronise', () => {
     const { stage } = await synchronise(a);
     assert.equal(stage, 'FAILED');
     assert.deepEqual(entriesOf(b), ['map/key = 2']);
-    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    network.calm();
     await network.pass(3000);
     a.control.resume();
     await watch(network, 5000, () => assert.deepEqual(entriesOf(b), ['map/key = 2']));
     assert.equal(a.status.queueSize, 0);
-    set(a, 1);
+    setKeys(a, 1);
     await network.pass(500);
     assert.equal(entriesOf(b).length, 2);
   });
@@ -303,7 +285,7 @@ describe('WanReplications.synchronise', () => {
   it('sends no entry whose change may be lost', async () => {
     const { network, a, b } = pair({ initialPublisherState: 'STOPPED' });
     a.engine.durableCount = 3;
-    set(a, 6);
+    setKeys(a, 6);
     const uuid = begin(a);
     await network.pass(500);
     assert.ok(entriesOf(b).length <= 3);
