@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient } from '../integration/client.ts';
-import { SHAPES, targetsOf } from '../wan/own-keys-simulation.ts';
+import { SHAPES, targetsOf } from '../wan/members.ts';
 import { contentsOf, MapLoad, sameContents } from './wan/map-load.ts';
 import { OwnKeys } from './wan/own-keys.ts';
 import { killAll, replicating, WanProcess } from './wan/wan-process.ts';

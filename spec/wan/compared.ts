@@ -20,9 +20,8 @@ import { WanReceiver } from '../../src/wan/wan-receiver.ts';
 import type { TransportResponse } from '../../src/wan/wan-transport.ts';
 import { contentOf, visited } from '../engine/stored-engine.case.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { REQUEST_LIMITS, RecordedLog } from './members.ts';
+import { generator, REQUEST_LIMITS, RecordedLog } from './members.ts';
 import { spanOf } from './simulated-engine.ts';
-import { generator } from './simulation.ts';
 
 const SENDER = { dataSetId: Buffer.alloc(16, 's'), epoch: 5, now: () => {} };
 

@@ -5,8 +5,8 @@ import type { Span } from '../../src/base/span.ts';
 import { Mutation } from '../../src/engine/mutation.ts';
 import { EntryHash, LeafOf } from '../../src/wan/entry-hash.ts';
 import { PartitionTree } from '../../src/wan/partition-tree.ts';
+import { generator } from './members.ts';
 import { spanOf } from './simulated-engine.ts';
-import { generator } from './simulation.ts';
 
 /** HalfSipHash as defined, with 64 bits of output. */
 function halfSipHash(key: Buffer, message: Buffer, rounds: readonly [number, number]): Buffer {

@@ -6,9 +6,8 @@ import assert from 'node:assert/strict';
 import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { DELETE, Mutation, SET } from '../../src/engine/mutation.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
-import { REQUEST_LIMITS } from './members.ts';
+import { generator, REQUEST_LIMITS } from './members.ts';
 import { batchOf, headOf, receiver, WALL_MS } from './messages.ts';
-import { generator } from './simulation.ts';
 
 const BATCH_EVENTS = 40;
 /** Number of events after which a new member receives them, so that memory use stays low. */

@@ -7,8 +7,8 @@ import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes, writeEvent } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
 import { WaitingSequences } from '../../src/wan/waiting-sequences.ts';
+import { generator } from './members.ts';
 import { changeOf } from './messages.ts';
-import { generator } from './simulation.ts';
 
 const TARGET = Buffer.alloc(16, 't');
 const ANY_ROOM = 2 ** 30;

@@ -1,5 +1,5 @@
 /** Members for the specs of replication, and a network that the test controls. */
-
+import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
 import { Span } from '../../src/base/span.ts';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
@@ -349,4 +349,62 @@ export function setKeys({ engine }: Member, count: number, from = 0): number {
     if (engine.change(SET, 'map', `key${index}`, `value${index}`)) done++;
   }
   return done;
+}
+
+export const SHAPES = ['chain', 'ring', 'star', 'mesh'] as const;
+export type Shape = (typeof SHAPES)[number];
+
+/** Returns the numbers of the members that the member sends to. */
+export function targetsOf(shape: Shape, count: number, number: number): number[] {
+  const others = [...Array(count).keys()].filter((other) => other !== number);
+  if (shape === 'mesh') return others;
+  if (shape === 'star') return number === 0 ? others : [0];
+  if (shape === 'ring') return [(number + 1) % count];
+  return number + 1 < count ? [number + 1] : [];
+}
+
+/** Returns the members `m0`, `m1` and so on, one for each wall clock, this many ms ahead. */
+export function shaped(
+  network: Network,
+  shape: Shape,
+  clocks: readonly number[],
+  options: WanPublisherOptions,
+): Member[] {
+  return clocks.map((aheadMs, number) => {
+    const publishers = targetsOf(shape, clocks.length, number).map((target) => ({
+      ...options,
+      publisherId: `p${target}`,
+      targetEndpoints: [endpoint(`m${target}`)],
+    }));
+    return new Member(network, `m${number}`, publishers, { aheadMs });
+  });
+}
+
+/** Rounds of 50 ms after the faults and the tasks, in which every delayed message arrives. */
+const QUIET_ROUNDS = 20;
+
+/** Lets the time pass, with every change durable, until all queues are empty. */
+export async function untilIdle(
+  network: Network,
+  members: readonly Member[],
+  context: string,
+  onRound = () => {},
+): Promise<void> {
+  for (let round = 0; round < 400; round++) {
+    await network.pass(50, 10);
+    for (const member of members) member.sync();
+    onRound();
+    if (round > QUIET_ROUNDS && members.every(({ isIdle }) => isIdle)) return;
+  }
+  const busy = members.filter(({ isIdle }) => !isIdle).map(({ name }) => name);
+  assert.deepEqual(busy, [], `${context}: some queues are not empty`);
+}
+
+/** Returns a Park-Miller generator, which repeats its numbers for a seed. */
+export function generator(seed: number): () => number {
+  let state = (seed % 2_147_483_646) + 1;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return (state - 1) / 2_147_483_646;
+  };
 }

@@ -7,7 +7,7 @@ import { viewed } from '../../src/base/copy-bytes.ts';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
 import { eventBytes, readEvent, writeEvent } from '../../src/wan/event-codec.ts';
 import { BATCH, HEAD_BYTES, sealDeflated, sealPlain } from '../../src/wan/message-format.ts';
-import type { Member } from './members.ts';
+import { generator, type Member } from './members.ts';
 import {
   batchOf,
   CHANGES,
@@ -18,7 +18,6 @@ import {
   sendWrongBatches,
   WALL_MS,
 } from './messages.ts';
-import { generator } from './simulation.ts';
 
 async function send(member: Member, message: Buffer): Promise<number> {
   const { status } = await member.receive(message);

@@ -9,9 +9,8 @@ import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
-import { durableMember, type Member, Network } from './members.ts';
+import { durableMember, generator, type Member, Network } from './members.ts';
 import { spanOf } from './simulated-engine.ts';
-import { generator } from './simulation.ts';
 
 export const SENDER: Buffer = Buffer.alloc(16, 's');
 export const WALL_MS = 1_700_000_000_000;

@@ -8,8 +8,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, type Mutation, SET } from '../../src/engine/mutation.ts';
-import { durableMember, Member, Network, OPTIONS } from './members.ts';
-import { generator } from './simulation.ts';
+import { durableMember, generator, Member, Network, OPTIONS } from './members.ts';
 
 const SEEDS = Number(process.env.WAN_SEEDS ?? 8);
 const FIRST = Number(process.env.WAN_SEED ?? 1);

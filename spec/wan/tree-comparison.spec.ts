@@ -5,7 +5,7 @@ import { nodeOf } from '../../src/wan/tree-messages.ts';
 import { contentOf } from '../engine/stored-engine.case.ts';
 import { processClock } from '../process-clock.ts';
 import { ComparedSide, compare, entriesOf, expectedOf, figuresOf, requestOf } from './compared.ts';
-import { generator } from './simulation.ts';
+import { generator } from './members.ts';
 
 /** Number of partitions in tests of many depths. */
 const FEW = 31;
