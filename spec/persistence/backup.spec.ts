@@ -15,7 +15,7 @@ import { changeAtRandom } from './random-changes.ts';
 import { contentLeftBy, contentOf } from './stored-model.ts';
 import { openPersistent, pumping, recoveredContent, until } from './subject.ts';
 
-const LIVES = Number(process.env.SOAK_SIZE ?? 3);
+const LIVES = Number(process.env.SOAK_SIZE ?? 150) / 50;
 /** Step between the numbers of the calls that fail; the soak has a smaller one. */
 const STEP = Number(process.env.SOAK_STEP ?? 13);
 

@@ -1,11 +1,14 @@
 /**
  * The specs of persistence in which every SOAK_STEP-th call to the disk fails, or every SOAK_STEP-th
- * bit is wrong, with more random rounds: SOAK_SIZE / 50 backups and SOAK_ROUNDS full disks.
+ * bit is wrong, and those with random rounds: many more of them, in proportion to SOAK_SIZE, from
+ * SOAK_SEED on, SOAK_ROUNDS full disks, and more operations with little memory.
  */
 process.env.SOAK_STEP ??= '3';
 process.env.SOAK_ROUNDS ??= '10';
-process.env.SOAK_SIZE = String(Number(process.env.SOAK_SIZE ?? 1000) / 50);
+process.env.SOAK_SIZE ??= '1000';
+process.env.SOAK_SEED ??= String(Date.now() % 1_000_000);
+process.env.SOAK_OPERATIONS ??= '60000';
 
-for (const name of ['backup', 'compaction', 'disk-faults', 'forced-start', 'recovery', 'repair']) {
-  await import(`../persistence/${name}.spec.ts`);
-}
+const FAULTS = ['backup', 'compaction', 'disk-faults', 'forced-start', 'recovery', 'repair'];
+const ROUNDS = ['crash', 'damage', 'insufficient-memory', 'start-faults'];
+for (const name of [...FAULTS, ...ROUNDS]) await import(`../persistence/${name}.spec.ts`);

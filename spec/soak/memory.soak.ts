@@ -1,9 +1,9 @@
 /**
- * Members whose memory is used up: SOAK_SIZE / 50 simulated members with storage in memory, and as
- * many rounds of real ones. A real member has a random max-memory. It is filled repeatedly with
- * values of random lengths, in maps that are cleared, queues, and maps of one entry. It ends by
- * SIGTERM or kill -9, must start with the same flags, and must have exactly the acknowledged
- * changes. A change that was under way at a kill has been applied completely or not at all.
+ * Members whose memory is used up: SOAK_SIZE / 50 rounds. A member has a random max-memory. It is
+ * filled repeatedly with values of random lengths, in maps that are cleared, queues, and maps of one
+ * entry. It ends by SIGTERM or kill -9, must start with the same flags, and must have exactly the
+ * acknowledged changes. A change that was under way at a kill has been applied completely or not at
+ * all.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
@@ -15,14 +15,10 @@ import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { RawClient } from '../integration/client.ts';
 import { serveWith } from '../integration/member-process.ts';
-import { type MemoryReport, memoryRound } from '../persistence/memory-round.ts';
 
 const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const ROUNDS_PER_MEMBER = 4;
-/** Number of simulated members, and of their operations between two starts. */
-const SIMULATED = ROUNDS;
-const OPERATIONS = 60_000;
 const MIB = 1_048_576;
 const CLIENTS = 8;
 const SYNC_MODES = ['always', 'interval', 'never'];
@@ -258,22 +254,6 @@ async function runMember(seed: number): Promise<string> {
   const summary = `${sum((each) => each.operations)} operations, ${sum((each) => each.refusals)} refused`;
   return `${bytesMax / MIB} MiB, values up to ${lengthMax} bytes, ${sync}: ${summary}`;
 }
-
-test(`${SIMULATED} simulated members with little memory keep their data (seed ${SEED})`, async () => {
-  const all: MemoryReport = { operations: 0, refusals: 0, snapshots: 0, most: 0 };
-  for (let seed = SEED; seed < SEED + SIMULATED; seed++) {
-    const bytesMax = (1 + (seed % 8)) * MIB;
-    const report = await memoryRound(seed, bytesMax, OPERATIONS).catch((error: unknown) => {
-      throw new Error(`seed ${seed} failed`, { cause: error });
-    });
-    all.operations += report.operations;
-    all.refusals += report.refusals;
-    all.snapshots += report.snapshots;
-    all.most = Math.max(all.most, report.most);
-  }
-  assert.ok(all.most <= 1);
-  console.log(`${SIMULATED} members: ${JSON.stringify(all)}`);
-});
 
 test(`Members with little memory keep their data across ${ROUNDS} restarts (seed ${SEED})`, async () => {
   for (let seed = SEED; seed < SEED + Math.ceil(ROUNDS / ROUNDS_PER_MEMBER); seed++) {

@@ -1,9 +1,7 @@
 /**
- * A member's data across crashes. Simulated: SOAK_SIZE / 4 seeded members in each mode, each of
- * which crashes up to four times at random calls to the storage. On a real disk: SOAK_KILLS rounds
- * in each mode of kill -9 at a random moment while 64 connections set, delete, clear, offer and
- * poll. Checkers record every response. After each restart, the content must be exactly what
- * the responses permit.
+ * A member's data across crashes, on a real disk: SOAK_KILLS rounds in each mode of kill -9 at a
+ * random moment while 64 connections set, delete, clear, offer and poll. Checkers record every
+ * response. After each restart, the content must be exactly what the responses permit.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +12,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { RawClient } from '../integration/client.ts';
 import { serveWith } from '../integration/member-process.ts';
-import { crashRound } from '../persistence/crash-round.ts';
 import { contentsOf, MapLoad } from './wan/map-load.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
@@ -116,20 +113,6 @@ class QueueChecker {
 }
 
 for (const mode of MODES) {
-  test(`Simulated members with sync ${mode} lose no data in crashes at random calls (seed ${SEED})`, async () => {
-    let mutations = 0;
-    for (let seed = SEED; seed < SEED + SIZE / 4; seed++) {
-      // Every second member has changes that name their paths.
-      const hasPaths = seed % 2 === 0;
-      const report = await crashRound(seed, mode, hasPaths).catch((error: unknown) => {
-        const paths = hasPaths ? ' and paths' : '';
-        throw new Error(`seed ${seed} with sync ${mode}${paths} failed`, { cause: error });
-      });
-      mutations += report.mutations;
-    }
-    console.log(`${mode}: ${SIZE} crashes, ${mutations} mutations`);
-  });
-
   test(`A member with sync ${mode} loses no data when it is killed ${KILLS} times (seed ${SEED})`, async () => {
     const directory = mkdtempSync(join(tmpdir(), 'gridnode-kill-'));
     const random = new Random(SEED);
