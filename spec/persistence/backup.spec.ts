@@ -58,10 +58,6 @@ function momentOf<Value>({ log }: Persistence, see: () => Value): { value: Value
   return seen;
 }
 
-async function contentAfter(storage: MemoryStorage): Promise<string[]> {
-  return await recoveredContent(storage);
-}
-
 describe('a backup', () => {
   it('contains the state at one point in time despite changes, and the source remains complete', async () => {
     let snapshots = 0;
@@ -80,10 +76,14 @@ describe('a backup', () => {
       await beside(backing, target);
       persistence.releaseFiles();
       snapshots += events.slice(before).filter((each) => each === 'snapshot').length;
-      const restored = await contentAfter(target);
+      const restored = await recoveredContent(target);
       assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)), `seed ${seed}`);
       await quiet();
-      assert.deepEqual(await contentAfter(source.afterKill()), contentOf(engine), `seed ${seed}`);
+      assert.deepEqual(
+        await recoveredContent(source.afterKill()),
+        contentOf(engine),
+        `seed ${seed}`,
+      );
     }
     assert.ok(snapshots > 0, 'no snapshot was written during the backups');
   });
@@ -111,7 +111,7 @@ describe('a backup', () => {
       await quiet();
     }
     assert.ok(events.includes('compacted'));
-    const restored = await contentAfter(target);
+    const restored = await recoveredContent(target);
     assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)));
   });
 
@@ -165,7 +165,7 @@ describe('a backup that is not completed', () => {
       await assert.rejects(restored(memory), { code: 'BACKUP_NOT_WHOLE' }, `call ${at}`);
     }
     persistence.releaseFiles();
-    assert.deepEqual(await contentAfter(source.afterKill()), contentOf(engine));
+    assert.deepEqual(await recoveredContent(source.afterKill()), contentOf(engine));
   });
 
   it('does not exist if it was interrupted', async () => {
@@ -235,17 +235,17 @@ describe('restore', () => {
     for (let at = 1, isDone = false; !isDone; at += STEP === 1 ? 1 : 5) {
       const target = new MemoryStorage(new Random(at));
       target.crashAt = at;
-      isDone = await restoredUntilCrash(backup, target);
+      isDone = await target.drive(restore(backup, target), () => backup.pump());
       target.crashAt = Number.POSITIVE_INFINITY;
       const after = isDone ? target : at % 2 === 0 ? target.afterCrash() : target.afterKill();
-      const found = await contentAfter(after).catch(
+      const found = await recoveredContent(after).catch(
         (error: { readonly code: string }) => error.code,
       );
       if (found === 'DATA_NOT_WHOLE') {
         seen.refused++;
         await until(after.close(), async () => after.pump());
         await restored(backup, after);
-        assert.deepEqual(await contentAfter(after), content, `crash at ${at}`);
+        assert.deepEqual(await recoveredContent(after), content, `crash at ${at}`);
       } else if (found.length === 0) seen.nothing++;
       else {
         assert.deepEqual(found, content, `crash at ${at}`);
@@ -254,26 +254,6 @@ describe('restore', () => {
     }
     assert.ok(seen.nothing > 0 && seen.all > 0 && seen.refused > 3, JSON.stringify(seen));
   });
-
-  async function restoredUntilCrash(backup: MemoryStorage, target: MemoryStorage) {
-    let isDone = false;
-    let failure: unknown;
-    restore(backup, target).then(
-      () => {
-        isDone = true;
-      },
-      (error: unknown) => {
-        failure = error;
-      },
-    );
-    while (!isDone && !target.hasCrashed) {
-      if (failure !== undefined) throw failure;
-      backup.pump();
-      target.pump();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    return isDone;
-  }
 });
 
 async function restored(

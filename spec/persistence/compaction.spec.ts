@@ -10,7 +10,7 @@ import type { StoredFile } from '../../src/persistence/storage.ts';
 import { MemoryStorage, systemError } from '../world/memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import type { PersistentSubject } from './subject.ts';
-import { openPersistent, until } from './subject.ts';
+import { openPersistent, recoveredContent, until } from './subject.ts';
 
 const DISK_BYTES = 160_000;
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
@@ -165,8 +165,11 @@ describe('a full disk', () => {
       }
       const wanted = contentOf(filled.subject.engine);
       assert.equal(wanted.length, filled.lengths.size);
-      const { engine } = await openPersistent(storage.afterKill(), options);
-      assert.deepEqual(contentOf(engine), wanted, `seed ${seed}`);
+      assert.deepEqual(
+        await recoveredContent(storage.afterKill(), options),
+        wanted,
+        `seed ${seed}`,
+      );
     }
   });
 
@@ -304,8 +307,11 @@ describe('a full disk', () => {
         next.set(`key ${number}`, 200);
         await next.pass(10);
       }
-      const { engine } = await openPersistent(full.afterKill(), LOG_ONLY);
-      assert.deepEqual(contentOf(engine), contentOf(next.subject.engine), `after ${count}`);
+      assert.deepEqual(
+        await recoveredContent(full.afterKill(), LOG_ONLY),
+        contentOf(next.subject.engine),
+        `after ${count}`,
+      );
     }
   });
 

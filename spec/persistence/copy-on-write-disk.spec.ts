@@ -11,7 +11,7 @@ import { DISK_FULL } from '../../src/engine/mutation-sink.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, until } from './subject.ts';
+import { openPersistent, recoveredContent, until } from './subject.ts';
 
 const VALUE = Buffer.alloc(100, 'v');
 
@@ -47,8 +47,7 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       }
       assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
       await quiet();
-      const wanted = contentOf(engine);
-      assert.deepEqual(contentOf((await openPersistent(storage.afterKill())).engine), wanted);
+      assert.deepEqual(await recoveredContent(storage.afterKill()), contentOf(engine));
     });
 
     it('is confirmed once there is space, if nothing is left to remove', async () => {
@@ -77,11 +76,7 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       assert.equal(events.at(-1), 'taking');
       assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
       await until(persistence.log.sync(), quiet);
-      const wanted = contentOf(engine);
-      assert.deepEqual(
-        contentOf((await openPersistent(storage.afterCrash('next'))).engine),
-        wanted,
-      );
+      assert.deepEqual(await recoveredContent(storage.afterCrash('next')), contentOf(engine));
     });
 
     it('is the only loss at a kill, and at a stop, which fails', async () => {
@@ -93,7 +88,7 @@ for (const sync of ['always', 'interval', 'never'] as const) {
         await quiet();
         if (isStopped) await assert.rejects(until(persistence.close(), quiet), { code: 'ENOSPC' });
         storage.isFullForWrites = false;
-        assert.deepEqual(contentOf((await openPersistent(storage.afterKill())).engine), wanted);
+        assert.deepEqual(await recoveredContent(storage.afterKill()), wanted);
       }
     });
   });

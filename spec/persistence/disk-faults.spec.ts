@@ -31,9 +31,7 @@ describe('a disk with space', () => {
     }
     await quiet();
     assert.deepEqual(events, []);
-    const wanted = contentOf(engine);
-    const after = await openPersistent(storage.afterKill());
-    assert.deepEqual(contentOf(after.engine), wanted);
+    assert.deepEqual(await recoveredContent(storage.afterKill()), contentOf(engine));
   });
 });
 
@@ -81,9 +79,7 @@ describe('a full disk', () => {
     assert.deepEqual(events, ['refusing', 'taking']);
     assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
     await quiet();
-    const wanted = contentOf(engine);
-    const after = await openPersistent(storage.afterKill());
-    assert.deepEqual(contentOf(after.engine), wanted);
+    assert.deepEqual(await recoveredContent(storage.afterKill()), contentOf(engine));
   });
 
   it('accepts writes again when enough has been deleted, and loses nothing', async () => {
@@ -110,9 +106,7 @@ describe('a full disk', () => {
       assert.equal(ask.set('m', `new ${key}`, VALUE).outcome, APPLIED);
       await quiet();
     }
-    const wanted = contentOf(engine);
-    const killed = await openPersistent(storage.afterKill(), LOG_ONLY);
-    assert.deepEqual(contentOf(killed.engine), wanted);
+    assert.deepEqual(await recoveredContent(storage.afterKill(), LOG_ONLY), contentOf(engine));
   });
 
   it('does not prevent a start: the member serves reads, and writes once there is space', async () => {
@@ -135,8 +129,10 @@ describe('a full disk', () => {
     assert.deepEqual(after.events, ['refusing', 'taking']);
     assert.equal(after.ask.delete('m', 'key 0').outcome, APPLIED);
     await until(after.persistence.close(), after.quiet);
-    const last = await openPersistent(full.afterCrash('next'), LOG_ONLY);
-    assert.deepEqual(contentOf(last.engine), contentOf(after.engine));
+    assert.deepEqual(
+      await recoveredContent(full.afterCrash('next'), LOG_ONLY),
+      contentOf(after.engine),
+    );
   });
 
   it('also refuses deletes when the space reserved for them is used up', async () => {

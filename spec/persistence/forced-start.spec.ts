@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Finding } from '../../src/persistence/findings.ts';
-import { type ForcedStart, startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
+import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
 import { parseSegmentName } from '../../src/persistence/segment.ts';
 import type { MemoryStorage } from '../world/memory-storage.ts';
 import {
@@ -14,7 +14,7 @@ import {
   wholeDirectory,
 } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, pumping, recoveredContent, until } from './subject.ts';
+import { maintenance, openPersistent, pumping, recoveredContent, until } from './subject.ts';
 
 /** Step between the numbers of the calls that fail; the soak has a smaller one. */
 const STEP = Number(process.env.SOAK_STEP ?? 9);
@@ -24,21 +24,10 @@ const LOG = [...files.keys()].filter((name) => recordsOf(files, name).length > 0
 const { at = 0 } = recordsOf(files, LOG)[0] ?? {};
 const damaged = changed(files, LOG, flipped(files.get(LOG) ?? Buffer.alloc(0), at * 8 + 100));
 
-type ForcedStartOptions = Parameters<typeof startEmpty>[0];
-type Work = (options: ForcedStartOptions) => Promise<ForcedStart>;
-
-function optionsFor(storage: ForcedStartOptions['storage'], findings: Finding[] = []) {
-  return {
-    storage,
-    partitionCount: PARTITION_COUNT,
-    now: () => 0,
-    yieldToEventLoop: () => Promise.resolve(),
-    onFinding: (finding: Finding) => findings.push(finding),
-  };
-}
+type Work = typeof startEmpty;
 
 async function forced(work: Work, storage: MemoryStorage, findings: Finding[] = []) {
-  return await until(work(optionsFor(storage, findings)), pumping(storage));
+  return await until(work(maintenance({ storage }, findings)), pumping(storage));
 }
 
 /** Asserts that all old files exist, either in place or in the directory for old files. */
@@ -131,7 +120,7 @@ describe('a forced start', () => {
       for (let crashAt = 1, isDone = false; !isDone; crashAt += STEP) {
         const storage = storageOf(damaged, crashAt);
         storage.crashAt = crashAt;
-        isDone = await forcedUntilCrash(work, storage);
+        isDone = await storage.drive(work(maintenance({ storage })));
         storage.crashAt = Number.POSITIVE_INFINITY;
         const after =
           isDone || crashAt % 2 === 0 ? storage.afterKill() : storage.afterCrash('next');
@@ -158,8 +147,7 @@ describe('a forced start', () => {
       for (let failAt = 1, isDone = false; !isDone; failAt += STEP) {
         const storage = storageOf(damaged, failAt);
         storage.failure = { at: failAt, code: 'ENOSPC', isLasting: failAt % 2 === 0 };
-        const go = pumping(storage);
-        isDone = await until(work(optionsFor(storage)), go).then(
+        isDone = await forced(work, storage).then(
           () => storage.calls.length < failAt,
           (error: { readonly code: string }) => {
             assert.equal(error.code, 'ENOSPC');
@@ -173,24 +161,5 @@ describe('a forced start', () => {
         await recoveredContent(storage);
       }
     });
-  }
-
-  async function forcedUntilCrash(work: Work, storage: MemoryStorage): Promise<boolean> {
-    let isDone = false;
-    let failure: unknown;
-    work(optionsFor(storage)).then(
-      () => {
-        isDone = true;
-      },
-      (error: unknown) => {
-        failure = error;
-      },
-    );
-    while (!isDone && !storage.hasCrashed) {
-      if (failure !== undefined) throw failure;
-      storage.pump();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    return isDone;
   }
 });

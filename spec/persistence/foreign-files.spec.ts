@@ -12,7 +12,7 @@ import { storedMember } from '../stored-member.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { changed, flipped, recordsOf, storageOf, wholeDirectory } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, pumping, until } from './subject.ts';
+import { maintenance, openPersistent, pumping, until } from './subject.ts';
 
 test('foreignFiles recognizes the files of a member by their names', () => {
   const own = [
@@ -113,18 +113,11 @@ test('a forced start does not move files that are not segments, and repair repor
   const damaged = changed(files, log, flipped(files.get(log) ?? Buffer.alloc(0), 4000));
   const storage = storageOf(damaged);
   for (const name of ['log-2026112618', 'log-2147483647']) storage.put(name, Buffer.from('note'));
-  const findings: string[] = [];
-  const options = {
-    partitionCount: PARTITION_COUNT,
-    now: () => 0,
-    yieldToEventLoop: () => Promise.resolve(),
-    onFinding: ({ file, what }: Finding) => findings.push(`${file} ${what}`),
-  };
-  const go = pumping(storage);
-  await until(repair({ ...options, source: storage }), go);
-  const what = 'contains neither a segment header nor a record';
-  assert.ok(findings.includes(`log-2026112618 ${what}`), findings.join('\n'));
-  await until(startPartial({ ...options, storage }), go);
+  const findings: Finding[] = [];
+  await until(repair(maintenance({ source: storage }, findings)), pumping(storage));
+  const { what } = findings.find(({ file }) => file === 'log-2026112618') ?? {};
+  assert.equal(what, 'contains neither a segment header nor a record');
+  await until(startPartial(maintenance({ storage })), pumping(storage));
   const { engine, persistence } = await openPersistent(storage);
   assert.ok(contentOf(engine).length > 0);
   assert.ok(persistence.log.segment < 1000);

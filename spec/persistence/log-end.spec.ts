@@ -13,7 +13,7 @@ import { FakeClock } from '../fake-clock.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { changed, type Files, recordsOf, storageOf } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, pumping, recoveredContent, until } from './subject.ts';
+import { maintenance, openPersistent, pumping, recoveredContent, until } from './subject.ts';
 
 const LOG = 'log-0000000001';
 const KEYS = 10;
@@ -72,13 +72,8 @@ describe('the log of a member that has stopped', () => {
       for (const bootId of ['boot', 'other']) await isDamage(damaged, at, bootId);
       const source = storageOf(damaged);
       const findings: Finding[] = [];
-      const options = { source, partitionCount: PARTITION_COUNT, now: () => 0 };
-      const work = repair({
-        ...options,
-        yieldToEventLoop: () => Promise.resolve(),
-        onFinding: (finding) => findings.push(finding),
-      });
-      const { damages } = await until(work, async () => source.pump());
+      const work = repair(maintenance({ source }, findings));
+      const { damages } = await until(work, pumping(source));
       assert.deepEqual([damages, findings[0]?.file, findings[0]?.offset], [1, LOG, at]);
     });
   }
@@ -195,16 +190,10 @@ describe('a file of the member that is missing', () => {
       const damaged = changed(files, 'member', undefined);
       await assert.rejects(start(damaged), { code: 'DATA_DAMAGED', file: 'member', offset: 0 });
       const storage = storageOf(damaged, 1, 'boot');
-      const findings: string[] = [];
-      const forced = work({
-        storage,
-        partitionCount: PARTITION_COUNT,
-        now: () => 0,
-        yieldToEventLoop: () => Promise.resolve(),
-        onFinding: ({ file, what }) => findings.push(`${file} ${what}`),
-      });
-      await until(forced, pumping(storage));
-      assert.match(findings.join('\n'), /^member is .*the license and the additions .* are lost/);
+      const findings: Finding[] = [];
+      await until(work(maintenance({ storage }, findings)), pumping(storage));
+      const [{ file, what } = assert.fail()] = findings;
+      assert.match(`${file} ${what}`, /^member is .*the license and the additions .* are lost/);
       const { engine, persistence } = await openPersistent(storage);
       assert.deepEqual(persistence.member.values, {});
       assert.deepEqual(contentOf(engine), name === 'forceStart' ? [] : content);

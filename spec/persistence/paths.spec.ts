@@ -15,7 +15,7 @@ import { MemoryStorage } from '../world/memory-storage.ts';
 import { checkPaths, PathSink, pathOf } from './path-sink.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+import { maintenance, openPersistent, pumping, recoveredContent, until } from './subject.ts';
 
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
 const DISK_BYTES = 160_000;
@@ -47,11 +47,6 @@ async function replayed(storage: MemoryStorage): Promise<string[]> {
 
 function shown({ operation, version, path }: Mutation): string {
   return `${operation} ${version.high} ${version.low} ${path.toBuffer().toString('hex')}`;
-}
-
-async function pumping(...storages: MemoryStorage[]): Promise<void> {
-  for (const storage of storages) storage.pump();
-  await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe('the paths of changes', () => {
@@ -110,9 +105,10 @@ describe('the paths of changes', () => {
     const { storage, persistence, clock, engine, quiet } = await made();
     const [backup, target, saved] = [8, 9, 10].map((seed) => new MemoryStorage(new Random(seed)));
     assert.ok(backup !== undefined && target !== undefined && saved !== undefined);
-    const pump = async () => {
+    const complete = pumping(storage, backup, target, saved);
+    const pump = () => {
       clock.endTurn();
-      await pumping(storage, backup, target, saved);
+      return complete();
     };
     const backing = persistence
       .retainFiles()
@@ -123,14 +119,11 @@ describe('the paths of changes', () => {
     assert.ok(count > 100);
     await until(restore(backup, target), pump);
     assert.equal(checkPaths(target.files), count);
-    const pace = { now: () => 0, yieldToEventLoop: () => Promise.resolve(), onFinding: () => {} };
-    const options = { source: target, partitionCount: PARTITION_COUNT, ...pace };
-    const { damages } = await until(repair(options, saved), pump);
+    const { damages } = await until(repair(maintenance({ source: target }), saved), pump);
     assert.equal(damages, 0);
     assert.equal(checkPaths(saved.files), count);
     await quiet();
-    const copy = await openPersistent(saved, LOG_ONLY);
-    assert.deepEqual(contentOf(copy.engine), contentOf(engine));
+    assert.deepEqual(await recoveredContent(saved, LOG_ONLY), contentOf(engine));
   });
 });
 

@@ -25,6 +25,7 @@ import {
 import { contentOf, described } from './stored-model.ts';
 import {
   checkNoneOpen,
+  maintenance,
   openOnce,
   openPersistent,
   PARTITION_COUNT,
@@ -47,13 +48,7 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known 
   const source = storageOf(damaged);
   const target = new MemoryStorage(new Random(2));
   const findings: Finding[] = [];
-  const options = {
-    source,
-    partitionCount,
-    now: () => 0,
-    yieldToEventLoop: () => Promise.resolve(),
-    onFinding: (finding: Finding) => findings.push(finding),
-  };
+  const options = { ...maintenance({ source }, findings), partitionCount };
   const { records, damages } = await until(repair(options, target), pumping(source, target));
   assert.deepEqual(source.files, damaged, 'the source was changed');
   const { engine, persistence, quiet } = await openOnce(target);

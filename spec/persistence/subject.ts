@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
+import type { Finding } from '../../src/persistence/findings.ts';
 import { type Opened, Persistence } from '../../src/persistence/persistence.ts';
 import type { RecoveryProgress } from '../../src/persistence/recovery.ts';
 import type { Storage } from '../../src/persistence/storage.ts';
@@ -159,6 +160,17 @@ export function pumping(...storages: readonly Pick<Pumped, 'pump'>[]): () => Pro
   return async () => {
     for (const storage of storages) storage.pump();
     await new Promise((resolve) => setImmediate(resolve));
+  };
+}
+
+/** Returns the options of a repair or a forced start, which adds its findings to the list. */
+export function maintenance<Storages extends object>(storages: Storages, findings: Finding[] = []) {
+  return {
+    ...storages,
+    partitionCount: PARTITION_COUNT,
+    now: () => 0,
+    yieldToEventLoop: () => Promise.resolve(),
+    onFinding: (finding: Finding) => void findings.push(finding),
   };
 }
 

@@ -15,8 +15,8 @@ import { changed, type Files, recordsOf, storageOf } from './damaged-directory.t
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
 import {
+  maintenance,
   openPersistent,
-  PARTITION_COUNT,
   type PersistentSubject,
   pumping,
   recoveredContent,
@@ -108,9 +108,8 @@ async function recovered(given: Files): Promise<string[]> {
 async function repaired(given: Files) {
   const source = storageOf(given);
   const target = new MemoryStorage(new Random(2));
-  const pace = { now: () => 0, yieldToEventLoop: () => Promise.resolve(), onFinding: () => {} };
-  const options = { source, partitionCount: PARTITION_COUNT, ...pace };
-  const { damages } = await until(repair(options, target), pumping(source, target));
+  const work = repair(maintenance({ source }), target);
+  const { damages } = await until(work, pumping(source, target));
   const saved = target.files;
   const types = [...saved.keys()].flatMap((name) => recordsOf(saved, name).map(({ type }) => type));
   assert.ok(
@@ -147,8 +146,7 @@ describe('a record of an unknown type', () => {
     assert.deepEqual(contentOf(engine), contentOf(first.engine));
     await overwrite(subject, () => !subject.events.includes('compacted'));
     assert.ok(unknownRecordsIn(full.files) < before);
-    const copy = await openPersistent(full.afterKill(), LOG_ONLY);
-    assert.deepEqual(contentOf(copy.engine), contentOf(engine));
+    assert.deepEqual(await recoveredContent(full.afterKill(), LOG_ONLY), contentOf(engine));
   });
 
   it('is refused below 128, with its type, its position and a remedy, in the log and in a snapshot', async () => {

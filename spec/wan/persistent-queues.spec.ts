@@ -6,12 +6,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { APPLIED } from '../../src/engine/engine.ts';
+import type { Finding } from '../../src/persistence/findings.ts';
 import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
-import { until } from '../persistence/subject.ts';
-import { PARTITION_COUNT } from '../world/disk-member.ts';
+import { maintenance, until } from '../persistence/subject.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { durableMember, endpoint, Network, OPTIONS } from './members.ts';
 import { PersistentSource } from './persistent-source.ts';
@@ -417,29 +417,24 @@ describe('a snapshot', () => {
       pair.storage = pair.storage.afterKill();
       pair.storage.put(name!, content);
       await assert.rejects(pair.start(options), { code: 'DATA_DAMAGED' });
-      const findings: string[] = [];
-      const pace = { now: () => 0, yieldToEventLoop: async () => {} };
-      const onFinding = ({ file, what }: { file: string; what: string }) =>
-        findings.push(`${file} ${what}`);
-      const { storage } = pair;
-      const repairing = { source: storage, partitionCount: PARTITION_COUNT, onFinding, ...pace };
-      await pair.until(repair(repairing, undefined));
-      assert.deepEqual(findings, [
-        `${name} is damaged or missing: it contains unsent changes of WAN publishers`,
-      ]);
+      const findings: Finding[] = [];
+      await pair.until(repair(maintenance({ source: pair.storage }, findings)));
+      const what = 'is damaged or missing: it contains unsent changes of WAN publishers';
+      assert.deepEqual(
+        findings.map((each) => [each.file, each.what]),
+        [[name, what]],
+      );
     }
   });
 
   it('is not used by a forced start: queues begin empty, and the old files remain', async () => {
-    const pace = { now: () => 0, yieldToEventLoop: async () => {} };
     for (const start of [startEmpty, startPartial]) {
       const { pair, source } = await filled();
       const [name] = waitingOf(pair.storage);
       source.member.end();
       pair.storage = pair.storage.afterKill();
       const { storage } = pair;
-      const forcing = { storage, partitionCount: PARTITION_COUNT, onFinding: () => {}, ...pace };
-      await pair.until(start(forcing));
+      await pair.until(start(maintenance({ storage })));
       assert.ok(storage.has(`damaged-1/${name}`) && storage.has(`damaged-1/${MARKS}`));
       const again = await pair.start(options);
       assert.equal(again.status.queueSize, 0);

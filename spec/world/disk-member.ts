@@ -115,24 +115,8 @@ export class DiskMember {
    * Runs until the promise is resolved: true, or the storage has crashed: false. Rejects if the
    * promise does so before a crash.
    */
-  async drive(promise: Promise<unknown>): Promise<boolean> {
-    let isDone = false;
-    let failure: { readonly error: unknown } | undefined;
-    promise.then(
-      () => {
-        isDone = true;
-      },
-      (error: unknown) => {
-        failure = { error };
-      },
-    );
-    while (!isDone && failure === undefined && !this.storage.hasCrashed) {
-      this.storage.pump();
-      await new Promise((resolve) => setImmediate(resolve));
-      this.#turns.endTurn();
-    }
-    if (failure !== undefined && !this.storage.hasCrashed) throw failure.error;
-    return isDone;
+  drive(promise: Promise<unknown>): Promise<boolean> {
+    return this.storage.drive(promise, () => this.#turns.endTurn());
   }
 
   /** Accepts errors of a disk that is full or has crashed. */

@@ -100,6 +100,30 @@ export class MemoryStorage implements Storage {
     return true;
   }
 
+  /**
+   * Completes calls until the promise is resolved: true, or the storage has crashed: false. Calls
+   * `go` after each call. Rejects if the promise does so before a crash.
+   */
+  async drive(promise: Promise<unknown>, go: () => void = () => {}): Promise<boolean> {
+    let isDone = false;
+    let failure: { readonly error: unknown } | undefined;
+    promise.then(
+      () => {
+        isDone = true;
+      },
+      (error: unknown) => {
+        failure = { error };
+      },
+    );
+    while (!isDone && failure === undefined && !this.hasCrashed) {
+      this.pump();
+      await new Promise((resolve) => setImmediate(resolve));
+      go();
+    }
+    if (failure !== undefined && !this.hasCrashed) throw failure.error;
+    return isDone;
+  }
+
   /** Returns the storage of the next start after a crash of the machine. */
   afterCrash(bootId?: string): MemoryStorage {
     this.hasEnded = true;
