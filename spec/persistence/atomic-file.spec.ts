@@ -1,13 +1,9 @@
 /** A file that is written as a whole, with each call to the storage failing once. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
 import { writeAtomically } from '../../src/persistence/atomic-file.ts';
-import { FileStorage } from '../../src/persistence/file-storage.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { until } from './subject.ts';
 
@@ -48,17 +44,5 @@ describe('writeAtomically', () => {
     assert.deepEqual(memory.openNames, []);
     const { error: none } = await write(CALLS + 1);
     assert.equal(none, undefined);
-  });
-});
-
-describe('FileStorage', () => {
-  it('creates the parents of its directory', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'gridnode-made-'));
-    try {
-      const { path } = new FileStorage(join(folder, 'a', 'b', 'c'));
-      assert.ok(statSync(path).isDirectory());
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
   });
 });

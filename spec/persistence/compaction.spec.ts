@@ -9,8 +9,13 @@ import { LOG, parseSegmentName, SNAPSHOT, segmentName } from '../../src/persiste
 import type { StoredFile } from '../../src/persistence/storage.ts';
 import { MemoryStorage, systemError } from '../world/memory-storage.ts';
 import { contentOf } from './stored-model.ts';
-import type { PersistentSubject } from './subject.ts';
-import { openPersistent, recoveredContent, until } from './subject.ts';
+import {
+  openPersistent,
+  type PersistentOptions,
+  type PersistentSubject,
+  recoveredContent,
+  until,
+} from './subject.ts';
 
 const DISK_BYTES = 160_000;
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
@@ -136,6 +141,11 @@ class Filled {
   }
 }
 
+async function emptyDisk(options: PersistentOptions = LOG_ONLY) {
+  const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
+  return { storage, filled: new Filled(await openPersistent(storage, options), new Random(1)) };
+}
+
 async function segmentNames(
   storage: MemoryStorage,
   kind: number = LOG,
@@ -174,16 +184,13 @@ describe('a full disk', () => {
   });
 
   it('has room for live values of 70 % of its size and more, when it is filled with new keys', async () => {
-    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-    const options = { segmentBytes: 4096, snapshotBytesMin: 16_384 };
-    const filled = new Filled(await openPersistent(storage, options), new Random(1));
+    const { filled } = await emptyDisk({ segmentBytes: 4096, snapshotBytesMin: 16_384 });
     for (let key = 0; filled.set(`key ${key}`, 200); key++) await filled.pass(0);
     assert.ok(filled.liveBytes > DISK_BYTES * LIVE_SHARE, `${filled.liveBytes} bytes`);
   });
 
   it('retains neither removals that remove nothing, nor a segment for each one that was emptied', async () => {
-    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    const { storage, filled } = await emptyDisk();
     const { ask, engine } = filled.subject;
     filled.set('stays', 100);
     // Each round uses a part of the disk, and leaves no live record.
@@ -204,8 +211,7 @@ describe('a full disk', () => {
   });
 
   it('gives its space to the reserve before the log, if a kill has left compaction without one', async () => {
-    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    const { storage, filled } = await emptyDisk();
     for (let key = 0; filled.set(`key ${key}`, 200); key++) await filled.pass(0);
     filled.freeAtOnce(LIVE_SHARE);
     storage.put(RESERVE, undefined);
@@ -216,8 +222,7 @@ describe('a full disk', () => {
   });
 
   it('creates no segment from space that compaction frees until the reserve is complete again', async () => {
-    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    const { storage, filled } = await emptyDisk();
     await filled.fillEvenly();
     let more = 0;
     for (let count = 0; count < 1000; count++) {
@@ -234,8 +239,7 @@ describe('a full disk', () => {
   });
 
   it('gives prepared segments to the reserve if another program has used its space', async () => {
-    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    const { storage, filled } = await emptyDisk();
     await filled.fillEvenly();
     for (let count = 0; count < 1000; count++) {
       await filled.work(storage, 1, 20);
@@ -247,9 +251,7 @@ describe('a full disk', () => {
   });
 
   it('continues a pass that started long ago without an equally long pause', async () => {
-    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-    const options = { ...LOG_ONLY, sync: 'always' } as const;
-    const filled = new Filled(await openPersistent(storage, options), new Random(1));
+    const { storage, filled } = await emptyDisk({ ...LOG_ONLY, sync: 'always' });
     let keys = 0;
     // All records are live: the pass has read a part of the log when another program frees space.
     for (; filled.set(`key ${keys}`, LONG); keys++) await filled.work(storage, 20, 0);
@@ -283,8 +285,7 @@ describe('a full disk', () => {
   });
 
   it('is also freed with a part of the reserve', async () => {
-    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    const { storage, filled } = await emptyDisk();
     await filled.fill(500);
     filled.freeAtOnce(0.2);
     storage.put(RESERVE, Buffer.alloc(LOG_ONLY.segmentBytes / 4));
@@ -295,8 +296,7 @@ describe('a full disk', () => {
 
   it('starts its log before any later segment, so that each has a lower number than the next', async () => {
     for (let count = 1; count <= 60; count += 15) {
-      const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-      const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+      const { storage, filled } = await emptyDisk();
       await filled.fill(700);
       filled.freeAtOnce(0.4);
       const full = storage.afterKill();
@@ -316,8 +316,7 @@ describe('a full disk', () => {
   });
 
   it('is compacted on a member that has no room to start its log, which then accepts writes', async () => {
-    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    const { storage, filled } = await emptyDisk();
     await filled.fill(700);
     await filled.free();
     const full = storage.afterKill();

@@ -25,6 +25,7 @@ describe('makeDirectories', () => {
     symlinkSync(path, join(folder, 'link'));
     makeDirectories(join(folder, 'link', 'd'));
     assert(statSync(join(path, 'd')).isDirectory());
+    assert(statSync(new FileStorage(join(path, 'e', 'f')).path).isDirectory());
   });
 
   it('throws the error of the system if one cannot be created', (t) => {

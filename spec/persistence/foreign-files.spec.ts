@@ -36,6 +36,7 @@ test('foreignFiles recognizes the files of a member by their names', () => {
     'lock.0123456789abcdef0',
     'lock.bak',
     'lock.tmp',
+    'log-0000000001 (copy)',
     'log-1',
     'manifest.bak',
     'members',

@@ -21,12 +21,12 @@ const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINIT
 const DISK_BYTES = 160_000;
 
 /** Returns a directory with changes of every kind in its log. */
-async function made(options: object = LOG_ONLY) {
+async function made() {
   const storage = new MemoryStorage(new Random(3), 'boot');
   const recorded: Mutation[] = [];
   const recording = new RecordingSink((mutation) => recorded.push(mutation));
   const sinksBefore = [new PathSink()];
-  const subject = await openPersistent(storage, { ...options, sinksBefore, sinks: [recording] });
+  const subject = await openPersistent(storage, { ...LOG_ONLY, sinksBefore, sinks: [recording] });
   const random = new Random(4);
   for (let count = 0; count < 400; count++) {
     changeAtRandom(subject.ask, random);
@@ -71,17 +71,6 @@ describe('the paths of changes', () => {
     const own = sink.records.slice(replayedCount);
     assert.ok(own.length > 20);
     for (const { path } of own) assert.equal(path.length, 0);
-  });
-
-  it('are not in snapshots, but in the log after them', async () => {
-    const { storage, events, engine, quiet, persistence } = await made({ snapshotBytesMin: 8192 });
-    assert.ok(events.includes('snapshot'));
-    await until(persistence.close(), quiet);
-    const files = storage.files;
-    assert.ok([...files.keys()].some((name) => name.startsWith('snapshot-')));
-    assert.ok(checkPaths(files) > 0);
-    const copy = await openPersistent(storage.afterKill());
-    assert.deepEqual(contentOf(copy.engine), contentOf(engine));
   });
 
   it('survive a compaction', async () => {

@@ -211,15 +211,6 @@ describe('a log of several segments', () => {
     }
     assert.ok(refusedCount > names.length, `${refusedCount} refused`);
   });
-
-  it('is recovered completely if there are copies and foreign files beside it', async () => {
-    const { files, subject } = await long();
-    const more = new Map(changed(files, 'log-0000000001 (copy)', files.get(FIRST)));
-    more.set('lost+found', Buffer.from('?'));
-    more.set('log-0000000099', files.get(FIRST) ?? Buffer.alloc(0));
-    const content = await recoverOrRefuse(more, 'other');
-    if (content !== undefined) assert.deepEqual(content, contentOf(subject.engine));
-  });
 });
 
 describe('a data directory', () => {

@@ -48,6 +48,15 @@ async function serve(handle: (request: IncomingMessage, response: ServerResponse
   return { counts, endpoint: await listening(server) };
 }
 
+/** Returns a server that passes each connection, whose errors are ignored. */
+function serveBytes(onSocket: (socket: Socket) => void): Promise<WanEndpoint> {
+  const server = createPlainServer((socket) => {
+    socket.on('error', () => {});
+    onSocket(socket);
+  });
+  return listening(server);
+}
+
 describe('HttpTransport', () => {
   afterEach(() => {
     for (const end of ends.splice(0)) end();
@@ -80,12 +89,10 @@ describe('HttpTransport', () => {
   it('destroys a connection that receives unrequested bytes', async () => {
     const unasked = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
     const sockets: Socket[] = [];
-    const server = createPlainServer((socket) => {
+    const endpoint = await serveBytes((socket) => {
       sockets.push(socket);
-      socket.on('error', () => {});
       socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood'));
     });
-    const endpoint = await listening(server);
     const transport = transportOf();
     assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
     const [first] = sockets as [Socket];
@@ -96,14 +103,14 @@ describe('HttpTransport', () => {
   });
 
   it('rejects if it is unknown whether the message arrived', async () => {
-    const silent = await listening(createPlainServer((socket) => socket.on('error', () => {})));
+    const silent = await serveBytes(() => {});
     const transport = transportOf();
     await assert.rejects(transport.send(silent, MESSAGE, 20), /^Error: timed out after 20 ms$/);
-    const closing = await listening(createPlainServer((socket) => socket.destroy()));
+    const closing = await serveBytes((socket) => socket.destroy());
     await assert.rejects(transport.send(closing, MESSAGE, LONG_MS));
-    const cut = await listening(
-      createPlainServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
-    );
+    const cut = await serveBytes((socket) => {
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf');
+    });
     await assert.rejects(transport.send(cut, MESSAGE, LONG_MS));
     const pending = transport.send(silent, MESSAGE, LONG_MS);
     transport.close();
@@ -170,18 +177,15 @@ describe('HttpTransport', () => {
     for (const [form, bytes] of Object.entries(forms)) {
       for (const isInBytes of [false, true]) {
         let connections = 0;
-        const endpoint = await listening(
-          createPlainServer((socket) => {
-            connections++;
-            socket.setNoDelay();
-            socket.on('error', () => {});
-            socket.once('data', () => {
-              if (isInBytes) for (const byte of bytes) socket.write(byte);
-              else socket.write(bytes);
-              if (form === 'up to the end' || form === 'the last one') socket.end();
-            });
-          }),
-        );
+        const endpoint = await serveBytes((socket) => {
+          connections++;
+          socket.setNoDelay();
+          socket.once('data', () => {
+            if (isInBytes) for (const byte of bytes) socket.write(byte);
+            else socket.write(bytes);
+            if (form === 'up to the end' || form === 'the last one') socket.end();
+          });
+        });
         const { status, body } = await transportOf().send(endpoint, MESSAGE, LONG_MS);
         const expected = form === 'empty' ? [204, ''] : [200, 'answer'];
         assert.deepEqual([status, String(body)], expected, form);
@@ -193,15 +197,12 @@ describe('HttpTransport', () => {
   it('opens a new connection after a last or premature response', async () => {
     const early = 'HTTP/1.1 413 Too Long\r\nContent-Length: 0\r\n\r\n';
     const counts = { connections: 0 };
-    const endpoint = await listening(
-      createPlainServer((socket) => {
-        counts.connections++;
-        socket.on('error', () => {});
-        // The message is not read.
-        socket.pause();
-        socket.write(early);
-      }),
-    );
+    const endpoint = await serveBytes((socket) => {
+      counts.connections++;
+      // The message is not read.
+      socket.pause();
+      socket.write(early);
+    });
     const transport = transportOf();
     const long = Buffer.alloc(33_554_432);
     for (const connections of [1, 2]) {
@@ -224,12 +225,9 @@ describe('HttpTransport', () => {
       ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nans\r\n', /closed/],
     ];
     for (const [bytes, message] of wrong) {
-      const endpoint = await listening(
-        createPlainServer((socket) => {
-          socket.on('error', () => {});
-          socket.once('data', () => socket.end(bytes));
-        }),
-      );
+      const endpoint = await serveBytes((socket) => {
+        socket.once('data', () => socket.end(bytes));
+      });
       await assert.rejects(transportOf().send(endpoint, MESSAGE, LONG_MS), message);
     }
   });
@@ -264,12 +262,9 @@ describe('HttpTransport', () => {
 
   it('accepts a long head of a response', async () => {
     const head = `HTTP/1.1 204 No Content\r\nX: ${'x'.repeat(60_000)}\r\n\r\n`;
-    const endpoint = await listening(
-      createPlainServer((socket) => {
-        socket.on('error', () => {});
-        socket.once('data', () => socket.write(head));
-      }),
-    );
+    const endpoint = await serveBytes((socket) => {
+      socket.once('data', () => socket.write(head));
+    });
     assert.equal((await transportOf().send(endpoint, MESSAGE, LONG_MS)).status, 204);
   });
 });
