@@ -280,7 +280,8 @@ describe('a full disk', () => {
       filled.set(`key ${key}`, LONG);
       await filled.pass(0);
     }
-    assert.ok(filled.subject.events.includes('snapshot failed'));
+    // It is retried only after a while.
+    assert.deepEqual(filled.subject.events, ['snapshot failed']);
     assert.deepEqual(await segmentNames(storage, SNAPSHOT), []);
   });
 

@@ -623,6 +623,7 @@ describe('the endpoints of a publisher', () => {
         const hello = forgedHandshake(a, 1);
         const { body } = await b.receive(hello);
         const { epoch } = await readHandshakeResponse(body, hello);
+        assert.ok(epoch % EPOCHS_A_MS >= EPOCHS_A_MS / 2, 'it has no random part');
         assert.equal((await b.receive(forgedBatch(a, b, epoch, number))).status, 200);
         setKeys(a, 20, 20 + round * 20);
         await network.pass(3000);
