@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { EVERY_PARTITION, FOUND, NO_HOLD, NOBODY } from '../../src/engine/engine.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
@@ -40,7 +41,7 @@ const FAILED = {
 /** Counters, which show whether the lives reach the intended cases. */
 function noLife() {
   const counts = { starts: 0, mutations: 0, tornBytes: 0, snapshots: 0, compactions: 0, lost: 0 };
-  /** Items returned, lives that ended with a stop, and log records that have a path. */
+  // Items returned, lives that ended with a stop, and log records that have a path.
   return { ...counts, returns: 0, stops: 0, paths: 0 };
 }
 
@@ -181,7 +182,7 @@ class Life {
       this.#clock.endTurn();
       clients.sendResponses();
       const completed = this.#random.below(6);
-      for (let each = 0; each < completed; each++) if (this.#storage.pump()) await turn();
+      for (let each = 0; each < completed; each++) if (this.#storage.pump()) await nextTurn();
       if (this.#random.below(20) === 0) this.#clock.advance(1000);
       if (this.#random.below(30) === 0) await this.#sync(clients.member);
       this.#promised = Math.max(this.#promised, clients.promised(this.#mode));
@@ -231,10 +232,9 @@ class Life {
   }
 
   #value(): Buffer {
-    const { below } = { below: (limit: number) => this.#random.below(limit) };
-    const choice = below(40);
+    const choice = this.#random.below(40);
     // Some values take several sectors, some are longer than a segment.
-    const length = choice === 0 ? 6000 : choice < 4 ? 1500 : below(60);
+    const length = choice === 0 ? 6000 : choice < 4 ? 1500 : this.#random.below(60);
     return this.#random.bytes(length);
   }
 }
@@ -304,9 +304,4 @@ class Clients {
     if (partition !== EVERY_PARTITION) return engine.delays(partition, sequences[0]!);
     return sequences.some((sequence, each) => engine.delays(each, sequence));
   }
-}
-
-/** Resolves after the callbacks of settled promises. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

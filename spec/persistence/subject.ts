@@ -83,13 +83,11 @@ export async function openOnce(
   const progress: RecoveryProgress[] = [];
   const persistence = new Persistence(
     {
-      ...{
-        storage,
-        clock,
-        partitionCount,
-        sync: 'interval',
-        syncIntervalMs: 1000,
-      },
+      storage,
+      clock,
+      partitionCount,
+      sync: 'interval',
+      syncIntervalMs: 1000,
       segmentBytes: 8192,
       ...options,
     },
