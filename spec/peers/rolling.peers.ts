@@ -82,6 +82,7 @@ for (const balancer of [HAPROXY, NGINX]) {
       members.map((member) => member.port),
     );
     t.after(async () => {
+      await Promise.allSettled(members.map((member) => member.stop()));
       process.kill('SIGTERM');
       await once(process, 'exit');
       rmSync(folder, { recursive: true });
