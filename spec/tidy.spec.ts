@@ -177,6 +177,7 @@ const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
  * each with the reason; a folder ends with a slash. Everything else runs on a fake clock.
  */
 const REAL_TIME: Readonly<Record<string, string>> = {
+  'spec/base/clock.spec.ts': 'the system clock itself',
   'spec/docs/console.spec.ts': 'repeats a command of a page until a process has the expected state',
   'spec/embedding/embedded-member.spec.ts': 'the API of an embedded member has no clock to set',
   'spec/embedding/start-and-stop.ts': 'a thread of V8 frees the collected buffers',

@@ -1,7 +1,6 @@
 /**
  * The member's clock, as an interface, so that tests can set the time and need no sleeps. Code on a
  * hot path reads the time once per turn of the event loop and passes it down.
- * Tested by embedding/embedded-member.spec.ts.
  */
 
 import { performance } from 'node:perf_hooks';

@@ -148,6 +148,7 @@ export class Body implements BudgetUser, BytesRetainer {
 
   /** Marks the content as complete: it can no longer be ended to make room. */
   complete(): void {
+    if (this.#owner === undefined) return;
     this.#owner = undefined;
     this.#budget.leave(this);
   }
@@ -176,7 +177,7 @@ export class Body implements BudgetUser, BytesRetainer {
       if (this.#isUrgent) this.#budget.endUrgent(this);
     }
     this.#budgetBytes = 0;
-    if (this.#owner !== undefined) this.complete();
+    this.complete();
   }
 
   /** Frees the content's place when its slot is discarded. */

@@ -103,7 +103,7 @@ export class RedisMaps {
     if (isScript) commands.span(layout.prefix(EXPIRING, partition));
     commands.span(key);
     commands.open(head.length + value.length);
-    commands.part(head.bytes, 0, head.length);
+    commands.part(head.bytes, 0, head.length, head.view);
     commands.part(value.bytes, value.start, value.end, value.view);
     commands.close();
     if (isScript) commands.number(life.endMs);

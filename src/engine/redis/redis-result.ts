@@ -36,8 +36,9 @@ class RedisResult implements OperationResult {
 
   begin(outcome: Outcome, source: Source | undefined): this {
     this.outcome = outcome;
-    this.value.clear();
-    this.contentType.clear();
+    // Results of changes never have them.
+    if (this.value.end > 0) this.value.clear();
+    if (this.contentType.end > 0) this.contentType.clear();
     this.count = 0;
     this.hold = NO_HOLD;
     this.version.clear();

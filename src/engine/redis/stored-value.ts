@@ -5,6 +5,7 @@
  * and the latest expiry time, which no read postpones, or 0, 6 bytes; the content type, as one byte
  * for a common one, otherwise its length in 2 bytes and its text. Tested by redis-engine.spec.ts.
  */
+import { ViewedBytes } from '../../base/copy-bytes.ts';
 import { Span } from '../../base/span.ts';
 import type { Version } from '../version.ts';
 
@@ -46,15 +47,17 @@ const COMMON_TYPES = [
 
 /** Writes headers; the bytes are valid until the next one. */
 export class HeaderWriter {
-  readonly bytes = Buffer.alloc(HEADER_BYTES_MAX);
+  readonly #memory = new ViewedBytes(HEADER_BYTES_MAX);
+  readonly bytes = this.#memory.bytes;
+  readonly view = this.#memory.view;
   length = 0;
 
   /** The content type has up to 65,535 bytes. */
   write(version: Version, life: Life, contentType: Span): this {
-    const { bytes } = this;
+    const { bytes, view } = this;
     let flags = FORMAT;
-    bytes.writeInt32BE(version.high, VERSION_AT);
-    bytes.writeInt32BE(version.low, VERSION_AT + 4);
+    view.setInt32(VERSION_AT, version.high);
+    view.setInt32(VERSION_AT + 4, version.low);
     this.length = NUMBER_END;
     if (life.endMs !== 0) flags |= this.#writeLife(life);
     if (contentType.length > 0) flags |= this.#writeType(contentType);
@@ -108,8 +111,9 @@ export class StoredValue implements Life {
   read({ bytes, view, start, end }: Span): boolean {
     const flags = bytes[start]!;
     if (end - start < NUMBER_END || (flags & ~FLAGS) !== FORMAT) return false;
-    this.versionHigh = bytes.readInt32BE(start + VERSION_AT);
-    this.versionLow = bytes.readInt32BE(start + VERSION_AT + 4);
+    const versionAt = start + VERSION_AT;
+    this.versionHigh = view?.getInt32(versionAt) ?? bytes.readInt32BE(versionAt);
+    this.versionLow = view?.getInt32(versionAt + 4) ?? bytes.readInt32BE(versionAt + 4);
     let at = start + NUMBER_END;
     this.endMs = 0;
     this.maxIdleSeconds = 0;
