@@ -51,6 +51,20 @@ describe('makeDirectories', () => {
 });
 
 describe('a file of a FileStorage', () => {
+  it('has the length of what was written, from any part of a buffer', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = await new FileStorage(folder).create('file');
+    const bytes = Buffer.alloc(20, 'x');
+    file.writeNow(bytes, 12, 15, 0);
+    assert.equal(file.length, 3);
+    await file.write(bytes, 12, 18, 2);
+    assert.equal(file.length, 8);
+    await file.write(bytes, 5, 6, 0);
+    await file.close();
+    assert.deepEqual([statSync(join(folder, 'file')).size, file.length], [8, 8]);
+  });
+
   it('is closed once, when its calls have ended, and is not used afterwards', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
     t.after(() => rmSync(folder, { recursive: true }));

@@ -321,12 +321,16 @@ class SpaceReservedError extends Error {
 
 /**
  * Returns the length of segments on a disk of `totalBytes` if recovery may read `readBytesMax` at a
- * time.
+ * time; `bytesMax` is the maximum.
  */
-export function segmentBytesFor(totalBytes: number, readBytesMax = SEGMENT_BYTES): number {
+export function segmentBytesFor(
+  totalBytes: number,
+  readBytesMax = SEGMENT_BYTES,
+  bytesMax = SEGMENT_BYTES,
+): number {
   const most = Math.min(totalBytes / SEGMENTS_MIN, readBytesMax);
   const share = Math.floor(most / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
-  return Math.min(SEGMENT_BYTES, Math.max(SEGMENT_BYTES_MIN, share));
+  return Math.min(bytesMax, Math.max(SEGMENT_BYTES_MIN, share));
 }
 
 /** Rounds up to a multiple of 64, and at least to a length into which a record fits. */
