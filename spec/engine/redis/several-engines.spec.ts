@@ -150,7 +150,7 @@ test(
   members(2, async ([first, second]) => {
     const { keeper } = new Asker(first!).wait('q', 60_000);
     await sleep(50);
-    server.run('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    server.publish = () => 1;
     await new Asker(second!).offer('q', 'a');
     assert.equal((await keeper.answered).value, 'a');
   }),
