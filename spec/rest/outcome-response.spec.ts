@@ -1,4 +1,4 @@
-/** Responses to changes that an engine on servers has not made, or may have made. */
+/** Responses to changes that an engine has not made, or may have made. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
@@ -16,6 +16,7 @@ import { client, post } from '../http/test-client.ts';
 import { createTestServer } from '../http/test-server.ts';
 
 for (const [outcome, reason, fields] of [
+  [MEMORY_FULL, 0, [undefined, '5']],
   [UNREACHABLE, DISCONNECTED, ['not-applied', '5']],
   [UNREACHABLE, TOO_FEW_REPLICAS, ['not-applied', '5']],
   [UNREACHABLE, SERVERS_REFUSE, ['not-applied', '5']],
@@ -33,5 +34,6 @@ for (const [outcome, reason, fields] of [
     assert.equal(response?.status, 503);
     const found = ['grid-outcome', 'retry-after'].map((name) => response?.fields.get(name));
     assert.deepEqual(found, fields);
+    assert.match(JSON.parse(response?.body ?? '').message, /^Cannot .* "m": /);
   });
 }
