@@ -255,6 +255,7 @@ test('Reloader adds maps, queues and users, and ignores existing ones and endpoi
   const [map, queue, user] = added;
   assert.deepEqual([second.added, second.ignored], [[], [map, queue, groups, user, license]]);
   assert.deepEqual(taken.at(-1)?.queueMaxSizes, config?.queueMaxSizes);
+  assert.deepEqual(taken.at(-1)?.security, config?.security);
 });
 
 test('Reloader adds to the configuration that a reload has applied', async () => {
