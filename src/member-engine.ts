@@ -1,6 +1,6 @@
 /**
  * The start phase that creates the member's engine and its persistence. No other file depends on
- * the kind of engine. Tested by integration/persistence.spec.ts.
+ * the kind of engine. Tested by integration/maintenance.spec.ts.
  */
 import type { Clock } from './base/clock.ts';
 import type { ChangeWork, MemberLife } from './cluster/membership.ts';

@@ -1,6 +1,6 @@
 /**
- * Covers src/cli and src/persistence. Backups, restore, repair and forced starts as an operator
- * uses them: REST calls, commands, real files.
+ * Covers src/cli and src/persistence. Restarts, backups, restore, repair and forced starts as an
+ * operator uses them: REST calls, commands, real files.
  */
 import assert from 'node:assert/strict';
 import {
@@ -73,6 +73,43 @@ async function damagedData(): Promise<string> {
   cpSync(damaged, data, { recursive: true });
   return damagedName;
 }
+
+async function uuidOf(client: RawClient): Promise<string | undefined> {
+  const { body } = await client.request('GET', 'cluster');
+  return /"uuid":"([^"]*)"/.exec(body.toString())?.[1];
+}
+
+describe('a member with a data directory', () => {
+  it('recovers its data and its own state after a restart', async () => {
+    const first = memberOn(data);
+    const client = await first.listening();
+    await ask(client, 'POST', 'maps/m/k', 'value');
+    await ask(client, 'POST', 'maps/gone/k', 'value');
+    await ask(client, 'DELETE', 'maps/gone');
+    for (const item of ['a', 'b', 'c']) await ask(client, 'POST', 'queues/q', item);
+    assert.equal(await ask(client, 'DELETE', 'queues/q/0'), '200 a');
+    const addition = encodeURIComponent('grid: {queue: {small: {max-size: 1}}}');
+    assert.match(await ask(client, 'POST', 'config/update', `dev&&${addition}`), /^200/);
+    await ask(client, 'POST', 'queues/small', 'one');
+    const license = await ask(client, 'POST', 'license', 'dev&&key');
+    assert.match(await ask(client, 'POST', `${MANAGEMENT}/changeState`, 'dev&&frozen'), /^200/);
+    const uuid = await uuidOf(client);
+    assert.equal(await first.stop(), 0);
+
+    const second = memberOn(data);
+    const again = await second.listening();
+    const entry = await again.request('GET', 'maps/m/k');
+    assert.equal(`${entry.body} ${entry.fields.get('content-type')}`, 'value text/x');
+    assert.equal(await ask(again, 'GET', 'maps/gone/k'), '204');
+    assert.equal(await ask(again, 'GET', 'queues/q/size'), '200 2');
+    assert.equal(await ask(again, 'DELETE', 'queues/q/0'), '200 b');
+    assert.equal(await ask(again, 'POST', 'queues/small', 'two'), '503');
+    assert.ok(license.includes((await ask(again, 'GET', 'license')).slice(5, -1)));
+    assert.equal(await manage(again, 'state'), '200 {"status":"success","state":"frozen"}');
+    assert.equal(await uuidOf(again), uuid);
+    assert.equal(await second.stop(), 0);
+  });
+});
 
 describe('a backup', () => {
   it('is a data directory that restore copies to another one', async () => {
@@ -191,12 +228,57 @@ describe('a member on damaged data', () => {
     return { ...member, client: new RawClient(port), fatal };
   }
 
+  it('without group PERSISTENCE exits with 3, and names the file, the offset and the remedy', async () => {
+    const name = await damagedData();
+    const { exit, lines } = memberOn(data, [['--disable-group', 'PERSISTENCE']]);
+    assert.equal(await exit, 3);
+    const { code, msg = '', level } = lines.at(-1) ?? {};
+    assert.deepEqual([code, level], ['DATA_DAMAGED', 'fatal']);
+    assert.ok(msg.includes(`"${join(data, name)}" is damaged at byte 32`), msg);
+    assert.ok(msg.includes('`gridnode repair --data-dir DIR`'), msg);
+  });
+
+  it('stays in recovery: only health calls succeed, others get 503', async () => {
+    const name = await damagedData();
+    const { client, fatal, exit, stop, lines } = await waiting(FULL);
+    const { msg, offset } = fatal;
+    assert.ok(msg.includes(join(data, name)) && msg.includes('repair'), msg);
+    assert.equal(offset, 32);
+    const health = async (part: string) => {
+      client.send(`GET /grid/health/${part} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      const response = await client.response();
+      return `${response?.status} ${response?.body}`;
+    };
+    assert.deepEqual(
+      [await health('node-state'), await health('ready'), await health('live')],
+      ['200 "STARTING"', '503 ', '200 '],
+    );
+    for (const [method, path] of [
+      ['GET', 'maps/m/1'],
+      ['POST', 'maps/m/1'],
+      ['DELETE', 'queues/q/5'],
+      ['GET', 'cluster'],
+      ['POST', `${MANAGEMENT}/state`],
+    ] as const) {
+      const response = await client.request(method, path);
+      assert.equal(response.status, 503);
+      assert.equal(response.fields.get('retry-after'), '5');
+      assert.match(response.body.toString(), /is recovering its data/);
+    }
+    assert.equal((await client.request('GET', 'nothing')).status, 404);
+    assert.equal((await client.request('PUT', 'cluster')).status, 405);
+    client.destroy();
+    assert.equal(await stop(), 0);
+    assert.equal(await exit, 0);
+    assert.ok(lines.every(({ msg: logged }) => logged !== 'listening'));
+    assert.equal(lines.at(-1)?.msg, 'stopped while recovering');
+  });
+
   it(`with ${FULL} waits for forceStart only, starts empty and moves the old files aside`, async () => {
     const name = await damagedData();
     const before = readFileSync(join(data, name));
     const { client, fatal, stop, line } = await waiting(FULL);
     assert.match(fatal.msg, /stays in recovery until forceStart;/);
-    assert.match(await ask(client, 'GET', 'maps/m/k1'), /^503 .*recovering its data/);
     assert.match(await manage(client, 'backup'), /^503 .*recovering its data/);
     assert.match(
       await manage(client, 'partialStart'),
