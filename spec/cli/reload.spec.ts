@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { writeConfig } from '../config/documents.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
 import { memberOf } from '../integration/member-on.ts';
-import { tlsClient, tlsFile } from '../tls/identity.ts';
+import { identity, isSecured, tlsClient, tlsFile } from '../tls/identity.ts';
 
 const GROUP = 'network.rest-api.endpoint-groups.{name}.enabled';
 
@@ -47,11 +47,16 @@ describe('gridnode serve at SIGHUP', () => {
     }
   });
 
-  it('applies the authority of client certificates, also to earlier TLS sessions', async () => {
+  it('applies certificates and their authority, also to earlier TLS sessions', async () => {
+    const install = (name: 'server' | 'server-2') => {
+      const { certificate, key } = identity(name);
+      const keyFile = writeConfig('key.pem', String(key));
+      return { keyCertChainFile: writeConfig('certificate.pem', String(certificate)), keyFile };
+    };
+    const own = install('server');
     const text = (authority: string): string => {
       const properties = JSON.stringify({
-        keyCertChainFile: tlsFile('server.pem'),
-        keyFile: tlsFile('server-key.pem'),
+        ...own,
         trustCertCollectionFile: tlsFile(authority),
         mutualAuthentication: 'REQUIRED',
       });
@@ -84,7 +89,20 @@ describe('gridnode serve at SIGHUP', () => {
       assert.equal(await isLetIn('client'), false);
       assert.ok(sessions[0]);
       assert.equal(await isLetIn('client', sessions[0]), false);
-      earlier.destroy();
+      install('server-2');
+      reload();
+      await next('reloaded');
+      const renewed = tlsClient(port, 'impostor');
+      assert.ok(await isSecured(renewed));
+      assert.equal(renewed.getPeerCertificate().subject.CN, 'gridnode test server-2');
+      assert.equal((await earlier.request('GET', 'instance')).status, 200);
+      writeFileSync(own.keyFile, 'no key');
+      reload();
+      const fault = `Cannot use "${own.keyFile}" for TLS: it contains no private key in PEM form`;
+      const { level, code } = await next(`not reloaded: ${fault}`);
+      assert.deepEqual([level, code], ['error', 'TLS_FILE_UNUSABLE']);
+      assert.equal(await isLetIn('impostor'), true);
+      for (const socket of [renewed, earlier.socket]) socket.destroy();
     } finally {
       await stop();
     }

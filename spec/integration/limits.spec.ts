@@ -34,7 +34,11 @@ after(() => member.drain());
 describe('slow clients', { concurrency: true }, () => {
   for (const [what, sent, status] of [
     ['get 408 for a head', Buffer.from('GET /grid/health/live HTTP/1.1\r\n'), 408],
-    ['get 408 for content', requestBytes('POST', 'maps/m/k', Buffer.from('v')).subarray(0, -1), 408],
+    [
+      'get 408 for content',
+      requestBytes('POST', 'maps/m/k', Buffer.from('v')).subarray(0, -1),
+      408,
+    ],
     ['are disconnected for the next request', requestBytes('GET', 'maps/m/none'), 204],
   ] as const) {
     it(`${what} that does not arrive in time`, async () => {

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,19 +12,10 @@ import { after, before, describe, it } from 'node:test';
 import { tlsClient, tlsFile } from '../tls/identity.ts';
 import { RawClient, requestBytes } from './client.ts';
 import { memberOn } from './member-on.ts';
-import { OPEN_TO_PROGRAMS, serve } from './member-process.ts';
+import { serve } from './member-process.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'gridnode-'));
 after(() => rmSync(FOLDER, { recursive: true }));
-
-const CERTIFICATE = join(FOLDER, 'certificate.pem');
-const KEY = join(FOLDER, 'key.pem');
-const TLS = ['--tls-certificate', CERTIFICATE, '--tls-key', KEY];
-
-function install(name: 'server' | 'server-2'): void {
-  copyFileSync(tlsFile(`${name}.pem`), CERTIFICATE);
-  copyFileSync(tlsFile(`${name}-key.pem`), KEY);
-}
 
 async function statusOf(port: number, path: string): Promise<number | undefined> {
   const client = new RawClient(port);
@@ -33,73 +24,6 @@ async function statusOf(port: number, path: string): Promise<number | undefined>
   client.destroy();
   return response?.status;
 }
-
-describe('gridnode serve over TLS', () => {
-  let member: Awaited<ReturnType<typeof serve>>;
-
-  before(async () => {
-    install('server');
-    member = await serve(...TLS, '--enable-group', 'DATA');
-  });
-
-  it('replaces its certificate at SIGHUP while it serves, and keeps the old one if that fails', async () => {
-    const { child, line, port } = member;
-    const first = tlsClient(port);
-    const old = new RawClient(first);
-    assert.equal((await old.request('POST', 'maps/m/k', Buffer.from('v'))).status, 200);
-
-    install('server-2');
-    child.kill('SIGHUP');
-    assert.equal((await line(3)).msg, 'reloaded');
-    const second = tlsClient(port);
-    const renewed = new RawClient(second);
-    assert.equal((await renewed.request('GET', 'maps/m/k')).status, 200);
-    assert.equal(first.getPeerCertificate().subject.CN, 'gridnode test server');
-    assert.equal(second.getPeerCertificate().subject.CN, 'gridnode test server-2');
-    assert.equal((await old.request('GET', 'maps/m/k')).status, 200);
-
-    writeFileSync(KEY, 'no key');
-    child.kill('SIGHUP');
-    const failed = await line(4);
-    assert.deepEqual([failed.level, failed.code], ['error', 'TLS_FILE_UNUSABLE']);
-    assert.equal(
-      failed.msg,
-      `not reloaded: Cannot use "${KEY}" for TLS: it contains no private key in PEM form`,
-    );
-    const third = tlsClient(port);
-    assert.equal((await new RawClient(third).request('GET', 'instance')).status, 200);
-    assert.equal(third.getPeerCertificate().subject.CN, 'gridnode test server-2');
-    for (const socket of [first, second, third]) socket.destroy();
-  });
-
-  it('completes every response when it is stopped under load', async () => {
-    const { child, exited, lines, port } = member;
-    const value = Buffer.alloc(1_000_000, 'v');
-    const setter = new RawClient(tlsClient(port));
-    assert.equal((await setter.request('POST', 'maps/m/large', value)).status, 200);
-    let responses = 0;
-    const clients = Array.from({ length: 8 }, async () => {
-      const client = new RawClient(tlsClient(port));
-      for (;;) {
-        client.send(requestBytes('GET', 'maps/m/large'));
-        const response = await client.response();
-        if (response === undefined) return;
-        assert.equal(response.body.length, value.length);
-        if (++responses === 10) child.kill('SIGTERM');
-      }
-    });
-    await Promise.all(clients);
-    setter.destroy();
-    assert.deepEqual(await exited, [0, null]);
-    assert.deepEqual(
-      lines.map(({ msg }) => msg.split(':')[0]),
-      [
-        ...[OPEN_TO_PROGRAMS, 'listening', OPEN_TO_PROGRAMS, 'reloaded', 'not reloaded'],
-        ...['draining', 'stopped'],
-      ],
-    );
-  });
-});
 
 describe('a member that cannot serve', () => {
   it('exits with 2 and names the file if a TLS file cannot be used', async () => {
@@ -128,9 +52,9 @@ describe('a member that requests certificates, with a health listener', () => {
   let member: Awaited<ReturnType<typeof serve>>;
 
   before(async () => {
-    install('server');
     member = await serve(
-      ...[...TLS, '--tls-client-ca', tlsFile('authority.pem')],
+      ...['--tls-certificate', tlsFile('server.pem'), '--tls-key', tlsFile('server-key.pem')],
+      ...['--tls-client-ca', tlsFile('authority.pem')],
       ...['--health-port', '0', '--connections-max', '3', '--enable-group', 'DATA'],
     );
   });
