@@ -73,7 +73,7 @@ describe('retained bytes', () => {
     assert.equal(places.bytes, 2 * BUFFER_BYTES);
   });
 
-  it('free their place when the retainer is discarded', () => {
+  it('free their place once when the retainer is discarded', () => {
     const places = new Places(1000);
     for (let round = 0; round < 1000; round++) {
       const owner = retainer();
@@ -82,6 +82,9 @@ describe('retained bytes', () => {
       assert.equal(owner.place, NO_PLACE);
     }
     assert.equal(places.bytes, BUFFER_BYTES);
+    const [one, other] = [retainer(), retainer()];
+    for (const owner of [one, other]) keep(places, owner, 10);
+    assert.notEqual(one.place, other.place);
   });
 
   it('have a separate buffer if no place is left', () => {
