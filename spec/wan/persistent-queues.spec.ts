@@ -161,6 +161,20 @@ describe('a publisher of a source with persistence', () => {
     assert.equal(late.status.queueSize, 0);
   });
 
+  for (const [why, options, queued] of [
+    ['it was stopped', { initialPublisherState: 'STOPPED' }, 0],
+    ['its queue was full', { queueCapacity: 1 }, 1],
+  ] as const) {
+    it(`recovers no change that it dropped because ${why}, once the marks are written`, async () => {
+      const { pair, first } = await started(options);
+      set(first, 'a', 'b', 'c');
+      assert.equal(first.status.queueSize, queued);
+      await pair.pass(2000);
+      const again = await pair.restart(first, { initialPublisherState: 'PAUSED' });
+      assert.equal(again.status.queueSize, queued);
+    });
+  }
+
   it('is marked as empty within 50 ms, so that a kill repeats nothing, without a sync', async () => {
     const { pair, first } = await started();
     pair.target.isDown = false;
