@@ -19,16 +19,9 @@ import { TEST_MEMORY } from './member-process.ts';
  * Number of requests of each kind. Their lines have more than twice the bytes that may be queued.
  */
 const REQUESTS = 2000;
-/** Length of names in the lines. */
-const NAME_LENGTH = 120;
+/** A name in the lines. */
+const NAME = 'n'.repeat(120);
 const AT_ONCE = 500;
-
-interface Line {
-  readonly level: string;
-  readonly msg?: string;
-  readonly status?: number;
-  readonly linesLost?: number;
-}
 
 const READERS = {
   /** A pipe, which the member reopens. */
@@ -91,10 +84,10 @@ for (const kind of ['pipe', 'socket'] as const) {
     };
     while (!text.includes('"listening"')) await read();
     const client = new RawClient(port);
-    const wrong = requestBytes('POST', 'management/cluster/state', Buffer.from(`${nameOf(0)}&`));
+    const wrong = requestBytes('POST', 'management/cluster/state', Buffer.from(`${NAME}&`));
     for (const [request, status] of [
       [wrong, 403],
-      [requestBytes('GET', `maps/m/${nameOf(0)}`), 204],
+      [requestBytes('GET', `maps/m/${NAME}`), 204],
     ] as const) {
       for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
         client.send(Buffer.concat(Array(AT_ONCE).fill(request)));
@@ -113,76 +106,10 @@ for (const kind of ['pipe', 'socket'] as const) {
     // The last line may be incomplete: the process waits one second for its reader.
     while (await read());
     const lines = text.split('\n').slice(0, -1);
-    for (const line of lines)
-      assert.ok(['info', 'warn', 'audit', 'debug'].includes(levelOf(line)), line);
+    for (const line of lines) {
+      const { level } = JSON.parse(line) as { level: string };
+      assert.ok(['info', 'warn', 'audit', 'debug'].includes(level), line);
+    }
     assert.ok(lines.length > 100 && lines.length < 2 * REQUESTS, `${lines.length}`);
   });
-}
-
-test('a reader that resumes gets the queued lines in order, and the number of lines lost', async (context) => {
-  const reader = READERS.pipe(context);
-  const port = await freePort();
-  const words = ['serve', '--port', String(port), '--max-memory', TEST_MEMORY];
-  const child = spawn(process.execPath, [...programWords('bin/gridnode'), ...words], {
-    stdio: ['ignore', reader.stdout, 'inherit'],
-  });
-  context.after(() => child.kill('SIGKILL'));
-  reader.begun();
-  let text = '';
-  const read = async (until: string): Promise<void> => {
-    while (!text.includes(until)) {
-      const more = reader.read();
-      if (more === '') await setTimeout(5);
-      text += more ?? assert.fail('the log has ended');
-    }
-  };
-  await read('"listening"');
-  const client = new RawClient(port);
-  let attempts = 0;
-  const attempt = async (): Promise<void> => {
-    const name = Buffer.from(`${nameOf(attempts++)}&`);
-    const response = await client.request('POST', 'management/cluster/state', name);
-    assert.equal(response.status, 403);
-  };
-  while (attempts < 2.5 * REQUESTS) {
-    const from = attempts;
-    const requests = Array.from({ length: AT_ONCE }, (_, index) =>
-      requestBytes('POST', 'management/cluster/state', Buffer.from(`${nameOf(from + index)}&`)),
-    );
-    client.send(Buffer.concat(requests));
-    for (const _ of requests) assert.equal((await client.response())?.status, 403);
-    attempts += requests.length;
-  }
-  await read(nameOf(REQUESTS));
-  await attempt();
-  await read('linesLost');
-  await attempt();
-  client.destroy();
-  child.kill('SIGTERM');
-  await read('"stopped"');
-  const lines = text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Line & { user?: string });
-  const audited = lines.filter(({ level }) => level === 'audit');
-  const lost = audited.map(({ linesLost = 0 }) => linesLost);
-  assert.equal(lost.filter((count) => count > 0).length, 1);
-  let expected = 0;
-  for (const [index, { user }] of audited.entries()) {
-    expected += lost[index] ?? 0;
-    assert.equal(user, nameOf(expected++));
-  }
-  assert.equal(expected, attempts);
-  assert.deepEqual(
-    lines.filter(({ level }) => level === 'info').map(({ msg }) => msg),
-    ['listening', 'draining', 'stopped'],
-  );
-});
-
-function nameOf(number: number): string {
-  return String(number).padStart(NAME_LENGTH, '0');
-}
-
-function levelOf(line: string): string {
-  return (JSON.parse(line) as Line).level;
 }
