@@ -278,21 +278,6 @@ describe('a connection over TLS', () => {
     assert.equal(await raw.response(), undefined);
   });
 
-  it('takes nothing from a queue after it has disconnected', async () => {
-    const { server, port, clock } = await serve();
-    const gone = client(port);
-    const other = client(port);
-    await gone.raw.request('GET', 'instance');
-    gone.raw.send(requestBytes('DELETE', 'queues/q/60'));
-    for (let turn = 0; turn < 50; turn++) await nextTurn();
-    gone.socket.destroy();
-    await other.raw.request('GET', 'instance');
-    await until(() => server.connectionCount === 1);
-    clock.settle();
-    await other.raw.request('POST', 'queues/q', Buffer.from('item'));
-    assert.equal(String((await other.raw.request('DELETE', 'queues/q/0')).body), 'item');
-  });
-
   it('is drained: waiting requests are answered, and it ends', async () => {
     const { server, port, clock } = await serve();
     const { raw } = client(port);
