@@ -26,17 +26,19 @@ const SERVERS: Readonly<Record<string, typeof createTestServer>> = {
   ),
 };
 
-/** A server that delays the responses that depend on changes not yet durable. */
+/** A server that delays the responses that depend on changes not yet durable, until `sync`. */
 function holding(open: typeof createTestServer, limits?: Partial<HttpLimits>) {
-  let durable: Float64Array | undefined;
+  const sink = new DelayingSink(0);
   const delay: ResponseDelay = {
     delaysAll: false,
-    delays: (partition, sequence) => sequence > (durable?.[partition] ?? 0),
+    delays: (partition, sequence) => server.engine.delays(partition, sequence),
     sequences: () => server.engine.sequences(),
   };
-  const server: TestServer = open(limits, { delay });
+  const server: TestServer = open(limits, { sinks: [sink], delay });
   const sync = (): void => {
-    durable = server.engine.sequences();
+    server.engine.sequences().forEach((sequence, partition) => {
+      sink.upTo.set(partition, sequence);
+    });
     server.server.release();
   };
   return { server, sync };
@@ -308,21 +310,9 @@ for (const [kind, open] of Object.entries(SERVERS)) {
     describe('a polled item whose response is delayed', () => {
       /** A server with a queue of two items, and control over when its responses may be sent. */
       function held(first = 'first') {
-        const sink = new DelayingSink(0);
-        const delay: ResponseDelay = {
-          delaysAll: false,
-          delays: (partition, sequence) => server.engine.delays(partition, sequence),
-          sequences: () => server.engine.sequences(),
-        };
-        const server: TestServer = open({ bodyBytesMax: MEBIBYTE }, { sinks: [sink], delay });
+        const { server, sync } = holding(open, { bodyBytesMax: MEBIBYTE });
         const { socket } = client(server);
         socket.receive(post('queues/q', first) + post('queues/q', 'second'));
-        const sync = (): void => {
-          server.engine.sequences().forEach((sequence, partition) => {
-            sink.upTo.set(partition, sequence);
-          });
-          server.server.release();
-        };
         sync();
         const polled = async (): Promise<string | undefined> => {
           const other = client(server);

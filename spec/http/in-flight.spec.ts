@@ -164,40 +164,33 @@ describe('content that makes room', () => {
     assert.deepEqual([idle.statuses(), moving.statuses()], [[408], []]);
   });
 
-  it('allows others to write when 16 clients have sent 64 KiB and send a byte every nine seconds', () => {
-    letsWrite(16, 1_048_576, 65_536);
-  });
-
-  it('allows others to write when 32 clients send a byte every nine seconds', () => {
-    letsWrite(32, 16_384, 0);
-  });
-});
-
-/**
- * Senders that use the whole budget, each with this many bytes sent at once, and another client
- * that writes.
- */
-function letsWrite(count: number, length: number, sent: number): void {
-  const server = createTestServer({ bodyBytesMax: length, inFlightBytesMax: 16 * length });
-  const { clock } = server;
-  const senders = Array.from({ length: count }, () => client(server));
-  for (const { socket } of senders) socket.receive(postHead('maps/m/k', length));
-  for (const { socket } of senders) socket.receive('x'.repeat(sent));
-  const writer = client(server);
-  let [written, waited] = [0, 0];
-  for (let second = 1; second <= 120; second++) {
-    clock.advance(1000);
-    if (second % 9 === 0) for (const { socket } of senders) socket.receive('x');
-    writer.socket.receive(postHead('maps/m/other', 16_000));
-    writer.socket.receive('v'.repeat(16_000));
-    if (writer.statuses().at(-1) === 200) {
-      written++;
-      waited = 0;
-    } else waited++;
-    assert(waited < 10, `nothing written for ${waited} s`);
+  for (const [count, length, sent] of [
+    [16, 1_048_576, 65_536],
+    [32, 16_384, 0],
+  ] as const) {
+    it(`lets others write when ${count} clients have sent ${sent} bytes and send one every nine seconds`, () => {
+      const server = createTestServer({ bodyBytesMax: length, inFlightBytesMax: 16 * length });
+      const { clock } = server;
+      const senders = Array.from({ length: count }, () => client(server));
+      for (const { socket } of senders) socket.receive(postHead('maps/m/k', length));
+      for (const { socket } of senders) socket.receive('x'.repeat(sent));
+      const writer = client(server);
+      let [written, waited] = [0, 0];
+      for (let second = 1; second <= 120; second++) {
+        clock.advance(1000);
+        if (second % 9 === 0) for (const { socket } of senders) socket.receive('x');
+        writer.socket.receive(postHead('maps/m/other', 16_000));
+        writer.socket.receive('v'.repeat(16_000));
+        if (writer.statuses().at(-1) === 200) {
+          written++;
+          waited = 0;
+        } else waited++;
+        assert(waited < 10, `nothing written for ${waited} s`);
+      }
+      assert(written > 0);
+    });
   }
-  assert(written > 0);
-}
+});
 
 describe('responses that wait for slow readers', () => {
   const VALUE = 'v'.repeat(60_000);

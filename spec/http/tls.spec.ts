@@ -193,19 +193,6 @@ describe('certificates', () => {
     assert.equal((await raw.request('GET', 'maps/m/k')).status, 204);
   });
 
-  it('are renewed for new connections, and the existing ones continue', async () => {
-    const { server, port } = await serve();
-    const before = client(port);
-    await before.raw.request('GET', 'instance');
-    const seen = before.socket.getPeerCertificate().subject.CN;
-    server.setTlsIdentity(identity('server-2'));
-    const { raw, socket } = client(port);
-    assert.equal((await raw.request('GET', 'instance')).status, 200);
-    assert.equal(seen, 'gridnode test server');
-    assert.equal(socket.getPeerCertificate().subject.CN, 'gridnode test server-2');
-    assert.equal((await before.raw.request('GET', 'instance')).status, 200);
-  });
-
   it('that cannot be used are refused, and the previous ones remain in use', async () => {
     const { server, port } = await serve();
     assert.throws(() =>
