@@ -98,16 +98,16 @@ export function span(text: string | Buffer): Span {
 
 type Bytes = string | Buffer;
 
-/** The engine's operations on texts, each with a promise of its result. */
-export class Asker {
+/** The engine's operations on texts. A subclass makes the calls and returns their results. */
+export abstract class Operations<Result> {
   readonly engine: Engine;
 
   constructor(engine: Engine) {
     this.engine = engine;
   }
 
-  get(map: Bytes, key: Bytes): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.get(span(map), span(key), keeper));
+  get(map: Bytes, key: Bytes): Result {
+    return this.ask((receiver) => this.engine.get(span(map), span(key), receiver));
   }
 
   set(
@@ -117,58 +117,63 @@ export class Asker {
     contentType: Bytes = '',
     lifetime: Lifetime = FOREVER,
     condition: Condition = undefined,
-  ): Promise<Seen> {
+  ): Result {
     const type = span(contentType);
-    return this.#ask((keeper) =>
-      this.engine.set(span(map), span(key), span(value), type, lifetime, condition, keeper),
+    return this.ask((receiver) =>
+      this.engine.set(span(map), span(key), span(value), type, lifetime, condition, receiver),
     );
   }
 
   /** Sets an entry, without content type or lifetime, on a condition. */
-  setIf(map: Bytes, key: Bytes, value: Bytes, condition: Condition): Promise<Seen> {
+  setIf(map: Bytes, key: Bytes, value: Bytes, condition: Condition): Result {
     return this.set(map, key, value, '', FOREVER, condition);
   }
 
-  delete(map: Bytes, key: Bytes, condition: Condition = undefined): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.delete(span(map), span(key), condition, keeper));
+  delete(map: Bytes, key: Bytes, condition: Condition = undefined): Result {
+    return this.ask((receiver) => this.engine.delete(span(map), span(key), condition, receiver));
   }
 
-  clear(map: Bytes): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.clear(span(map), keeper));
+  clear(map: Bytes): Result {
+    return this.ask((receiver) => this.engine.clear(span(map), receiver));
   }
 
-  size(map: Bytes): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.size(span(map), keeper));
+  size(map: Bytes): Result {
+    return this.ask((receiver) => this.engine.size(span(map), receiver));
   }
 
-  offer(queue: Bytes, value: Bytes, contentType: Bytes = ''): Promise<Seen> {
-    return this.#ask((keeper) =>
-      this.engine.offer(span(queue), span(value), span(contentType), keeper),
+  offer(queue: Bytes, value: Bytes, contentType: Bytes = ''): Result {
+    return this.ask((receiver) =>
+      this.engine.offer(span(queue), span(value), span(contentType), receiver),
     );
   }
 
-  peek(queue: Bytes): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.peek(span(queue), keeper));
+  peek(queue: Bytes): Result {
+    return this.ask((receiver) => this.engine.peek(span(queue), receiver));
   }
 
-  queueSize(queue: Bytes): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.queueSize(span(queue), keeper));
+  queueSize(queue: Bytes): Result {
+    return this.ask((receiver) => this.engine.queueSize(span(queue), receiver));
   }
 
+  /** A take that does not wait. */
+  take(queue: Bytes): Result {
+    return this.ask((receiver) => this.engine.take(span(queue), 0, receiver));
+  }
+
+  acknowledge(hold: number, isDelivered: boolean): Result {
+    return this.ask((receiver) => this.engine.acknowledge(hold, isDelivered, receiver));
+  }
+
+  protected abstract ask(call: (receiver: Receiver) => void): Result;
+}
+
+/** The operations of any engine, each with a promise of its result. */
+export class Asker extends Operations<Promise<Seen>> {
   /** Takes an item, and acknowledges it if it is held. Returns the take's result. */
   async poll(queue: Bytes): Promise<Seen> {
     const taken = await this.take(queue);
     if (taken.hold !== NO_HOLD) await this.acknowledge(taken.hold, true);
     return taken;
-  }
-
-  /** A take that does not wait. */
-  take(queue: Bytes): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.take(span(queue), 0, keeper));
-  }
-
-  acknowledge(hold: number, isDelivered: boolean): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.acknowledge(hold, isDelivered, keeper));
   }
 
   /** A take that may wait: returns its receiver and its ticket. */
@@ -177,7 +182,7 @@ export class Asker {
     return { keeper, ticket: this.engine.take(span(queue), timeoutMs, keeper) };
   }
 
-  async #ask(call: (keeper: Keeper) => void): Promise<Seen> {
+  protected override async ask(call: (receiver: Receiver) => void): Promise<Seen> {
     const keeper = new Keeper();
     call(keeper);
     return keeper.answered;

@@ -81,7 +81,7 @@ class Model {
 function agree(engine: AtOnce, model: Model): void {
   for (const name of model.entries.keys()) {
     const map = model.map(name);
-    assert.equal(engine.size(name), map.size);
+    assert.equal(engine.size(name).count, map.size);
     for (const [key, entry] of map) {
       const answer = engine.get(name, key);
       assert.equal(answer.outcome, FOUND, `${name}/${key}`);

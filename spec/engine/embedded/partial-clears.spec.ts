@@ -98,7 +98,7 @@ it('entries ended by a clear are hidden while a sink refuses, and removed afterw
   clock.advance(60_000);
   copy.clock.advance(60_000);
   for (const each of [engine, copy.engine]) {
-    assert.equal(new AtOnce(each).size('m'), 13);
+    assert.equal(new AtOnce(each).size('m').count, 13);
     assert.deepEqual(contentOf(each), content);
     each.invariants();
     each.close();
@@ -117,7 +117,7 @@ it('a later clear extends one in progress, and a clear by a client ends both', (
   sink.removals = Number.POSITIVE_INFINITY;
   ask.set('m', 'new', VALUE);
   clock.advance(60_000);
-  assert.equal(ask.size('m'), 1);
+  assert.equal(ask.size('m').count, 1);
   engine.invariants();
   engine.close();
 });
@@ -153,7 +153,7 @@ it('a set not later than a clear with a dropped tombstone remains, also in a rep
     // The entries that a further replay ends are also ended after the first one.
     assert.equal(merge(copy, SET, 'late', 5), APPLIED);
     for (const each of [engine, copy]) {
-      assert.equal(new AtOnce(each).size('m'), each === copy ? 4 : 3);
+      assert.equal(new AtOnce(each).size('m').count, each === copy ? 4 : 3);
       for (const key of ['k0', 'new', 'later']) {
         assert.equal(new AtOnce(each).get('m', key).outcome, FOUND);
       }
