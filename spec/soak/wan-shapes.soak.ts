@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
+import { MERGE_POLICIES } from '../../src/config/wan-config.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient } from '../integration/client.ts';
 import { SHAPES, targetsOf } from '../wan/members.ts';
@@ -24,14 +25,6 @@ import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
 
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
-const POLICIES = [
-  'PassThrough',
-  'PutIfAbsent',
-  'LatestUpdate',
-  'HigherHits',
-  'LatestAccess',
-  'ExpirationTime',
-];
 const ONCE = ['PutIfAbsent', 'HigherHits', 'LatestAccess'];
 const PATIENCE_MS = 60_000;
 /** Average number of kills between two comparisons. */
@@ -123,7 +116,7 @@ const combinations = SHAPES.flatMap((shape, row) =>
   [3, 4].flatMap((count) =>
     SYNCS.map((sync, column) => {
       // The seed shifts the policies of the combinations.
-      const policy = POLICIES[(row * 4 + count + column * 3 + SEED) % POLICIES.length]!;
+      const policy = MERGE_POLICIES[(row * 4 + count + column * 3 + SEED) % MERGE_POLICIES.length]!;
       return { shape, count, sync, policy };
     }),
   ),

@@ -28,19 +28,8 @@ async function pair(partitionCount = PARTITIONS) {
 
 type Pair = Awaited<ReturnType<typeof pair>>;
 
-/** Waits for the end of a synchronisation or a check. */
-async function end({ network, a }: Pair, uuid: string): Promise<TaskStatus> {
-  for (let round = 0; round < 2000; round++) {
-    const status = a.replications.progressOf(uuid);
-    assert(status !== undefined);
-    if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
-    await network.pass(5);
-  }
-  throw new Error('the task does not end');
-}
-
-async function check(members: Pair, map = 'map'): Promise<TaskStatus> {
-  return await end(members, members.a.replications.check('r', '', Buffer.from(map)));
+function check({ a }: Pair): Promise<TaskStatus> {
+  return a.ended(a.replications.check('r', '', Buffer.from('map')));
 }
 
 /** Synchronises. Returns the number of entries sent. */
@@ -48,7 +37,7 @@ async function synchronise(members: Pair, map?: string): Promise<number> {
   const { network, a } = members;
   const before = network.sent.length;
   const of = map === undefined ? undefined : Buffer.from(map);
-  const { stage } = await end(members, a.replications.synchronise('r', 'p', of));
+  const { stage } = await a.ended(a.replications.synchronise('r', 'p', of));
   assert.equal(stage, 'FINISHED');
   const batches = network.sent.slice(before).filter(({ message }) => message[5] === BATCH);
   return batches.reduce((sum, { message }) => sum + eventsOf(message), 0);
@@ -87,7 +76,7 @@ describe('WanReplications.check', () => {
     const uuid = members.a.replications.check('r', 'p', Buffer.from('map'));
     const { stage, entriesToSync, checkedPartitions } = members.a.replications.progressOf(uuid)!;
     assert.deepEqual([stage, entriesToSync, checkedPartitions], ['STARTED', -1, -1]);
-    const status = await end(members, uuid);
+    const status = await members.a.ended(uuid);
     assert.equal(status.stage, 'FAILED');
     assert.match(status.message ?? '', /7 partitions here and 13 at the target/);
     assert.equal(await synchronise(members, 'map'), 500);

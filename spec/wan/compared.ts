@@ -3,8 +3,8 @@
  * trees.
  */
 import assert from 'node:assert/strict';
-import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
-import { APPLIED, type Receiver } from '../../src/engine/engine.ts';
+import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
+import { APPLIED } from '../../src/engine/engine.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { LeafOf } from '../../src/wan/entry-hash.ts';
@@ -18,10 +18,11 @@ import {
 import { nodeOf, type TreeQuestion, treeRequest } from '../../src/wan/tree-messages.ts';
 import { WanReceiver } from '../../src/wan/wan-receiver.ts';
 import type { TransportResponse } from '../../src/wan/wan-transport.ts';
+import type { AtOnce } from '../engine/embedded/at-once.ts';
+import { engineOf } from '../engine/embedded/components-of.ts';
 import { contentOf, visited } from '../engine/stored-engine.case.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { generator, REQUEST_LIMITS, RecordedLog } from './members.ts';
-import { spanOf } from './simulated-engine.ts';
+import { generator, MEMBER_PARTS, RecordedLog } from './members.ts';
 
 const SENDER = { dataSetId: Buffer.alloc(16, 's'), epoch: 5, now: () => {} };
 
@@ -45,30 +46,25 @@ export class ComparedSide {
   readonly engine: EmbeddedEngine;
   readonly receiver: WanReceiver;
   tree: MapTree;
-  #outcome = 0;
-  readonly #outcomeReceiver: Receiver = {
-    onResult: ({ outcome }) => {
-      this.#outcome = outcome;
-    },
-  };
+  readonly #ask: AtOnce;
 
-  constructor(options: SideOptions = {}) {
-    const { partitionCount = 271, tree = { isOn: true, depth: 10 } } = options;
-    const { dataSetId = Buffer.alloc(16, 't') } = options;
-    this.clock = options.clock ?? new FakeClock();
-    const queueCapacity = () => Number.POSITIVE_INFINITY;
-    this.engine = new EmbeddedEngine({ partitionCount, clock: this.clock, queueCapacity });
+  constructor({
+    partitionCount = 271,
+    tree = { isOn: true, depth: 10 },
+    clock = new FakeClock(),
+    dataSetId = Buffer.alloc(16, 't'),
+  }: SideOptions = {}) {
+    const { engine, ask } = engineOf({ partitionCount, clock });
+    this.clock = clock;
+    this.engine = engine;
+    this.#ask = ask;
     this.tree = tree;
     this.receiver = new WanReceiver({
-      engine: this.engine,
+      ...MEMBER_PARTS,
+      engine,
       dataSetId,
-      clusterName: () => 'dev',
-      acceptsWrites: () => true,
-      clock: this.clock,
+      clock,
       log: new RecordedLog(),
-      payloadBytesMax: 2 ** 24,
-      queueBytesMax: 2 ** 28,
-      requestLimits: REQUEST_LIMITS,
       onKnown: () => {},
       treeOf: () => this.tree,
     });
@@ -76,17 +72,12 @@ export class ComparedSide {
 
   set(key: string, value: string | Buffer, written: Written = {}): void {
     const { map = 'map', type = 'text/plain', timeToLiveMs = 0, maxIdleSeconds = 0 } = written;
-    const bytes = Buffer.from(value);
-    const span = spanOf('').set(bytes, 0, bytes.length);
-    const lifetime = { timeToLiveMs, maxIdleSeconds };
-    const places = [spanOf(map), spanOf(key)] as const;
-    this.engine.set(...places, span, spanOf(type), lifetime, undefined, this.#outcomeReceiver);
-    assert.equal(this.#outcome, APPLIED);
+    const { outcome } = this.#ask.set(map, key, value, type, { timeToLiveMs, maxIdleSeconds });
+    assert.equal(outcome, APPLIED);
   }
 
-  delete(key: string, map = 'map'): void {
-    this.engine.delete(spanOf(map), spanOf(key), undefined, this.#outcomeReceiver);
-    assert.equal(this.#outcome, APPLIED);
+  delete(key: string): void {
+    assert.equal(this.#ask.delete('map', key).outcome, APPLIED);
   }
 
   async receive(message: Buffer): Promise<TransportResponse> {

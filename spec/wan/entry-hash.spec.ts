@@ -5,8 +5,8 @@ import type { Span } from '../../src/base/span.ts';
 import { Mutation } from '../../src/engine/mutation.ts';
 import { EntryHash, LeafOf } from '../../src/wan/entry-hash.ts';
 import { PartitionTree } from '../../src/wan/partition-tree.ts';
+import { span } from '../engine/results.ts';
 import { generator } from './members.ts';
-import { spanOf } from './simulated-engine.ts';
 
 /** HalfSipHash as defined, with 64 bits of output. */
 function halfSipHash(key: Buffer, message: Buffer, rounds: readonly [number, number]): Buffer {
@@ -51,9 +51,9 @@ function halfSipHash(key: Buffer, message: Buffer, rounds: readonly [number, num
 
 function entryOf(key: string, value: string, type = ''): Mutation {
   const entry = new Mutation();
-  entry.key.copyFrom(spanOf(key));
-  entry.value.copyFrom(spanOf(value));
-  entry.contentType.copyFrom(spanOf(type));
+  entry.key.copyFrom(span(key));
+  entry.value.copyFrom(span(value));
+  entry.contentType.copyFrom(span(type));
   return entry;
 }
 
@@ -67,12 +67,12 @@ function hashOf(entry: Mutation, key = Buffer.from('0123abcd')): string {
 }
 
 /** Returns a span of equal bytes with others before and after them, also as words. */
-function embedded(span: Span): Span {
-  const bytes = span.toBuffer();
+function embedded(content: Span): Span {
+  const bytes = content.toBuffer();
   const words = new Int32Array(bytes.length + 4).fill(-1);
   const around = Buffer.from(words.buffer);
   around.set(bytes, 8);
-  const moved = spanOf('').set(around, 8, 8 + bytes.length);
+  const moved = span('').set(around, 8, 8 + bytes.length);
   moved.words = words;
   return moved;
 }

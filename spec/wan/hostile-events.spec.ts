@@ -10,9 +10,9 @@ import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, Mutation, SET } from '../../src/engine/mutation.ts';
 import { EventRules } from '../../src/wan/event-rules.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
+import { span } from '../engine/results.ts';
 import { generator, pairOf, REQUEST_LIMITS } from './members.ts';
 import { batchOf, headOf, receiver, WALL_MS } from './messages.ts';
-import { spanOf } from './simulated-engine.ts';
 
 const EVENTS = Number(process.env.WAN_CASES ?? 400) * 10;
 const SEED = Number(process.env.WAN_SEED ?? 1);
@@ -32,7 +32,7 @@ function changeWith(fields: Partial<Record<'name' | 'key' | 'value' | 'contentTy
   change.operation = SET;
   const all = { name: 'm', key: 'k', value: 'v', contentType: 'a/b', ...fields };
   for (const [field, text] of Object.entries(all)) {
-    change[field as keyof typeof fields].copyFrom(spanOf(text));
+    change[field as keyof typeof fields].copyFrom(span(text));
   }
   return change;
 }
@@ -92,10 +92,7 @@ describe('WanReceiver.receive', () => {
     assert.deepEqual([written(source).length, written(target).length], [1, 1]);
     const { eventsRejected, eventsSent, queueSize } = source.status;
     assert.deepEqual([eventsRejected, eventsSent, queueSize], [3, 3, 0]);
-    assert.deepEqual(
-      target.engine.contents().map((text) => text.split(' ')[0]),
-      ['map/good0', 'map/good1', 'map/good2'],
-    );
+    assert.deepEqual(target.places, ['map/good0', 'map/good1', 'map/good2']);
     await network.pass(60_000, 5000);
     source.engine.change(SET, 'map', 'bad'.padEnd(40_000, '.'), 'v');
     await network.pass(200);
@@ -118,11 +115,11 @@ function randomEvent(below: Below, number: number): Mutation {
   else if (kind === 2) key += 'k'.repeat(LONG[below(2)]!);
   else if (kind === 3) key += '%'.repeat(ESCAPED);
   else if (kind === 4) key += '\xe9'.repeat(ESCAPED);
-  set(change.name, name);
-  set(change.key, key);
+  change.name.copyFrom(span(name));
+  change.key.copyFrom(span(key));
   change.version.set((WALL_MS % 2 ** 16) * 2 ** 16, Math.floor(WALL_MS / 2 ** 16));
   if (change.operation === DELETE) return change;
-  set(change.value, `value ${number}`);
+  change.value.copyFrom(span(`value ${number}`));
   let type = TYPES[below(TYPES.length)]!;
   if (kind === 5) type = SPLIT;
   else if (kind === 6) type = 't'.repeat(LONG[below(2)]!);
@@ -130,17 +127,12 @@ function randomEvent(below: Below, number: number): Mutation {
     const at = below(type.length + 1);
     type = type.slice(0, at) + BAD[below(BAD.length)]! + type.slice(at);
   }
-  set(change.contentType, type);
+  change.contentType.copyFrom(span(type));
   return change;
 }
 
-function set(span: Mutation['name'], text: string): void {
-  const bytes = Buffer.from(text, 'latin1');
-  span.set(bytes, 0, bytes.length);
-}
-
-function textOf(span: Mutation['name']): string {
-  return span.toBuffer().toString('latin1');
+function textOf(bytes: Mutation['name']): string {
+  return bytes.toBuffer().toString('latin1');
 }
 
 /** Whether a client could make the change, by the rules of HTTP and the default limits. */

@@ -7,6 +7,7 @@ import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
 import { type Mutation, SET } from '../../src/engine/mutation.ts';
 import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
+import type { TaskStatus } from '../../src/wan/wan-service.ts';
 import type { TransportResponse, WanTransport } from '../../src/wan/wan-transport.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -40,6 +41,16 @@ export const REQUEST_LIMITS = {
   headerBytesMax: 32_768,
   targetBytesMax: 32_768,
   bodyBytesMax: 16_777_216,
+};
+
+/** The parts of a member's replications and receiver that are usually the same. */
+export const MEMBER_PARTS = {
+  clusterName: () => 'dev',
+  acceptsWrites: () => true,
+  treeOf: () => ({ isOn: true, depth: 10 }),
+  payloadBytesMax: 2 ** 24,
+  queueBytesMax: 2 ** 28,
+  requestLimits: REQUEST_LIMITS,
 };
 
 const PARTITION_COUNT = 7;
@@ -242,6 +253,22 @@ export class Member {
     return this.replications.publishers().every(({ queueSize }) => queueSize === 0);
   }
 
+  /** The places of its entries: maps and keys. */
+  get places(): string[] {
+    return this.engine.contents().map((text) => text.split(' ')[0]!);
+  }
+
+  /** Returns the status of a synchronisation or check at its end. `pass` lets the time pass. */
+  async ended(uuid: string, pass = () => this.network.pass(5)): Promise<TaskStatus> {
+    for (let round = 0; round < 2000; round++) {
+      const status = this.replications.progressOf(uuid);
+      assert(status !== undefined);
+      if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
+      await pass();
+    }
+    return assert.fail('the task does not end');
+  }
+
   /** Makes everything recorded durable. */
   sync(): void {
     this.engine.durableCount = this.engine.log.length;
@@ -300,18 +327,15 @@ export class Member {
 
   #replications(): WanReplications {
     const replications = new WanReplications({
+      ...MEMBER_PARTS,
       engine: this.engine,
       dataSetId: this.dataSetId,
-      clusterName: () => 'dev',
       acceptsWrites: () => !this.isPassive,
       delaysAll: () => this.delaysAll,
       clock: this.#clock,
       log: this.log,
-      payloadBytesMax: 2 ** 24,
       queueBytesMax: this.#queueBytesMax,
-      requestLimits: REQUEST_LIMITS,
       transportOf: () => this.network.transportOf(this),
-      treeOf: () => ({ isOn: true, depth: 10 }),
       refsTo: () => (map) =>
         map.toString().startsWith('own')
           ? undefined

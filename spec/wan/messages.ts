@@ -7,8 +7,8 @@ import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
 import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
+import { span } from '../engine/results.ts';
 import { durableMember, type Member, Network } from './members.ts';
-import { spanOf } from './simulated-engine.ts';
 
 export const SENDER: Buffer = Buffer.alloc(16, 's');
 export const WALL_MS = 1_700_000_000_000;
@@ -17,17 +17,17 @@ export function changeOf(operation: Operation, key: string, value: string): Muta
   const made = new Mutation();
   made.operation = operation;
   made.partition = 0;
-  made.name.copyFrom(spanOf('map'));
-  if (operation !== CLEAR) made.key.copyFrom(spanOf(key));
+  made.name.copyFrom(span('map'));
+  if (operation !== CLEAR) made.key.copyFrom(span(key));
   if (operation === SET) {
-    made.value.copyFrom(spanOf(value));
-    made.contentType.copyFrom(spanOf('text/plain'));
+    made.value.copyFrom(span(value));
+    made.contentType.copyFrom(span('text/plain'));
     made.expiryMs = WALL_MS + 100_000;
     made.maxIdleSeconds = 7;
     made.hits = 3;
     made.lastAccessSeconds = 9;
   }
-  made.path.copyFrom(spanOf('0123456789abcdef'));
+  made.path.copyFrom(span('0123456789abcdef'));
   made.version.set((WALL_MS % 2 ** 16) * 2 ** 16, Math.floor(WALL_MS / 2 ** 16));
   return made;
 }

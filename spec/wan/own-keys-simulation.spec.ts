@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MERGE_POLICIES } from '../../src/config/wan-config.ts';
 import {
   LATEST_UPDATE,
   type MergePolicy,
@@ -28,14 +29,6 @@ import type { SimulatedEngine } from './simulated-engine.ts';
 
 const SEEDS = Number(process.env.WAN_SEEDS ?? 0);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
-const POLICIES = [
-  'PassThrough',
-  'PutIfAbsent',
-  'LatestUpdate',
-  'HigherHits',
-  'LatestAccess',
-  'ExpirationTime',
-];
 const STEPS = 120;
 const KEYS = 5;
 
@@ -45,7 +38,7 @@ describe('WanReplications whose members write separate keys, and are killed', ()
     await simulateOwnKeys('mesh', 4, PASS_THROUGH, 105);
   });
 
-  for (const [number, name] of POLICIES.entries()) {
+  for (const [number, name] of MERGE_POLICIES.entries()) {
     const policy = number as MergePolicy;
     it(`makes all members equal under ${name}, and with ${SEEDS} seeds from ${FIRST} on`, async () => {
       await simulateOwnKeys(SHAPES[policy % SHAPES.length]!, 3, policy, policy, 30);

@@ -99,17 +99,12 @@ class Pair {
     }
   }
 
-  /** The keys at the target. */
-  get there(): string[] {
-    return this.target.engine.contents().map((text) => text.split(' ')[0]!);
-  }
-
   async sent(source: PersistentSource): Promise<string[]> {
     this.target.isDown = false;
     source.control.resume();
     await this.pass(4000, 50);
     assert.equal(source.status.queueSize, 0);
-    return this.there;
+    return this.target.places;
   }
 
   async until<Value>(promise: Promise<Value>): Promise<Value> {
@@ -144,7 +139,7 @@ describe('a publisher of a source with persistence', () => {
       assert.ok(again.status.lagMillis >= 140, `${again.status.lagMillis}`);
       pair.target.isDown = false;
       await pair.pass(500);
-      assert.deepEqual(pair.there, []);
+      assert.deepEqual(pair.target.places, []);
       assert.deepEqual(await pair.sent(again), places('a', 'c'));
     });
   }
@@ -407,7 +402,7 @@ describe('a snapshot', () => {
     assert.deepEqual(waitingOf(pair.storage), []);
     const again = await pair.restart(source, options);
     assert.equal(again.status.queueSize, 0);
-    assert.deepEqual(pair.there, places(...keys));
+    assert.deepEqual(pair.target.places, places(...keys));
   });
 
   it('is not recovered without its file or with a damaged one; repair reports it', async () => {

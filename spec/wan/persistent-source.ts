@@ -3,7 +3,7 @@ import type { Mutation } from '../../src/engine/mutation.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import { DiskMember, type DiskMemberOptions } from '../world/disk-member.ts';
-import { type Network, REQUEST_LIMITS, RecordedLog } from './members.ts';
+import { MEMBER_PARTS, type Network, RecordedLog } from './members.ts';
 
 interface PersistentSourceParts
   extends Omit<DiskMemberOptions, 'clock' | 'onRecord' | 'onReleased' | 'sinksBefore'> {
@@ -31,17 +31,12 @@ export class PersistentSource {
     const { engine, clock, persistence } = this.member;
     const transport = network.transportOf(this);
     this.replications = new WanReplications({
+      ...MEMBER_PARTS,
       engine,
       clock,
       log: this.log,
       dataSetId: Buffer.alloc(16, 's'),
-      clusterName: () => 'dev',
-      treeOf: () => ({ isOn: true, depth: 10 }),
-      acceptsWrites: () => true,
       delaysAll: () => persistence.log.delaysAll,
-      payloadBytesMax: 2 ** 24,
-      queueBytesMax: 2 ** 28,
-      requestLimits: REQUEST_LIMITS,
       transportOf: () => ({
         send: async (...message) => {
           if (this.member.hasEnded) return await new Promise(() => {});

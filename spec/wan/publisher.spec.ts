@@ -16,6 +16,7 @@ import {
   sealedChecksum,
   sealPlain,
 } from '../../src/wan/message-format.ts';
+import { span } from '../engine/results.ts';
 import {
   durableMember,
   endpoint,
@@ -26,7 +27,6 @@ import {
   setKeys,
 } from './members.ts';
 import { batchOf, changeOf, headOf, TEXTS } from './messages.ts';
-import { spanOf } from './simulated-engine.ts';
 
 /** Returns a handshake as `a` sends it, of any epoch. */
 function forgedHandshake(a: Member, epoch: number): Buffer {
@@ -44,15 +44,11 @@ function forgedBatch({ dataSetId }: Member, b: Member, epoch: number, firstNumbe
 function merge({ engine }: Member, key: string, path: string, version: Version, value = ''): void {
   const change = changeOf(SET, key, value);
   change.origin = FROM_SOURCE;
-  change.path.copyFrom(spanOf(path));
+  change.path.copyFrom(span(path));
   change.version.copyFrom(version);
   engine.merge(change, LATEST_UPDATE, {
     onResult: ({ outcome }) => assert.equal(outcome, APPLIED),
   });
-}
-
-function keysOf({ engine }: Member): string[] {
-  return engine.contents().map((text) => text.split(' ')[0] ?? '');
 }
 
 describe('a queue of WanReplications', () => {
@@ -70,7 +66,7 @@ describe('a queue of WanReplications', () => {
     assert.equal(a.status.eventsSent, 1000);
     assert.equal(a.status.queueSize + a.status.queueBytes + a.status.lagMillis, 0);
     const first = Array.from({ length: 1000 }, (_, index) => `map/key${index}`).sort();
-    assert.deepEqual(keysOf(b), first);
+    assert.deepEqual(b.places, first);
   });
 
   it('refuses clients with THROW_EXCEPTION, but never merged changes', () => {
@@ -151,7 +147,7 @@ describe('a queue of WanReplications', () => {
         for (; a.status.queueSize > 0; waitedMs++) await network.pass(1, 1);
       }
       times.push(waitedMs);
-      assert.equal(keysOf(b).length, 1500);
+      assert.equal(b.places.length, 1500);
       assert.deepEqual([a.status.eventsSent, a.status.eventsDropped], [1500, 0]);
       const others = a.replications.publishers().slice(1);
       assert.ok(others.every(({ eventsSent, eventsDropped }) => eventsSent < eventsDropped));
@@ -166,7 +162,7 @@ describe('a queue of WanReplications', () => {
     for (let round = 0; round < 3; round++) {
       setKeys(a, 20, round * 20);
       await network.pass(1000);
-      assert.equal(keysOf(b).length, 20 * (round + 1));
+      assert.equal(b.places.length, 20 * (round + 1));
       a.replications.remove('r', 'p');
       a.replications.add('r', [OPTIONS]);
     }
@@ -213,7 +209,7 @@ describe('a queue of WanReplications', () => {
     await network.pass(1000);
     assert.equal(a.status.eventsSent, 71);
     assert.deepEqual(b.engine.contents(), a.engine.contents());
-    assert.equal(keysOf(b).length, 20);
+    assert.equal(b.places.length, 20);
   });
 
   it('queues only the maps with a reference', () => {
@@ -240,7 +236,7 @@ describe('the states of a publisher', () => {
     a.control.resume();
     setKeys(a, 1, 2);
     await network.pass(1000);
-    assert.deepEqual(keysOf(b), ['map/key0', 'map/key2']);
+    assert.deepEqual(b.places, ['map/key0', 'map/key2']);
     assert.equal(a.status.eventsDropped, 0);
   });
 
@@ -257,7 +253,7 @@ describe('the states of a publisher', () => {
     setKeys(a, 5, 200);
     await network.pass(4000);
     assert.deepEqual(
-      keysOf(b),
+      b.places,
       [0, 1, 2, 200, 201, 202, 203, 204, 3, 4].map((n) => `map/key${n}`),
     );
   });
@@ -269,11 +265,11 @@ describe('a batch', () => {
     a.engine.durableCount = 3;
     setKeys(a, 6);
     await network.pass(1000);
-    assert.ok(keysOf(b).length <= 3);
-    assert.equal(a.status.queueSize, 6 - keysOf(b).length);
+    assert.ok(b.places.length <= 3);
+    assert.equal(a.status.queueSize, 6 - b.places.length);
     a.sync();
     await network.pass(100);
-    assert.equal(keysOf(b).length, 6);
+    assert.equal(b.places.length, 6);
   });
 
   it('is not sent before the changes of the turn are written, even if each turn has changes', async () => {
@@ -288,19 +284,19 @@ describe('a batch', () => {
       a.delaysAll = true;
       await network.pass(50);
     }
-    assert.equal(keysOf(b).length, 20);
+    assert.equal(b.places.length, 20);
   });
 
   it('is sent at batch-size at once, otherwise after batch-max-delay-millis', async () => {
     const { network, a, b } = pairOf({ batchSize: 10, batchMaxDelayMs: 1000 });
     setKeys(a, 10);
     await network.pass(50);
-    assert.equal(keysOf(b).length, 10);
+    assert.equal(b.places.length, 10);
     setKeys(a, 9, 100);
     await network.pass(900);
-    assert.equal(keysOf(b).length, 10);
+    assert.equal(b.places.length, 10);
     await network.pass(200);
-    assert.equal(keysOf(b).length, 19);
+    assert.equal(b.places.length, 19);
   });
 
   it('has at most 4 MiB; a longer event has a separate batch', async () => {
@@ -319,7 +315,7 @@ describe('a batch', () => {
     const { network, a, b } = pairOf({ compression: 'deflate' });
     a.engine.change(SET, 'map', 'key', 'x'.repeat(100_000));
     // A thread deflates the batch asynchronously.
-    while (keysOf(b).length === 0) {
+    while (b.places.length === 0) {
       await network.pass(1);
       await nextTurn();
     }
@@ -335,7 +331,7 @@ describe('a batch', () => {
       a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(index === 7 ? 2000 : 50));
     }
     await network.pass(2000);
-    assert.equal(keysOf(b).length, 39);
+    assert.equal(b.places.length, 39);
     assert.equal(a.status.eventsRejected, 1);
     assert.equal(a.status.eventsSent, 39);
     const lines = a.log.lines.filter((line) => line.startsWith('error'));
@@ -370,7 +366,7 @@ describe('a batch', () => {
     const { memory } = network.sent.at(-1)!;
     assert.notEqual(memory, first);
     assert.equal(await send('later'), memory);
-    assert.equal(keysOf(b).length, 3);
+    assert.equal(b.places.length, 3);
   });
 
   it('is sent again to a target that failed before it responded; a clear then drops all of it', async () => {
@@ -403,7 +399,7 @@ describe('a batch', () => {
     assert.equal(a.status.queueSize, 3);
     b.engine.refusal = undefined;
     await network.pass(5000);
-    assert.equal(keysOf(b).length, 6);
+    assert.equal(b.places.length, 6);
     assert.equal(a.status.lastError, null);
   });
 
@@ -430,7 +426,7 @@ describe('a batch', () => {
     setKeys(a, 5);
     await network.pass(300);
     assert.equal(a.status.eventsSent, 5);
-    assert.equal(keysOf(b).length, 5);
+    assert.equal(b.places.length, 5);
   });
 
   it('waits for its changes to be durable if it is acknowledged on completion', async () => {
@@ -477,12 +473,12 @@ describe('the endpoints of a publisher', () => {
     network.members.set('c', b);
     setKeys(a, 50);
     await network.pass(500);
-    assert.equal(keysOf(b).length, 50);
+    assert.equal(b.places.length, 50);
     assert.deepEqual([...new Set(network.sent.map(({ to }) => to))], ['b', 'c']);
     network.members.delete('b');
     setKeys(a, 50, 50);
     await network.pass(1500);
-    assert.equal(keysOf(b).length, 100);
+    assert.equal(b.places.length, 100);
     assert.equal(a.status.eventsDropped, 0);
   });
 
@@ -491,13 +487,13 @@ describe('the endpoints of a publisher', () => {
     const c = durableMember(network, 'c');
     setKeys(a, 20);
     await network.pass(1000);
-    assert.equal(keysOf(b).length, 20);
-    assert.equal(keysOf(c).length, 0);
+    assert.equal(b.places.length, 20);
+    assert.equal(c.places.length, 0);
     assert.match(a.log.lines.join('\n'), /error WAN publisher: c:5701 has another data set/);
     b.isDown = true;
     setKeys(a, 20, 20);
     await network.pass(5000);
-    assert.equal(keysOf(c).length, 0);
+    assert.equal(c.places.length, 0);
     const again = durableMember(network, 'b');
     again.dataSetId = Buffer.alloc(16, 'x');
     again.restart();
@@ -524,7 +520,7 @@ describe('the endpoints of a publisher', () => {
       await network.pass(1000);
       assert.equal(a.status.queueSize, 0);
     }
-    assert.equal(keysOf(b).length, 5 * (OPTIONS.batchSize + 1));
+    assert.equal(b.places.length, 5 * (OPTIONS.batchSize + 1));
   });
 
   it('that switch between two data sets get no number for two events', async () => {
@@ -578,7 +574,7 @@ describe('the endpoints of a publisher', () => {
     setKeys(a, 1);
     await network.pass(3000);
     assert.match(a.status.lastError ?? '', /restore --new-member/);
-    assert.equal(keysOf(b).length, 0);
+    assert.equal(b.places.length, 0);
   });
 
   it("of another cluster respond with 403 and without this one's name, which is in the log", async () => {
@@ -610,7 +606,7 @@ describe('the endpoints of a publisher', () => {
     setKeys(a, 1);
     await network.pass(5000);
     assert.equal(a.status.queueSize, 0);
-    assert.ok(keysOf(b).includes('map/key0'), keysOf(b).join());
+    assert.ok(b.places.includes('map/key0'), b.places.join());
   });
 
   it('apply later events, whatever numbers another client has sent', async () => {
@@ -628,7 +624,7 @@ describe('the endpoints of a publisher', () => {
         setKeys(a, 20, 20 + round * 20);
         await network.pass(3000);
         assert.equal(a.status.queueSize, 0);
-        const count = keysOf(b).filter((place) => place.startsWith('map/key')).length;
+        const count = b.places.filter((place) => place.startsWith('map/key')).length;
         assert.equal(count, 40 + round * 20, `${number}`);
       }
       const wanted =
@@ -668,7 +664,7 @@ describe('the endpoints of a publisher', () => {
     a.restart();
     setKeys(a, 3, 10);
     await network.pass(3000);
-    assert.equal(keysOf(b).length, 6);
+    assert.equal(b.places.length, 6);
     assert.match(
       a.log.lines.join('\n'),
       /warn WAN publisher: the target has recorded a later start/,
@@ -687,6 +683,6 @@ describe('a republished change', () => {
     merge(a, 'back', `${'b'.repeat(16)}${'x'.repeat(16)}`, version);
     assert.equal(a.status.queueSize, 1);
     await network.pass(500);
-    assert.deepEqual(keysOf(b), ['map/key0', 'map/near']);
+    assert.deepEqual(b.places, ['map/key0', 'map/near']);
   });
 });

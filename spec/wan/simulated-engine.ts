@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
-import { Span } from '../../src/base/span.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import {
   APPLIED,
@@ -106,9 +105,4 @@ export function ownCopyOf(change: Mutation): Mutation {
 export function textOf({ name, key, value, version, expiryMs }: Mutation): string {
   const place = `${name.toBuffer().toString('latin1')}/${key.toBuffer().toString('latin1')}`;
   return `${place} = ${value.toBuffer()} at ${version.high}:${version.low >>> 0}, ${expiryMs}`;
-}
-
-export function spanOf(text: string): Span {
-  const bytes = Buffer.from(text);
-  return new Span().set(bytes, 0, bytes.length);
 }

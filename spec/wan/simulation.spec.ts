@@ -94,11 +94,10 @@ async function simulate(shape: Shape, count: number, seed: number): Promise<void
 
 /** Asserts that a check finds no difference to any target. */
 async function checkAll(member: Member, seed: number): Promise<void> {
-  const { replications, network } = member;
+  const { replications } = member;
   for (const { wanPublisherId } of replications.publishers()) {
-    member.lastTask = replications.check('r', wanPublisherId, Buffer.from('map0'));
-    for (let round = 0; round < 1000 && hasTask(member); round++) await network.pass(5);
-    const { stage, differentLeaves, message } = replications.progressOf(member.lastTask) ?? {};
+    const uuid = replications.check('r', wanPublisherId, Buffer.from('map0'));
+    const { stage, differentLeaves, message } = await member.ended(uuid);
     const context = `seed ${seed}: ${member.name}, ${message}`;
     assert.deepEqual([stage, differentLeaves], ['FINISHED', 0], context);
   }

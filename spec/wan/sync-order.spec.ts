@@ -80,10 +80,8 @@ async function simulate(seed: number): Promise<void> {
   a.control.resume();
   await network.pass(8000, 20);
   assert.ok(!isUnderWay(), `seed ${seed}: ${stageOf()}`);
-  uuid = a.replications.synchronise('r', 'p', undefined);
-  await network.pass(2000, 20);
-  const status = a.replications.progressOf(uuid);
-  assert.equal(status?.stage, 'FINISHED', `seed ${seed}: ${status?.message}`);
+  const { stage, message } = await a.ended(a.replications.synchronise('r', 'p', undefined));
+  assert.equal(stage, 'FINISHED', `seed ${seed}: ${message}`);
   assert.equal(a.status.queueSize, 0, `seed ${seed}`);
   latestOf(b.engine.log, seed);
   const valuesOf = (member: typeof a) =>

@@ -6,22 +6,13 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MERGE_POLICIES } from '../../src/config/wan-config.ts';
+import { LATEST_UPDATE, PASS_THROUGH, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
-import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { type Member, Network, OPTIONS, shaped } from './members.ts';
 
-const POLICIES = [
-  'PassThrough',
-  'PutIfAbsent',
-  'LatestUpdate',
-  'HigherHits',
-  'LatestAccess',
-  'ExpirationTime',
-];
 const REMOVALS = ['deletes', 'a clear', 'both', 'expiry'] as const;
-const PASS_THROUGH = 0;
-const PUT_IF_ABSENT = 1;
-const LATEST_UPDATE = 2;
 const KEYS = 8;
 const keyOf = (index: number): string => `k${index}`;
 
@@ -33,22 +24,10 @@ class Chain {
   readonly third: Member;
 
   constructor(policy: number, options: Partial<WanPublisherOptions> = {}) {
-    this.source = this.#member('source', 'target', policy, options);
-    this.target = this.#member('target', 'third', policy, options);
-    this.third = this.#member('third', undefined, policy, options);
-  }
-
-  #member(
-    name: string,
-    to: string | undefined,
-    policy: number,
-    options: Partial<WanPublisherOptions>,
-  ): Member {
     const own = { ...OPTIONS, consistencyCheckStrategy: 'MERKLE_TREES' as const, ...options };
-    const publishers = to === undefined ? [] : [{ ...own, targetEndpoints: [endpoint(to)] }];
-    const member = new Member(this.network, name, publishers);
-    member.policy = policy;
-    return member;
+    const members = shaped(this.network, 'chain', [0, 0, 0], own);
+    for (const member of members) member.policy = policy;
+    [this.source, this.target, this.third] = members as [Member, Member, Member];
   }
 
   async pass(ms = 500): Promise<void> {
@@ -59,17 +38,12 @@ class Chain {
   }
 
   /** Returns the status of a task of the source at its end. */
-  async ended(uuid: string) {
-    for (let round = 0; round < 500; round++) {
-      const status = this.source.replications.progressOf(uuid)!;
-      if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
-      await this.pass(20);
-    }
-    return assert.fail('the task does not end');
+  ended(uuid: string) {
+    return this.source.ended(uuid, () => this.pass(20));
   }
 
   async sync() {
-    const uuid = this.source.replications.synchronise('r', 'p', Buffer.from('m'));
+    const uuid = this.source.replications.synchronise('r', '', Buffer.from('m'));
     const status = await this.ended(uuid);
     assert.equal(status.stage, 'FINISHED', status.message);
     await this.pass();
@@ -77,7 +51,7 @@ class Chain {
   }
 
   async check() {
-    return await this.ended(this.source.replications.check('r', 'p', Buffer.from('m')));
+    return await this.ended(this.source.replications.check('r', '', Buffer.from('m')));
   }
 }
 
@@ -92,7 +66,7 @@ function count(member: Member, value?: string): number {
     : all.filter((text) => text.includes(` = ${value} at`)).length;
 }
 
-for (const [policy, name] of POLICIES.entries()) {
+for (const [policy, name] of MERGE_POLICIES.entries()) {
   const restores = policy !== LATEST_UPDATE;
 
   describe(`a sync under ${name}`, () => {
@@ -183,7 +157,7 @@ for (const [policy, name] of POLICIES.entries()) {
         await chain.pass(2000);
         target.engine.change(CLEAR, 'm', '');
         await chain.pass();
-        const uuid = source.replications.synchronise('r', 'p', Buffer.from('m'));
+        const uuid = source.replications.synchronise('r', '', Buffer.from('m'));
         for (let index = 0; index < KEYS; index++) {
           await chain.pass(10);
           source.engine.change(operation, 'm', operation === CLEAR ? '' : keyOf(index));

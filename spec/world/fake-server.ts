@@ -365,6 +365,12 @@ export class FakeServer {
   }
 }
 
+/** Returns a script that sends the reply to commands of this name: the next `count`, or all. */
+export function replying(name: string, reply: FakeReply, count = Number.POSITIVE_INFINITY): Script {
+  let left = count;
+  return ([word]) => (word === name && left-- > 0 ? reply : undefined);
+}
+
 /** A connection of a client. */
 export class Client {
   readonly id: number;

@@ -5,6 +5,7 @@ import { FOREVER, type Outcome, type Receiver } from '../../src/engine/engine.ts
 import { RedisEngine, type RedisEngineOptions } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
 import type { FaultyServer } from '../engine/redis/faulty-server.ts';
+import { span } from '../engine/results.ts';
 import { type Subject, subjectCapacity } from '../engine/subject.ts';
 import { FakeProxy } from './fake-proxy.ts';
 import { FakeServer } from './fake-server.ts';
@@ -17,7 +18,7 @@ export const PARTITION_COUNT = 31;
 const CUT_STEP = 11;
 const LONG_DEADLINE_MS = 10_000;
 const MANY = 400;
-const MAP = spanOf('map');
+const MAP = span('map');
 const NOTHING = new Span();
 
 /** What an engine has reported besides its results. */
@@ -142,27 +143,27 @@ export async function startFaultyServer(hasReplica: boolean): Promise<FaultyServ
 /** Sets an entry of the one map. */
 export function set(engine: RedisEngine, key: string, value: string): Promise<Outcome> {
   return answered((receiver) =>
-    engine.set(MAP, spanOf(key), spanOf(value), NOTHING, FOREVER, undefined, receiver),
+    engine.set(MAP, span(key), span(value), NOTHING, FOREVER, undefined, receiver),
   );
 }
 
 export function get(engine: RedisEngine, key: string): Promise<Outcome> {
-  return answered((receiver) => engine.get(MAP, spanOf(key), receiver));
+  return answered((receiver) => engine.get(MAP, span(key), receiver));
 }
 
 export function remove(engine: RedisEngine, key: string): Promise<Outcome> {
-  return answered((receiver) => engine.delete(MAP, spanOf(key), undefined, receiver));
+  return answered((receiver) => engine.delete(MAP, span(key), undefined, receiver));
 }
 
 export function offer(engine: RedisEngine, queue: string, value: string): Promise<Outcome> {
-  return answered((receiver) => engine.offer(spanOf(queue), spanOf(value), NOTHING, receiver));
+  return answered((receiver) => engine.offer(span(queue), span(value), NOTHING, receiver));
+}
+
+/** Returns the last character of each value that was set, in order. */
+export function valuesDone({ done }: FakeServer): string[] {
+  return done.filter(([name]) => name === 'HSET').map(([, , , stored = '']) => stored.slice(-1));
 }
 
 export function answered(call: (receiver: Receiver) => void): Promise<Outcome> {
   return new Promise((resolve) => call({ onResult: ({ outcome }) => resolve(outcome) }));
-}
-
-export function spanOf(text: string): Span {
-  const bytes = Buffer.from(text);
-  return new Span().set(bytes, 0, bytes.length);
 }

@@ -11,8 +11,8 @@ import { FakeCluster, promote } from '../../world/fake-cluster.ts';
 import { FakeSentinels } from '../../world/fake-sentinels.ts';
 import { FakeServer } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
-import { PARTITION_COUNT, spanOf, withStore } from '../../world/world-engines.ts';
-import { Asker } from '../results.ts';
+import { PARTITION_COUNT, withStore } from '../../world/world-engines.ts';
+import { Asker, span } from '../results.ts';
 import { Offers, Writes } from './steady-changes.ts';
 
 const DEADLINE_MS = 3000;
@@ -66,7 +66,7 @@ async function untilWritable(engine: RedisEngine): Promise<void> {
 function queueIn(partition: number): string {
   for (let number = 0; ; number++) {
     const name = `queue ${number}`;
-    if (LAYOUT.partitionOf(spanOf(name)) === partition) return name;
+    if (LAYOUT.partitionOf(span(name)) === partition) return name;
   }
 }
 

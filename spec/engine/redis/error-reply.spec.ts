@@ -11,7 +11,7 @@ import {
 } from '../../../src/engine/engine.ts';
 import { Layout } from '../../../src/engine/redis/layout.ts';
 import { FakeCluster } from '../../world/fake-cluster.ts';
-import { FakeServer, SILENCE } from '../../world/fake-server.ts';
+import { FakeServer, replying, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import {
   DEADLINE_MS,
@@ -20,10 +20,10 @@ import {
   PARTITION_COUNT,
   remove,
   set,
-  spanOf,
+  valuesDone,
   withStore,
 } from '../../world/world-engines.ts';
-import { Asker } from '../results.ts';
+import { Asker, span } from '../results.ts';
 
 const PASSING = [
   'TRYAGAIN Multiple keys request during rehashing of slot',
@@ -42,18 +42,12 @@ const LASTING: readonly [string, Outcome][] = [
   ['NOAUTH Authentication required.', UNREACHABLE],
   ["ERR The user executing the script can't run this command or subcommand", UNREACHABLE],
 ];
-const CHANGES = new Set(['HSET', 'HDEL']);
 
 const world = new World();
 let server: FakeServer;
 beforeEach(() => {
   server = new FakeServer(world);
 });
-
-/** Returns the values of the sets that took effect, in order. */
-function valuesDone({ done } = server): string[] {
-  return done.filter(([name]) => name === 'HSET').map(([, , , stored = '']) => stored.slice(-1));
-}
 
 const TRANSIENT = [...PASSING, 'MOVED 1 127.0.0.1:PORT', 'MOVED 1 :PORT', 'ASK 1 127.0.0.1:PORT'];
 
@@ -62,20 +56,18 @@ for (const error of TRANSIENT) {
   const reply = () => `-${error.replace('PORT', `${server.port}`)}\r\n`;
 
   test(`changes refused with "${error}" for a while are each made once, in order`, async () => {
-    let left = 5;
-    server.script = ([name = '']) => (CHANGES.has(name) && left-- > 0 ? reply() : undefined);
+    server.script = replying('HSET', reply(), 5);
     await withStore(world, server.url, {}, async ({ engine, faults }) => {
       // All are in one partition and one turn: three are refused, two of them a second time.
       const outcomes = ['1', '2', '3'].map((value) => set(engine, 'key', value));
       assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
-      assert.deepEqual(valuesDone(), ['1', '2', '3']);
+      assert.deepEqual(valuesDone(server), ['1', '2', '3']);
       assert.deepEqual(faults, []);
     });
   });
 
   test(`reads refused with ${word} for a while have results (${error})`, async () => {
-    let left = 2;
-    server.script = ([name]) => (name === 'HGET' && left-- > 0 ? reply() : undefined);
+    server.script = replying('HGET', reply(), 2);
     await withStore(world, server.url, {}, async ({ engine }) => {
       assert.deepEqual(await Promise.all([get(engine, 'key'), get(engine, 'other')]), [
         ABSENT,
@@ -85,13 +77,13 @@ for (const error of TRANSIENT) {
   });
 
   test(`a change refused with "${error}" until the deadline was certainly not made`, async () => {
-    server.script = ([name = '']) => (CHANGES.has(name) ? reply() : undefined);
+    server.script = ([name]) => (name === 'HSET' || name === 'HDEL' ? reply() : undefined);
     await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
       assert.deepEqual(await Promise.all([set(engine, 'key', '1'), remove(engine, 'key')]), [
         UNREACHABLE,
         UNREACHABLE,
       ]);
-      assert.deepEqual(valuesDone(), []);
+      assert.deepEqual(valuesDone(server), []);
     });
   });
 }
@@ -103,9 +95,8 @@ function onRefused(
   return () =>
     withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
       await run(new Asker(engine), (error, count) => {
-        let left = count;
         const reply = `-${error.replace('PORT', `${server.port}`)}\r\n`;
-        server.script = ([name]) => (name === 'EVALSHA' && left-- > 0 ? reply : undefined);
+        server.script = replying('EVALSHA', reply, count);
       });
     });
 }
@@ -155,10 +146,10 @@ test(
 
 for (const [error, outcome] of LASTING) {
   test(`a change refused with "${error}" fails at once and is not sent again`, async () => {
-    server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
+    server.script = replying('HSET', `-${error}\r\n`);
     await withStore(world, server.url, {}, async ({ engine, faults }) => {
       assert.equal(await set(engine, 'key', '1'), outcome);
-      assert.equal(server.received.filter(({ words }) => words[0] === 'HSET').length, 1);
+      assert.equal(server.countOf('HSET'), 1);
       assert.deepEqual(faults, []);
     });
   });
@@ -166,7 +157,7 @@ for (const [error, outcome] of LASTING) {
 
 for (const error of ['ERR unknown command', 'constructor x', 'MOVED', '']) {
   test(`"${error}" is reported as a fault; the change may have been made`, async () => {
-    server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
+    server.script = replying('HSET', `-${error}\r\n`);
     await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, faults }) => {
       const isMoved = error === 'MOVED';
       assert.equal(await set(engine, 'key', '1'), isMoved ? UNREACHABLE : UNKNOWN);
@@ -210,20 +201,20 @@ test('a change that needs more replicas than there are is refused before it is s
   let count = 2;
   await withStore(world, server.url, { mapReplicaCount: () => count }, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
-    assert.deepEqual(valuesDone(), []);
+    assert.deepEqual(valuesDone(server), []);
     count = 1;
     assert.equal(await set(engine, 'key', '2'), APPLIED);
-    assert.deepEqual(valuesDone(), ['2']);
+    assert.deepEqual(valuesDone(server), ['2']);
   });
 });
 
 test('a change that too few replicas confirm may have been made', async () => {
   server.replicaCount = 1;
-  server.script = ([name]) => (name === 'WAIT' ? ':0\r\n' : undefined);
+  server.script = replying('WAIT', ':0\r\n');
   await withStore(world, server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), UNKNOWN);
   });
-  server.script = ([name]) => (name === 'WAIT' ? '-UNBLOCKED force unblock\r\n' : undefined);
+  server.script = replying('WAIT', '-UNBLOCKED force unblock\r\n');
   await withStore(world, server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), UNKNOWN);
   });
@@ -232,11 +223,11 @@ test('a change that too few replicas confirm may have been made', async () => {
 test('a change waits for the reply of a former primary to one of its partition', async () => {
   const cluster = new FakeCluster(world, 2);
   const layout = new Layout('any', PARTITION_COUNT);
-  const slot = layout.slotOf(layout.partitionOf(spanOf('key')));
+  const slot = layout.slotOf(layout.partitionOf(span('key')));
   const former = cluster.primaryOf(slot);
   const other = cluster.servers.find((each) => each !== former)!;
   await withStore(world, cluster.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
-    former.script = ([name]) => (name === 'HSET' ? SILENCE : undefined);
+    former.script = replying('HSET', SILENCE);
     const first = set(engine, 'key', '1');
     await world.until(() => former.countOf('HSET') > 0);
     cluster.migrate(slot, other);

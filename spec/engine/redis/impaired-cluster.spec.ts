@@ -12,7 +12,8 @@ import { Layout } from '../../../src/engine/redis/layout.ts';
 import { FakeCluster } from '../../world/fake-cluster.ts';
 import type { FakeServer } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
-import { fakeStore, PARTITION_COUNT, spanOf } from '../../world/world-engines.ts';
+import { fakeStore, PARTITION_COUNT } from '../../world/world-engines.ts';
+import { span } from '../results.ts';
 import { type JoinedMember, joinedMember } from './joined-member.ts';
 
 const LEASE_MS = 3 * GAP_MS;
@@ -82,7 +83,7 @@ function onMembers(run: (setting: Setting) => Promise<void>): () => Promise<void
 function keyOn(cluster: FakeCluster, primary: FakeServer, number: number): string {
   for (let at = number * 1000; ; at++) {
     const key = `key ${at}`;
-    const slot = LAYOUT.slotOf(LAYOUT.partitionOf(spanOf(key)));
+    const slot = LAYOUT.slotOf(LAYOUT.partitionOf(span(key)));
     if (slot !== RECORD_SLOT && cluster.primaryOf(slot) === primary) return key;
   }
 }

@@ -15,9 +15,10 @@ import {
   UNREACHABLE,
 } from '../../../src/engine/engine.ts';
 import { FakeProxy } from '../../world/fake-proxy.ts';
-import { bulk, CUT, DONE, FakeServer, SILENCE } from '../../world/fake-server.ts';
+import { bulk, CUT, DONE, FakeServer, replying, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
-import { DEADLINE_MS, get, set, spanOf, withStore } from '../../world/world-engines.ts';
+import { DEADLINE_MS, get, set, valuesDone, withStore } from '../../world/world-engines.ts';
+import { span } from '../results.ts';
 
 /**
  * A value in the format of stored-value.ts: the format, a version, no content type, then the value.
@@ -28,30 +29,12 @@ const world = new World();
 let server: FakeServer;
 beforeEach(() => {
   server = new FakeServer(world);
-  first(0, '', '');
 });
-
-/**
- * Makes the server send `reply` to the first `count` commands with this name, and the usual replies
- * to others.
- */
-function first(count: number, name: string, reply: string): void {
-  let left = count;
-  server.script = (words) => {
-    if (words[0] === name && left-- > 0) return reply;
-    return words[0] === 'HGET' ? STORED : undefined;
-  };
-}
 
 test('a change whose reply is cut off may have been made, and is not sent again', async () => {
   for (let length = 0; length < DONE.length; length++) {
     server.received.length = 0;
-    let isCut = true;
-    server.script = ([name]) => {
-      if (name !== 'HSET' || !isCut) return undefined;
-      isCut = false;
-      return DONE.slice(0, length) + CUT;
-    };
+    server.script = replying('HSET', DONE.slice(0, length) + CUT, 1);
     await withStore(world, server.url, {}, async ({ engine }) => {
       assert.equal(await set(engine, 'key', '1'), UNKNOWN);
       assert.equal(server.countOf('HSET'), 1);
@@ -63,13 +46,8 @@ test('a change whose reply is cut off may have been made, and is not sent again'
 
 test('a read whose reply is cut off is sent again', async () => {
   for (let length = 0; length < STORED.length; length++) {
-    let isCut = true;
-    server.script = ([name]) => {
-      if (name !== 'HGET') return undefined;
-      if (!isCut) return STORED;
-      isCut = false;
-      return STORED.slice(0, length) + CUT;
-    };
+    const replies = [STORED.slice(0, length) + CUT, STORED];
+    server.script = ([name]) => (name === 'HGET' ? replies.shift() : undefined);
     await withStore(world, server.url, {}, async ({ engine }) => {
       assert.equal(await get(engine, 'key'), FOUND);
     });
@@ -98,7 +76,7 @@ for (const broken of [
   ':1\r\n:1\r\n',
 ]) {
   test(`${JSON.stringify(broken)} ends the connection, and nothing is made twice`, async () => {
-    first(1, 'HSET', broken);
+    server.script = replying('HSET', broken, 1);
     await withStore(world, server.url, {}, async ({ engine }) => {
       const outcome = await set(engine, 'key', '1');
       assert.ok(outcome === UNKNOWN || broken.startsWith(DONE));
@@ -116,11 +94,7 @@ test('changes that were not sent when the connection ended are sent over the nex
     await world.sleep(50);
     server.listen();
     assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
-    const values = server.done.filter(([name]) => name === 'HSET');
-    assert.deepEqual(
-      values.map(([, , , stored = '']) => stored.slice(-1)),
-      ['1', '2', '3'],
-    );
+    assert.deepEqual(valuesDone(server), ['1', '2', '3']);
   });
 });
 
@@ -137,7 +111,7 @@ test('the connection to a silent server is abandoned; then its operations fail a
     const outcomes = [set(engine, 'b', '2'), get(engine, 'b'), set(engine, 'c', '3')];
     assert.deepEqual(await Promise.all(outcomes), [UNREACHABLE, UNREACHABLE, UNREACHABLE]);
     assert.equal(world.clock.now(), now);
-    first(0, '', '');
+    server.script = () => undefined;
     while ((await set(engine, 'd', '4')) !== APPLIED) await world.sleep(20);
     assert.equal(engine.isReachable, true);
   });
@@ -149,7 +123,7 @@ test('an abandoned connection is reset, so that none of its data arrives later',
     const { resetCount } = server;
     assert.equal(await set(engine, 'key', '1'), UNKNOWN);
     while (server.resetCount === resetCount) await world.sleep(5);
-    first(0, '', '');
+    server.script = () => undefined;
   });
 });
 
@@ -169,9 +143,9 @@ test('at most 100,000 operations wait; the next ones are refused during the call
     const receiver: Receiver = {
       onResult: ({ outcome }) => counts.set(outcome, (counts.get(outcome) ?? 0) + 1),
     };
-    const [map, value, nothing] = [spanOf('map'), spanOf('1'), spanOf('')];
+    const [map, value, nothing] = [span('map'), span('1'), span('')];
     for (let index = 0; index < 50_050; index++) {
-      const key = spanOf(`${index}`);
+      const key = span(`${index}`);
       engine.set(map, key, value, nothing, FOREVER, undefined, receiver);
       engine.get(map, key, receiver);
     }
@@ -198,7 +172,7 @@ test('at most 64 MiB of commands wait, and one more', async () => {
 });
 
 test('operations in progress when the engine closes have results', async () => {
-  server.script = ([name]) => (name === 'HSET' ? SILENCE : undefined);
+  server.script = replying('HSET', SILENCE);
   let outcomes: Promise<Outcome[]> = Promise.resolve([]);
   await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
     outcomes = Promise.all([set(engine, 'a', '1'), get(engine, 'b')]);

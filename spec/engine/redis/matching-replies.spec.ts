@@ -13,7 +13,7 @@ import {
   LOST,
   NIL_REPLY,
   OK,
-  type Script,
+  replying,
 } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { DEADLINE_MS, type FakeStore, get, set, withStore } from '../../world/world-engines.ts';
@@ -26,20 +26,6 @@ beforeEach(() => {
   server = new FakeServer(world);
 });
 
-/** Replies once with `reply` to a command with this name, and as usual to others. */
-function once(command: string, reply: string): Script {
-  let isDue = true;
-  return ([name]) => {
-    if (name !== command || !isDue) return undefined;
-    isDue = false;
-    return reply;
-  };
-}
-
-function until(isSo: () => boolean): Promise<void> {
-  return world.until(isSo);
-}
-
 function isOutOfStep({ lost }: FakeStore): boolean {
   return lost.includes(OUT_OF_STEP);
 }
@@ -50,7 +36,7 @@ for (const [kind, reply] of [
   ['array', array([bulk('1'), bulk('2')])],
 ] as const) {
   test(`the reply ${kind} for HGET ends the connection, and the read is sent again`, async () => {
-    server.script = once('HGET', reply);
+    server.script = replying('HGET', reply, 1);
     await withStore(world, server.url, {}, async (store) => {
       assert.equal(await get(store.engine, 'key'), ABSENT);
       assert.equal(server.received.length, 2);
@@ -65,7 +51,7 @@ for (const [kind, reply] of [
   ['status', OK],
 ] as const) {
   test(`the reply ${kind} for HSET ends the connection, and the change is unknown`, async () => {
-    server.script = once('HSET', reply);
+    server.script = replying('HSET', reply, 1);
     await withStore(world, server.url, {}, async (store) => {
       assert.equal(await set(store.engine, 'key', 'value'), UNKNOWN);
       assert.equal(server.received.length, 1);
@@ -86,8 +72,8 @@ for (const [command, reply] of [
 ] as const) {
   test(`${JSON.stringify(reply)} for ${command} ends the connection`, async () => {
     await withStore(world, server.url, {}, async (store) => {
-      server.script = once(command, reply);
-      await until(() => isOutOfStep(store));
+      server.script = replying(command, reply, 1);
+      await world.until(() => isOutOfStep(store));
     });
   });
 }
@@ -98,7 +84,7 @@ test('a reply that is lost ends the connection with the next ECHO', async () => 
     const replies = [LOST, bulk('1'), bulk('2')];
     server.script = ([name]) => (name === 'HGET' ? replies.shift() : undefined);
     const reads = ['a', 'b', 'c'].map((key) => get(store.engine, key));
-    await until(() => isOutOfStep(store));
+    await world.until(() => isOutOfStep(store));
     // No stored value equals the number of an ECHO.
     assert.equal((await Promise.all(reads)).at(-1), UNREACHABLE);
     assert.equal(store.lost.length, 1);
@@ -107,9 +93,9 @@ test('a reply that is lost ends the connection with the next ECHO', async () => 
 
 test('a duplicated reply ends the connection', async () => {
   await withStore(world, server.url, {}, async (store) => {
-    server.script = once('HGET', NIL_REPLY + NIL_REPLY);
+    server.script = replying('HGET', NIL_REPLY + NIL_REPLY, 1);
     assert.equal(await get(store.engine, 'key'), ABSENT);
-    await until(() => isOutOfStep(store));
+    await world.until(() => isOutOfStep(store));
   });
 });
 
@@ -122,11 +108,11 @@ test('an ECHO with a late reply does not end its connection', async () => {
     };
     server.holdNext('ECHO');
     // More numbers are sent afterwards, on the same connection and on others.
-    await until(() => count > 6);
+    await world.until(() => count > 6);
     const heldCount = server.release();
     assert(heldCount > 1);
     const seen = count;
-    await until(() => count > seen + 3);
+    await world.until(() => count > seen + 3);
     assert.deepEqual(store.lost, []);
     assert.equal(await set(store.engine, 'key', 'value'), APPLIED);
     assert.equal(await get(store.engine, 'key'), FOUND);
@@ -143,7 +129,7 @@ test('a refused ECHO does not end its connection', async () => {
       const refusal = refusals.pop();
       return refusal && `-${refusal} not now\r\n`;
     };
-    await until(() => echoes.length > 3);
+    await world.until(() => echoes.length > 3);
     assert.deepEqual(store.lost, []);
   });
 });
@@ -155,7 +141,7 @@ test('a server that is a replica at the start is not used', async () => {
     assert.match(store.lost[0] ?? '', /it is a replica/);
   });
   await world.sleep(0);
-  await until(() => server.roleCount > 2);
+  await world.until(() => server.roleCount > 2);
   assert.deepEqual(server.received, []);
   server.primary = undefined;
   await opened;
@@ -165,13 +151,13 @@ test('a server that has become a replica is not read, until it is a primary agai
   await withStore(world, server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
     assert.equal(await get(engine, 'key'), ABSENT);
     server.primary = new FakeServer(world);
-    await until(() => lost.length > 0);
+    await world.until(() => lost.length > 0);
     assert.match(lost[0] ?? '', /it is a replica/);
     server.received.length = 0;
     assert.equal(await get(engine, 'key'), UNREACHABLE);
     assert.deepEqual(server.received, []);
     server.primary = undefined;
-    await until(() => engine.isReachable);
+    await world.until(() => engine.isReachable);
     while ((await get(engine, 'key')) !== ABSENT) await world.sleep(5);
   });
 });

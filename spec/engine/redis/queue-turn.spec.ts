@@ -24,7 +24,8 @@ import {
 import type { Script } from '../../../src/engine/redis/scripts.ts';
 import { CUT, FakeServer, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
-import { answered, DEADLINE_MS, offer, spanOf, withStore } from '../../world/world-engines.ts';
+import { answered, DEADLINE_MS, offer, withStore } from '../../world/world-engines.ts';
+import { span } from '../results.ts';
 
 /** Number of an offer's keys and arguments before the items. */
 const BEFORE_ITEMS = 3 + 4 + 4;
@@ -61,11 +62,11 @@ function itemsOf(offers: readonly string[]): number {
 }
 
 function take(engine: Engine, queue: string): Promise<Outcome> {
-  return answered((receiver) => void engine.take(spanOf(queue), 0, receiver));
+  return answered((receiver) => void engine.take(span(queue), 0, receiver));
 }
 
 function peek(engine: Engine, queue: string): Promise<Outcome> {
-  return answered((receiver) => engine.peek(spanOf(queue), receiver));
+  return answered((receiver) => engine.peek(span(queue), receiver));
 }
 
 function many<T>(count: number, make: (index: number) => Promise<T>): Promise<T>[] {
@@ -169,7 +170,7 @@ test('if replicas are missing, offers and takes are refused, but not during anot
 test('a take that was cancelled before it was sent is not sent', async () => {
   await withStore(world, server.url, {}, async ({ engine }) => {
     await offer(engine, 'queue', 'item');
-    const ticket = engine.take(spanOf('queue'), 0, { onResult: () => assert.fail('answered') });
+    const ticket = engine.take(span('queue'), 0, { onResult: () => assert.fail('answered') });
     engine.cancel(ticket);
     assert.equal(await take(engine, 'queue'), FOUND);
     assert.equal(calls(TAKE).length, 1);

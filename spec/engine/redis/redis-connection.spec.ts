@@ -7,14 +7,14 @@ import { header } from '../../../src/engine/redis/command-buffer.ts';
 import { RedisConnection } from '../../../src/engine/redis/redis-connection.ts';
 import { ANY_KIND } from '../../../src/engine/redis/reply.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { FakeServer, SILENCE } from '../../world/fake-server.ts';
+import { FakeServer, replying, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 
 const HGET = header(3, 'HGET', 'map', 'key');
 const RECEIVER = { replyKinds: ANY_KIND, onReply() {}, onLost() {} };
 
 const world = new World();
-const server = new FakeServer(world, ([name]) => (name === 'HGET' ? SILENCE : undefined));
+const server = new FakeServer(world, replying('HGET', SILENCE));
 /** Its turns end when the test ends them. */
 let clock: FakeClock;
 let connection: RedisConnection;

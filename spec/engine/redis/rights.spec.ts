@@ -5,16 +5,10 @@ import { beforeEach, test } from 'node:test';
 import { APPLIED, NOT_PERMITTED, UNKNOWN, UNREACHABLE } from '../../../src/engine/engine.ts';
 import { OFFER } from '../../../src/engine/redis/queue-scripts.ts';
 import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
-import { array, bulk, FakeServer, type Script } from '../../world/fake-server.ts';
+import { array, bulk, FakeServer, replying, type Script } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
-import {
-  DEADLINE_MS,
-  fakeStore,
-  offer,
-  set,
-  spanOf,
-  withStore,
-} from '../../world/world-engines.ts';
+import { DEADLINE_MS, fakeStore, offer, set, withStore } from '../../world/world-engines.ts';
+import { span } from '../results.ts';
 
 const SOURCES = new URL('../../../src/engine/redis/', import.meta.url);
 const NONE: Script = () => undefined;
@@ -116,15 +110,15 @@ for (const [name, [ofCommand, ofKey, ofChannel]] of Object.entries({
 }
 
 test('a subscription without permission is named', async () => {
-  server.rights = ([command]) =>
-    command === 'SSUBSCRIBE'
-      ? '-NOPERM this user has no permissions to access one of the channels used as arguments\r\n'
-      : undefined;
+  server.rights = replying(
+    'SSUBSCRIBE',
+    '-NOPERM this user has no permissions to access one of the channels used as arguments\r\n',
+  );
   assert.match(await refusal(), /not permitted to use the channels \{\*\}4:grid\/u:\*$/);
-  server.rights = ([command]) =>
-    command === 'SSUBSCRIBE'
-      ? "-NOPERM this user has no permissions to run the 'ssubscribe' command\r\n"
-      : undefined;
+  server.rights = replying(
+    'SSUBSCRIBE',
+    "-NOPERM this user has no permissions to run the 'ssubscribe' command\r\n",
+  );
   assert.match(
     await refusal({ user: undefined as never, password: 'secret' }),
     /the default user is not permitted to use the commands SSUBSCRIBE$/,
@@ -152,7 +146,7 @@ test('errors that do not concern rights do not end the start', async () => {
 });
 
 test('a server that is unreachable at the start is tried before it is used', async () => {
-  server.script = ([command]) => (command === 'SCRIPT' ? '-LOADING it loads\r\n' : undefined);
+  server.script = replying('SCRIPT', '-LOADING it loads\r\n');
   let isLost = false;
   server.rights = () => {
     server.script = NONE;
@@ -175,10 +169,10 @@ for (const [name, place] of [
       const line = OFFER.source.slice(0, OFFER.source.indexOf(command)).split('\n').length;
       const [, sha = ''] = /EVALSHA\r\n\$40\r\n(\w+)/.exec(`${OFFER.header.bytes}`) ?? [];
       const where = `${place.replace('SHA', sha)}:${line}`;
-      server.script = ([called]) =>
-        called === 'EVALSHA'
-          ? `-ERR ACL failure in script: no permissions ${where}.\r\n`
-          : undefined;
+      server.script = replying(
+        'EVALSHA',
+        `-ERR ACL failure in script: no permissions ${where}.\r\n`,
+      );
       await withStore(world, server.url, {}, async ({ engine, refused }) => {
         assert.equal(await offer(engine, 'queue', 'item'), expected);
         assert.match(refused[0] ?? '', /^EVALSHA: /);
@@ -199,14 +193,14 @@ for (const [name, refused, error] of [
     const login = { user: 'grid', password: 'secret' };
     const options = { login, deadlineMs: DEADLINE_MS };
     await withStore(world, server.url, options, async ({ engine, lost }) => {
-      server.script = ([command]) => (command === refused ? `-${error}\r\n` : undefined);
+      server.script = replying(refused, `-${error}\r\n`);
       for (let left = 4; left > 0; left--) server.dropOne();
       while (lost.length === 0) await answeredReason();
       let reason = await answeredReason();
       while (reason !== NOT_PERMITTED) reason = await answeredReason();
       async function answeredReason(): Promise<unknown> {
         return await new Promise((resolve) => {
-          engine.get(spanOf('map'), spanOf('key'), {
+          engine.get(span('map'), span('key'), {
             onResult: (answer) => resolve(answer.reason),
           });
         });

@@ -9,7 +9,7 @@ import { beforeEach, test } from 'node:test';
 import { APPLIED, UNREACHABLE } from '../../../src/engine/engine.ts';
 import type { RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
-import { CUT, FakeServer } from '../../world/fake-server.ts';
+import { CUT, FakeServer, replying } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { DEADLINE_MS, fakeStore, set, withStore } from '../../world/world-engines.ts';
 
@@ -37,11 +37,12 @@ async function refused(
 
 test('a wrong password is refused, and not shown', async () => {
   const login = { user: undefined, password: 'secret' };
-  server.script = ([name]) =>
-    name === 'AUTH' ? '-WRONGPASS invalid username-password pair\r\n' : undefined;
+  server.script = replying('AUTH', '-WRONGPASS invalid username-password pair\r\n');
   await refused(/^Cannot log in to the server 127\.0\.0\.1:\d+: WRONGPASS (?!.*secret)/, { login });
-  server.script = ([name]) =>
-    name === 'AUTH' ? '-ERR AUTH <password> called without any password configured\r\n' : undefined;
+  server.script = replying(
+    'AUTH',
+    '-ERR AUTH <password> called without any password configured\r\n',
+  );
   await refused(/Cannot log in .*: ERR AUTH/, { login });
   server.script = () => '-NOAUTH Authentication required.\r\n';
   await refused(/Cannot log in .*: NOAUTH/);
@@ -79,8 +80,7 @@ test('Redis before 7.0 is refused by its version, and every Valkey is accepted',
 });
 
 test('a server that the user may not query is refused', async () => {
-  server.script = ([name]) =>
-    name === 'INFO' ? "-NOPERM this user has no permissions to run 'info'\r\n" : undefined;
+  server.script = replying('INFO', "-NOPERM this user has no permissions to run 'info'\r\n");
   await refused(/Cannot use the server 127\.0\.0\.1:\d+: it refuses the default user: NOPERM/);
 });
 
@@ -89,8 +89,7 @@ for (const [command, name] of [
   ['ROLE', 'ROLE'],
 ] as const) {
   test(`a server that does not permit ${name} is refused`, async () => {
-    server.script = ([word]) =>
-      word === command ? '-NOPERM this user has no permissions to run it\r\n' : undefined;
+    server.script = replying(command, '-NOPERM this user has no permissions to run it\r\n');
     await refused(
       new RegExp(`^Cannot use the server .* not permitted to use the commands ${name}$`),
     );
@@ -107,7 +106,7 @@ test('a Sentinel without a name, and several servers that are not a cluster, are
 
 test('a name that no Sentinel monitors is refused with a message that includes it', async () => {
   server.mode = 'sentinel';
-  server.script = ([name]) => (name === 'SENTINEL' ? '*-1\r\n' : undefined);
+  server.script = replying('SENTINEL', '*-1\r\n');
   await refused(/"other" .* monitors no primary of that name/, {
     url: `${server.url}?sentinel=other`,
   });
@@ -244,7 +243,7 @@ test('a server that begins to drop data is not safe, with a warning every minute
 });
 
 test('settings that cannot be read cause a warning', async () => {
-  server.script = ([name]) => (name === 'CONFIG' ? '-NOPERM no permissions\r\n' : undefined);
+  server.script = replying('CONFIG', '-NOPERM no permissions\r\n');
   await withStore(world, server.url, { replicaCountMax: () => 0 }, async ({ warnings }) => {
     assert.match(
       warnings[1] ?? '',

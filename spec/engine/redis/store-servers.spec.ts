@@ -5,15 +5,11 @@ import { ABSENT, APPLIED, UNKNOWN } from '../../../src/engine/engine.ts';
 import type { RedisEngine, RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { FakeCluster } from '../../world/fake-cluster.ts';
 import { FakeSentinels } from '../../world/fake-sentinels.ts';
-import { FakeServer, SILENCE } from '../../world/fake-server.ts';
+import { FakeServer, replying, SILENCE } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
-import { get, set, withStore } from '../../world/world-engines.ts';
+import { get, set, valuesDone, withStore } from '../../world/world-engines.ts';
 
 const world = new World();
-
-function setCount({ received }: FakeServer): number {
-  return received.filter(({ words }) => words[0] === 'HSET').length;
-}
 
 async function setMany(engine: Parameters<typeof set>[0], count: number): Promise<number[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => set(engine, `${index}`, '1')));
@@ -26,9 +22,9 @@ test('operations are sent to the primary of their partition, whichever node is q
   const [a, b, replica] = servers;
   await withStore(world, replica!.url, NO_REPLICA, async ({ engine }) => {
     assert.deepEqual(new Set(await setMany(engine, 200)), new Set([APPLIED]));
-    assert.equal(setCount(a!) + setCount(b!), 200);
-    assert.ok(setCount(a!) > 50 && setCount(b!) > 50);
-    assert.equal(setCount(replica!), 0);
+    assert.equal(a!.countOf('HSET') + b!.countOf('HSET'), 200);
+    assert.ok(a!.countOf('HSET') > 50 && b!.countOf('HSET') > 50);
+    assert.equal(replica!.countOf('HSET'), 0);
   });
 });
 
@@ -83,14 +79,14 @@ test('the connections of a replaced primary end: its changes are unknown, reads 
     // The lookup every 10 s would be much later; the end of a connection causes one.
     a.dropOne();
     assert.deepEqual(await outcomes, [UNKNOWN, ABSENT]);
-    assert.equal(setCount(b), 0);
+    assert.equal(b.countOf('HSET'), 0);
     assert.equal(await set(engine, 'key', '2'), APPLIED);
-    assert.equal(setCount(b), 1);
+    assert.equal(b.countOf('HSET'), 1);
   }));
 
 test('a silent primary causes a lookup: its reads are sent to the one that replaced it', () =>
   onReplaced({ deadlineMs: 60_000 }, async (engine, a, _, replace) => {
-    a.script = ([name]) => (name === 'HGET' ? SILENCE : undefined);
+    a.script = replying('HGET', SILENCE);
     // The lookup after the start has ended.
     await world.sleep(1500);
     const outcome = get(engine, 'key');
@@ -107,11 +103,11 @@ test('MOVED changes the table at once, and a lookup follows', () =>
     replace();
     assert.equal(await set(engine, 'key', '1'), APPLIED);
     assert.equal(await set(engine, 'key', '2'), APPLIED);
-    assert.equal(setCount(a), 1);
+    assert.equal(a.countOf('HSET'), 1);
     // After the lookup, a key of another slot is sent there without MOVED.
     await world.sleep(500);
     assert.equal(await set(engine, 'other', '3'), APPLIED);
-    assert.equal(setCount(a), 1);
+    assert.equal(a.countOf('HSET'), 1);
   }));
 
 test('a Sentinel that names a server other than a primary is skipped', async () => {
@@ -121,7 +117,7 @@ test('a Sentinel that names a server other than a primary is skipped', async () 
   sentinels.named = [a.address, b.address];
   await withStore(world, sentinels.url, NO_REPLICA, async ({ engine }) => {
     assert.equal(await set(engine, 'key', '1'), APPLIED);
-    assert.equal(setCount(b), 1);
+    assert.equal(b.countOf('HSET'), 1);
   });
 });
 
@@ -150,15 +146,11 @@ test('waiting operations are sent to the new primary in order after +switch-mast
   const [a, b] = [new FakeServer(world), new FakeServer(world)];
   const sentinels = new FakeSentinels(world, 3, a.address);
   await withStore(world, sentinels.url, NO_REPLICA, async ({ engine }) => {
-    a.script = ([name]) => (name === 'HSET' ? '-READONLY it is a replica\r\n' : undefined);
+    a.script = replying('HSET', '-READONLY it is a replica\r\n');
     const outcomes = Promise.all(['1', '2', '3'].map((value) => set(engine, 'key', value)));
-    while (setCount(a) < 3) await world.sleep(5);
+    while (a.countOf('HSET') < 3) await world.sleep(5);
     sentinels.switchTo(b.address);
     assert.deepEqual(await outcomes, [APPLIED, APPLIED, APPLIED]);
-    const values = b.done.filter(([name]) => name === 'HSET');
-    assert.deepEqual(
-      values.map(([, , , stored = '']) => stored.slice(-1)),
-      ['1', '2', '3'],
-    );
+    assert.deepEqual(valuesDone(b), ['1', '2', '3']);
   });
 });
