@@ -72,7 +72,6 @@ async function compareReplay(
   assert.deepEqual(contentOf(copy), contentOf(engine));
   assert.deepEqual(copy.sequences(), engine.sequences());
   assert.equal(copy.tombstones.count, engine.tombstones.count);
-  await copy.close();
 }
 
 export function mergeSuite(name: string, open: OpenStoredSubject): void {
@@ -109,7 +108,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
             }
             if (operation === CLEAR) assert.equal(answer.partition, EVERY_PARTITION);
             await compareReplay(engine, sink, open);
-            await engine.close();
           }
         });
       }
@@ -137,7 +135,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           for (const outcome of outcomes) assert.equal(outcome, OUTDATED);
           assert.equal(engine.tombstones.count, late);
           await compareReplay(engine, sink, open);
-          await engine.close();
         }
       });
     }
@@ -165,7 +162,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           assert.equal(merged(engine, sent(DELETE, at(6)), policy).outcome, APPLIED);
           assert.equal((await asker.get('m', 'k')).value, '');
           await compareReplay(engine, sink, open);
-          await engine.close();
         }
       });
 
@@ -191,7 +187,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           assert.ok(sink.records.at(-1)?.version.is(moved(mine.version, 1)));
         }
         await compareReplay(engine, sink, open);
-        await engine.close();
       });
 
       it(`under ${title}, a sync restores entries removed before it began`, async () => {
@@ -219,7 +214,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           assert.equal(restored(began), OUTDATED);
           assert.equal((await asker.get('m', 'k')).value, '');
           await compareReplay(engine, sink, open);
-          await engine.close();
         }
       });
     }
@@ -241,7 +235,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       assert.equal(merged(engine, sent(SET, version, 'a'), 2).outcome, OUTDATED);
       assert.equal(merged(engine, sent(DELETE, version), 2).outcome, APPLIED);
       assert.equal((await asker.get('m', 'k')).value, '');
-      await engine.close();
     });
 
     it('an expiry is recorded just below the version of the expired entry', async () => {
@@ -256,7 +249,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       assert.equal(merged(engine, older, LATEST_UPDATE).outcome, OUTDATED);
       const longer = sent(SET, version, 'longer');
       assert.equal(merged(engine, longer, LATEST_UPDATE).outcome, APPLIED);
-      await engine.close();
     });
 
     it('the version clock advances to the versions of merged changes', async () => {
@@ -271,7 +263,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       const later = moved(ahead, 2 ** 28);
       engine.observe(later);
       assert.ok((await asker.set('m', 'k', 'y')).version.isAfter(later));
-      await engine.close();
     });
   });
 
@@ -297,7 +288,6 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       assert.equal(sink.records.length, 7);
       assert.deepEqual([joined.records.length, choosy.records.length], [5, 2]);
       assert.ok(choosy.records.every(({ name }) => name.toBuffer().toString() === 'n'));
-      await engine.close();
     });
   });
 }

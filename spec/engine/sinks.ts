@@ -52,8 +52,23 @@ function outlineOf({
   return `${operation} ${partition} ${sequence} ${lengths} ${version.high} ${version.low} ${item}`;
 }
 
+/** Accepts every mutation, which is durable at once. */
+export class AcceptingSink implements MutationSink {
+  admit(_mutation: Mutation): typeof ADMITTED | Veto {
+    return ADMITTED;
+  }
+
+  abandon(_mutation: Mutation): void {}
+
+  record(_mutation: Mutation): void {}
+
+  durable(_partition: number): number {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
 /** Asserts the protocol, and stores or passes on a copy of each recorded mutation. */
-export class RecordingSink implements MutationSink {
+export class RecordingSink extends AcceptingSink {
   readonly records: Mutation[] = [];
   readonly #onRecord: ((mutation: Mutation) => void) | undefined;
   /** The admitted mutation that is not recorded or abandoned yet; empty for none. */
@@ -63,10 +78,11 @@ export class RecordingSink implements MutationSink {
 
   /** `onRecord` receives the copies instead of `records`. */
   constructor(onRecord?: (mutation: Mutation) => void) {
+    super();
     this.#onRecord = onRecord;
   }
 
-  admit(mutation: Mutation): typeof ADMITTED {
+  override admit(mutation: Mutation): typeof ADMITTED {
     assert.equal(
       this.#admitted,
       '',
@@ -76,13 +92,13 @@ export class RecordingSink implements MutationSink {
     return ADMITTED;
   }
 
-  abandon(mutation: Mutation): void {
+  override abandon(mutation: Mutation): void {
     assert.equal(outlineOf(mutation), this.#admitted);
     this.#admitted = '';
     this.abandonedCount++;
   }
 
-  record(mutation: Mutation): void {
+  override record(mutation: Mutation): void {
     assert.equal(outlineOf(mutation), this.#admitted);
     this.#admitted = '';
     const copy = copyOf(mutation);
@@ -97,52 +113,33 @@ export class RecordingSink implements MutationSink {
     if (this.#onRecord === undefined) this.records.push(copy);
     else this.#onRecord(copy);
   }
-
-  durable(): number {
-    return Number.POSITIVE_INFINITY;
-  }
 }
 
 /** Refuses with `veto` while it is set. */
-export class RefusingSink implements MutationSink {
+export class RefusingSink extends AcceptingSink {
   veto: Veto | undefined;
   refusedCount = 0;
 
-  admit(): typeof ADMITTED | Veto {
+  override admit(): typeof ADMITTED | Veto {
     if (this.veto === undefined) return ADMITTED;
     this.refusedCount++;
     return this.veto;
   }
-
-  abandon(): void {}
-
-  record(): void {}
-
-  durable(): number {
-    return Number.POSITIVE_INFINITY;
-  }
 }
 
 /** Delays results beyond `upTo` of a partition, or beyond `upToElse` for other partitions. */
-export class DelayingSink implements MutationSink {
+export class DelayingSink extends AcceptingSink {
   readonly upTo = new Map<number, number>();
   upToElse: number;
   /** Whether no more changes become durable. */
   hasFailed = false;
 
   constructor(upToElse = Number.POSITIVE_INFINITY) {
+    super();
     this.upToElse = upToElse;
   }
 
-  admit(): typeof ADMITTED {
-    return ADMITTED;
-  }
-
-  abandon(): void {}
-
-  record(): void {}
-
-  durable(partition: number): number {
+  override durable(partition: number): number {
     return this.upTo.get(partition) ?? this.upToElse;
   }
 }

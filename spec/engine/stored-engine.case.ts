@@ -92,7 +92,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   describe(`${name}: sinks`, () => {
     it('are notified of everything that is needed to make the change again', async () => {
       const sink = new RecordingSink();
-      const { engine, advance, quiet, asker } = await opened(sink);
+      const { advance, quiet, asker } = await opened(sink);
       const first = await asker.set('m', 'k', 'v', 'a/type');
       const lifetime = { timeToLiveMs: 500, maxIdleSeconds: 7 };
       await asker.set('m', 'k', 'w', '', lifetime);
@@ -145,7 +145,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.equal(removal.item, offer.item);
       assert.ok(second.item > offer.item);
       assert.equal(last.item, second.item);
-      engine.close();
     });
 
     it('a veto changes nothing, has its code, and is reported to the sinks called before', async () => {
@@ -189,12 +188,11 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.equal((await asker.poll('q')).value, 'a');
       assert.equal((await asker.poll('q')).value, 'b');
       assert.equal((await asker.get('m', 'k')).value, 'v');
-      engine.close();
     });
 
     it('a veto of a removal is reported to the waiting take, and the item remains', async () => {
       const refusing = new RefusingSink();
-      const { engine, quiet, asker } = await opened(new RecordingSink(), refusing);
+      const { quiet, asker } = await opened(new RecordingSink(), refusing);
       const waiting = [asker.wait('q', 1000), asker.wait('q', 1000), asker.wait('q', 1000)];
       await asker.offer('q', 'a');
       await asker.offer('q', 'b');
@@ -207,7 +205,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       refusing.veto = undefined;
       assert.equal((await asker.queueSize('q')).count, 2);
       for (const item of 'ab') assert.equal((await asker.poll('q')).value, item);
-      await engine.close();
     });
 
     it('a failed condition calls no sink and raises no sequence', async () => {
@@ -232,7 +229,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.equal(refusing.refusedCount, 0);
       assert.equal(sink.records.length, 2);
       assert.deepEqual(engine.sequences(), before);
-      await engine.close();
     });
 
     it('a change that is not durable delays only the results that depend on it', async () => {
@@ -256,7 +252,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.ok(!engine.delays(read.partition, read.sequence));
       await asker.clear('m');
       assert.ok(engine.delays(before.partition, engine.sequences()[before.partition]!));
-      engine.close();
     });
   });
 
@@ -304,7 +299,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       sink.hasFailed = false;
       sink.upTo.clear();
       assert.equal((await asker.get('m', other)).outcome, FOUND);
-      await engine.close();
     });
 
     it('does not change the results of refused changes', async () => {
@@ -325,7 +319,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     it('makes the result of a take UNKNOWN, and its item returns', async () => {
       const sink = new DelayingSink(0);
       const recording = new RecordingSink();
-      const { engine, quiet, asker } = await opened(recording, sink);
+      const { quiet, asker } = await opened(recording, sink);
       await asker.offer('q', 'a');
       sink.hasFailed = true;
       const taken = await asker.take('q');
@@ -340,7 +334,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         recording.records.map(({ operation }) => operation),
         [OFFER, REMOVE, RETURN, REMOVE, RETURN, REMOVE],
       );
-      await engine.close();
     });
   });
 
@@ -369,7 +362,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.equal(visited(engine).length, 2);
       assert.equal(sink.records.length, 4);
       assert.equal((await asker.acknowledge(hold, true)).outcome, LOST);
-      await engine.close();
     });
 
     it('return to their old places permanently when their clients have disconnected', async () => {
@@ -403,7 +395,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         }
         assert.equal((await each.poll('q')).outcome, ABSENT);
       }
-      for (const each of [engine, copy]) await each.close();
     });
 
     it('return as soon as a sink admits their return, and then the result arrives', async () => {
@@ -426,7 +417,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await advance(5000);
       assert.ok(returned.every(({ seen }) => seen?.outcome === APPLIED));
       for (const item of 'abc') assert.equal((await asker.poll('q')).value, item);
-      await engine.close();
     });
 
     it('that cannot return are UNREACHABLE when the engine is closed', async () => {
@@ -473,7 +463,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.ok(heard.records.length >= sink.records.length);
       assert.ok(heard.records.every(({ origin }) => origin === FROM_REPLAY));
       await comparePolls(asker, new Asker(copies[0].engine), new Asker(copies[1].engine));
-      for (const each of [engine, copies[0].engine, copies[1].engine]) each.close();
     });
 
     it('a returned item is stored as its return records it, whatever else is recorded about it', async () => {
@@ -495,14 +484,12 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       ]) {
         const copy = await replayed(known);
         assert.deepEqual(contentOf(copy), contentOf(engine));
-        await copy.close();
       }
-      await engine.close();
     });
 
     it('versions and items continue after the restored ones', async () => {
       const sink = new RecordingSink();
-      const { engine, asker } = await opened(sink);
+      const { asker } = await opened(sink);
       for (let index = 0; index < 10; index++) await asker.offer('q', `${index}`);
       await asker.set('m', 'k', 'v');
       const heard = new RecordingSink();
@@ -516,13 +503,11 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       const items = heard.records.filter(({ operation }) => operation === OFFER);
       assert.equal(new Set(items.map(({ item }) => item)).size, items.length);
       assert.ok(heard.records.at(-1)!.version.isAfter(before.version));
-      engine.close();
-      copy.close();
     });
 
     it('of two changes with one version the same one wins, in either order', async () => {
       const sink = new RecordingSink();
-      const { engine, asker } = await opened(sink);
+      const { asker } = await opened(sink);
       await asker.set('m', 'k', 'less');
       await asker.set('m', 'k', 'more');
       await asker.delete('m', 'k');
@@ -538,10 +523,8 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         for (const ordered of [changes, [...changes].reverse()]) {
           const copy = await replayed(ordered);
           assert.equal((await new Asker(copy).get('m', 'k')).value, value);
-          copy.close();
         }
       }
-      engine.close();
     });
 
     it('entries ended by a clear remain ended, whichever partition is first', async () => {
@@ -559,9 +542,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
         const copy = await replayed([...sink.records].sort((a, b) => order(a) - order(b)));
         assert.deepEqual(contentOf(copy), contentOf(engine));
         assert.equal((await new Asker(copy).size('m')).count, 10);
-        copy.close();
       }
-      engine.close();
     });
   });
 
@@ -590,7 +571,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
           ['c', 'd'],
         );
       }
-      engine.close();
     });
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
-import { STOCK_BYTES } from '../../../src/engine/embedded/embedded-engine.ts';
+import { afterEach, it } from 'node:test';
+import { type EmbeddedEngine, STOCK_BYTES } from '../../../src/engine/embedded/embedded-engine.ts';
 import type { MutationSink } from '../../../src/engine/mutation-sink.ts';
 import { engineSuite } from '../engine.case.ts';
 import { holdSuite } from '../holds.case.ts';
@@ -18,8 +18,15 @@ interface Options {
   readonly acknowledgesAll?: boolean;
 }
 
+/** The engines of the test. Closing one also checks its invariants. */
+const engines: EmbeddedEngine[] = [];
+afterEach(async () => {
+  for (const engine of engines.splice(0)) await engine.close();
+});
+
 function subject(options: Options): StoredSubject & SequencedSubject {
   const { engine, clock } = engineOf({ queueCapacity: subjectCapacity, ...options });
+  engines.push(engine);
   return {
     engine,
     stored: engine,

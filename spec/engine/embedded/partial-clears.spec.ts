@@ -6,15 +6,10 @@ import { it } from 'node:test';
 import type { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { ABSENT, APPLIED, FOUND, OUTDATED, type Outcome } from '../../../src/engine/engine.ts';
 import { CLEAR, EXPIRE, type Mutation, type Operation, SET } from '../../../src/engine/mutation.ts';
-import {
-  ADMITTED,
-  DISK_FULL,
-  type MutationSink,
-  type Veto,
-} from '../../../src/engine/mutation-sink.ts';
+import { ADMITTED, DISK_FULL, type Veto } from '../../../src/engine/mutation-sink.ts';
 import type { MergeOptions } from '../../../src/engine/stored-engine.ts';
 import { changeOf, merged, replayInto } from '../changes.ts';
-import { copyOf } from '../sinks.ts';
+import { AcceptingSink, copyOf } from '../sinks.ts';
 import { contentOf, visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';
 import { engineOf } from './components-of.ts';
@@ -23,26 +18,20 @@ const VALUE = Buffer.from('v');
 const KEYS = 2000;
 
 /** Stores the records; refuses expiries when `removals` are used up. */
-class SparingSink implements MutationSink {
+class SparingSink extends AcceptingSink {
   readonly records: Mutation[] = [];
   removals = Number.POSITIVE_INFINITY;
   refusedCount = 0;
 
-  admit({ operation }: Mutation): typeof ADMITTED | Veto {
+  override admit({ operation }: Mutation): typeof ADMITTED | Veto {
     if (operation !== EXPIRE) return ADMITTED;
     if (this.removals-- > 0) return ADMITTED;
     this.refusedCount++;
     return DISK_FULL;
   }
 
-  abandon(): void {}
-
-  record(mutation: Mutation): void {
+  override record(mutation: Mutation): void {
     this.records.push(copyOf(mutation));
-  }
-
-  durable(): number {
-    return Number.POSITIVE_INFINITY;
   }
 }
 

@@ -8,7 +8,7 @@ import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
 import { array, bulk, FakeServer, replying, type Script } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { DEADLINE_MS, fakeStore, offer, set, withStore } from '../../world/world-engines.ts';
-import { span } from '../results.ts';
+import { Asker } from '../results.ts';
 
 const SOURCES = new URL('../../../src/engine/redis/', import.meta.url);
 const NONE: Script = () => undefined;
@@ -195,16 +195,9 @@ for (const [name, refused, error] of [
     await withStore(world, server.url, options, async ({ engine, lost }) => {
       server.script = replying(refused, `-${error}\r\n`);
       for (let left = 4; left > 0; left--) server.dropOne();
-      while (lost.length === 0) await answeredReason();
-      let reason = await answeredReason();
-      while (reason !== NOT_PERMITTED) reason = await answeredReason();
-      async function answeredReason(): Promise<unknown> {
-        return await new Promise((resolve) => {
-          engine.get(span('map'), span('key'), {
-            onResult: (answer) => resolve(answer.reason),
-          });
-        });
-      }
+      const asker = new Asker(engine);
+      while (lost.length === 0) await asker.get('map', 'key');
+      while ((await asker.get('map', 'key')).reason !== NOT_PERMITTED);
     });
   });
 }
