@@ -36,7 +36,8 @@ const LEASE_MS = 2 * GAP_MS;
 const LONG = { leaseMs: 600_000 };
 const UNKNOWN: Incarnation = { uuid: 'u1', joinNumber: 99 };
 
-function joinOf(number: number, more: Partial<Join> = {}): Join {
+/** Returns the join of a member: its uuid and its address contain the number. */
+export function joinOf(number: number, more: Partial<Join> = {}): Join {
   return {
     uuid: `u${number}`,
     address: `h:${number}`,

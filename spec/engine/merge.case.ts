@@ -1,6 +1,7 @@
 /** The contract of StoredEngine.merge as tests: each policy, with and without an entry. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MERGE_POLICIES } from '../../src/config/wan-config.ts';
 import {
   APPLIED,
   EVERY_PARTITION,
@@ -9,9 +10,6 @@ import {
   type Outcome,
 } from '../../src/engine/engine.ts';
 import {
-  EXPIRATION_TIME,
-  HIGHER_HITS,
-  LATEST_ACCESS,
   LATEST_UPDATE,
   type MergePolicy,
   PASS_THROUGH,
@@ -33,14 +31,7 @@ import { Asker } from './results.ts';
 import { RecordingSink } from './sinks.ts';
 import { contentOf, type OpenStoredSubject } from './stored-engine.case.ts';
 
-const POLICIES: readonly (readonly [string, MergePolicy])[] = [
-  ['PASS_THROUGH', PASS_THROUGH],
-  ['PUT_IF_ABSENT', PUT_IF_ABSENT],
-  ['LATEST_UPDATE', LATEST_UPDATE],
-  ['HIGHER_HITS', HIGHER_HITS],
-  ['LATEST_ACCESS', LATEST_ACCESS],
-  ['EXPIRATION_TIME', EXPIRATION_TIME],
-];
+const POLICIES = [...MERGE_POLICIES.entries()] as [MergePolicy, string][];
 /** The version of a change relative to that of the entry. */
 const RELATIONS = { older: -1, equal: 0, later: 1 } as const;
 const PATH = Buffer.alloc(32, 7);
@@ -83,7 +74,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
   }
 
   describe(`${name}: merge`, () => {
-    for (const [title, policy] of POLICIES) {
+    for (const [policy, title] of POLICIES) {
       for (const [relation, by] of Object.entries(RELATIONS)) {
         it(`under ${title}, changes that are ${relation}`, async () => {
           for (const operation of [SET, DELETE, CLEAR] as const) {
@@ -139,7 +130,7 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
       });
     }
 
-    for (const [title, policy] of POLICIES) {
+    for (const [policy, title] of POLICIES) {
       it(`under ${title}, a change that is not later than a tombstone changes nothing`, async () => {
         for (const removal of [DELETE, CLEAR] as const) {
           const { engine, asker, sink } = await opened();

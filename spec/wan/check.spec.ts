@@ -117,9 +117,7 @@ describe('WanReplications.synchronise after a check', () => {
     const members = await pair();
     const { network, a } = members;
     await check(members);
-    const again = durableMember(network, 'b', [], { partitionCount: 13 });
-    again.dataSetId = Buffer.alloc(16, 'x');
-    again.restart();
+    const again = durableMember(network, 'b', [], { partitionCount: 13, dataSet: 'x' });
     assert.equal(await synchronise(members), 1000);
     assert.deepEqual(again.engine.contents(), a.engine.contents());
     assert.match(a.log.lines.join('\n'), /warn WAN sync: all of map "map" is sent: .*partitions/);

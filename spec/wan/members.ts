@@ -4,7 +4,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import { Span } from '../../src/base/span.ts';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
-import { type Mutation, SET } from '../../src/engine/mutation.ts';
+import { FROM_CLIENT, type Mutation, SET } from '../../src/engine/mutation.ts';
 import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
@@ -12,7 +12,7 @@ import type { TransportResponse, WanTransport } from '../../src/wan/wan-transpor
 import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { MemberClock } from '../world/member-clock.ts';
-import { ownCopyOf, SimulatedEngine } from './simulated-engine.ts';
+import { SimulatedEngine } from './simulated-engine.ts';
 
 export const OPTIONS: WanPublisherOptions = {
   publisherId: 'p',
@@ -189,11 +189,23 @@ export class Network {
   }
 }
 
+interface MemberOptions {
+  /** The character of its data set's id; by default its name. */
+  readonly dataSet?: string;
+  /** Offset of its wall clock, in ms. */
+  readonly aheadMs?: number;
+  readonly partitionCount?: number;
+  /** Limit of the waiting events of all publishers, in bytes. */
+  readonly queueBytesMax?: number;
+  /** Whether its changes are durable at once. */
+  readonly isDurable?: boolean;
+}
+
 export class Member {
   readonly name: string;
   readonly network: Network;
   readonly log = new RecordedLog();
-  dataSetId: Buffer;
+  readonly dataSetId: Buffer;
   isDown = false;
   /** Whether changes have yet to be written. */
   delaysAll = false;
@@ -206,11 +218,7 @@ export class Member {
   replications: WanReplications;
   readonly #publishers: readonly WanPublisherOptions[];
   readonly #clock: Clock;
-  /** Limit of the waiting events of all publishers, in bytes. */
-  readonly #queueBytesMax: number;
-  readonly #partitionCount: number;
-  /** Whether its changes are durable at once. */
-  readonly #isDurable: boolean;
+  readonly #options: MemberOptions;
   /** Durable changes of all lives of the member. */
   #history: Mutation[] = [];
 
@@ -218,21 +226,15 @@ export class Member {
     network: Network,
     name: string,
     publishers: readonly WanPublisherOptions[],
-    {
-      aheadMs = 0,
-      partitionCount = PARTITION_COUNT,
-      queueBytesMax = 2 ** 28,
-      isDurable = false,
-    } = {},
+    options: MemberOptions = {},
   ) {
-    this.#isDurable = isDurable;
-    this.#queueBytesMax = queueBytesMax;
+    const { dataSet = name, aheadMs = 0 } = options;
+    this.#options = options;
     this.network = network;
     this.name = name;
-    this.dataSetId = Buffer.alloc(16, name);
+    this.dataSetId = Buffer.alloc(16, dataSet);
     this.#publishers = publishers;
     this.#clock = new MemberClock(network.clock, { wallAheadMs: aheadMs });
-    this.#partitionCount = partitionCount;
     this.engine = this.#engine();
     this.replications = this.#replications();
     network.members.set(name, this);
@@ -291,7 +293,8 @@ export class Member {
     };
     this.replications = this.#replications();
     for (const change of this.#history) {
-      const again = change.path.length === 0 ? ownCopyOf(change) : copyOf(change);
+      const again = copyOf(change);
+      if (change.path.length === 0) again.origin = FROM_CLIENT;
       again.sequence = 0;
       for (const sink of sinks) sink.record(again);
     }
@@ -321,8 +324,9 @@ export class Member {
   }
 
   #engine(): SimulatedEngine {
-    const durableCount = this.#isDurable ? Number.POSITIVE_INFINITY : 0;
-    return new SimulatedEngine(this.#clock, this.#partitionCount, durableCount);
+    const { partitionCount = PARTITION_COUNT, isDurable = false } = this.#options;
+    const durableCount = isDurable ? Number.POSITIVE_INFINITY : 0;
+    return new SimulatedEngine(this.#clock, partitionCount, durableCount);
   }
 
   #replications(): WanReplications {
@@ -334,7 +338,7 @@ export class Member {
       delaysAll: () => this.delaysAll,
       clock: this.#clock,
       log: this.log,
-      queueBytesMax: this.#queueBytesMax,
+      queueBytesMax: this.#options.queueBytesMax ?? MEMBER_PARTS.queueBytesMax,
       transportOf: () => this.network.transportOf(this),
       refsTo: () => (map) =>
         map.toString().startsWith('own')
@@ -346,8 +350,6 @@ export class Member {
     return replications;
   }
 }
-
-type MemberOptions = ConstructorParameters<typeof Member>[3];
 
 /** Returns a member whose changes are durable at once. */
 export function durableMember(

@@ -34,17 +34,17 @@ const KEYS = 5;
 
 describe('WanReplications whose members write separate keys, and are killed', () => {
   it('never removes an entry because of an older delete that arrives on another path: seeds that have failed', async () => {
-    await simulateOwnKeys('mesh', 3, PASS_THROUGH, 110);
-    await simulateOwnKeys('mesh', 4, PASS_THROUGH, 105);
+    await new Round('mesh', 3, PASS_THROUGH, 110).run();
+    await new Round('mesh', 4, PASS_THROUGH, 105).run();
   });
 
   for (const [number, name] of MERGE_POLICIES.entries()) {
     const policy = number as MergePolicy;
     it(`makes all members equal under ${name}, and with ${SEEDS} seeds from ${FIRST} on`, async () => {
-      await simulateOwnKeys(SHAPES[policy % SHAPES.length]!, 3, policy, policy, 30);
+      await new Round(SHAPES[policy % SHAPES.length]!, 3, policy, policy).run(30);
       for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
         for (const shape of SHAPES) {
-          for (const count of [3, 4]) await simulateOwnKeys(shape, count, policy, seed);
+          for (const count of [3, 4]) await new Round(shape, count, policy, seed).run();
         }
       }
     });
@@ -56,17 +56,6 @@ interface Story {
   count: number;
   lastRemoval: number;
   isThere: boolean;
-}
-
-async function simulateOwnKeys(
-  shape: Shape,
-  count: number,
-  policy: MergePolicy,
-  seed: number,
-  steps = STEPS,
-): Promise<void> {
-  const round = new Round(shape, count, policy, seed);
-  await round.run(steps);
 }
 
 class Round {
@@ -104,7 +93,7 @@ class Round {
     for (const member of this.#members) member.policy = policy;
   }
 
-  async run(steps: number): Promise<void> {
+  async run(steps = STEPS): Promise<void> {
     for (let step = 0; step < steps; step++) {
       for (let count = this.#below(4); count > 0; count--) this.#write();
       this.#sync();

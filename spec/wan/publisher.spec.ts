@@ -494,9 +494,7 @@ describe('the endpoints of a publisher', () => {
     setKeys(a, 20, 20);
     await network.pass(5000);
     assert.equal(c.places.length, 0);
-    const again = durableMember(network, 'b');
-    again.dataSetId = Buffer.alloc(16, 'x');
-    again.restart();
+    durableMember(network, 'b', [], { dataSet: 'x' });
     await network.pass(8000);
     assert.equal(a.status.queueSize, 0);
     assert.match(
@@ -568,9 +566,8 @@ describe('the endpoints of a publisher', () => {
   });
 
   it("with the publisher's own data set cause an error that mentions restore --new-member", async () => {
-    const { network, a, b } = pairOf();
-    b.dataSetId = a.dataSetId;
-    b.restart();
+    const { network, a } = pairOf();
+    const b = durableMember(network, 'b', [], { dataSet: 'a' });
     setKeys(a, 1);
     await network.pass(3000);
     assert.match(a.status.lastError ?? '', /restore --new-member/);

@@ -13,7 +13,6 @@ import {
 } from '../../src/engine/engine.ts';
 import {
   CLEAR,
-  FROM_CLIENT,
   FROM_REPLAY,
   FROM_SOURCE,
   type Mutation,
@@ -92,13 +91,6 @@ export class SimulatedEngine extends EmbeddedEngine {
     }
     return Number.POSITIVE_INFINITY;
   }
-}
-
-/** Returns a copy like a change of a client, but with the version of the original. */
-export function ownCopyOf(change: Mutation): Mutation {
-  const copy = copyOf(change);
-  copy.origin = FROM_CLIENT;
-  return copy;
 }
 
 /** Returns the entry as a text. */

@@ -233,9 +233,7 @@ describe('WanReplications.synchronise', () => {
     const { network, a, b } = pair();
     setKeys(a, 3);
     await network.pass(200);
-    const again = durableMember(network, 'b');
-    again.dataSetId = Buffer.alloc(16, 'x');
-    again.restart();
+    const again = durableMember(network, 'b', [], { dataSet: 'x' });
     assert.equal((await synchronise(a)).stage, 'FINISHED');
     assert.deepEqual(entriesOf(again), entriesOf(a));
     a.control.pause();

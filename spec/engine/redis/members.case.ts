@@ -16,6 +16,7 @@ import {
 } from '../../../src/engine/engine.ts';
 import { ControlConnection } from '../../../src/engine/redis/control-connection.ts';
 import { namePrefix } from '../../../src/engine/redis/member-connections.ts';
+import { joinOf } from '../../cluster/membership-store.case.ts';
 import { type FaultyServer, type StartServer, until } from './faulty-server.ts';
 import { type JoinedMember, joinedMember, joiningMember } from './joined-member.ts';
 
@@ -24,10 +25,6 @@ type Join = (uuid: string, options?: Options) => Promise<JoinedMember>;
 
 const LEASE_MS = 3 * GAP_MS;
 const DEADLINE_MS = 600;
-const JOIN = {
-  ...{ uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false, version: '1.2' },
-  leaseMs: LEASE_MS,
-};
 
 function uuidsOf({ cluster }: JoinedMember): string[] {
   return cluster.members.map(({ uuid }) => uuid);
@@ -233,7 +230,7 @@ function describeRefusing(onServer: OnServer): void {
       ] as const) {
         await server.ask('HSET', record, 'layout', stored);
         const message = `Cannot use the data of cluster "grid" in the store: ${fault}`;
-        await assert.rejects(membershipStore.join(JOIN), { message });
+        await assert.rejects(membershipStore.join(joinOf(1)), { message });
       }
       await other.close();
       await server.ask('FLUSHALL');

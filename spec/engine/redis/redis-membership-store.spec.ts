@@ -8,7 +8,7 @@ import { OutcomeUnknown } from '../../../src/base/errors.ts';
 import { GAP_MS } from '../../../src/cluster/membership-store.ts';
 import { APPLIED, FOUND, UNREACHABLE } from '../../../src/engine/engine.ts';
 import type { RedisEngine } from '../../../src/engine/redis/redis-engine.ts';
-import { describeMemberStore } from '../../cluster/membership-store.case.ts';
+import { describeMemberStore, joinOf } from '../../cluster/membership-store.case.ts';
 import { FakeServer } from '../../world/fake-server.ts';
 import { World } from '../../world/world.ts';
 import { fakeStore, startFaultyServer } from '../../world/world-engines.ts';
@@ -18,10 +18,7 @@ import { type CuttableProxy, type FaultyServer, until } from './faulty-server.ts
 const HOUR_MS = 3_600_000;
 const LEASE_MS = 2 * GAP_MS;
 const DEADLINE_MS = 600;
-const JOIN = {
-  ...{ uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false, version: '1.2' },
-  leaseMs: LEASE_MS,
-};
+const JOIN = joinOf(1);
 
 describeMemberStore('on a fake server', async () => {
   const world = new World();
@@ -60,7 +57,7 @@ describe('an engine', () => {
     onEngine(async ({ server, engine: { membershipStore: store } }) => {
       const joined = await store.join(JOIN);
       assert.ok('view' in joined);
-      const life = { uuid: 'u', joinNumber: joined.joinNumber };
+      const life = { uuid: 'u1', joinNumber: joined.joinNumber };
       const { revision } = joined.view;
       await store.change({ ...life, revision, text: 't', admits: 0, limitMs: LEASE_MS });
       const record = (await server.keys()).find((key) => key.endsWith('/c:record'))!;

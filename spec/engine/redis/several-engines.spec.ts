@@ -16,6 +16,7 @@ import {
 import type { RedisEngine, RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { FakeProxy } from '../../world/fake-proxy.ts';
 import { FakeServer } from '../../world/fake-server.ts';
+import { MemberClock } from '../../world/member-clock.ts';
 import { World } from '../../world/world.ts';
 import { fakeStore } from '../../world/world-engines.ts';
 import { Asker, type Waiting } from '../results.ts';
@@ -33,21 +34,10 @@ const sleep = (ms: number) => world.sleep(ms);
 let server = new FakeServer(world);
 
 /** The world's clock without the queue checks of every second, so that polls depend on wake-ups. */
-const WITHOUT_CHECKS = clockWith({
-  after: (delayMs, run) =>
+const WITHOUT_CHECKS = Object.assign(new MemberClock(clock), {
+  after: (delayMs: number, run: () => void) =>
     delayMs === CHECK_MS ? { cancel: () => {} } : clock.after(delayMs, run),
 });
-
-function clockWith(changes: Partial<Clock>): Clock {
-  return {
-    now: () => clock.now(),
-    turn: () => clock.turn(),
-    wall: () => clock.wall(),
-    after: (delayMs, run) => clock.after(delayMs, run),
-    endOfTurn: (run) => clock.endOfTurn(run),
-    ...changes,
-  };
-}
 
 async function opened({
   port = server.port,
@@ -176,8 +166,8 @@ for (const queueCount of [1, 2000]) {
 test(
   'members let entries expire at the same time although their clocks differ by 10 s',
   members(0, async () => {
-    const made = [-5000, 0, 5000].map((ms) =>
-      opened({ clock: clockWith({ wall: () => clock.wall() + ms }) }),
+    const made = [-5000, 0, 5000].map((wallAheadMs) =>
+      opened({ clock: new MemberClock(clock, { wallAheadMs }) }),
     );
     const askers = (await Promise.all(made)).map((engine) => new Asker(engine));
     const start = clock.now();
