@@ -220,10 +220,10 @@ class StoreLine implements MembershipStore {
     refused?: Answer,
   ): Promise<Answer> {
     return this.#steps.run(async () => {
-      await this.#passes(this.delayMs / 2);
+      await this.#world.world.sleep(this.delayMs / 2);
       if (this.#isUnreachable) throw new Error('the store does not answer');
       const answer = await this.#make(make, refused);
-      await this.#passes(this.delayMs / 2);
+      await this.#world.world.sleep(this.delayMs / 2);
       await new Promise<void>((resolve) => this.#clock.whenRunning(resolve));
       if (this.answersLost === 0 && !this.#isUnreachable) return answer;
       this.answersLost = Math.max(0, this.answersLost - 1);
@@ -238,12 +238,6 @@ class StoreLine implements MembershipStore {
     if (!this.#world.isStoreRefusing) return make(this.#world.store);
     if (refused === undefined) return Promise.reject(new Error('NOREPLICAS'));
     return Promise.resolve(refused);
-  }
-
-  #passes(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#world.time.after(ms, resolve);
-    });
   }
 }
 

@@ -1,12 +1,20 @@
 /** Messages as a publisher sends them, and invalid ones. */
 import { crc32 } from 'node:zlib';
 import { LATEST_UPDATE, type MergePolicy } from '../../src/engine/merge-policy.ts';
-import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
+import {
+  CLEAR,
+  DELETE,
+  FROM_CLIENT,
+  type Mutation,
+  type Operation,
+  SET,
+} from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
 import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
+import { changeOf as mergedChange } from '../engine/changes.ts';
 import { span } from '../engine/results.ts';
 import { durableMember, type Member, Network } from './members.ts';
 
@@ -14,21 +22,13 @@ export const SENDER: Buffer = Buffer.alloc(16, 's');
 export const WALL_MS = 1_700_000_000_000;
 
 export function changeOf(operation: Operation, key: string, value: string): Mutation {
-  const made = new Mutation();
-  made.operation = operation;
-  made.partition = 0;
+  const version = new Version().set((WALL_MS % 2 ** 16) * 2 ** 16, Math.floor(WALL_MS / 2 ** 16));
+  const life = { expiryMs: WALL_MS + 100_000, maxIdleSeconds: 7, hits: 3, lastAccessSeconds: 9 };
+  const stored = { value, contentType: 'text/plain', ...life };
+  const all = { version, key, origin: FROM_CLIENT, partition: 0 };
+  const made = mergedChange(operation, { ...all, ...(operation === SET ? stored : {}) });
   made.name.copyFrom(span('map'));
-  if (operation !== CLEAR) made.key.copyFrom(span(key));
-  if (operation === SET) {
-    made.value.copyFrom(span(value));
-    made.contentType.copyFrom(span('text/plain'));
-    made.expiryMs = WALL_MS + 100_000;
-    made.maxIdleSeconds = 7;
-    made.hits = 3;
-    made.lastAccessSeconds = 9;
-  }
   made.path.copyFrom(span('0123456789abcdef'));
-  made.version.set((WALL_MS % 2 ** 16) * 2 ** 16, Math.floor(WALL_MS / 2 ** 16));
   return made;
 }
 
