@@ -33,16 +33,22 @@ export interface Seen {
 export class Keeper implements Receiver {
   /** The result, once it has arrived. */
   seen: Seen | undefined;
-  readonly answered: Promise<Seen>;
+  #answered: Promise<Seen> | undefined;
   #resolve: (seen: Seen) => void = () => {};
   readonly #also: ((answer: OperationResult) => void) | undefined;
 
   /** `also` is called inside onResult, after the copy. */
   constructor(also?: (answer: OperationResult) => void) {
     this.#also = also;
-    this.answered = new Promise((resolve) => {
-      this.#resolve = resolve;
+  }
+
+  /** Created only on request, because the test runner cannot handle a million promises. */
+  get answered(): Promise<Seen> {
+    this.#answered ??= new Promise((resolve) => {
+      if (this.seen === undefined) this.#resolve = resolve;
+      else resolve(this.seen);
     });
+    return this.#answered;
   }
 
   get isAnswered(): boolean {

@@ -3,8 +3,8 @@
  * operations.
  */
 import assert from 'node:assert/strict';
-import { NO_HOLD, type OperationResult, type Receiver } from '../../../src/engine/engine.ts';
-import { copied, Operations, type Seen } from '../results.ts';
+import { NO_HOLD, type Receiver } from '../../../src/engine/engine.ts';
+import { Keeper, Operations, type Seen } from '../results.ts';
 
 /** Number of runs of a model; MODEL_RUNS sets another one. */
 export const MODEL_RUNS = Number(process.env.MODEL_RUNS ?? 20);
@@ -18,19 +18,9 @@ export class AtOnce extends Operations<Seen> {
   }
 
   protected override ask(call: (receiver: Receiver) => void): Seen {
-    const copier = new Copier();
-    call(copier);
-    assert.ok(copier.seen !== undefined, 'No result during the call');
-    return copier.seen;
-  }
-}
-
-/** A Keeper without a promise: the test runner cannot handle a million promises. */
-class Copier implements Receiver {
-  seen: Seen | undefined;
-
-  onResult(answer: OperationResult): void {
-    assert.ok(this.seen === undefined, 'Two results');
-    this.seen = copied(answer);
+    const keeper = new Keeper();
+    call(keeper);
+    assert.ok(keeper.seen !== undefined, 'No result during the call');
+    return keeper.seen;
   }
 }
