@@ -129,7 +129,8 @@ for (const name of ['none', 'hazelcast'] as const) {
       ]);
       const { fields } = await askWhole('OPTIONS', 'rest/maps/m');
       assert.doesNotMatch(fields.get('allow') ?? '', /POST|PUT/);
-      const off = restMember({ compatibility: name, groups: ['CLUSTER_READ'] });
+      const off = restMember({ compatibility: name });
+      off.groups.set(true, new Map([['CLUSTER_READ', true]]));
       assert.match(await off.ask('POST', 'rest/maps/m', 'v'), /^403 .*DATA/);
       assert.equal(await off.ask('HEAD', 'rest/maps/m/k'), '403');
     });

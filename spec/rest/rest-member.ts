@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Compatibility } from '../../src/config/compatibility.ts';
-import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
 import type { RouteFinder } from '../../src/rest/router.ts';
@@ -24,20 +24,12 @@ interface Options {
   readonly limits?: Partial<HttpLimits> | undefined;
   /** Replaces the server's router. */
   readonly router?: RouteFinder | undefined;
-  /** The enabled endpoint groups; without any, REST is disabled. */
-  readonly groups?: readonly EndpointGroup[];
 }
 
-export function restMember({
-  compatibility,
-  services = {},
-  limits,
-  router,
-  groups = ENDPOINT_GROUP_NAMES,
-}: Options = {}) {
+export function restMember({ compatibility, services = {}, limits, router }: Options = {}) {
   const server = createTestServer(limits, { compatibility, services, ...(router && { router }) });
   const { pathSegment } = DIALECTS[compatibility ?? 'none'];
-  server.groups.set(groups.length > 0, new Map(groups.map((group) => [group, true])));
+  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
 
   const textOf = (...[method, path, body = '', fieldLines = '']: RequestParts): string => {
     const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`;

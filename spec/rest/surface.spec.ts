@@ -6,14 +6,13 @@ import type { Operation, Route } from '../../src/rest/route.ts';
 import { RouteCompiler } from '../../src/rest/route-compiler.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
 import { SURFACES } from '../../src/rest/surface.ts';
-import type { FakeSocket } from '../http/fake-socket.ts';
-import { type ReadResponse, readResponses } from '../http/response-reader.ts';
-import { socketTo } from '../http/test-client.ts';
-import { createTestServer, type TestServer } from '../http/test-server.ts';
+import type { ReadResponse } from '../http/response-reader.ts';
+import { restMember } from './rest-member.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const;
 
 type Method = (typeof METHODS)[number];
+type Member = ReturnType<typeof restMember>;
 
 /** Paths of all routes, with values for `{parts}`; polls do not wait. */
 const PATHS = ROUTES.map(({ path }) => path.replace('{seconds}', '0').replace(/\{\w+\}/g, 'x'));
@@ -49,43 +48,21 @@ function groupsByMethod(method: Method): EndpointGroup[] {
   return method === 'GET' || method === 'HEAD' ? ['CLUSTER_READ'] : ['CLUSTER_WRITE'];
 }
 
-function ask(server: TestServer, method: Method, path: string, body = ''): ReadResponse {
-  const response = tryAsk(server, method, path, body);
+function ask({ sent }: Member, method: Method, path: string, body = ''): ReadResponse {
+  const response = sent(method, path, body).read();
   assert(response, `no response to ${method} ${path}`);
   return response;
 }
-
-/** Returns undefined if the response is not sent at once. */
-function tryAsk(
-  server: TestServer,
-  method: Method,
-  path: string,
-  body: string,
-): ReadResponse | undefined {
-  const socket = sockets.get(server) ?? socketTo(server);
-  sockets.set(server, socket);
-  const length = `Content-Length: ${body.length}`;
-  socket.receive(
-    Buffer.from(`${method} /grid/${path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n${body}`),
-  );
-  const [response] = readResponses(socket.text, [method === 'HEAD']);
-  if (response === undefined || socket.writableEnded) sockets.delete(server);
-  socket.sent.length = 0;
-  return response;
-}
-
-/** The connections that are ready for a next request. */
-const sockets = new Map<TestServer, FakeSocket>();
 
 function messageOf(response: ReadResponse): string {
   return (JSON.parse(response.body) as { message: string }).message;
 }
 
-function serverWith(isRestOn: boolean, groups: readonly EndpointGroup[]): TestServer {
+function serverWith(isRestOn: boolean, groups: readonly EndpointGroup[]): Member {
   // Without WAN, every WAN call gets its response at once.
-  const server = createTestServer({}, { services: { wan: undefined } });
-  server.groups.set(isRestOn, new Map(groups.map((group) => [group, true])));
-  return server;
+  const member = restMember({ services: { wan: undefined } });
+  member.groups.set(isRestOn, new Map(groups.map((group) => [group, true])));
+  return member;
 }
 
 const others = (group: EndpointGroup): EndpointGroup[] =>
@@ -167,7 +144,8 @@ describe('The surface', () => {
       const wrong = ask(server, 'POST', path, 'deV'.padEnd(2 + count, '&'));
       assert.equal(wrong.status, 403);
       assert.equal(wrong.body, '{"status":"fail","message":"unauthenticated"}');
-      const right = tryAsk(server, 'PUT', `${path}/`, 'd%65v&any'.padEnd(7 + count, '&'));
+      const body = 'd%65v&any'.padEnd(7 + count, '&');
+      const right = server.sent('PUT', `${path}/`, body).read();
       if (right?.status === 501) assert.ok(messageOf(right).length > 0);
       else assert.notEqual(right?.status, 403, path);
     }
