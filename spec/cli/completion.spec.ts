@@ -26,7 +26,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
   });
 }
 
-test('the help of every command has an example, and client commands and serve have groups of flags', async () => {
+test('the help of every command has an example; client commands and serve have groups of flags', async () => {
   const commands = [
     ...['serve', 'config', 'restore', 'repair', 'hash-password', 'completion', 'health'],
     ...['map get', 'map set', 'map delete', 'map clear', 'queue offer', 'queue poll', 'queue size'],
@@ -49,6 +49,7 @@ test('the help of every command has an example, and client commands and serve ha
   ]) {
     assert.match(serving, new RegExp(`\n${title}:\n`));
   }
+  for (const { flag } of SETTING_FLAGS) assert.match(serving, new RegExp(` ${flag.name}( <|\n)`));
   const { output: getting } = await run('map', 'get', '--help');
   for (const title of ['Member', 'Login and TLS', 'Options']) {
     assert.match(getting, new RegExp(`\n${title}:\n`));

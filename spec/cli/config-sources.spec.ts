@@ -6,13 +6,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { writeConfig } from '../config/documents.ts';
-import { type Line, memberOf } from '../integration/member-on.ts';
+import { memberOf } from '../integration/member-on.ts';
+import { serveWith } from '../integration/member-process.ts';
 import { tlsFile } from '../tls/identity.ts';
 import { start } from './gridnode-process.ts';
 import { run, runWith } from './run-command.ts';
@@ -91,25 +90,19 @@ describe('gridnode serve with a file', () => {
     const network = '{port: {port: 0}, rest-api: {enabled: true}}';
     const file = writeConfig('original.yaml', `hazelcast: {network: ${network}}`);
     const variables = { GRID_CONFIG: file, GRID_HOST: '127.0.0.1', GRID_PATH_SEGMENT: 'other' };
-    const child = start(['serve'], variables);
+    const { child, exited, lines, port } = await serveWith({ environment: variables });
     try {
-      const lines: Line[] = [];
-      for await (const line of createInterface({ input: child.stdout as Readable })) {
-        lines.push(JSON.parse(line));
-        if (lines.at(-1)?.msg === 'listening') break;
-      }
-      const listening = lines.at(-1);
       const notes = lines.filter(({ msg }) => msg.includes('--compatibility'));
       assert.equal(notes.length, 1);
       assert.equal(notes[0]?.level, 'info');
       assert.match(notes[0].msg, /original.yaml:1:1: The root is hazelcast, so --compatibility /);
       assert.doesNotMatch(JSON.stringify(lines), /matches no setting/);
-      assert.equal(listening?.address, '127.0.0.1');
-      const base = `http://127.0.0.1:${listening.port}/hazelcast`;
+      assert.match(JSON.stringify(lines.at(-1)), /"address":"127\.0\.0\.1".*"msg":"listening"/);
+      const base = `http://127.0.0.1:${port}/hazelcast`;
       assert.equal((await fetch(`${base}/health`)).status, 200);
     } finally {
       child.kill('SIGTERM');
-      await once(child, 'close');
+      await exited;
     }
   });
 

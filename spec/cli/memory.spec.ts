@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineMemory } from '../../src/base/machine-memory.ts';
 import { MEMORY_KEYS, memoryDefaults } from '../../src/config/memory-defaults.ts';
-import { start } from './gridnode-process.ts';
+import { serveWith } from '../integration/member-process.ts';
 import { run } from './run-command.ts';
 
 const WARNING =
@@ -29,18 +29,11 @@ test('gridnode config prints the effective memory and its share, and warns of li
 });
 
 test('a member logs its memory when it listens, and warns if the limits are too large', async () => {
-  const child = start(['serve', '--port', '0', '--max-memory', '900g']);
-  let output = '';
-  for await (const chunk of child.stdout ?? []) {
-    output += chunk;
-    if (output.includes('"listening"')) child.kill('SIGTERM');
-  }
-  const lines = output
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const { child, exited, lines } = await serveWith({}, '--max-memory', '900g');
+  child.kill('SIGTERM');
+  await exited;
   assert.ok(lines.some(({ level, msg }) => level === 'warn' && WARNING.test(msg)));
-  const listening = lines.find(({ msg }) => msg === 'listening');
+  const listening = JSON.parse(JSON.stringify(lines.find(({ msg }) => msg === 'listening')));
   for (const key of MEMORY_KEYS) assert.ok(listening[key].bytes > 0, key);
   assert.deepEqual(listening.maxMemory, { bytes: 966_367_641_600, source: 'flag --max-memory' });
 });

@@ -132,7 +132,7 @@ const wrong: readonly (readonly [words: string, message: RegExp, code?: number])
   ],
   [
     `${get} k --address 127.0.0.1:1`,
-    /^Cannot reach 127\.0\.0\.1:1: .*; is a member running there\?\n$/,
+    /^Cannot reach 127\.0\.0\.1:1: .*ECONNREFUSED .*; is a member running there\?\n$/,
     3,
   ],
 ];

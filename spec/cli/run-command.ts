@@ -1,5 +1,5 @@
 /** Runs commands in this process. Most behaviour of the command line does not need another one. */
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
 import { runCli } from '../../src/cli/main.ts';
 import { WAN_CALLS } from '../../src/cli/wan-calls.ts';
@@ -28,16 +28,26 @@ export async function run(...words: string[]) {
   return await runWith({}, words);
 }
 
-/** Runs a command with variables in addition to those of this process. */
+/**
+ * Runs a command with variables in addition to those of this process. With `typed`, on a terminal
+ * on which each prompt gets the next text.
+ */
 export async function runWith(
   environment: Readonly<Record<string, string>>,
   words: readonly string[],
+  typed?: readonly string[],
 ) {
-  const [stdout, stderr] = [textStream(), textStream()];
+  const stdin = Object.assign(new PassThrough(), { isTTY: typed !== undefined });
+  if (typed === undefined) stdin.end();
+  const left = [...(typed ?? [])];
+  const stdout = textStream();
+  const stderr = textStream((text) => {
+    if (left.length > 0 && /: $/.test(text)) setImmediate(() => stdin.write(`${left.shift()}\r`));
+  });
   const before = { ...process.env };
   Object.assign(process.env, environment);
   try {
-    const streams = { stdin: Readable.from([]), stdout: stdout.stream, stderr: stderr.stream };
+    const streams = { stdin, stdout: stdout.stream, stderr: stderr.stream };
     const code = await runCli(words, streams);
     return { code, output: stdout.text(), errors: stderr.text() };
   } finally {
@@ -46,13 +56,15 @@ export async function runWith(
   }
 }
 
-function textStream() {
+function textStream(onText = (_: string): void => {}) {
   const chunks: Buffer[] = [];
+  const text = () => Buffer.concat(chunks).toString();
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
       chunks.push(chunk);
+      onText(text());
       done();
     },
   });
-  return { stream, text: () => Buffer.concat(chunks).toString() };
+  return { stream, text };
 }
