@@ -1,8 +1,8 @@
 /**
- * The `console` blocks that pages mark with `<!-- run -->`: their commands, after `$ `, and the
- * output of each. In the output, `…` matches any text within a line; a line that is only `…`
- * matches any number of lines. A block marked `<!-- file: NAME -->` is a file of that name for the
- * commands of its page.
+ * The `console` blocks that pages mark with `<!-- run -->` or `<!-- tour -->`: their commands, after
+ * `$ `, and the output of each. In the output, `…` matches any text within a line; a line that is
+ * only `…` matches any number of lines. A block marked `<!-- file: NAME -->` is a file of that name
+ * for the commands of its page.
  */
 import assert from 'node:assert/strict';
 import { PAGES } from './pages.ts';
@@ -25,19 +25,30 @@ export interface Session {
   readonly files: readonly { readonly name: string; readonly text: string }[];
 }
 
-/** Pages with marked blocks: those that need no shell if `isInProcess`, otherwise the others. */
+/** The member of `make run`, which the tour of README uses. */
+const MAKE_RUN = { command: 'gridnode serve --enable-group DATA &', printed: '', name: 'make run' };
+
+/** Sessions of marked blocks: those that need no shell if `isInProcess`, otherwise the others. */
 export function sessions(isInProcess: boolean): readonly Session[] {
   return PAGES.flatMap(({ path, blocks }) => {
-    const steps = blocks
-      .filter(({ mark }) => mark === 'run')
-      .flatMap(({ text, number }) => stepsOf(text, `${path}:${number}`));
+    const stepsIn = (marked: string) =>
+      blocks
+        .filter(({ mark }) => mark === marked)
+        .flatMap(({ text, number }) => stepsOf(text, `${path}:${number}`));
     const files = blocks.flatMap(({ mark, text }) => {
       const name = /^file: (\S+)$/.exec(mark)?.[1];
       return name === undefined ? [] : [{ name, text }];
     });
-    const needsNoShell = steps.every(({ command }) => IN_PROCESS.test(withoutQuoted(command)));
-    return steps.length > 0 && needsNoShell === isInProcess ? [{ page: path, steps, files }] : [];
-  });
+    const tour = stepsIn('tour');
+    return [
+      { page: path, steps: stepsIn('run'), files },
+      { page: `the tour of ${path}`, steps: tour.length > 0 ? [MAKE_RUN, ...tour] : [], files: [] },
+    ];
+  }).filter(
+    ({ steps }) =>
+      steps.length > 0 &&
+      steps.every(({ command }) => IN_PROCESS.test(withoutQuoted(command))) === isInProcess,
+  );
 }
 
 /** Commands that read: with several members they are repeated until they print as in the page. */

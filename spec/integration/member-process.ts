@@ -34,6 +34,7 @@ export interface Launch {
   readonly environment?: NodeJS.ProcessEnv;
   /** Words that run the program, such as those of a control group. */
   readonly runner?: readonly string[];
+  readonly cwd?: string;
   /** Whether to run the program of `make build`, which needs less memory than one with a loader. */
   readonly isBuilt?: boolean;
 }
@@ -45,12 +46,12 @@ export function start(...flags: string[]) {
 
 /** Starts a member on a free port with the defaults and these flags, without waiting for it. */
 export function startWith(launch: Launch, ...flags: string[]) {
-  const { environment = {}, runner = [], isBuilt = false } = launch;
+  const { environment = {}, runner = [], isBuilt = false, cwd } = launch;
   const program = isBuilt ? [...NODE_FLAGS, BUILT] : programWords('bin/gridnode');
   const all = [...runner, process.execPath, ...program, 'serve', '--port', '0', ...flags];
   const [command = '', ...words] = all;
   const env = { ...process.env, ...environment };
-  const child = spawn(command, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(command, words, { env, cwd, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit') as Promise<[number | null, string | null]>;
   const lines: LogLine[] = [];
   let onLine = (): void => {};

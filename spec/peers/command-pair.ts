@@ -1,14 +1,14 @@
 /** Sends each command to a fake server and to a real one. */
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import {
+  type ControlConnection,
   type ReplyValue,
-  replyValue,
   ServerError,
 } from '../../src/engine/redis/control-connection.ts';
-import { ReplyReader } from '../../src/engine/redis/reply.ts';
 import { ErrorReply, Status, type Value } from '../world/fake-data.ts';
 import type { FakeServer } from '../world/fake-server.ts';
+import { controlTo } from './server-group.ts';
+
+const DEADLINE_MS = 20_000;
 
 /** A reply that can be compared. An error is its text without the place in a script. */
 export type PlainReply = string | number | null | PlainReply[];
@@ -16,21 +16,12 @@ export type PlainReply = string | number | null | PlainReply[];
 export class CommandPair {
   count = 0;
   readonly #fake: FakeServer;
-  readonly #socket: Socket;
-  #onReply: (reply: ReplyValue) => void = () => {};
+  readonly #control: ControlConnection;
 
-  private constructor(fake: FakeServer, socket: Socket) {
+  /** `port` is that of the real server. */
+  constructor(fake: FakeServer, port: number) {
     this.#fake = fake;
-    this.#socket = socket;
-    const reader = new ReplyReader((reply) => this.#onReply(replyValue(reply)));
-    socket.on('data', (bytes) => reader.read(bytes, bytes.length));
-    socket.setNoDelay(true);
-  }
-
-  static async connect(fake: FakeServer, port: number): Promise<CommandPair> {
-    const socket = connect({ port, host: '127.0.0.1' });
-    await once(socket, 'connect');
-    return new CommandPair(fake, socket);
+    this.#control = controlTo(port, DEADLINE_MS);
   }
 
   /** Resolves with the replies of the fake server and of the real one. */
@@ -40,16 +31,16 @@ export class CommandPair {
   ): Promise<[PlainReply, PlainReply]> {
     this.count++;
     this.#fake.world.clock.setWall(Date.now());
-    const parts = realWords.map((word) => `$${word.length}\r\n${word}\r\n`);
-    const replied = new Promise<ReplyValue>((resolve) => {
-      this.#onReply = resolve;
+    const bytes = realWords.map((word) => Buffer.from(word, 'latin1'));
+    const replied = this.#control.ask(...bytes).catch((error: unknown) => {
+      if (error instanceof ServerError) return error;
+      throw error;
     });
-    this.#socket.write(`*${realWords.length}\r\n${parts.join('')}`, 'latin1');
     return [plain(this.#run(words)), plainReal(await replied)];
   }
 
   end(): void {
-    this.#socket.destroy();
+    this.#control.end();
   }
 
   #run(words: readonly string[]): Value | ErrorReply {

@@ -2,13 +2,12 @@
  * Runs the commands of the pages that need a shell, in bash, with the built program and curl. A
  * line `gridnode serve … &` starts a member on a free port, which replaces the port in the page.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import {
   assertPrinted,
   type Session,
@@ -17,10 +16,21 @@ import {
   wordsOf,
 } from '../docs/console-blocks.ts';
 import { ROOT } from '../docs/pages.ts';
+import { serveWith } from '../integration/member-process.ts';
+import { requireProgram } from './tools.ts';
 
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
 
-for (const session of sessions(false)) {
+const all = sessions(false);
+
+before(() => requireProgram('curl'));
+
+test('README has a tour', () => {
+  const { steps = [] } = all.find(({ page }) => page === 'the tour of README.md') ?? {};
+  assert.ok(steps.length > 10);
+});
+
+for (const session of all) {
   test(`${session.page}: every marked command prints the output shown in the page`, () =>
     run(session));
 }
@@ -30,18 +40,22 @@ async function run({ steps, files }: Session): Promise<void> {
   for (const { name, text } of files) writeFileSync(join(folder, name), text);
   symlinkSync(PROGRAM, join(folder, 'gridnode'));
   const path = `${folder}${delimiter}${process.env.PATH}`;
-  let member: Member | undefined;
+  let member: Awaited<ReturnType<typeof serveWith>> | undefined;
+  const stop = async (): Promise<void> => {
+    member?.child.kill();
+    await member?.exited;
+  };
   let shown = shownPort('');
   let code = 0;
   try {
     for (const step of steps) {
-      const serving = /^gridnode (serve .*?)( &)?$/.exec(step.command)?.[1];
+      const serving = /^gridnode serve (.*?)( &)?$/.exec(step.command)?.[1];
       if (serving !== undefined) {
         shown = shownPort(step.command);
-        member = await startMember(wordsOf(serving), folder);
-      } else if (step.command === 'kill %1') {
-        await member?.stop();
-      } else {
+        const flags = wordsOf(serving.replace(/--port \d+/, ''));
+        member = await serveWith({ isBuilt: true, cwd: folder }, ...flags);
+      } else if (step.command === 'kill %1') await stop();
+      else {
         const port = String(member?.port ?? shown);
         const env = { ...process.env, PATH: path, GRID_ADDRESS: `127.0.0.1:${port}` };
         // Restores `$?` of the previous shell.
@@ -53,30 +67,7 @@ async function run({ steps, files }: Session): Promise<void> {
       }
     }
   } finally {
-    await member?.stop();
+    await stop();
     rmSync(folder, { recursive: true });
   }
-}
-
-interface Member {
-  readonly port: number;
-  stop(): Promise<void>;
-}
-
-async function startMember(words: readonly string[], folder: string): Promise<Member> {
-  const child = spawn(process.execPath, [PROGRAM, ...words, '--port', '0'], {
-    ...{ cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] },
-  });
-  const stop = async (): Promise<void> => {
-    if (child.exitCode !== null) return;
-    child.kill();
-    await once(child, 'exit');
-  };
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { msg, port } = JSON.parse(line) as { msg: string; port: number };
-    if (msg !== 'listening') continue;
-    child.stdout.resume();
-    return { port, stop };
-  }
-  throw new Error(`gridnode ${words.join(' ')} ended with ${child.exitCode}`);
 }

@@ -39,7 +39,8 @@ export class EngineServer {
   }
 }
 
-function isListening(port: number): Promise<boolean> {
+/** Whether a process accepts connections on the port. */
+export function isListening(port: number): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
   return new Promise<boolean>((resolve) => {
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));

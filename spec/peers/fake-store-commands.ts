@@ -44,7 +44,7 @@ export async function commandRound(
   random: Random,
   count: number,
 ): Promise<number> {
-  const pair = await CommandPair.connect(fake, port);
+  const pair = new CommandPair(fake, port);
   try {
     for (const { source } of SCRIPTS) await pair.send(['SCRIPT', 'LOAD', source]);
     const commands = new RandomCommands(random);

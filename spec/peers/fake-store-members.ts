@@ -31,7 +31,7 @@ export async function memberRound(
   random: Random,
   count: number,
 ): Promise<number> {
-  const pair = await CommandPair.connect(fake, port);
+  const pair = new CommandPair(fake, port);
   const numbers = new Map<string, number>();
   let revisions: readonly [string, string] = ['0', '0'];
   const chosen = <Item>(...items: readonly Item[]): Item => items[random.below(items.length)]!;

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import { freePort } from '../free-port.ts';
 import { serve, start } from '../integration/member-process.ts';
+import { PROXIES, packaged } from './example-proxies.ts';
 import { ROOT, runChecked, toolFolder } from './tools.ts';
 
 /** Limit for the stop of a member after its shutdown delay, in s (src/cli/serve.ts). */
@@ -25,7 +26,6 @@ const STOP_SECONDS_MAX = 11;
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-packaging-'));
 after(() => rmSync(folder, { recursive: true }));
 
-const read = (name: string): string => readFileSync(join(ROOT, 'packaging', name), 'utf8');
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
 
 /** Runs a program of a Debian package; returns its output. */
@@ -38,12 +38,12 @@ function outputOf(program: string, debian: string, words: readonly string[]): st
 
 test('systemd reports no problem in the unit', () => {
   const unit = join(folder, 'gridnode.service');
-  writeFileSync(unit, read('gridnode.service').replace('/usr/local/bin/gridnode', PROGRAM));
+  writeFileSync(unit, packaged('gridnode.service').replace('/usr/local/bin/gridnode', PROGRAM));
   assert.equal(outputOf('systemd-analyze', 'systemd', ['verify', unit]), '');
 });
 
 test('the unit allows a member enough time to start and stop', () => {
-  const unit = read('gridnode.service');
+  const unit = packaged('gridnode.service');
   const value = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
   assert.deepEqual([value('Type'), value('NotifyAccess')], ['notify', 'all']);
   assert.equal(value('TimeoutStartSec'), 'infinity');
@@ -83,22 +83,8 @@ test('a member notifies systemd when it serves and when it stops', {
 
 test('haproxy and nginx accept their examples', () => {
   outputOf('haproxy', 'haproxy', ['-c', '-f', join(ROOT, 'packaging/haproxy.cfg')]);
-  outputOf('nginx', 'nginx', ['-t', ...nginxWords()]);
+  outputOf('nginx', 'nginx', ['-t', ...PROXIES.nginx(folder, (text) => text)]);
 });
-
-/** Arguments of nginx for the example, adapted to this machine and usable without privileges. */
-function nginxWords(adapt: (text: string) => string = (text) => text): string[] {
-  const site = join(folder, 'site.conf');
-  writeFileSync(site, adapt(read('nginx.conf')));
-  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-    .map((name) => `${name}_temp_path ${folder}/${name};`)
-    .join(' ');
-  const main = join(folder, 'nginx.conf');
-  const inner = `access_log off; ${paths} include ${site};`;
-  const written = `daemon off; master_process off; pid ${folder}/pid; events {} http { ${inner} }`;
-  writeFileSync(main, written);
-  return ['-e', join(folder, 'error.log'), '-c', main];
-}
 
 /** Sends a request with that Host to the port; resolves with the status and content. */
 async function responseOf(port: number, host: string): Promise<string> {
@@ -108,15 +94,6 @@ async function responseOf(port: number, host: string): Promise<string> {
   const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
   return `${head.split(' ')[1]} ${body}`;
 }
-
-const PROXIES = {
-  haproxy: (adapt: (text: string) => string) => {
-    const file = join(folder, 'haproxy.cfg');
-    writeFileSync(file, adapt(read('haproxy.cfg')));
-    return ['-db', '-f', file];
-  },
-  nginx: nginxWords,
-};
 
 for (const [proxy, wordsOf] of Object.entries(PROXIES)) {
   test(`${proxy} with its example forwards requests to a member on the same machine`, async (t) => {
@@ -128,7 +105,7 @@ for (const [proxy, wordsOf] of Object.entries(PROXIES)) {
       const proxyPort = await freePort();
       const adapt = (text: string): string =>
         text.replaceAll(':8080', `:${proxyPort}`).replaceAll(':5701', `:${port}`);
-      const running = spawn(proxy, wordsOf(adapt), { stdio: 'ignore' });
+      const running = spawn(proxy, wordsOf(folder, adapt), { stdio: 'ignore' });
       t.after(() => stop(running));
       const local = `127.0.0.1:${proxyPort}`;
       while (!/^204 /.test(await responseOf(proxyPort, local).catch(() => ''))) {
@@ -175,7 +152,7 @@ test('the manifest has only fields of Kubernetes, with their types', async () =>
 });
 
 function manifests<Type>(): Type[] {
-  return parseAllDocuments(read('kubernetes.yaml')).map((document) => {
+  return parseAllDocuments(packaged('kubernetes.yaml')).map((document) => {
     assert.deepEqual([document.errors, document.warnings], [[], []]);
     return document.toJS() as Type;
   });
@@ -234,7 +211,7 @@ test('a member with the arguments of the manifest responds to its probes, and ha
 
 /** The words of an instruction in exec form, in the last stage of the Containerfile. */
 function wordsOf(instruction: string): string[] {
-  const text = read('Containerfile').replace(/\\\n/g, ' ');
+  const text = packaged('Containerfile').replace(/\\\n/g, ' ');
   const stage = text.slice(text.lastIndexOf('\nFROM'));
   const found = new RegExp(`^${instruction}\\b[^[\\n]*(\\[.*\\])$`, 'm').exec(stage)?.[1];
   assert.ok(found, `no exec form of ${instruction}`);

@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { SystemClock } from '../../src/base/clock.ts';
-import { ControlConnection, ServerError } from '../../src/engine/redis/control-connection.ts';
+import { type ControlConnection, ServerError } from '../../src/engine/redis/control-connection.ts';
 import { EngineServer } from './engine-server.ts';
+import { controlTo } from './server-group.ts';
 import { toolFolder } from './tools.ts';
 
 const RUNS = Number(process.env.SOAK_CASES ?? 300);
@@ -27,17 +27,7 @@ let ioredis: Client;
 before(async () => {
   const folder = toolFolder('ioredis');
   server = await EngineServer.start();
-  control = new ControlConnection(
-    { host: '127.0.0.1', port: server.port },
-    {
-      clock: new SystemClock(),
-      login: { user: undefined, password: undefined },
-      tls: undefined,
-      mayChange: () => true,
-      deadlineMs: DEADLINE_MS,
-      counter: { count: 0 },
-    },
-  );
+  control = controlTo(server.port, DEADLINE_MS);
   const Redis = createRequire(join(folder, 'package.json'))(folder) as ClientClass;
   ioredis = new Redis({ port: server.port, host: '127.0.0.1', db: 1, protocol: 2 });
 });

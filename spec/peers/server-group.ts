@@ -17,6 +17,8 @@ import { runChecked } from './tools.ts';
 const BUS_OFFSET = 10_000;
 /** Limit for servers' ports, which keeps the bus ports below the ports of outgoing connections. */
 const PORT_MAX = 22_000;
+/** Limit for the reply to a command, in ms. */
+const DEADLINE_MS = 2000;
 /** Silence after which a server counts as failed, in ms. */
 export const NODE_TIMEOUT_MS = 2000;
 
@@ -182,22 +184,24 @@ export function sendCommand(port: number, ...words: readonly string[]): Promise<
   return sendCommandTo(LOCAL.host, port, words);
 }
 
+/** Returns a connection to the server on the port, on which any command may be sent. */
+export function controlTo(port: number, deadlineMs: number, host = LOCAL.host): ControlConnection {
+  const login = { user: undefined, password: undefined };
+  return new ControlConnection(
+    { host, port },
+    {
+      ...{ clock: new SystemClock(), login, tls: undefined, deadlineMs },
+      ...{ mayChange: () => true, counter: { count: 0 } },
+    },
+  );
+}
+
 async function sendCommandTo(
   host: string,
   port: number,
   words: readonly string[],
 ): Promise<ReplyValue> {
-  const control = new ControlConnection(
-    { host, port },
-    {
-      clock: new SystemClock(),
-      login: { user: undefined, password: undefined },
-      tls: undefined,
-      mayChange: () => true,
-      deadlineMs: 2000,
-      counter: { count: 0 },
-    },
-  );
+  const control = controlTo(port, DEADLINE_MS, host);
   try {
     // A character for each byte, as in replies.
     return await control.ask(...words.map((word) => Buffer.from(word, 'latin1')));

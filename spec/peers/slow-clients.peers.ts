@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ServerProcess } from '../../bench/load/server-process.ts';
-import { ATTACKS, prepare, requireSlowHttpTest, runAttack } from './slow-http-test.ts';
+import { ATTACKS, prepare, runAttack } from './slow-http-test.ts';
+import { requireProgram } from './tools.ts';
 
 const CONNECTIONS = 200;
 const SECONDS = 3;
@@ -15,7 +16,7 @@ const member = new ServerProcess('member', [
 ]);
 
 before(async () => {
-  requireSlowHttpTest();
+  requireProgram('slowhttptest');
   await member.serving();
   await prepare(member.port);
 });

@@ -3,7 +3,7 @@
  * lost requests and its response times.
  */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../../bench/harness.ts';
@@ -38,11 +38,6 @@ export interface Outcome {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly longestMs: number;
-}
-
-export function requireSlowHttpTest(): void {
-  const { error } = spawnSync('slowhttptest', ['-h']);
-  assert.ok(error === undefined, 'slowhttptest is missing: apt-get install slowhttptest');
 }
 
 /** Sets the value that is read slowly. */

@@ -9,7 +9,7 @@ import type { FaultyServer } from '../engine/redis/faulty-server.ts';
 import { type Subject, subjectCapacity } from '../engine/subject.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { EngineServer } from './engine-server.ts';
-import { serverCommand } from './server-command.ts';
+import { sendCommand } from './server-group.ts';
 
 export const PARTITION_COUNT = 271;
 const DEADLINE_MS = 5000;
@@ -92,10 +92,10 @@ export async function startFaultyServer(hasReplica: boolean): Promise<FaultyServ
   const replica = hasReplica
     ? await EngineServer.start('--replicaof', '127.0.0.1', `${port}`)
     : undefined;
-  if (hasReplica) while ((await serverCommand(port, 'WAIT', '1', '100')) !== '1') await sleep(20);
+  const ask = async (...words: readonly string[]) => `${await sendCommand(port, ...words)}`;
+  if (hasReplica) while ((await ask('WAIT', '1', '100')) !== '1') await sleep(20);
   const pause = (pid: number, isPaused: boolean) =>
     process.kill(pid, isPaused ? 'SIGSTOP' : 'SIGCONT');
-  const ask = (...words: readonly string[]) => serverCommand(port, ...words);
   return {
     ...{ port, network: { clock: new SystemClock() }, sleep, untilIdle, cutStep: 1, ask },
     open: (options) => storeEngine({ port, ...options }),

@@ -3,7 +3,7 @@
  * other versions of Node, and a Valkey server.
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 
@@ -15,6 +15,12 @@ export const ROOT = join(import.meta.dirname, '../..');
 export const NODES = [22, 24, 26].map((version) => {
   return { version, program: join(MODULES, `node-${version}/bin/node`) };
 });
+
+/** Fails unless a program is installed, which a Debian package of the same name has. */
+export function requireProgram(program: string): void {
+  const { error } = spawnSync(program, ['--version']);
+  assert.equal(error, undefined, `${program} is missing: apt-get install ${program}`);
+}
 
 /** Returns the folder of an installed package. */
 export function toolFolder(name: string): string {

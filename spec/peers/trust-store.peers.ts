@@ -13,15 +13,9 @@ import { writeConfig } from '../config/documents.ts';
 import { RawClient } from '../integration/client.ts';
 import { serve } from '../integration/member-process.ts';
 import { tlsFile } from '../tls/identity.ts';
+import { requireProgram } from './tools.ts';
 
-before(() => {
-  try {
-    execFileSync('openssl', ['version']);
-  } catch (cause) {
-    const message = 'Cannot convert a trust store without openssl: apt-get install openssl';
-    throw new Error(message, { cause });
-  }
-});
+before(() => requireProgram('openssl'));
 
 test('the command that gridnode serve prints makes a trust store readable', async () => {
   const keys = { keyStore: tlsFile('key-store.p12'), keyStorePassword: 'test-only' };

@@ -5,20 +5,15 @@
 import { join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';
 import { ServerProcess } from '../../bench/load/server-process.ts';
-import {
-  ATTACKS,
-  type Attack,
-  prepare,
-  requireSlowHttpTest,
-  runAttack,
-} from '../peers/slow-http-test.ts';
+import { ATTACKS, type Attack, prepare, runAttack } from '../peers/slow-http-test.ts';
+import { requireProgram } from '../peers/tools.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 5);
 const CONNECTIONS = 1000;
 const ROOT = join(import.meta.dirname, '..', '..');
 const TSX = ['--import', 'tsx'];
 
-before(requireSlowHttpTest);
+before(() => requireProgram('slowhttptest'));
 
 for (const attack of ATTACKS) {
   test(`A client is served during ${CONNECTIONS} ${attack.name} for ${SECONDS} s`, async (context) => {
