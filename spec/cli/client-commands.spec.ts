@@ -8,15 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
-import { resolveConfig } from '../../src/config/config.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { freePort } from '../free-port.ts';
-import { memberWith } from '../integration/member-on.ts';
+import { configWith, memberWith } from '../integration/member-on.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
 import { CLIENT_COMMANDS, run as runCommand } from './run-command.ts';
-
-const SOURCE = { kind: 'flag', name: '--test' } as const;
 
 let member: Member;
 let stopped: string | undefined;
@@ -24,15 +21,9 @@ let folder = '';
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'client-'));
-  const config = resolveConfig([
-    { key: 'maxMemory', text: TEST_MEMORY, source: SOURCE },
-    { key: 'port', text: '0', source: SOURCE },
-    { key: 'queueMaxSizes', name: 'small', text: '1', source: SOURCE },
-    ...['DATA', 'CLUSTER_WRITE', 'PERSISTENCE'].map((name) => {
-      return { key: 'endpointGroups', name, text: 'true', source: SOURCE } as const;
-    }),
-  ]);
-  member = await startMember(config, createLog('OFF', { write: () => {} }));
+  const config = configWith({ maxMemory: TEST_MEMORY }, ['DATA', 'CLUSTER_WRITE', 'PERSISTENCE']);
+  const queueMaxSizes = new Map([['small', 1]]);
+  member = await startMember({ ...config, queueMaxSizes }, createLog('OFF', process.stdout));
   member.stopRequested.then((because) => {
     stopped = because;
   });
@@ -214,17 +205,9 @@ test('cluster reload, member-list and change-member-list', async () => {
   const reload = await run('cluster', 'reload');
   assert.deepEqual([reload.code, reload.output], [4, '']);
   assert.match(reload.errors, /^Refused with 400: Cannot read the configuration again/);
-  const source = { key: 'tcpIpEnabled', text: 'true', source: SOURCE } as const;
-  const groups = {
-    key: 'endpointGroups',
-    name: 'CLUSTER_WRITE',
-    text: 'true',
-    source: SOURCE,
-  } as const;
-  const config = resolveConfig([{ key: 'port', text: '0', source: SOURCE }, source, groups]);
+  const config = configWith({ tcpIpEnabled: 'true' }, ['CLUSTER_WRITE']);
   const loaded = { config, structured: [], sections: [], findings: [] };
-  const log = createLog('OFF', { write: () => {} });
-  const joining = await startMember(config, log, async () => loaded);
+  const joining = await startMember(config, createLog('OFF', process.stdout), async () => loaded);
   const on = (...words: string[]) => run(...words, '--address', `127.0.0.1:${joining.port}`);
   const reloaded = await on('cluster', 'reload');
   assert.deepEqual(reloaded, done('Configuration Reload successfully finished.\n'));

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
-import { mock, test } from 'node:test';
+import { test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
 import { listeningLine } from '../../src/cli/listening-line.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import { resolveConfig } from '../../src/config/config.ts';
-import type { SettingKey } from '../../src/config/settings.ts';
 import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { configWith } from '../integration/member-on.ts';
 
 type ServedMember = Omit<Member, 'inProcess'>;
 
@@ -123,15 +123,16 @@ test('serve does not notify the service manager of a member that does not start'
   assert.deepEqual(states, []);
 });
 
-for (const [afterMs, isSecond] of [
-  [249, false],
-  [250, true],
+for (const [afterMs, cutOff, code] of [
+  [249, '3 connections', 0],
+  [250, '3 connections', 1],
+  [250, undefined, 0],
 ] as const) {
-  test(`serve treats a signal ${afterMs} ms after the first as ${isSecond ? 'the second' : 'the same'}`, async () => {
+  test(`serve exits with ${code} at a signal ${afterMs} ms after the first, which cuts off ${cutOff ?? 'nothing'}`, async () => {
     const draining = deferred<void>();
     const abort = () => {
       draining.resolve();
-      return '3 connections';
+      return cutOff;
     };
     const { exit, source, lines, firstLine, time } = served({
       drain: () => draining.promise,
@@ -143,52 +144,32 @@ for (const [afterMs, isSecond] of [
     source.emit('SIGINT');
     await endOfTurn();
     draining.resolve();
-    assert.equal(await exit, isSecond ? 1 : 0);
-    const last = lines[2];
-    assert.deepEqual(
-      [last?.level, last?.cutOff, last?.because],
-      isSecond ? ['error', '3 connections', 'another SIGINT'] : ['info', undefined, undefined],
-    );
+    assert.equal(await exit, code);
+    const { level, cutOff: lost, because } = lines[2] ?? {};
+    assert.deepEqual([level, lost], code === 1 ? ['error', '3 connections'] : ['info', undefined]);
+    assert.equal(because, afterMs === 250 ? 'another SIGINT' : undefined);
   });
 }
 
-test('serve exits with 0 at a second signal if nothing had to be cut off', async () => {
-  const draining = deferred<void>();
-  const abort = () => {
-    draining.resolve();
-    return undefined;
+test('serve cuts off remaining requests after 10 seconds, and exits with 1 even if the drain does not end', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const drains = deferred<void>();
+  const drain = () => {
+    drains.resolve();
+    return NEVER;
   };
-  const { exit, source, firstLine, time } = served({ drain: () => draining.promise, abort });
-  await firstLine;
+  const { exit, source, lines } = served({ drain, abort: () => 'one poll' });
   source.emit('SIGTERM');
-  time.nowMs += 250;
-  source.emit('SIGTERM');
-  assert.equal(await exit, 0);
-});
-
-test('serve cuts off remaining requests after 10 seconds, and exits with 1 even if the drain does not end', async () => {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  try {
-    const drains = deferred<void>();
-    const drain = () => {
-      drains.resolve();
-      return NEVER;
-    };
-    const { exit, source, lines } = served({ drain, abort: () => 'one poll' });
-    source.emit('SIGTERM');
-    await drains.promise;
-    mock.timers.tick(9_999);
-    await endOfTurn();
-    assert.equal(lines.length, 2);
-    mock.timers.tick(1);
-    await endOfTurn();
-    mock.timers.tick(1000);
-    assert.equal(await exit, 1);
-    assert.equal(lines[2]?.cutOff, 'one poll');
-    assert.equal(lines[2]?.because, '10 seconds have passed');
-  } finally {
-    mock.timers.reset();
-  }
+  await drains.promise;
+  t.mock.timers.tick(9_999);
+  await endOfTurn();
+  assert.equal(lines.length, 2);
+  t.mock.timers.tick(1);
+  await endOfTurn();
+  t.mock.timers.tick(1000);
+  assert.equal(await exit, 1);
+  assert.equal(lines[2]?.cutOff, 'one poll');
+  assert.equal(lines[2]?.because, '10 seconds have passed');
 });
 
 /** Returns a member that records the calls to it. */
@@ -212,28 +193,21 @@ for (const [cause, stopRequested] of [
   ['signal', undefined],
   ['shutdown call', Promise.resolve('POST clusterShutdown')],
 ] as const) {
-  test(`serve withdraws at the ${cause}, and drains after the delay`, async () => {
-    mock.timers.enable({ apis: ['setTimeout'] });
-    try {
-      const { calls, member } = recordingMember();
-      const parts = { ...member, ...(stopRequested && { stopRequested }) };
-      const { exit, source, lines, firstLine } = served(parts, { delaySeconds: 3 });
-      await firstLine;
-      if (stopRequested === undefined) source.emit('SIGTERM');
-      await endOfTurn();
-      assert.deepEqual(
-        [calls, lines[1]?.msg, lines[1]?.delaySeconds],
-        [['withdraw'], 'draining', 3],
-      );
-      mock.timers.tick(2_999);
-      await endOfTurn();
-      assert.deepEqual(calls, ['withdraw']);
-      mock.timers.tick(1);
-      assert.equal(await exit, 0);
-      assert.deepEqual(calls, ['withdraw', 'drain']);
-    } finally {
-      mock.timers.reset();
-    }
+  test(`serve withdraws at the ${cause}, and drains after the delay`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { calls, member } = recordingMember();
+    const parts = { ...member, ...(stopRequested && { stopRequested }) };
+    const { exit, source, lines, firstLine } = served(parts, { delaySeconds: 3 });
+    await firstLine;
+    if (stopRequested === undefined) source.emit('SIGTERM');
+    await endOfTurn();
+    assert.deepEqual([calls, lines[1]?.msg, lines[1]?.delaySeconds], [['withdraw'], 'draining', 3]);
+    t.mock.timers.tick(2_999);
+    await endOfTurn();
+    assert.deepEqual(calls, ['withdraw']);
+    t.mock.timers.tick(1);
+    assert.equal(await exit, 0);
+    assert.deepEqual(calls, ['withdraw', 'drain']);
   });
 }
 
@@ -366,13 +340,8 @@ test('on a terminal, one line shows address, groups, memory and whether data is 
 });
 
 test('the line of a member on all interfaces, with TLS, health port and persistence', () => {
-  const flag = { kind: 'flag', name: '--test' } as const;
-  const texts = { tlsEnabled: 'true', persistenceEnabled: 'true', compatibility: 'hazelcast' };
-  const config = resolveConfig([
-    ...Object.entries(texts).map(([key, text]) => ({ key: key as SettingKey, text, source: flag })),
-    { key: 'dataDirectory', text: 'data', source: flag },
-    { key: 'endpointGroups', name: 'DATA', text: 'true', source: flag },
-  ]);
+  const settings = { tlsEnabled: 'true', persistenceEnabled: 'true', dataDirectory: 'data' };
+  const config = configWith({ ...settings, compatibility: 'hazelcast' });
   assert.equal(
     listeningLine({ ...MEMBER, address: '::', healthPort: 8080 }, config),
     'listening on https://localhost:5701/hazelcast on all interfaces, health on port 8080; ' +

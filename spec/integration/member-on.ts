@@ -25,17 +25,21 @@ export interface Line {
 
 type Settings = Readonly<Partial<Record<SettingKey, string>>>;
 
-/** Starts a member on a free port with these settings and endpoint groups, and without a log. */
-export function memberWith(
+/** Returns the configuration of a member on a free port with these settings and endpoint groups. */
+export function configWith(
   settings: Settings,
   groups: readonly EndpointGroup[] = ['DATA'],
-): Promise<Member> {
+): Config {
   const all = Object.entries({ port: '0', ...settings });
-  const config = resolveConfig([
+  return resolveConfig([
     ...all.map(([key, text]) => ({ key: key as SettingKey, text, source: TEST })),
     ...groups.map((name) => ({ key: 'endpointGroups', name, text: 'true', source: TEST }) as const),
   ]);
-  return startMember(config, createLog('OFF', process.stdout));
+}
+
+/** Starts a member with that configuration, and without a log. */
+export function memberWith(...parts: Parameters<typeof configWith>): Promise<Member> {
+  return startMember(configWith(...parts), createLog('OFF', process.stdout));
 }
 
 /** Runs a member with all groups, additional flags, and settings by key. */
