@@ -20,6 +20,9 @@ import type { ServiceParts } from '../http/test-server.ts';
 import { failure, restMember } from './rest-member.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
+const RECONFIGURATION = {
+  ...{ tcpIpMembers: undefined, reload: () => assert.fail(), add: () => assert.fail() },
+};
 
 function member(services?: ServiceParts, limits?: Partial<HttpLimits>) {
   const member = restMember({ services, limits });
@@ -242,8 +245,7 @@ test('config/reload reports which settings were applied and which need a restart
     { applied: [], unapplied: [], faults: ['f:1:1: wrong', 'f:2:1: wrong, too'] },
   ];
   const reload = async () => outcomes.shift() ?? assert.fail();
-  const reconfiguration = { tcpIpMembers: undefined, reload, add: () => assert.fail() };
-  const { ask } = member({ reconfiguration });
+  const { ask } = member({ reconfiguration: { ...RECONFIGURATION, reload } });
   const done = {
     status: 'success',
     message: 'Configuration Reload successfully finished.',
@@ -267,8 +269,7 @@ test('config/update passes the text on and reports what was added and ignored', 
       ignored: [{ sectionName: 'network' }],
     };
   };
-  const reconfiguration = { tcpIpMembers: undefined, reload: () => assert.fail(), add };
-  const { ask, audited } = member({ reconfiguration });
+  const { ask, audited } = member({ reconfiguration: { ...RECONFIGURATION, add } });
   const done = {
     status: 'success',
     message: 'Configuration Update successfully finished.',
@@ -304,11 +305,7 @@ test('a change that could not be stored is 503, and reports if a crash may undo 
     const { askWhole } = member({
       cluster,
       license: new License(record),
-      reconfiguration: {
-        tcpIpMembers: undefined,
-        reload: () => assert.fail(),
-        add: async () => ({ faults: ['no'], refusal }),
-      },
+      reconfiguration: { ...RECONFIGURATION, add: async () => ({ faults: ['no'], refusal }) },
     });
     const responses = [];
     for (const [path, body] of [
@@ -337,14 +334,10 @@ test('a change that could not be stored is 503, and reports if a crash may undo 
 
 test('the member list is reported and changed while TCP-IP join is enabled', async () => {
   const path = 'rest/config/tcp-ip/member-list';
-  const reconfiguration = {
-    tcpIpMembers: new TcpIpMembers(new LocalRecord('1.2'), ['localhost:5701', 'b:2']),
-    reload: () => assert.fail(),
-    add: () => assert.fail(),
-  };
+  const tcpIpMembers = new TcpIpMembers(new LocalRecord('1.2'), ['localhost:5701', 'b:2']);
   const message = 'The member list of TCP-IP join config is updated at run time. ';
   const changed = '"member-list":["localhost:8001","localhost:9001","localhost:10001"]}';
-  await member({ reconfiguration }).follow([
+  await member({ reconfiguration: { ...RECONFIGURATION, tcpIpMembers } }).follow([
     [`GET ${path}`, '200 {"status":"success","member-list":["localhost:5701","b:2"]}'],
     [
       `POST ${path} dev&&localhost:8001, localhost:9001;;localhost:10001`,

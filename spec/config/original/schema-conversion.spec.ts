@@ -15,6 +15,11 @@ import { notationOf } from './notation.ts';
 import { leafTree, merged, rangeType, type SchemaTree } from './schema-tree.ts';
 import { treeOfXmlSchema } from './xml-schema.ts';
 
+/** Returns a section with only these names. */
+function section(properties: JsonSchema['properties'] = {}): JsonSchema {
+  return { type: 'object', additionalProperties: false, properties };
+}
+
 /** Returns the notation of a member's file, by the definition of its root. */
 function yamlNotation(root: JsonSchema, definitions: Record<string, JsonSchema> = {}): string {
   const tree = treeOfJsonSchema({ properties: { grid: root }, definitions }, 'grid');
@@ -45,23 +50,15 @@ function accepts(content: SectionSchema, path: readonly string[], text: string):
 
 describe('A JSON schema', () => {
   it('defines names, types with their ranges, words, lists and free names', () => {
-    const root: JsonSchema = {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        name: { type: 'string' },
-        port: { type: 'integer', minimum: 1, maximum: 9 },
-        share: { type: 'number' },
-        mode: { enum: ['ON', 'OFF'] },
-        members: { type: 'array', items: { type: 'string' } },
-        map: { additionalProperties: { $ref: '#/definitions/Map' } },
-      },
-    };
-    const map: JsonSchema = {
-      type: 'object',
-      additionalProperties: false,
-      properties: { size: { type: 'integer', minimum: 0 }, fast: { type: 'boolean' } },
-    };
+    const root = section({
+      name: { type: 'string' },
+      port: { type: 'integer', minimum: 1, maximum: 9 },
+      share: { type: 'number' },
+      mode: { enum: ['ON', 'OFF'] },
+      members: { type: 'array', items: { type: 'string' } },
+      map: { additionalProperties: { $ref: '#/definitions/Map' } },
+    });
+    const map = section({ size: { type: 'integer', minimum: 0 }, fast: { type: 'boolean' } });
     assert.equal(
       yamlNotation(root, { Map: map }),
       '*: name=s port=i1..9 share=n mode=ON|OFF members[]=s\nmap{}: size=i0.. fast=b',
@@ -70,33 +67,25 @@ describe('A JSON schema', () => {
 
   it('makes a section open if other names are allowed, and accepts any value if it specifies none', () => {
     const open: JsonSchema = { type: 'object', properties: { enabled: { type: 'boolean' } } };
-    const root: JsonSchema = {
-      type: 'object',
-      additionalProperties: false,
-      properties: { aws: open, properties: { type: 'object' }, value: true },
-    };
+    const root = section({ aws: open, properties: { type: 'object' }, value: true });
     assert.equal(yamlNotation(root), '*: properties=o value=a\naws: enabled=b ...');
   });
 
   it('accepts every alternative, and names without a definition', () => {
-    const root: JsonSchema = {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        ports: {
-          anyOf: [
-            { type: 'array', items: { type: 'string' } },
-            { type: 'object', additionalProperties: { type: 'integer' } },
-          ],
-        },
-        count: { anyOf: [{ const: 0 }, { type: 'integer', minimum: 3 }] },
-        kinds: {
-          type: 'object',
-          properties: { jaas: { type: 'string' } },
-          propertyNames: { enum: ['jaas', 'kerberos'] },
-        },
+    const root = section({
+      ports: {
+        anyOf: [
+          { type: 'array', items: { type: 'string' } },
+          { type: 'object', additionalProperties: { type: 'integer' } },
+        ],
       },
-    };
+      count: { anyOf: [{ const: 0 }, { type: 'integer', minimum: 3 }] },
+      kinds: {
+        type: 'object',
+        properties: { jaas: { type: 'string' } },
+        propertyNames: { enum: ['jaas', 'kerberos'] },
+      },
+    });
     assert.equal(
       yamlNotation(root),
       '*: count=i0..0,i3..\nports: []=s {}=i\nkinds: jaas=s kerberos=a ...',
@@ -166,31 +155,19 @@ describe('Known names of several versions', () => {
 
   it('are the names of all versions', () => {
     const [older, newer] = [{ a: { type: 'string' } }, { b: { type: 'boolean' } }].map(
-      (properties) =>
-        treeOfJsonSchema(
-          { properties: { grid: { properties, additionalProperties: false } } },
-          'grid',
-        ),
+      (properties) => treeOfJsonSchema({ properties: { grid: section(properties) } }, 'grid'),
     );
     assert.equal(written(merged(newer!, older!), 'yaml'), '*: b=b a=s');
   });
 });
 
 describe('The notation', () => {
-  const eviction: JsonSchema = {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
-      'eviction-policy': { enum: ['NONE', 'LEAST_RECENTLY_USED', 'LEAST_FREQUENTLY_USED'] },
-      size: { type: 'integer', minimum: 0 },
-      nested: { type: 'array', items: { type: 'array', items: { type: 'string' } } },
-    },
-  };
-  const root: JsonSchema = {
-    type: 'object',
-    additionalProperties: false,
-    properties: { map: { additionalProperties: eviction }, cache: eviction },
-  };
+  const eviction = section({
+    'eviction-policy': { enum: ['NONE', 'LEAST_RECENTLY_USED', 'LEAST_FREQUENTLY_USED'] },
+    size: { type: 'integer', minimum: 0 },
+    nested: { type: 'array', items: { type: 'array', items: { type: 'string' } } },
+  });
+  const root = section({ map: { additionalProperties: eviction }, cache: eviction });
 
   it('writes content that occurs at several places only once', () => {
     assert.equal(
@@ -214,11 +191,7 @@ describe('The notation', () => {
     const words = Array.from({ length: 40 }, (_, index) => `WORD_NUMBER_${index}`);
     const names = Array.from({ length: 20 }, (_, index) => `a-long-name-${index}`);
     const properties = Object.fromEntries(names.map((name) => [name, { enum: words }]));
-    const notation = yamlNotation({
-      type: 'object',
-      additionalProperties: false,
-      properties: { section: { type: 'object', additionalProperties: false, properties } },
-    });
+    const notation = yamlNotation(section({ section: section(properties) }));
     assert.ok(notation.split('\n').every((line) => line.length <= 100));
     const content = readNotation(notation, 'yaml');
     for (const name of names) assert.ok(accepts(content, ['section', name], 'WORD_NUMBER_39'));
