@@ -1,5 +1,6 @@
 /** The package that `npm pack` makes: its files, its dependencies, its programs and its types. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import {
   mkdirSync,
   mkdtempSync,
@@ -9,11 +10,12 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { EXAMPLE_PROGRAMS } from '../docs/example-programs.ts';
-import { type Registry, startRegistry } from './local-registry.ts';
 import { NODES, ROOT, runChecked, runProgram, toolFolder } from './tools.ts';
 
 const TARBALL_BYTES_MAX = 1_100_000;
@@ -23,7 +25,9 @@ const folder = mkdtempSync(join(tmpdir(), 'gridnode-package-'));
 const globals = join(folder, 'global');
 /** A project in which the package is installed. */
 const project = join(folder, 'project');
-let registry: Registry;
+/** Paths of the requests to the registry, without those for tarballs. */
+const requested = new Set<string>();
+let registry: Server;
 let tarball = '';
 let files: readonly string[] = [];
 
@@ -33,15 +37,8 @@ before(async () => {
   const [packed] = JSON.parse(printed.slice(printed.indexOf('[\n'), printed.lastIndexOf(']') + 1));
   tarball = join(folder, packed.filename);
   files = packed.files.map(({ path }: { path: string }) => path);
-  registry = await startRegistry(['undici'], folder);
-  const from = [
-    '--registry',
-    registry.url,
-    '--cache',
-    join(folder, 'cache'),
-    '--no-audit',
-    '--no-fund',
-  ];
+  const cache = ['--cache', join(folder, 'cache'), '--no-audit', '--no-fund'];
+  const from = ['--registry', await startRegistry(), ...cache];
   await runChecked('npm', ['install', '--global', '--prefix', globals, ...from, tarball]);
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{"private": true}');
@@ -68,7 +65,7 @@ test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither source map
 
 test('an installation fetches only undici', () => {
   assert.deepEqual(Object.keys(MANIFEST.dependencies), ['undici']);
-  assert.deepEqual([...registry.requested], ['undici']);
+  assert.deepEqual([...requested], ['/undici']);
   assert.deepEqual(readdirSync(join(project, 'node_modules')).filter(isPackage), [
     'gridnode',
     'undici',
@@ -207,6 +204,30 @@ test('TypeDoc documents the public types without a warning', async () => {
   const { code, output } = await runProgram(process.execPath, [typedoc, ...words, entry]);
   assert.equal(code, 0, output);
 });
+
+/**
+ * Starts a package registry on this machine that serves only the installed version of undici.
+ * Resolves with its URL.
+ */
+async function startRegistry(): Promise<string> {
+  const from = join(ROOT, 'node_modules/undici');
+  await runChecked('npm', ['pack', from, '--ignore-scripts', '--pack-destination', folder]);
+  const manifest = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
+  const { name, version } = manifest;
+  const file = `${name}-${version}.tgz`;
+  registry = createServer(({ url = '' }, response) => {
+    if (url === `/${file}`) return response.end(readFileSync(join(folder, file)));
+    requested.add(url);
+    if (url !== `/${name}`) return response.writeHead(404).end();
+    const dist = { tarball: `${address}/${file}` };
+    const versions = { [version]: { ...manifest, dist } };
+    return response.end(JSON.stringify({ name, 'dist-tags': { latest: version }, versions }));
+  });
+  registry.listen(0, '127.0.0.1');
+  await once(registry, 'listening');
+  const address = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
+  return address;
+}
 
 function isPackage(name: string): boolean {
   return !name.startsWith('.');
