@@ -24,10 +24,17 @@ export interface JsonSchema {
   readonly const?: string | number | boolean;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly allOf?: readonly JsonSchema[];
+  readonly allOf?: readonly (JsonSchema | boolean)[];
   readonly anyOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
+  /** In a converted XML schema: whether the element may occur more than once. */
+  readonly repeats?: boolean;
   readonly [keyword: string]: unknown;
+}
+
+/** Returns a section with only these names. */
+export function section(properties: JsonSchema['properties'] = {}): JsonSchema {
+  return { type: 'object', properties, additionalProperties: false };
 }
 
 /** Returns the tree below the root of this name. */
@@ -49,7 +56,7 @@ class JsonSchemaReader {
     if (schema.$ref !== undefined) return this.#refer(schema.$ref);
     let tree = this.#readOwn(schema);
     for (const part of alternativesOf(schema)) tree = merged(tree, this.read(part));
-    return tree;
+    return schema.repeats === undefined ? tree : { ...tree, repeats: schema.repeats };
   }
 
   #refer(reference: string): SchemaTree {
@@ -104,10 +111,8 @@ class JsonSchemaReader {
 }
 
 /** Returns the parts that define names or types. */
-function alternativesOf({ allOf = [], anyOf = [], oneOf = [] }: JsonSchema): JsonSchema[] {
-  return [...allOf, ...anyOf, ...oneOf].filter(
-    (part) => part.$ref !== undefined || definesType(part) || definesNames(part),
-  );
+function alternativesOf({ allOf = [], anyOf = [], oneOf = [] }: JsonSchema) {
+  return [...allOf, ...anyOf, ...oneOf].filter(definesType);
 }
 
 function definesType(schema: JsonSchema | boolean): boolean {

@@ -12,7 +12,7 @@ import { adjusted } from './adjustments.ts';
 import { type JsonSchema, treeOfJsonSchema } from './json-schema.ts';
 import { type Notation, notationOf } from './notation.ts';
 import { merged, type SchemaTrees } from './schema-tree.ts';
-import { treeOfXmlSchema } from './xml-schema.ts';
+import { jsonSchemaOf } from './xml-schema.ts';
 
 const ROOT = 'hazelcast';
 const MEMBER_SCHEMA = /^hazelcast-config-(\d+)\.(\d+)\.(xsd|json)$/;
@@ -75,7 +75,7 @@ function treesOfJars(folder: string): SchemaTrees {
   const yaml = textsOf('json').map((text) =>
     treeOfJsonSchema(JSON.parse(text) as JsonSchema, ROOT),
   );
-  const xml = textsOf('xsd').map((text) => treeOfXmlSchema(text, ROOT));
+  const xml = textsOf('xsd').map((text) => treeOfJsonSchema(jsonSchemaOf(text), ROOT));
   if (yaml.length === 0 || xml.length === 0) {
     throw new Error(`Cannot read ${folder}: no jar contains schemas of member files`);
   }

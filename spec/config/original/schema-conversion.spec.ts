@@ -10,15 +10,10 @@ import {
   type SectionSchema,
 } from '../../../src/config/document-schema.ts';
 import { adjusted } from './adjustments.ts';
-import { type JsonSchema, treeOfJsonSchema } from './json-schema.ts';
+import { type JsonSchema, section, treeOfJsonSchema } from './json-schema.ts';
 import { notationOf } from './notation.ts';
 import { leafTree, merged, rangeType, type SchemaTree } from './schema-tree.ts';
-import { treeOfXmlSchema } from './xml-schema.ts';
-
-/** Returns a section with only these names. */
-function section(properties: JsonSchema['properties'] = {}): JsonSchema {
-  return { type: 'object', additionalProperties: false, properties };
-}
+import { jsonSchemaOf } from './xml-schema.ts';
 
 /** Returns the notation of a member's file, by the definition of its root. */
 function yamlNotation(root: JsonSchema, definitions: Record<string, JsonSchema> = {}): string {
@@ -30,7 +25,7 @@ function yamlNotation(root: JsonSchema, definitions: Record<string, JsonSchema> 
 function xmlNotation(body: string): string {
   const text = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
     <xs:element name="grid" type="root"/>${body}</xs:schema>`;
-  return written(treeOfXmlSchema(text, 'grid'), 'xml');
+  return written(treeOfJsonSchema(jsonSchemaOf(text), 'grid'), 'xml');
 }
 
 function written(tree: SchemaTree, form: Form): string {

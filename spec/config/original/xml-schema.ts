@@ -1,164 +1,133 @@
 /**
- * Reads an XML schema as a tree of known names: children by name, attributes with `@` before the
- * name, and the types of texts. Number and order of children are omitted, except whether an element
- * may repeat.
+ * Converts an XML schema to a JSON schema, with `@` before the names of attributes. Number and order
+ * of children are omitted, except whether an element may repeat.
  */
 import type { DocumentEntry, DocumentNode } from '../../../src/config/document.ts';
 import { parseXml } from '../../../src/config/xml-document.ts';
-import { emptyTree, leafTree, merged, rangeType, type SchemaTree } from './schema-tree.ts';
+import { type JsonSchema, section } from './json-schema.ts';
 
-/** Returns the tree below the root of this name. */
-export function treeOfXmlSchema(text: string, root: string): SchemaTree {
-  const { root: schema, problems } = parseXml(text, 'schema');
-  if (schema === undefined) throw new Error(`Cannot read schema: ${problems.listed[0]?.message}`);
-  return new XmlSchemaReader(schema.node).element(root);
+/** A schema; `true` accepts anything. */
+type Part = JsonSchema | true;
+
+/** Returns a schema whose properties are the global elements. */
+export function jsonSchemaOf(text: string): JsonSchema {
+  const { root, problems } = parseXml(text, 'schema');
+  if (root === undefined) throw new Error(`Cannot read schema: ${problems.listed[0]?.message}`);
+  const converter = new Converter(childrenOf(root.node, 'element'));
+  const named = (kind: string, convert: (node: DocumentNode) => Part) =>
+    childrenOf(root.node, kind).map((node) => [attribute(node, 'name'), convert(node)]);
+  const content = (node: DocumentNode) => converter.content(node);
+  const types = [...named('complexType', content), ...named('simpleType', content)];
+  return {
+    properties: Object.fromEntries(named('element', (node) => converter.type(node))),
+    definitions: Object.fromEntries(types),
+  };
 }
 
 /** The built-in types of XML Schema, by name. */
-const BUILT_IN: Readonly<Record<string, string>> = {
-  string: 's',
-  anyURI: 's',
-  boolean: 'b',
-  byte: 'i-128..127',
-  unsignedByte: 'i0..255',
-  short: 'i-32768..32767',
-  unsignedShort: 'i0..65535',
-  int: 'i',
-  integer: 'i',
-  long: 'i',
-  unsignedInt: 'i0..',
-  unsignedLong: 'i0..',
-  nonNegativeInteger: 'i0..',
-  positiveInteger: 'i1..',
-  decimal: 'n',
-  double: 'n',
-  float: 'n',
-  anyType: 'a',
+const BUILT_IN: Readonly<Record<string, Part>> = {
+  string: { type: 'string' },
+  anyURI: { type: 'string' },
+  boolean: { type: 'boolean' },
+  byte: { type: 'integer', minimum: -128, maximum: 127 },
+  unsignedByte: { type: 'integer', minimum: 0, maximum: 255 },
+  short: { type: 'integer', minimum: -32_768, maximum: 32_767 },
+  unsignedShort: { type: 'integer', minimum: 0, maximum: 65_535 },
+  int: { type: 'integer' },
+  integer: { type: 'integer' },
+  long: { type: 'integer' },
+  unsignedInt: { type: 'integer', minimum: 0 },
+  unsignedLong: { type: 'integer', minimum: 0 },
+  nonNegativeInteger: { type: 'integer', minimum: 0 },
+  positiveInteger: { type: 'integer', minimum: 1 },
+  decimal: { type: 'number' },
+  double: { type: 'number' },
+  float: { type: 'number' },
+  anyType: true,
 };
 
-class XmlSchemaReader {
-  readonly #schema: DocumentNode;
-  /** Types by name; undefined while a type is being read. */
-  readonly #types = new Map<string, SchemaTree | undefined>();
+class Converter {
+  /** The global elements. */
+  readonly #elements: readonly DocumentNode[];
 
-  constructor(schema: DocumentNode) {
-    this.#schema = schema;
-  }
-
-  /** Returns the tree of a global element. */
-  element(name: string): SchemaTree {
-    return this.#typeOf(this.#find('element', name));
-  }
-
-  #find(kind: string, name: string): DocumentNode {
-    const found = childrenOf(this.#schema, kind).find((node) => attribute(node, 'name') === name);
-    if (found === undefined) throw new Error(`Cannot read ${kind} ${name}: it does not exist`);
-    return found;
-  }
-
-  /** Returns the substitutes of the element; only the element itself if it has none. */
-  #substitutes(name: string): string[] {
-    const names = childrenOf(this.#schema, 'element')
-      .filter((node) => withoutPrefix(attribute(node, 'substitutionGroup') ?? '') === name)
-      .map((node) => attribute(node, 'name') ?? '');
-    const [own] = childrenOf(this.#schema, 'element').filter(
-      (node) => attribute(node, 'name') === name,
-    );
-    const isAbstract = own !== undefined && attribute(own, 'abstract') === 'true';
-    return isAbstract || names.length > 0 ? names : [name];
+  constructor(elements: readonly DocumentNode[]) {
+    this.#elements = elements;
   }
 
   /** Returns the type of an element or attribute, named or inline; any text if it has no type. */
-  #typeOf(node: DocumentNode): SchemaTree {
+  type(node: DocumentNode): Part {
     const name = attribute(node, 'type');
-    if (name !== undefined) return this.#type(name);
+    if (name !== undefined) return typeOfName(name);
     const [own] = [...childrenOf(node, 'complexType'), ...childrenOf(node, 'simpleType')];
-    if (own !== undefined) return this.#content(own);
-    return leafTree('s');
-  }
-
-  #type(name: string): SchemaTree {
-    if (name.startsWith('xs:')) return leafTree(builtIn(name));
-    const known = this.#types.get(name);
-    if (known !== undefined) return known;
-    if (this.#types.has(name)) throw new Error(`Cannot read type ${name}: it contains itself`);
-    this.#types.set(name, undefined);
-    const kinds = ['complexType', 'simpleType'];
-    const found = kinds
-      .flatMap((kind) => childrenOf(this.#schema, kind))
-      .find((node) => attribute(node, 'name') === name);
-    if (found === undefined) throw new Error(`Cannot read type ${name}: it does not exist`);
-    const tree = this.#content(found);
-    this.#types.set(name, tree);
-    return tree;
+    return own === undefined ? { type: 'string' } : this.content(own);
   }
 
   /** Returns the content of a type's definition, with nested definitions. */
-  #content(node: DocumentNode): SchemaTree {
-    let tree = emptyTree();
-    for (const { name, node: child } of node.entries) {
+  content(node: DocumentNode): JsonSchema {
+    const parts = node.entries.flatMap<Part>(({ name, node: child }) => {
       switch (withoutPrefix(name)) {
         case 'sequence':
         case 'choice':
         case 'all':
-          tree = merged(tree, this.#group(child));
-          break;
+          return this.#group(child);
         case 'complexContent':
         case 'simpleContent':
-          tree = merged(tree, this.#content(child));
-          break;
+          return this.content(child);
         case 'extension':
-          tree = merged(tree, this.#type(attribute(child, 'base') ?? ''));
-          tree = merged(tree, this.#content(child));
-          break;
+          return [typeOfName(attribute(child, 'base') ?? ''), this.content(child)];
         case 'restriction':
-          tree = merged(tree, this.#restriction(child));
-          break;
+          return this.#restriction(child);
         case 'attribute':
-          tree.children.set(`@${attribute(child, 'name')}`, this.#typeOf(child));
-          break;
+          return section({ [`@${attribute(child, 'name')}`]: this.type(child) });
+        default:
+          return [];
       }
-    }
-    return tree;
+    });
+    return { allOf: [section({}), ...parts] };
   }
 
-  #group(node: DocumentNode): SchemaTree {
-    let tree = this.#content(node);
-    if (childrenOf(node, 'any').length > 0) tree.isOpen = true;
-    for (const element of childrenOf(node, 'element')) {
+  #group(node: DocumentNode): JsonSchema[] {
+    const elements = childrenOf(node, 'element').flatMap<JsonSchema>((element) => {
       const repeats = isRepeated(element) || isRepeated(node);
-      const reference = withoutPrefix(attribute(element, 'ref') ?? '');
       const own = attribute(element, 'name');
-      for (const name of own === undefined ? this.#substitutes(reference) : [own]) {
-        const child = own === undefined ? this.element(name) : this.#typeOf(element);
-        const children = new Map([[name, { ...child, repeats }]]);
-        tree = merged(tree, { ...emptyTree(), children });
-      }
-    }
-    return tree;
+      if (own !== undefined) return section({ [own]: { allOf: [this.type(element)], repeats } });
+      return this.#substitutes(withoutPrefix(attribute(element, 'ref') ?? '')).map((name) =>
+        section({ [name]: { allOf: [{ $ref: `#/properties/${name}` }], repeats } }),
+      );
+    });
+    const isOpen = childrenOf(node, 'any').length > 0;
+    return [this.content(node), { properties: {}, additionalProperties: isOpen }, ...elements];
+  }
+
+  /** Returns the substitutes of the element; only the element itself if it has none. */
+  #substitutes(name: string): string[] {
+    const names = this.#elements
+      .filter((node) => withoutPrefix(attribute(node, 'substitutionGroup') ?? '') === name)
+      .map((node) => attribute(node, 'name') ?? '');
+    const own = this.#elements.find((node) => attribute(node, 'name') === name);
+    const isAbstract = own !== undefined && attribute(own, 'abstract') === 'true';
+    return isAbstract || names.length > 0 ? names : [name];
   }
 
   /** Returns a type with fewer values, or with other content. */
-  #restriction(node: DocumentNode): SchemaTree {
+  #restriction(node: DocumentNode): JsonSchema {
     const words = childrenOf(node, 'enumeration').map((each) => attribute(each, 'value') ?? '');
-    if (words.length > 0) return leafTree(words.join('|'));
-    const base = this.#type(attribute(node, 'base') ?? '');
-    const [type = ''] = base.types;
-    const range = /^([in])(?:(-?\d+)?\.\.(\d+)?)?$/.exec(type);
-    if (range === null) return merged(base, this.#content(node));
-    const bound = (kind: string, before: string | undefined): number | undefined => {
-      const [facet] = childrenOf(node, kind);
-      const text = facet === undefined ? before : attribute(facet, 'value');
-      return text === undefined ? undefined : Number(text);
-    };
-    const minimum = bound('minInclusive', range[2]);
-    return leafTree(
-      rangeType(range[1] === 'i' ? 'i' : 'n', minimum, bound('maxInclusive', range[3])),
+    if (words.length > 0) return { enum: words };
+    const base = typeOfName(attribute(node, 'base') ?? '');
+    const bounds = [
+      ['minimum', 'minInclusive'],
+      ['maximum', 'maxInclusive'],
+    ].flatMap(([keyword, kind = '']) =>
+      childrenOf(node, kind).map((facet) => [keyword, Number(attribute(facet, 'value'))]),
     );
+    if (bounds.length === 0) return { allOf: [base, this.content(node)] };
+    if (base === true || base.$ref) throw new Error('Cannot read bounds of a type that has a name');
+    return { ...base, ...Object.fromEntries(bounds) };
   }
 }
 
-function builtIn(name: string): string {
+function typeOfName(name: string): Part {
+  if (!name.startsWith('xs:')) return { $ref: `#/definitions/${name}` };
   const type = BUILT_IN[withoutPrefix(name)];
   if (type === undefined) throw new Error(`Cannot read type ${name}: an unknown built-in type`);
   return type;
