@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, totalmem } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { machineMemory, memoryBelow } from '../../src/base/machine-memory.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const MIB = 1_048_576;
 const TOTAL = 1024 * MIB;
@@ -13,16 +14,10 @@ const OTHERS =
   '21 1 8:1 / / rw - ext4 /dev/sda1 rw\n' +
   '29 21 0:25 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n';
 const UNLIMITED = '9223372036854771712\n';
-const folders: string[] = [];
-
-after(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true });
-});
 
 /** Returns the memory of a system with these files. */
 function memoryWith(files: Readonly<Record<string, string>>) {
-  const root = mkdtempSync(join(tmpdir(), 'gridnode-machine-'));
-  folders.push(root);
+  const root = temporaryFolder();
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { compileProgram } from '../../bin/compiled-program.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const ran = globalThis as { ran?: string };
 
-function keptProgram(context: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'gridnode-program-'));
-  context.after(() => rmSync(directory, { recursive: true }));
-  const file = join(directory, 'program.cjs');
+function keptProgram(): string {
+  const file = join(temporaryFolder(), 'program.cjs');
   writeFileSync(file, 'function name() { return "one"; } globalThis.ran = name();');
   const program = compileProgram(file);
   assert.equal(program.isCached, false);
@@ -19,16 +17,16 @@ function keptProgram(context: TestContext): string {
   return file;
 }
 
-test('compileProgram runs the code that was cached', (context) => {
-  const program = compileProgram(keptProgram(context));
+test('compileProgram runs the code that was cached', () => {
+  const program = compileProgram(keptProgram());
   assert.equal(program.isCached, true);
   delete ran.ran;
   program.run();
   assert.equal(ran.ran, 'one');
 });
 
-test('compileProgram compiles a changed source, even if its length is the same', (context) => {
-  const file = keptProgram(context);
+test('compileProgram compiles a changed source, even if its length is the same', () => {
+  const file = keptProgram();
   writeFileSync(file, readFileSync(file, 'latin1').replace('one', 'two'));
   const program = compileProgram(file);
   assert.equal(program.isCached, false);
@@ -36,8 +34,8 @@ test('compileProgram compiles a changed source, even if its length is the same',
   assert.equal(ran.ran, 'two');
 });
 
-test('compileProgram ignores cached code that is damaged or truncated', (context) => {
-  const file = keptProgram(context);
+test('compileProgram ignores cached code that is damaged or truncated', () => {
+  const file = keptProgram();
   const cached = readFileSync(`${file}.cache`);
   for (const length of [0, 10, 32, 100, cached.length - 1]) {
     writeFileSync(`${file}.cache`, cached.subarray(0, length));

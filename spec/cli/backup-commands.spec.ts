@@ -3,29 +3,19 @@
  * remain.
  */
 import assert from 'node:assert/strict';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { DirectoryLock } from '../../src/persistence/directory-lock.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { makeBackup } from './made-backup.ts';
 import { run as runCommand } from './run-command.ts';
 
 let backups = '';
 
 beforeEach(() => {
-  backups = mkdtempSync(join(tmpdir(), 'backups-'));
+  backups = temporaryFolder();
 });
-
-afterEach(() => rmSync(backups, { recursive: true, force: true }));
 
 function make(name: string, uuid: string, of: string): number {
   return makeBackup(join(backups, name), uuid, of);

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
@@ -13,14 +12,13 @@ import { createLog } from '../../src/telemetry/log.ts';
 import { freePort } from '../free-port.ts';
 import { configWith, memberWith } from '../integration/member-on.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { CLIENT_COMMANDS, run as runCommand } from './run-command.ts';
 
 let member: Member;
 let stopped: string | undefined;
-let folder = '';
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'client-'));
   const config = configWith({ maxMemory: TEST_MEMORY }, ['DATA', 'CLUSTER_WRITE', 'PERSISTENCE']);
   const queueMaxSizes = new Map([['small', 1]]);
   member = await startMember({ ...config, queueMaxSizes }, createLog('OFF', process.stdout));
@@ -29,10 +27,7 @@ before(async () => {
   });
 });
 
-after(async () => {
-  await member.drain();
-  rmSync(folder, { recursive: true });
-});
+after(() => member.drain());
 
 /** Runs a command in this process, with the address of the member unless another one is given. */
 async function run(...words: string[]) {
@@ -81,7 +76,7 @@ test('queue offer, size and poll', async () => {
 
 test('a value is read from a file or from standard input byte for byte', async () => {
   const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index & 255));
-  const file = join(folder, 'value');
+  const file = join(temporaryFolder(), 'value');
   writeFileSync(file, bytes);
   assert.deepEqual(await run('map', 'set', 'm', 'file', '--file', file), done());
   const words = programWords('bin/gridnode');

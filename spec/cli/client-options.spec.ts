@@ -4,15 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createBareServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { runCli } from '../../src/cli/main.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { runWith } from './run-command.ts';
 
 const TLS = join(import.meta.dirname, '..', 'tls');
@@ -34,7 +34,7 @@ const secure = createTlsServer(
   },
   onRequest,
 );
-let folder = '';
+const folder = temporaryFolder();
 
 function onRequest(request: IncomingMessage, response: import('node:http').ServerResponse): void {
   const { method, url, headers } = request;
@@ -50,7 +50,6 @@ function onRequest(request: IncomingMessage, response: import('node:http').Serve
 }
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'options-'));
   for (const server of [member, secure]) {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -60,7 +59,6 @@ before(async () => {
 after(() => {
   member.close();
   secure.close();
-  rmSync(folder, { recursive: true });
 });
 
 function at(server: Server): string {

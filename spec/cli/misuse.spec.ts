@@ -4,21 +4,19 @@
  * broken-files.spec.ts the invalid configuration files.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { run } from './run-command.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'misuse-'));
+const folder = temporaryFolder();
 const file = join(folder, 'file');
 const empty = join(folder, 'empty');
 const broken = join(folder, 'broken.yaml');
 writeFileSync(file, 'a file');
 writeFileSync(empty, '');
 writeFileSync(broken, 'grid: {networks: {}}');
-
-after(() => rmSync(folder, { recursive: true }));
 
 const get = 'map get m';
 const nowhere = '/nowhere/at/all';

@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -15,9 +14,8 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
@@ -33,6 +31,7 @@ import {
 } from '../persistence/damaged-directory.ts';
 import { fileInFormat, inFormat } from '../persistence/other-format.ts';
 import { PARTITION_COUNT } from '../persistence/subject.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { run } from './run-command.ts';
 
 /** More bytes than a buffer can contain. */
@@ -58,10 +57,8 @@ const newer = fileInFormat(log, files.get(log) ?? Buffer.alloc(0), DATA_FORMAT +
 let folder = '';
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'odd-')));
+  folder = realpathSync(temporaryFolder());
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function written(name: string, content: Files): string {
   const directory = join(folder, name);

@@ -2,19 +2,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
 import { runCli } from '../../src/cli/main.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { start } from './gridnode-process.ts';
 import { makeBackup } from './made-backup.ts';
 import { CLIENT_COMMANDS } from './run-command.ts';
 
-let folder = '';
+const folder = temporaryFolder();
 /** Answers each request with a success that makes every command print something. */
 const member = createServer((socket) => {
   socket.resume();
@@ -25,7 +25,6 @@ const member = createServer((socket) => {
 let address = '';
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'output-'));
   mkdirSync(join(folder, 'data'));
   makeBackup(join(folder, 'backup-1'), 'ann', '2026-01-01T00:00:00.000Z');
   member.listen(0, '127.0.0.1');
@@ -33,10 +32,7 @@ before(async () => {
   address = `127.0.0.1:${(member.address() as { port: number }).port}`;
 });
 
-after(() => {
-  member.close();
-  rmSync(folder, { recursive: true });
-});
+after(() => member.close());
 
 const faults: readonly (readonly [code: string, exit: number, ofOwnFiles: number, RegExp])[] = [
   ['ENOSPC', 5, 1, /^Cannot write to standard output: ENOSPC\n$/],

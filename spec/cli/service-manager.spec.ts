@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { serviceManager } from '../../src/cli/service-manager.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 /** Returns a program that replaces systemd-notify, and the calls to it. */
-function notifier(context: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), 'gridnode-notify-'));
-  context.after(() => rmSync(folder, { recursive: true }));
+function notifier() {
+  const folder = temporaryFolder();
   const [program, calls] = [join(folder, 'notify'), join(folder, 'calls')];
   writeFileSync(calls, '');
   writeFileSync(program, `#!/bin/sh\necho "$NOTIFY_SOCKET $*" >> '${calls}'\n`);
@@ -16,8 +15,8 @@ function notifier(context: TestContext) {
   return { program, lines: () => readFileSync(calls, 'utf8').split('\n').slice(0, -1) };
 }
 
-test('serviceManager sends each state with systemd-notify, in order', async (context) => {
-  const { program, lines } = notifier(context);
+test('serviceManager sends each state with systemd-notify, in order', async () => {
+  const { program, lines } = notifier();
   const notify = serviceManager({ NOTIFY_SOCKET: '/s' }, assert.ifError, program);
   void notify('READY=1');
   await notify('STOPPING=1');

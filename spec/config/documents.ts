@@ -1,17 +1,16 @@
 /** Documents that set one setting, in either form, the line where they set it, and their loading. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigFault } from '../../src/config/config-fault.ts';
 import { linesOf } from '../../src/config/finding.ts';
 import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 import { type RefusedSetting, refusedAmong } from '../../src/config/refused-settings.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gridnode-config-'));
-process.once('exit', () => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
-/** Writes a file into a folder that is removed after the tests. Returns its path. */
+/** Writes a temporary file. Returns its path. */
 export function writeConfig(name: string, text: string): string {
   const path = join(folder, name);
   // On ext4, overwriting a file waits for the disk; creating one does not.

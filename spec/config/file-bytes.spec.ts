@@ -2,20 +2,19 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { problemsOf, withFindings } from './documents.ts';
 
 const FILE_BYTES_MAX = 16_777_216;
 
-const folder = mkdtempSync(join(tmpdir(), 'gridnode-files-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const inFolder = (name: string) => join(folder, name);
 

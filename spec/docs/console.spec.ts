@@ -7,9 +7,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
@@ -18,6 +16,7 @@ import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { runWith } from '../cli/run-command.ts';
 import { freePort } from '../free-port.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import {
   assertPrinted,
   mayRepeat,
@@ -40,9 +39,8 @@ for (const session of sessions(true)) {
 
 async function run(session: Session): Promise<void> {
   const { steps, files } = session;
-  const folder = mkdtempSync(join(tmpdir(), 'docs-'));
   const before = process.cwd();
-  process.chdir(folder);
+  process.chdir(temporaryFolder());
   const ports = await freePorts(session);
   for (const { name, text } of files) writeFileSync(name, withPorts(text, ports));
   /** Members by job number, minus one. */
@@ -64,7 +62,6 @@ async function run(session: Session): Promise<void> {
     for (const member of members) member?.abort();
     for (const member of members) await member?.drain();
     process.chdir(before);
-    rmSync(folder, { recursive: true });
   }
 }
 

@@ -1,13 +1,13 @@
 /** Runs every program in the pages that uses the library. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { transformSync } from 'esbuild';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { EXAMPLE_PROGRAMS } from './example-programs.ts';
 import { ROOT } from './pages.ts';
 
@@ -22,19 +22,15 @@ test('pages show programs as CommonJS, as an ES module and in TypeScript', () =>
 
 for (const { text, where, file } of EXAMPLE_PROGRAMS) {
   test(`the program at ${where} ends without an error`, async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'docs-'));
-    try {
-      const program = text.replace("'gridnode'", JSON.stringify(libraryFor(file)));
-      const isTyped = file === 'program.mts';
-      const name = isTyped ? 'program.mjs' : file;
-      const code = isTyped ? transformSync(program, { loader: 'ts' }).code : program;
-      writeFileSync(join(folder, name), code);
-      const words = isBuilt ? [name] : ['--import', TSX, name];
-      const { stderr } = await promisify(execFile)(process.execPath, words, { cwd: folder });
-      assert.equal(stderr, '');
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const folder = temporaryFolder();
+    const program = text.replace("'gridnode'", JSON.stringify(libraryFor(file)));
+    const isTyped = file === 'program.mts';
+    const name = isTyped ? 'program.mjs' : file;
+    const code = isTyped ? transformSync(program, { loader: 'ts' }).code : program;
+    writeFileSync(join(folder, name), code);
+    const words = isBuilt ? [name] : ['--import', TSX, name];
+    const { stderr } = await promisify(execFile)(process.execPath, words, { cwd: folder });
+    assert.equal(stderr, '');
   });
 }
 

@@ -4,19 +4,19 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { serve } from '../integration/member-process.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { Chromium } from './chromium.ts';
 
 /** A foreign site, a name that resolves to the member itself, and the listed site. */
 const [EVIL, REBOUND, LISTED] = ['evil.example', 'rebound.example', 'app.example'];
 const SECRET = 'a value that no page may read';
-const folder = mkdtempSync(join(tmpdir(), 'gridnode-browsers-'));
+const folder = temporaryFolder();
 
 let chromium: Chromium;
 let pages: Server;
@@ -39,7 +39,6 @@ after(async () => {
   pages.close();
   await chromium.stop();
   pages.closeAllConnections();
-  rmSync(folder, { recursive: true });
 });
 
 /** A member with data and all groups enabled, and a client of it that is not a browser. */

@@ -2,18 +2,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { NODE_FLAGS } from '../../bench/load/program.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const DIST = join(import.meta.dirname, '../../dist');
 
-test('the executable replaces its shell by Node with the flags, and passes on arguments and signals', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'grid node '));
-  t.after(() => rmSync(folder, { recursive: true }));
+test('the executable replaces its shell by Node with the flags, and passes on arguments and signals', async () => {
+  const folder = mkdtempSync(join(temporaryFolder(), 'grid node '));
   symlinkSync(join(DIST, 'bin/gridnode.js'), join(folder, 'gridnode'));
   const words = ['serve', '--port', '0', '--cluster-name', 'two words'];
   const child = spawn(join(folder, 'gridnode'), words, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -29,10 +28,8 @@ test('the compiled benches run, including benches that start processes', () => {
   assert.match(execFileSync(process.execPath, words, { encoding: 'utf8' }), /longest pause/);
 });
 
-test('the executable reports in one line that Node is too old, and exits with 2', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const preload = join(folder, 'old.cjs');
+test('the executable reports in one line that Node is too old, and exits with 2', () => {
+  const preload = join(temporaryFolder(), 'old.cjs');
   writeFileSync(preload, "Object.defineProperty(process, 'version', { value: 'v18.20.8' });");
   const { status, stdout, stderr } = spawnSync(join(DIST, 'bin/gridnode.js'), ['--version'], {
     encoding: 'utf8',
@@ -42,10 +39,8 @@ test('the executable reports in one line that Node is too old, and exits with 2'
   assert.deepEqual({ status, stdout, stderr }, { status: 2, stdout: '', stderr: line });
 });
 
-test('the built program reloads its configuration on a thread', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'grid-reload-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'grid.yaml');
+test('the built program reloads its configuration on a thread', async () => {
+  const file = join(temporaryFolder(), 'grid.yaml');
   const text = (level: string) => `grid: {network: {port: 0}, log-level: ${level}}`;
   writeFileSync(file, text('INFO'));
   const child = spawn(join(DIST, 'bin/gridnode.js'), ['serve', '--config', file]);

@@ -4,8 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { before, test } from 'node:test';
 import {
@@ -17,6 +16,7 @@ import {
 } from '../docs/console-blocks.ts';
 import { ROOT } from '../docs/pages.ts';
 import { serveWith } from '../integration/member-process.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { requireProgram } from './tools.ts';
 
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
@@ -36,7 +36,7 @@ for (const session of all) {
 }
 
 async function run({ steps, files }: Session): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'docs-'));
+  const folder = temporaryFolder();
   for (const { name, text } of files) writeFileSync(join(folder, name), text);
   symlinkSync(PROGRAM, join(folder, 'gridnode'));
   const path = `${folder}${delimiter}${process.env.PATH}`;
@@ -68,6 +68,5 @@ async function run({ steps, files }: Session): Promise<void> {
     }
   } finally {
     await stop();
-    rmSync(folder, { recursive: true });
   }
 }

@@ -1,16 +1,15 @@
 /** `make cluster`: members on a Cluster of servers, all processes, and the commands it prints. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { ROOT } from './tools.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'gridnode-local-cluster-'));
-const folder = join(directory, 'cluster');
+const folder = join(temporaryFolder(), 'cluster');
 // Servers of a Cluster also listen on their port plus 10,000. Both ports are below 32,768, where
 // the ports of outgoing connections begin.
 const SERVER_PORT = 12_000 + (process.pid % 1000) * 10;
@@ -35,10 +34,7 @@ async function shell(command: string): Promise<string> {
   return stdout.trim();
 }
 
-after(async () => {
-  await script('stop');
-  rmSync(directory, { recursive: true });
-});
+after(() => script('stop'));
 
 test('make cluster prints commands that work, even after a primary was killed', async () => {
   const commands = (await script('start'))

@@ -1,27 +1,19 @@
 /** The package that `npm pack` makes: its files, its dependencies, its programs and its types. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { EXAMPLE_PROGRAMS } from '../docs/example-programs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { NODES, ROOT, runChecked, runProgram, toolFolder } from './tools.ts';
 
 const TARBALL_BYTES_MAX = 1_100_000;
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
-const folder = mkdtempSync(join(tmpdir(), 'gridnode-package-'));
+const folder = temporaryFolder();
 const globals = join(folder, 'global');
 /** A project in which the package is installed. */
 const project = join(folder, 'project');
@@ -45,10 +37,7 @@ before(async () => {
   await runChecked('npm', ['install', ...from, tarball], { cwd: project });
 });
 
-after(() => {
-  registry?.close();
-  rmSync(folder, { recursive: true });
-});
+after(() => registry?.close());
 
 test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither source maps nor unneeded files`, (t) => {
   const { size } = statSync(tarball);

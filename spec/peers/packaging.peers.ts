@@ -7,24 +7,23 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import { freePort } from '../free-port.ts';
 import { serve, start } from '../integration/member-process.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { PROXIES, packaged } from './example-proxies.ts';
 import { ROOT, runChecked, toolFolder } from './tools.ts';
 
 /** Limit for the stop of a member after its shutdown delay, in s (src/cli/serve.ts). */
 const STOP_SECONDS_MAX = 11;
 
-const folder = mkdtempSync(join(tmpdir(), 'gridnode-packaging-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
 

@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
 const REQUESTS = 2000;
@@ -30,9 +30,7 @@ for (const [kind, preload] of [
   ['accepts no output and cannot be opened', CANNOT_OPEN],
 ] as const) {
   test(`a member whose terminal ${kind} serves and stops`, async (context) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
-    context.after(() => rmSync(folder, { recursive: true }));
-    const file = join(folder, 'preload.cjs');
+    const file = join(temporaryFolder(), 'preload.cjs');
     writeFileSync(file, preload);
     const [port, healthPort] = [await freePort(), await freePort()];
     const flags = `--port ${port} --health-port ${healthPort} --max-memory 64m --log-level FINE`;

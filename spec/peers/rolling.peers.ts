@@ -6,13 +6,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../free-port.ts';
 import { RestartedMember, sending } from '../integration/rolling.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { isListening } from './engine-server.ts';
 import { PROXIES, type ProxyName } from './example-proxies.ts';
 import { until } from './server-process.ts';
@@ -35,10 +33,9 @@ for (const program of ['haproxy', 'nginx'] as const) {
     const members = [0, 1].map(() => new RestartedMember('--shutdown-delay-seconds', '1'));
     await Promise.all(members.map((member) => member.start()));
     const port = await freePort();
-    const folder = mkdtempSync(join(tmpdir(), 'gridnode-rolling-'));
     const [line, lineOf] = MEMBERS[program];
     const lines = members.map((member, at) => lineOf(member.port, at));
-    const words = PROXIES[program](folder, (text) => {
+    const words = PROXIES[program](temporaryFolder(), (text) => {
       assert.match(text, line);
       return text.replace('127.0.0.1:8080', `127.0.0.1:${port}`).replace(line, lines.join('\n'));
     });
@@ -47,7 +44,6 @@ for (const program of ['haproxy', 'nginx'] as const) {
       await Promise.allSettled(members.map((member) => member.stop()));
       process.kill('SIGTERM');
       await once(process, 'exit');
-      rmSync(folder, { recursive: true });
     });
     await until(() => isListening(port));
     const end = sending({ port, clients: CLIENTS, inFlight: 1 });
