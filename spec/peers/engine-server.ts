@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after, before } from 'node:test';
 import { freePort } from '../free-port.ts';
 import { ServerProcess } from './server-process.ts';
 
@@ -37,6 +38,20 @@ export class EngineServer {
     await this.#process.kill();
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/** Runs a server for the tests of the suite, or of the file, that calls this. */
+export function serverForTests(): Pick<EngineServer, 'port'> {
+  let server: EngineServer;
+  before(async () => {
+    server = await EngineServer.start();
+  });
+  after(() => server.stop());
+  return {
+    get port() {
+      return server.port;
+    },
+  };
 }
 
 /** Whether a process accepts connections on the port. */

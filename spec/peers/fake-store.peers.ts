@@ -3,11 +3,11 @@
  * engine, and to random commands and scripts. OPERATIONS sets their number, SEED repeats a run.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { FakeServer } from '../world/fake-server.ts';
 import { World } from '../world/world.ts';
-import { EngineServer } from './engine-server.ts';
+import { serverForTests } from './engine-server.ts';
 import { commandRound } from './fake-store-commands.ts';
 import { memberRound } from './fake-store-members.ts';
 import { operationRound } from './fake-store-operations.ts';
@@ -16,13 +16,7 @@ import { serverProgram } from './server-process.ts';
 const OPERATIONS = Number(process.env.OPERATIONS ?? 3000);
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
-let server: EngineServer;
-
-before(async () => {
-  server = await EngineServer.start();
-});
-
-after(() => server.stop());
+const server = serverForTests();
 
 for (const [name, round] of Object.entries({
   commands: commandRound,

@@ -1,19 +1,12 @@
 /** The membership store on a real Redis or Valkey server: its contract, and members that use it. */
-import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeMemberStore } from '../cluster/membership-store.case.ts';
 import { describeMembers } from '../engine/redis/members.case.ts';
-import { EngineServer } from './engine-server.ts';
+import { serverForTests } from './engine-server.ts';
 import { startFaultyServer, storeEngine } from './store-engines.ts';
 
-let server: EngineServer;
+const server = serverForTests();
 let clusterCount = 0;
-
-before(async () => {
-  server = await EngineServer.start();
-});
-
-after(() => server.stop());
 
 describeMemberStore('on one server', async () => {
   const { port } = server;

@@ -14,7 +14,7 @@ import { holdSuite } from '../engine/holds.case.ts';
 import { Asker } from '../engine/results.ts';
 import { dataCases } from '../integration/data.case.ts';
 import { memberWith } from '../integration/member-on.ts';
-import { EngineServer } from './engine-server.ts';
+import { serverForTests } from './engine-server.ts';
 import { type ServerGroup, sendCommand, startCluster, startSentinelGroup } from './server-group.ts';
 import { until } from './server-process.ts';
 import { storeEngine, subjectOf } from './store-engines.ts';
@@ -89,12 +89,7 @@ async function assertRefused(right: string, open: () => Promise<RedisEngine>): P
 }
 
 describe('the rights on one server', () => {
-  let server: EngineServer;
-  before(async () => {
-    server = await EngineServer.start();
-  });
-  after(() => server.stop());
-
+  const server = serverForTests();
   let clusterCount = 0;
   const subject = async () => {
     const clusterName = `grid-${clusterCount++}`;

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { start } from '../integration/member-process.ts';
-import { EngineServer } from './engine-server.ts';
+import { EngineServer, serverForTests } from './engine-server.ts';
 import {
   ask,
   clusterOf,
@@ -23,16 +23,10 @@ import { until } from './server-process.ts';
 const SECRET = 'pa55word';
 const EXIT_USAGE = 2;
 
-let server: EngineServer;
+const server = serverForTests();
 let clusterCount = 0;
 
-before(async () => {
-  server = await EngineServer.start();
-});
-
 afterEach(killAll);
-
-after(() => server.stop());
 
 function members(count: number, clusterName = `c${clusterCount++}`): Promise<Served[]> {
   return startMembers(count, clusterName, server.port);
