@@ -320,7 +320,7 @@ export class Member {
         await new Promise<void>((resolve) => void this.network.clock.after(1, resolve));
       }
     }
-    return { status: 200, body: answer.body };
+    return { status: answer.status, body: answer.body };
   }
 
   #engine(): SimulatedEngine {

@@ -220,6 +220,16 @@ describe('WanReplications.synchronise', () => {
     assert.deepEqual(entriesOf(b), entriesOf(a));
   });
 
+  it('does not fail while something is acknowledged, however long it lasts', async () => {
+    const { network, a, b } = pair({ initialPublisherState: 'PAUSED', batchSize: 10 });
+    setKeys(a, 500);
+    network.fate = () => ({ arrivals: [200], answerMs: 200 });
+    const from = network.clock.now();
+    assert.equal((await synchronise(a, undefined, 60_000)).stage, 'FINISHED');
+    assert.ok(network.clock.now() - from > 2000);
+    assert.deepEqual(entriesOf(b), entriesOf(a));
+  });
+
   it('fails if the target accepts nothing, and reports the reason', async () => {
     const { a, b } = pairOf({ initialPublisherState: 'STOPPED' });
     setKeys(a, 10);

@@ -59,6 +59,20 @@ describe('Cleaner', () => {
     }
   });
 
+  it('packs the cells of a partition when its memory is needed', () => {
+    const { components } = componentsOf(1);
+    for (let index = 0; index < COUNT; index++) {
+      setEntry(components, 'm', `key${index}`, Buffer.alloc(100));
+    }
+    for (let index = 0; index < COUNT; index++) {
+      if (index % 4 === 0) deleteEntry(components, 'm', `key${index}`);
+    }
+    const share = utilisation(components, INDEX_BYTES);
+    components.cleaner.condense(components.store.partition(0)!);
+    const packed = utilisation(components, INDEX_BYTES);
+    assert.ok(share < 0.85 && packed > 0.95, `${share}, then ${packed}`);
+  });
+
   it('moves names of maps and content types, items and rings of queues', () => {
     const { components } = componentsOf(1);
     const names = Array.from({ length: 500 }, (_, index) => `${index}`);
