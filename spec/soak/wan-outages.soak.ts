@@ -5,14 +5,11 @@
  * fails permanently. No event is dropped. SOAK_SEED repeats a run.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, afterEach, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CuttingProxy } from '../peers/cutting-proxy.ts';
 import { MapLoad, sameContents } from './wan/map-load.ts';
-import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
+import { replicating, WanProcess } from './wan/wan-process.ts';
 
 const COUNT = 10 * Number(process.env.SOAK_SIZE ?? 10_000);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
@@ -21,29 +18,15 @@ const DOWN_MS = 20_000;
 const EQUAL_AGAIN_MS = 15_000;
 const PAUSE_MS = 3000;
 
-const FOLDER = mkdtempSync(join(tmpdir(), 'wan-outages-'));
-after(() => rmSync(FOLDER, { recursive: true }));
-
 for (const policy of ['PassThrough', 'LatestUpdate']) {
   describe(`${COUNT} changes under ${policy}, seed ${SEED}`, () => {
-    const members: WanProcess[] = [];
-    let proxy: CuttingProxy | undefined;
-
-    afterEach(async () => {
-      proxy?.stop();
-      await killAll(members.splice(0));
-    });
-
-    async function pair(hasProxy = false): Promise<readonly [WanProcess, WanProcess]> {
-      const folder = mkdtempSync(join(FOLDER, 'pair-'));
-      const target = await WanProcess.started({ folder, name: 'target', sync: 'interval' });
-      members.push(target);
-      if (hasProxy) proxy = await CuttingProxy.start(target.port);
+    async function pair(hasProxy = false) {
+      const target = await WanProcess.started({ name: 'target', sync: 'interval' });
+      const proxy = hasProxy ? await CuttingProxy.start(target.port) : undefined;
+      after(() => proxy?.stop());
       const ports = proxy === undefined ? [target.port] : [proxy.port, target.port];
       const grid = replicating([ports], policy);
-      const source = await WanProcess.started({ folder, name: 'source', grid });
-      members.push(source);
-      return [source, target];
+      return { source: await WanProcess.started({ name: 'source', grid }), target, proxy };
     }
 
     /** Runs the load. Calls `halfway` when half of its changes are acknowledged. */
@@ -77,13 +60,13 @@ for (const policy of ['PassThrough', 'LatestUpdate']) {
     }
 
     it('reach the target within 5 s', async (context) => {
-      const [source, target] = await pair();
+      const { source, target } = await pair();
       const load = await changes(source, () => {});
       context.diagnostic(await assertEqual(source, target, load, load.lastMs, EQUAL_MS));
     });
 
     it('reach the target within 5 s after a pause of the publisher', async (context) => {
-      const [source, target] = await pair();
+      const { source, target } = await pair();
       let pausing: Promise<void> | undefined;
       const load = await changes(source, () => {
         pausing = source.call('pausePublisher');
@@ -96,7 +79,7 @@ for (const policy of ['PassThrough', 'LatestUpdate']) {
     });
 
     it('reach a target that was down for 20 s within 15 s of its return', async (context) => {
-      const [source, target] = await pair();
+      const { source, target } = await pair();
       let down: Promise<void> | undefined;
       const load = await changes(source, () => {
         down = target.kill().then(() => sleep(DOWN_MS));
@@ -109,7 +92,7 @@ for (const policy of ['PassThrough', 'LatestUpdate']) {
     });
 
     it('reach the target within 5 s if one of two endpoints fails permanently', async (context) => {
-      const [source, target] = await pair(true);
+      const { source, target, proxy } = await pair(true);
       const load = await changes(source, () => proxy?.stop());
       context.diagnostic(await assertEqual(source, target, load, load.lastMs, EQUAL_MS));
     });

@@ -9,10 +9,7 @@
  * keep an older value, for example one that was read more often.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { MERGE_POLICIES } from '../../src/config/wan-config.ts';
@@ -21,7 +18,7 @@ import { RawClient } from '../integration/client.ts';
 import { SHAPES, targetsOf } from '../wan/members.ts';
 import { contentsOf, MapLoad, sameContents } from './wan/map-load.ts';
 import { OwnKeys } from './wan/own-keys.ts';
-import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
+import { replicating, WanProcess } from './wan/wan-process.ts';
 
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
@@ -29,8 +26,6 @@ const ONCE = ['PutIfAbsent', 'HigherHits', 'LatestAccess'];
 const PATIENCE_MS = 60_000;
 /** Average number of kills between two comparisons. */
 const COMPARED_AFTER = 4;
-const FOLDER = mkdtempSync(join(tmpdir(), 'wan-shapes-'));
-after(() => rmSync(FOLDER, { recursive: true }));
 
 const FAST = { 'batch-max-delay-millis': 20, 'discovery-period-seconds': 1 };
 const STATISTICS = { 'per-entry-stats-enabled': true };
@@ -136,11 +131,8 @@ for (const { shape, count, sync, policy } of [...pairs, ...groups]) {
   const kills = count === 2 ? ROUNDS : Math.ceil((ROUNDS * 20) / groups.length);
   const name = `${shape} of ${count}, ${policy}, sync ${sync}: ${kills} kills`;
   describe(`${name}, seed ${SEED}`, () => {
-    const group = new Group();
-    after(() => killAll(group.members));
-
     it('makes all members equal, loses no change, and no entry vanishes', async (context) => {
-      const folder = mkdtempSync(join(FOLDER, 'group-'));
+      const group = new Group();
       const random = new Random(SEED);
       const ports: number[] = [];
       for (let number = 0; number < count; number++) ports.push(await freePort());
@@ -148,7 +140,7 @@ for (const { shape, count, sync, policy } of [...pairs, ...groups]) {
       const clients = count === 2 ? { clients: 16, depth: 4 } : { clients: 2, depth: 2 };
       for (let number = 0; number < count; number++) {
         const targets = targetsOf(shape, count, number).map((target) => ports[target]!);
-        const parts = { folder, sync, port: ports[number]!, grid: gridOf(targets, policy) };
+        const parts = { sync, port: ports[number]!, grid: gridOf(targets, policy) };
         group.members.push(await WanProcess.started({ ...parts, name: `m${number}` }));
         const own = new OwnKeys(`own-k${number}`, random, ONCE.includes(policy));
         group.owns.push(own);

@@ -5,14 +5,12 @@
  * the same members follows.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, it } from 'node:test';
+import { readFileSync } from 'node:fs';
+import { it } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
-import { killAll, replicating, WanProcess } from './wan/wan-process.ts';
+import { replicating, WanProcess } from './wan/wan-process.ts';
 
 const ENTRIES = Number(process.env.SOAK_ENTRIES ?? 1_000_000);
 const DIFFERENT = 100;
@@ -24,13 +22,6 @@ const PIPELINED = 1000;
 const FURTHER_MIB_MAX = 64;
 /** Time until both sides are equal after the writers have stopped, in ms. */
 const EQUAL_MS = 15_000;
-
-const members: WanProcess[] = [];
-const FOLDER = mkdtempSync(join(tmpdir(), 'wan-sync-'));
-after(async () => {
-  await killAll(members);
-  rmSync(FOLDER, { recursive: true });
-});
 
 async function setAll(
   client: RawClient,
@@ -80,15 +71,13 @@ function writtenBytes({ pid }: WanProcess): number {
 }
 
 it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
-  const target = await WanProcess.started({ folder: FOLDER, name: 'target' });
-  members.push(target);
+  const target = await WanProcess.started({ name: 'target' });
   const grid = replicating([[target.port]], 'LatestUpdate', {
     'initial-publisher-state': 'STOPPED',
     'queue-capacity': 100_000,
     sync: { 'consistency-check-strategy': 'MERKLE_TREES' },
   });
-  const source = await WanProcess.started({ folder: FOLDER, name: 'source', grid });
-  members.push(source);
+  const source = await WanProcess.started({ name: 'source', grid });
   const client = new RawClient(source.port);
   const writer = new RawClient(source.port);
   const emptyMiB = source.residentMib;

@@ -8,7 +8,16 @@ import { Mutation, SET } from '../../src/engine/mutation.ts';
 import { eventBytes, readEvent, writeEvent } from '../../src/wan/event-codec.ts';
 import { BATCH, HEAD_BYTES, sealDeflated, sealPlain } from '../../src/wan/message-format.ts';
 import { generator, type Member } from './members.ts';
-import { batchOf, CHANGES, changeOf, headOf, receiver, resealed, WALL_MS } from './messages.ts';
+import {
+  batchOf,
+  CHANGES,
+  changeOf,
+  headOf,
+  receiver,
+  resealed,
+  WALL_MS,
+  wrongBatch,
+} from './messages.ts';
 
 const BATCHES = Number(process.env.WAN_CASES ?? 3000);
 const SEED = Number(process.env.WAN_SEED ?? 1);
@@ -70,14 +79,8 @@ describe('WanReceiver.receive', () => {
     let refused = 0;
     for (let round = 0; round < BATCHES; round++) {
       if (round % 1000 === 999) member = receiver();
-      const wrong = Buffer.from(batch);
-      const flips = 1 + Math.floor(random() * 3);
-      for (let flip = 0; flip < flips; flip++) {
-        const at = HEAD_BYTES + Math.floor(random() * (wrong.length - HEAD_BYTES));
-        wrong[at] = Math.floor(random() * 256);
-      }
       const before = member.engine.mergedCount;
-      const { status } = await member.receive(sealPlain(wrong, headOf(BATCH)));
+      const { status } = await member.receive(wrongBatch(batch, random));
       assert.ok([200, 400, 403, 409].includes(status), `seed ${SEED}, round ${round}: ${status}`);
       if (status === 200) continue;
       refused++;

@@ -14,6 +14,7 @@ import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
 import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
+import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
 import { changeOf as mergedChange } from '../engine/changes.ts';
 import { span } from '../engine/results.ts';
 import { durableMember, type Member, Network } from './members.ts';
@@ -67,6 +68,16 @@ export function batchOf(
   const lengths = sections.map(() => length);
   const sender = { dataSetId, epoch, now: () => {} };
   return unsealedBatch(sender, TEXTS, target, sections, lengths, new ChunkPool()).bytes;
+}
+
+/** Returns a copy of the batch with one to three random bytes of content and a correct checksum. */
+export function wrongBatch(batch: Buffer, random: () => number): Buffer {
+  const wrong = Buffer.from(batch);
+  for (let flips = 1 + Math.floor(random() * 3); flips > 0; flips--) {
+    const at = HEAD_BYTES + Math.floor(random() * (wrong.length - HEAD_BYTES));
+    wrong[at] = Math.floor(random() * 256);
+  }
+  return sealPlain(wrong, headOf(BATCH));
 }
 
 /** Returns the message with a corrected checksum. */

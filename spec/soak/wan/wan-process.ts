@@ -1,11 +1,12 @@
 /**
  * A member with WAN replication in a process of its own, which can be killed and restarted on its
- * port.
+ * port. After the test that has started it, it is killed and its files are removed.
  */
-
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuUsOf, residentMibOf } from '../../../bench/load/process-figures.ts';
 import type { PublisherStatus } from '../../../src/wan/wan-service.ts';
@@ -17,9 +18,7 @@ const MEMORY = '1g';
 const GROUPS = ['DATA', 'WAN', 'CLUSTER_READ'];
 const POLL_MS = 20;
 
-export interface WanProcessParts {
-  /** Folder of the member's files. */
-  readonly folder: string;
+interface WanProcessParts {
   readonly name: string;
   readonly port?: number;
   /** Sync mode, or undefined for a member without persistence. */
@@ -34,14 +33,19 @@ export class WanProcess {
   readonly #flags: readonly string[];
   #running: Awaited<ReturnType<typeof serve>> | undefined;
 
-  /** Starts a member. */
+  /** Starts a member for the current test. */
   static async started(parts: WanProcessParts): Promise<WanProcess> {
-    const process = new WanProcess(parts, parts.port ?? (await freePort()));
+    const folder = mkdtempSync(join(tmpdir(), `wan-${parts.name}-`));
+    const process = new WanProcess(parts, folder, parts.port ?? (await freePort()));
+    after(async () => {
+      await process.kill();
+      rmSync(folder, { recursive: true });
+    });
     await process.start();
     return process;
   }
 
-  private constructor({ folder, name, sync, grid = {} }: WanProcessParts, port: number) {
+  private constructor({ name, sync, grid = {} }: WanProcessParts, folder: string, port: number) {
     this.name = name;
     this.port = port;
     const file = join(folder, `${name}.json`);
@@ -61,6 +65,13 @@ export class WanProcess {
 
   async start(): Promise<void> {
     this.#running = await serve(...this.#flags);
+  }
+
+  /** Returns the identity of its data set. */
+  async dataSet(): Promise<Buffer> {
+    const { body } = await this.#request('GET', 'cluster');
+    const { members } = JSON.parse(body.toString()) as { members: { uuid: string }[] };
+    return Buffer.from(members[0]?.uuid.replaceAll('-', '') ?? '', 'hex');
   }
 
   get pid(): number | undefined {
@@ -149,11 +160,6 @@ export class WanProcess {
       client.destroy();
     }
   }
-}
-
-/** Kills all members, even if some of the kills fail. */
-export async function killAll(members: readonly WanProcess[]): Promise<void> {
-  await Promise.allSettled(members.map((member) => member.kill()));
 }
 
 /**
