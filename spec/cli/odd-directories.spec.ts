@@ -23,11 +23,10 @@ import { FileStorage } from '../../src/persistence/file-storage.ts';
 import { checkAllAreFiles } from '../../src/persistence/foreign-files.ts';
 import { memberOn } from '../integration/member-on.ts';
 import {
-  changed,
   type Files,
-  flipped,
   recordsOf,
   wholeDirectory,
+  withFlippedBit,
 } from '../persistence/damaged-directory.ts';
 import { fileInFormat, inFormat } from '../persistence/other-format.ts';
 import { PARTITION_COUNT } from '../persistence/subject.ts';
@@ -141,8 +140,7 @@ describe('damage that is found after a part of the data was loaded', () => {
     ];
     assert.match(snapshot, /^snapshot-/);
     const [record = { at: 0 }] = recordsOf(files, last);
-    const bytes = flipped(files.get(last) ?? Buffer.alloc(0), record.at * 8 + 100);
-    const directory = written('data', changed(files, last, bytes));
+    const directory = written('data', withFlippedBit(files, last, record.at * 8 + 100));
     const { exit, code, msg } = await refused(directory);
     assert.deepEqual([exit, code], [3, 'DATA_DAMAGED'], msg);
     assert.ok(msg.includes(last), msg);

@@ -9,7 +9,6 @@ import type { Mutation } from '../../src/engine/mutation.ts';
 import { Backup, type BackupList } from '../../src/persistence/backup.ts';
 import type { Persistence } from '../../src/persistence/persistence.ts';
 import { restore } from '../../src/persistence/restore.ts';
-import { RecordingSink } from '../engine/sinks.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentLeftBy, contentOf } from './stored-model.ts';
@@ -22,8 +21,7 @@ const STEP = Number(process.env.SOAK_STEP ?? 13);
 async function open(storage: MemoryStorage, seed: number) {
   const random = new Random(seed * 7919);
   const history: Mutation[] = [];
-  const sink = new RecordingSink((mutation) => history.push(mutation));
-  const options = { segmentBytes: 2048, snapshotBytesMin: 8192, sinks: [sink] };
+  const options = { segmentBytes: 2048, snapshotBytesMin: 8192, history };
   const subject = await openPersistent(storage, options);
   const change = (): void => changeAtRandom(subject.ask, random);
   /** Makes changes while the work is in progress. */
@@ -91,7 +89,7 @@ describe('a backup', () => {
   it('is complete although compaction frees space on a full disk meanwhile', async () => {
     const source = new MemoryStorage(new Random(1), 'boot', 60_000);
     const target = new MemoryStorage(new Random(1));
-    const { persistence, ask, clock, history, events, quiet } = await openFull(source);
+    const { persistence, ask, clock, history, events, pass } = await openFull(source);
     const moment = momentOf(persistence, () => history.length);
     let list: BackupList | undefined;
     void persistence.retainFiles().then(async (cut) => {
@@ -99,17 +97,13 @@ describe('a backup', () => {
     });
     for (let key = 0; list === undefined; key++) {
       ask.delete('m', `key ${key}`);
-      clock.advance(1000);
-      await quiet();
+      await pass(1000);
       target.pump();
       await new Promise((resolve) => setImmediate(resolve));
       assert.ok(!events.includes('compacted'), 'a compaction ran during the copy');
     }
     persistence.releaseFiles();
-    for (let count = 0; count < 20; count++) {
-      clock.advance(5000);
-      await quiet();
-    }
+    for (let count = 0; count < 20; count++) await pass(5000);
     assert.ok(events.includes('compacted'));
     const restored = await recoveredContent(target);
     assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)));
@@ -117,8 +111,7 @@ describe('a backup', () => {
 
   async function openFull(source: MemoryStorage) {
     const history: Mutation[] = [];
-    const sinks = [new RecordingSink((mutation) => history.push(mutation))];
-    const subject = await openPersistent(source, { sinks, snapshotBytesMin: 1e9 });
+    const subject = await openPersistent(source, { history, snapshotBytesMin: 1e9 });
     for (let key = 0; !subject.events.includes('refusing'); key++) {
       subject.ask.set('m', `key ${key}`, Buffer.alloc(200));
       await subject.quiet();

@@ -28,7 +28,7 @@ async function subject(sync: SyncMode) {
 for (const sync of ['always', 'interval', 'never'] as const) {
   describe(`a write that finds no space, with sync ${sync}`, () => {
     it('uses that of a prepared segment or the reserve, and further writes are refused', async () => {
-      const { storage, ask, engine, persistence, clock, events, quiet } = await subject(sync);
+      const { storage, ask, engine, persistence, events, quiet, pass } = await subject(sync);
       storage.isFullForWrites = true;
       const { outcome, partition, sequence } = ask.set('m', 'k', VALUE);
       assert.equal(outcome, APPLIED);
@@ -41,17 +41,14 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       assert.equal(engine.delays(partition, sequence), false);
       assert.equal(persistence.log.delaysAll, false);
       assert.ok(events.length === 0 || events[0] === 'refusing', events.join());
-      for (let second = 0; second < 5; second++) {
-        clock.advance(1000);
-        await quiet();
-      }
+      for (let second = 0; second < 5; second++) await pass(1000);
       assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
       await quiet();
       assert.deepEqual(await recoveredContent(storage.afterKill()), contentOf(engine));
     });
 
     it('is confirmed once there is space, if nothing is left to remove', async () => {
-      const { storage, ask, engine, persistence, clock, events, quiet } = await subject(sync);
+      const { storage, ask, engine, persistence, events, quiet, pass } = await subject(sync);
       const synced = persistence.log.writtenEnd;
       storage.isFullForWrites = true;
       ask.set('m', 'k', VALUE);
@@ -64,14 +61,10 @@ for (const sync of ['always', 'interval', 'never'] as const) {
       assert.equal(persistence.log.cut(), undefined);
       assert.deepEqual(persistence.log.writtenEnd, synced);
       await assert.rejects(until(persistence.log.sync(), quiet), { code: 'ENOSPC' });
-      clock.advance(3000);
-      await quiet();
+      await pass(3000);
       assert.ok(persistence.log.delaysAll && events.includes('refusing'));
       storage.isFullForWrites = false;
-      for (let second = 0; second < 5; second++) {
-        clock.advance(1000);
-        await quiet();
-      }
+      for (let second = 0; second < 5; second++) await pass(1000);
       assert.equal(persistence.log.delaysAll, false);
       assert.equal(events.at(-1), 'taking');
       assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);

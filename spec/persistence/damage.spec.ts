@@ -10,9 +10,8 @@ import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { GridError } from '../../src/base/errors.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
-import { RecordingSink } from '../engine/sinks.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { type Files, flipped, storageOf } from './damaged-directory.ts';
+import { bytesOf, type Files, storageOf, withFlippedBit } from './damaged-directory.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf, countThatLeaves } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
@@ -65,10 +64,9 @@ async function damageRound(seed: number): Promise<'refused' | 'started'> {
  */
 async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: boolean) {
   const history: Mutation[] = [];
-  const sinks = [new RecordingSink((mutation) => history.push(mutation))];
   const snapshotBytesMin = random.below(2) === 0 ? 8192 : Number.POSITIVE_INFINITY;
-  const options = { segmentBytes: 1024, snapshotBytesMin, sinks };
-  const { ask, clock, persistence, quiet } = await openPersistent(storage, options);
+  const options = { segmentBytes: 1024, snapshotBytesMin, history };
+  const { ask, persistence, quiet, pass } = await openPersistent(storage, options);
   await until(persistence.member.save({ clusterState: 'FROZEN' }), quiet);
   let confirmed = 0;
   let synced = 0;
@@ -77,8 +75,7 @@ async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: 
     await quiet();
     if (random.below(5) === 0) {
       confirmed = history.length;
-      clock.advance(PROMISED_MS);
-      await quiet();
+      await pass(PROMISED_MS);
     }
     if (random.below(20) > 0) continue;
     await until(persistence.log.sync(), quiet);
@@ -94,17 +91,20 @@ function damageOf(files: Files, random: Random): { what: string; damaged: Files 
   const names = [...files.keys()].filter((name) => name !== 'reserve').sort();
   const name = pick(names, random);
   const other = pick(names, random);
-  const bytes = files.get(name) ?? Buffer.alloc(0);
+  const bytes = bytesOf(files, name);
   const at = random.below(bytes.length);
   const damage = pick(DAMAGES, random);
+  const what = `${name} ${damage} at ${at}, ${other}`;
+  if (damage === 'flipped') {
+    return { what, damaged: withFlippedBit(files, name, at * 8 + random.below(8)) };
+  }
   const damaged = new Map(files);
   if (damage === 'cut') damaged.set(name, bytes.subarray(0, at));
   else if (damage === 'zeroed') damaged.set(name, Buffer.from(bytes).fill(0, at));
-  else if (damage === 'flipped') damaged.set(name, flipped(bytes, at * 8 + random.below(8)));
   else if (damage === 'removed') damaged.delete(name);
   else damaged.set(other, bytes);
   if (damage === 'swapped') damaged.set(name, files.get(other) ?? bytes);
-  return { what: `${name} ${damage} at ${at}, ${other}`, damaged };
+  return { what, damaged };
 }
 
 function pick<Value>(values: readonly Value[], random: Random): Value {

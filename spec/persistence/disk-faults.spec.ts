@@ -39,20 +39,18 @@ describe('a full disk', () => {
   it('refuses a value longer than a segment only while there is no room for it', async () => {
     const long = Buffer.alloc(40_000);
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
-    const { ask, clock, events, quiet } = await openPersistent(storage, LOG_ONLY);
+    const { ask, events, quiet, pass } = await openPersistent(storage, LOG_ONLY);
     await quiet();
     assert.equal(ask.set('m', 'long', long).veto, DISK_FULL);
     await quiet();
     assert.equal(ask.set('m', 'short', VALUE).outcome, APPLIED);
     await quiet();
-    clock.advance(1000);
-    await quiet();
+    await pass(1000);
     assert.deepEqual(events, ['refusing', 'taking']);
     assert.equal(ask.set('m', 'long', long).veto, DISK_FULL);
     await quiet();
     storage.bytesMax = 1_000_000;
-    clock.advance(1000);
-    await quiet();
+    await pass(1000);
     assert.equal(ask.set('m', 'long', long).outcome, APPLIED);
     await quiet();
     assert.deepEqual(events, ['refusing', 'taking', 'refusing', 'taking']);
@@ -60,7 +58,7 @@ describe('a full disk', () => {
 
   it('refuses writes, accepts deletes and polls, and accepts all writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
-    const { ask, engine, clock, events, quiet } = await openPersistent(storage, LOG_ONLY);
+    const { ask, engine, events, quiet, pass } = await openPersistent(storage, LOG_ONLY);
     ask.offer('q', VALUE);
     let count = 0;
     for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
@@ -74,8 +72,7 @@ describe('a full disk', () => {
     assert.equal(ask.set('m', 'more', VALUE).outcome, REFUSED);
     await quiet();
     storage.bytesMax = 1_000_000;
-    clock.advance(1000);
-    await quiet();
+    await pass(1000);
     assert.deepEqual(events, ['refusing', 'taking']);
     assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
     await quiet();
@@ -84,10 +81,8 @@ describe('a full disk', () => {
 
   it('accepts writes again when enough has been deleted, and loses nothing', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 80_000);
-    const { ask, engine, clock, persistence, events, quiet } = await openPersistent(
-      storage,
-      LOG_ONLY,
-    );
+    const subject = await openPersistent(storage, LOG_ONLY);
+    const { ask, engine, persistence, events, quiet, pass } = subject;
     for (let item = 0; item < 10; item++) ask.offer('q', VALUE);
     let count = 0;
     for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
@@ -97,10 +92,7 @@ describe('a full disk', () => {
       await quiet();
     }
     await until(persistence.log.sync(), quiet);
-    for (let second = 0; second < 12; second++) {
-      clock.advance(1000);
-      await quiet();
-    }
+    for (let second = 0; second < 12; second++) await pass(1000);
     assert.deepEqual(events, ['refusing', 'taking', 'compacted']);
     for (let key = 0; key < 20; key++) {
       assert.equal(ask.set('m', `new ${key}`, VALUE).outcome, APPLIED);
@@ -121,11 +113,9 @@ describe('a full disk', () => {
     assert.deepEqual(after.events, ['refusing']);
     assert.ok(after.persistence.log.refusesWrites);
     assert.equal(after.ask.delete('m', 'key 0').veto, DISK_FULL);
-    after.clock.advance(5000);
-    await after.quiet();
+    await after.pass(5000);
     full.bytesMax = 100_000;
-    after.clock.advance(1000);
-    await after.quiet();
+    await after.pass(1000);
     assert.deepEqual(after.events, ['refusing', 'taking']);
     assert.equal(after.ask.delete('m', 'key 0').outcome, APPLIED);
     await until(after.persistence.close(), after.quiet);

@@ -6,12 +6,11 @@ import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts'
 import { parseSegmentName } from '../../src/persistence/segment.ts';
 import type { MemoryStorage } from '../world/memory-storage.ts';
 import {
-  changed,
   type Files,
-  flipped,
   recordsOf,
   storageOf,
   wholeDirectory,
+  withFlippedBit,
 } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
 import { maintenance, openPersistent, pumping, recoveredContent, until } from './subject.ts';
@@ -22,7 +21,7 @@ const STEP = Number(process.env.SOAK_STEP ?? 9);
 const { files, content, values } = await wholeDirectory();
 const LOG = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort()[0] ?? '';
 const { at = 0 } = recordsOf(files, LOG)[0] ?? {};
-const damaged = changed(files, LOG, flipped(files.get(LOG) ?? Buffer.alloc(0), at * 8 + 100));
+const damaged = withFlippedBit(files, LOG, at * 8 + 100);
 
 type Work = typeof startEmpty;
 
@@ -97,12 +96,12 @@ describe('a forced start', () => {
   });
 
   it('creates a new file `member` if it is damaged', async () => {
-    const member = flipped(files.get('member') ?? Buffer.alloc(0), 300);
-    const storage = storageOf(changed(files, 'member', member));
+    const old = withFlippedBit(files, 'member', 300);
+    const storage = storageOf(old);
     await assert.rejects(openPersistent(storage), { code: 'DATA_DAMAGED' });
     await until(storage.close(), async () => storage.pump());
     await forced(startPartial, storage);
-    assert.deepEqual(bytesAt(storage, 'damaged-1/member'), member);
+    assert.deepEqual(bytesAt(storage, 'damaged-1/member'), old.get('member'));
     const { engine, persistence } = await openPersistent(storage);
     assert.deepEqual(contentOf(engine), content);
     assert.deepEqual(persistence.member.values, {});

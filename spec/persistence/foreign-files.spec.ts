@@ -10,7 +10,7 @@ import { repair } from '../../src/persistence/repair.ts';
 import { post } from '../http/test-client.ts';
 import { storedMember } from '../stored-member.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { changed, flipped, recordsOf, storageOf, wholeDirectory } from './damaged-directory.ts';
+import { recordsOf, storageOf, wholeDirectory, withFlippedBit } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
 import { maintenance, openPersistent, pumping, until } from './subject.ts';
 
@@ -111,7 +111,7 @@ test('files with names of segments but without their headers are reported and no
 test('a forced start does not move files that are not segments, and repair reports them', async () => {
   const { files } = await wholeDirectory();
   const [log = ''] = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort();
-  const damaged = changed(files, log, flipped(files.get(log) ?? Buffer.alloc(0), 4000));
+  const damaged = withFlippedBit(files, log, 4000);
   const storage = storageOf(damaged);
   for (const name of ['log-2026112618', 'log-2147483647']) storage.put(name, Buffer.from('note'));
   const findings: Finding[] = [];

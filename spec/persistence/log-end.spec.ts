@@ -11,7 +11,7 @@ import { repair } from '../../src/persistence/repair.ts';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { changed, type Files, recordsOf, storageOf } from './damaged-directory.ts';
+import { bytesOf, changed, type Files, recordsOf, storageOf } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
 import { maintenance, openPersistent, pumping, recoveredContent, until } from './subject.ts';
 
@@ -54,7 +54,7 @@ async function start(files: Files, bootId = 'boot') {
  * that.
  */
 function cut(files: Files, isZeroed: boolean): { readonly damaged: Files; readonly at: number } {
-  const bytes = files.get(LOG) ?? Buffer.alloc(0);
+  const bytes = bytesOf(files, LOG);
   const at = recordsOf(files, LOG)[4]?.at ?? 0;
   const left = isZeroed ? Buffer.from(bytes).fill(0, at) : bytes.subarray(0, at);
   return { damaged: changed(files, LOG, left), at };
@@ -132,7 +132,7 @@ describe('a copy of the directory of a member that continues to write', () => {
    */
   async function copies(sync: SyncMode) {
     const storage = new MemoryStorage(new Random(1), 'boot');
-    const { ask, clock, engine, quiet } = await openPersistent(storage, { sync });
+    const { ask, engine, quiet, pass } = await openPersistent(storage, { sync });
     const contents: (readonly string[])[] = [];
     const copied: Files[] = [];
     for (let key = 0; key < 6; key++) {
@@ -141,8 +141,7 @@ describe('a copy of the directory of a member that continues to write', () => {
       for (let more = 0; more < 3; more++) {
         ask.set('m', `key ${key} ${more}`, Buffer.from('a value'));
         await quiet();
-        clock.advance(700);
-        await quiet();
+        await pass(700);
       }
       const files = [...storage.files];
       const now = new Map(files.map(([name, bytes]) => [name, Buffer.from(bytes)]));
@@ -166,13 +165,12 @@ describe('a copy of the directory of a member that continues to write', () => {
 
   it('is damaged if it lacks data that was durable two minutes before', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot');
-    const { ask, clock, quiet } = await openPersistent(storage, { sync: 'always' });
+    const { ask, quiet, pass } = await openPersistent(storage, { sync: 'always' });
     const log = Buffer.from(storage.bytes(LOG));
     for (let minute = 0; minute < 5; minute++) {
       ask.set('m', `${minute}`, Buffer.from('a value'));
       await quiet();
-      clock.advance(60_000);
-      await quiet();
+      await pass(60_000);
     }
     const copy = storageOf(changed(storage.files, LOG, log), 1, 'boot');
     copy.device = 2n;

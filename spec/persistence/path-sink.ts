@@ -4,13 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
-import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
+import { FROM_REPLAY, type Mutation } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Version } from '../../src/engine/version.ts';
-import { Page } from '../../src/persistence/page.ts';
-import { isMutation, readMutation } from '../../src/persistence/record-codec.ts';
-import { parseSegmentName, SNAPSHOT } from '../../src/persistence/segment.ts';
-import { type Files, recordsOf } from './damaged-directory.ts';
+import { LOG, parseSegmentName } from '../../src/persistence/segment.ts';
+import { type Files, visitMutations } from './damaged-directory.ts';
 
 /** A sink that precedes the one that writes the log. */
 export class PathSink implements MutationSink {
@@ -48,18 +46,11 @@ export function pathOf({ low, high }: Version): Buffer {
  */
 export function checkPaths(files: Files): number {
   let count = 0;
-  for (const [name, bytes] of files) {
-    const id = parseSegmentName(name);
-    const page = new Page((bytes.length + 15) & ~7);
-    bytes.copy(page.bytes);
-    const mutation = new Mutation();
-    for (const { at } of id === undefined ? [] : recordsOf(files, name)) {
-      if (!isMutation(page, at)) continue;
-      readMutation(page, at, mutation);
-      const wanted = id?.kind === SNAPSHOT ? Buffer.alloc(0) : pathOf(mutation.version);
-      assert.ok(mutation.path.toBuffer().equals(wanted), `${name} at ${at}`);
-      if (wanted.length > 0) count++;
-    }
-  }
+  visitMutations(files, ({ path, version }, name, at) => {
+    const isLog = parseSegmentName(name)?.kind === LOG;
+    const wanted = isLog ? pathOf(version) : Buffer.alloc(0);
+    assert.ok(path.toBuffer().equals(wanted), `${name} at ${at}`);
+    if (wanted.length > 0) count++;
+  });
   return count;
 }

@@ -10,7 +10,6 @@ import { FROM_REPLAY, type Mutation } from '../../src/engine/mutation.ts';
 import { Backup } from '../../src/persistence/backup.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { restore } from '../../src/persistence/restore.ts';
-import { RecordingSink } from '../engine/sinks.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { checkPaths, PathSink, pathOf } from './path-sink.ts';
 import { changeAtRandom } from './random-changes.ts';
@@ -23,26 +22,23 @@ const DISK_BYTES = 160_000;
 /** Returns a directory with changes of every kind in its log. */
 async function made() {
   const storage = new MemoryStorage(new Random(3), 'boot');
-  const recorded: Mutation[] = [];
-  const recording = new RecordingSink((mutation) => recorded.push(mutation));
+  const history: Mutation[] = [];
   const sinksBefore = [new PathSink()];
-  const subject = await openPersistent(storage, { ...LOG_ONLY, sinksBefore, sinks: [recording] });
+  const subject = await openPersistent(storage, { ...LOG_ONLY, sinksBefore, history });
   const random = new Random(4);
   for (let count = 0; count < 400; count++) {
     changeAtRandom(subject.ask, random);
     if (count % 5 === 0) await subject.quiet();
   }
   await until(subject.persistence.log.sync(), subject.quiet);
-  return { storage, recorded, ...subject };
+  return { storage, recorded: history, ...subject };
 }
 
 /** Returns the paths that a start on the storage passes to a sink, as strings with the versions. */
 async function replayed(storage: MemoryStorage): Promise<string[]> {
-  const sink = new RecordingSink();
-  const { persistence, quiet } = await openPersistent(storage, { ...LOG_ONLY, sinks: [sink] });
-  const changes = sink.records.filter(({ origin }) => origin === FROM_REPLAY).map(shown);
-  await until(persistence.close(), quiet);
-  return changes;
+  const history: Mutation[] = [];
+  await recoveredContent(storage, { ...LOG_ONLY, history });
+  return history.filter(({ origin }) => origin === FROM_REPLAY).map(shown);
 }
 
 function shown({ operation, version, path }: Mutation): string {
@@ -63,12 +59,12 @@ describe('the paths of changes', () => {
   it('are not passed for changes of clients after a replay', async () => {
     const { storage, persistence, quiet } = await made();
     await until(persistence.close(), quiet);
-    const sink = new RecordingSink();
-    const { ask } = await openPersistent(storage.afterKill(), { ...LOG_ONLY, sinks: [sink] });
-    const replayedCount = sink.records.length;
+    const history: Mutation[] = [];
+    const { ask } = await openPersistent(storage.afterKill(), { ...LOG_ONLY, history });
+    const replayedCount = history.length;
     const random = new Random(5);
     for (let count = 0; count < 50; count++) changeAtRandom(ask, random);
-    const own = sink.records.slice(replayedCount);
+    const own = history.slice(replayedCount);
     assert.ok(own.length > 20);
     for (const { path } of own) assert.equal(path.length, 0);
   });
@@ -76,18 +72,19 @@ describe('the paths of changes', () => {
   it('survive a compaction', async () => {
     const storage = new MemoryStorage(new Random(6), 'boot', DISK_BYTES);
     const sinksBefore = [new PathSink()];
-    const subject = await openPersistent(storage, { ...LOG_ONLY, sinksBefore });
-    const { ask, events, clock, quiet } = subject;
+    const { ask, engine, events, pass } = await openPersistent(storage, {
+      ...LOG_ONLY,
+      sinksBefore,
+    });
     const random = new Random(7);
     for (let count = 0; !events.includes('compacted'); count++) {
       assert.ok(count < 5000);
       ask.set('m', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
-      clock.advance(10);
-      await quiet();
+      await pass(10);
     }
     assert.ok(checkPaths(storage.files) > 20);
-    const copy = await openPersistent(storage.afterKill(), LOG_ONLY);
-    assert.deepEqual(contentOf(copy.engine), contentOf(subject.engine));
+    const copy = await recoveredContent(storage.afterKill(), LOG_ONLY);
+    assert.deepEqual(copy, contentOf(engine));
   });
 
   it('are in a backup, in the data restored from it, and in repaired data', async () => {
@@ -120,17 +117,15 @@ describe('a change with a path that is applied to an engine that serves', () => 
   it('is recorded with it, and later changes of clients are not', async () => {
     const { recorded } = await made();
     const change = recorded.find(({ version }) => pathOf(version).length > 0) as Mutation;
-    const sink = new RecordingSink();
-    const { engine, ask } = await openPersistent(new MemoryStorage(new Random(1)), {
-      sinks: [sink],
-    });
+    const history: Mutation[] = [];
+    const { engine, ask } = await openPersistent(new MemoryStorage(new Random(1)), { history });
     const replay = engine.replay();
     change.origin = FROM_REPLAY;
     assert.equal(replay.apply(change), APPLIED);
     replay.end();
     ask.set('m', 'k', Buffer.from('v'));
     assert.deepEqual(
-      sink.records.map(({ path }) => path.length),
+      history.map(({ path }) => path.length),
       [pathOf(change.version).length, 0],
     );
   });

@@ -11,11 +11,12 @@ import { storedMember } from '../stored-member.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import {
   changed,
+  damagedIn,
   type Files,
-  flipped,
   recordsOf,
   storageOf,
   wholeDirectory,
+  withFlippedBit,
 } from './damaged-directory.ts';
 import { checkNoneOpen, openPersistent, type PersistentOptions, until } from './subject.ts';
 
@@ -23,13 +24,7 @@ const { files } = await wholeDirectory(true);
 const logs = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort();
 const [first = '', last = ''] = [logs[0], logs.filter((name) => name.startsWith('log-')).at(-1)];
 
-/** Flips a bit of the middle record of the file, or of its middle if it has no records. */
-function damaged(name: string): Files {
-  const bytes = files.get(name) ?? Buffer.alloc(0);
-  const records = recordsOf(files, name);
-  const at = records[records.length >> 1]?.at ?? bytes.length >> 1;
-  return changed(files, name, flipped(bytes, at * 8 + 100));
-}
+const damaged = (name: string): Files => damagedIn(files, name);
 
 async function assertUnchanged(memory: MemoryStorage, content: Files): Promise<void> {
   const files = memory.files;
@@ -115,12 +110,9 @@ describe('the values of a member', () => {
     await until(persistence.close(), go);
     const whole = memory.files;
     const log = recordsOf(whole, 'log-0000000001');
-    const bytes = flipped(
-      whole.get('log-0000000001') ?? Buffer.alloc(0),
-      (log[0]?.at ?? 0) * 8 + 99,
-    );
+    const damagedLog = withFlippedBit(whole, 'log-0000000001', (log[0]?.at ?? 0) * 8 + 99);
     const member = checkedBytes({ file: 'member', uuid: 'its own', clusterVersion: '1.1' });
-    const content = changed(changed(whole, 'member', member), 'log-0000000001', bytes);
+    const content = changed(damagedLog, 'member', member);
     const refused = storageOf(content, 1, 'boot');
     const next = storedMember(refused, [
       { key: 'endpointGroups', name: 'PERSISTENCE', text: 'false' },

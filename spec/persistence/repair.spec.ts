@@ -12,15 +12,15 @@ import { MARK, writeMutation } from '../../src/persistence/record-codec.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { LOG as LOG_KIND, segmentName, segmentSeed } from '../../src/persistence/segment.ts';
 import type { AtOnce } from '../engine/embedded/at-once.ts';
-import { RecordingSink } from '../engine/sinks.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import {
+  bytesOf,
   changed,
   type Files,
-  flipped,
   recordsOf,
   storageOf,
   wholeDirectory,
+  withFlippedBit,
 } from './damaged-directory.ts';
 import { contentOf, described } from './stored-model.ts';
 import {
@@ -94,14 +94,11 @@ describe('repair', () => {
 
   it('saves all but the record in which a bit is wrong, and names it', async () => {
     for (const name of [LOG, PART]) {
-      const bytes = files.get(name) ?? Buffer.alloc(0);
       const places = recordsOf(files, name);
       const [first = 0, last = 0] = [places[0]?.at, places.at(-1)?.at];
       for (let bit = first * 8; bit < last * 8; bit += STEP) {
         const record = places.findLast(({ at }) => at <= bit >> 3);
-        const { records, damages, reports } = await repaired(
-          changed(files, name, flipped(bytes, bit)),
-        );
+        const { records, damages, reports } = await repaired(withFlippedBit(files, name, bit));
         assert.equal(records, all - (record?.type === MARK ? 0 : 1), `${name} bit ${bit}`);
         assert.equal(damages, 1, reports.join('\n'));
         assert.ok(reports[0]?.startsWith(`${name} ${record?.at}: `), reports.join('\n'));
@@ -111,8 +108,7 @@ describe('repair', () => {
 
   it('describes the probable content of a damaged record', async () => {
     const { at = 0 } = recordsOf(files, LOG).find(({ type }) => type === SET) ?? {};
-    const bytes = files.get(LOG) ?? Buffer.alloc(0);
-    const { reports } = await repaired(changed(files, LOG, flipped(bytes, at * 8)));
+    const { reports } = await repaired(withFlippedBit(files, LOG, at * 8));
     assert.match(
       reports[0] ?? '',
       /bytes are damaged; there seems to have been a value of "key \d+" in map "map \d"$/,
@@ -120,7 +116,7 @@ describe('repair', () => {
   });
 
   it('saves the records after a range of overwritten bytes', async () => {
-    const bytes = Buffer.from(files.get(LOG) ?? []);
+    const bytes = Buffer.from(bytesOf(files, LOG));
     const places = recordsOf(files, LOG);
     const [from = 0, to = 0] = [places[1]?.at, places[3]?.at];
     new Random(5).bytes(to - from).copy(bytes, from);
@@ -131,12 +127,12 @@ describe('repair', () => {
 
   it('does not treat part of a value as a record if the record that contains it is damaged', async () => {
     const { files, name, known, forged } = await withForged();
-    const bytes = files.get(name) ?? Buffer.alloc(0);
+    const bytes = bytesOf(files, name);
     const [, holder = NOWHERE, next = NOWHERE] = recordsOf(files, name);
     assert.ok(bytes.indexOf(forged) > holder.at && bytes.indexOf(forged) < next.at);
     let intactCount = 0;
     for (let bit = holder.at * 8; bit < next.at * 8; bit += STEP === 1 ? 1 : 131) {
-      const damaged = changed(files, name, flipped(bytes, bit));
+      const damaged = withFlippedBit(files, name, bit);
       const { found, records } = await repaired(damaged, PARTITION_COUNT, known);
       const at = (bit >> 3) - holder.at;
       const isLengthField = FIELDS_OF_LENGTH.some(([from, to]) => at >= from && at < to);
@@ -150,11 +146,10 @@ describe('repair', () => {
     const { files, name, known } = await recorded((ask) => {
       for (let key = 0; key < 9; key++) ask.set('m', `k${key}`, Buffer.alloc(8, `${key}`));
     });
-    const bytes = files.get(name) ?? Buffer.alloc(0);
     const [, record = NOWHERE, next = NOWHERE] = recordsOf(files, name);
     assert.equal(next.at - record.at, 64);
     for (let bit = (record.at + 4) * 8; bit < (record.at + 8) * 8; bit++) {
-      const damaged = changed(files, name, flipped(bytes, bit));
+      const damaged = withFlippedBit(files, name, bit);
       const { records } = await repaired(damaged, PARTITION_COUNT, known);
       assert.equal(records, 8, `bit ${bit}`);
     }
@@ -164,8 +159,7 @@ describe('repair', () => {
   async function recorded(make: (ask: AtOnce) => void) {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const history: Mutation[] = [];
-    const sinks = [new RecordingSink((mutation) => history.push(mutation))];
-    const { ask, persistence, quiet } = await openPersistent(storage, { sinks });
+    const { ask, persistence, quiet } = await openPersistent(storage, { history });
     make(ask);
     await quiet();
     await until(persistence.close(), quiet);
@@ -203,9 +197,8 @@ describe('repair', () => {
 
   it('saves all if the header of a segment is damaged', async () => {
     for (const name of [LOG, PART]) {
-      const bytes = files.get(name) ?? Buffer.alloc(0);
       for (let bit = 0; bit < 256; bit += 37) {
-        await savesAll(changed(files, name, flipped(bytes, bit)), /has a damaged header/);
+        await savesAll(withFlippedBit(files, name, bit), /has a damaged header/);
       }
     }
   });
@@ -219,10 +212,8 @@ describe('repair', () => {
   });
 
   it('reports a damaged end of a segment once', async () => {
-    const bytes = files.get(LOG) ?? Buffer.alloc(0);
-    const { records, reports } = await repaired(
-      changed(files, LOG, flipped(bytes, bytes.length * 8 - 60)),
-    );
+    const bit = bytesOf(files, LOG).length * 8 - 60;
+    const { records, reports } = await repaired(withFlippedBit(files, LOG, bit));
     assert.equal(records, all);
     assert.equal(reports.length, 1, reports.join('\n'));
     assert.match(reports[0]!, /bytes are damaged$/);
@@ -230,12 +221,8 @@ describe('repair', () => {
 
   it('saves all if the manifest is missing or damaged', async () => {
     await savesAll(changed(files, 'manifest', undefined), /manifest : is missing/);
-    const manifest = files.get('manifest') ?? Buffer.alloc(0);
-    for (let bit = 0; bit < manifest.length * 8; bit += 197) {
-      await savesAll(
-        changed(files, 'manifest', flipped(manifest, bit)),
-        /manifest \d+: is damaged/,
-      );
+    for (let bit = 0; bit < bytesOf(files, 'manifest').length * 8; bit += 197) {
+      await savesAll(withFlippedBit(files, 'manifest', bit), /manifest \d+: is damaged/);
     }
   });
 
@@ -246,10 +233,7 @@ describe('repair', () => {
   });
 
   it('saves all but a damaged file `member`', async () => {
-    const bytes = files.get('member') ?? Buffer.alloc(0);
-    const { found, member, reports } = await repaired(
-      changed(files, 'member', flipped(bytes, 300)),
-    );
+    const { found, member, reports } = await repaired(withFlippedBit(files, 'member', 300));
     assert.deepEqual(found, content);
     assert.equal(member.clusterState, undefined);
     assert.match(reports.join('\n'), /member \d+: is damaged: .* are lost; the defaults apply/);
@@ -263,35 +247,32 @@ describe('repair', () => {
 
   it('is not misled by copies and foreign files', async () => {
     const more = new Map(files);
-    more.set(`${LOG} (copy)`, files.get(LOG) ?? Buffer.alloc(0));
-    more.set('log-0000009999', files.get(LOG) ?? Buffer.alloc(0));
+    for (const name of [`${LOG} (copy)`, 'log-0000009999']) more.set(name, bytesOf(files, LOG));
     more.set('notes.txt', Buffer.from('?'));
     await savesAll(more, /notes\.txt : is not a file of a data directory/);
   });
 
   it('saves from a copy the records that the segment lacks', async () => {
-    const bytes = files.get(LOG) ?? Buffer.alloc(0);
-    const copied = changed(files, 'a copy', bytes);
+    const copied = changed(files, 'a copy', bytesOf(files, LOG));
     await savesAll(changed(copied, LOG, undefined), /is missing/);
     const { at = 0 } = recordsOf(files, LOG)[0] ?? {};
-    await savesAll(changed(copied, LOG, flipped(bytes, at * 8 + 90)), /bytes are damaged/);
+    await savesAll(withFlippedBit(copied, LOG, at * 8 + 90), /bytes are damaged/);
   });
 
   it('saves all but a segment that has the content of another', async () => {
-    const other = files.get(logs[0] ?? '');
-    const { records } = await repaired(changed(files, LOG, other));
+    const { records } = await repaired(changed(files, LOG, bytesOf(files, logs[0]!)));
     assert.equal(records, all - countOf(files, LOG));
   });
 
   it('reports no loss for a torn end, and a loss for one that had been synced', async () => {
     const killed = (await wholeDirectory(true)).files;
     const last = logs.at(-1) ?? '';
-    const bytes = Buffer.from(killed.get(last) ?? []);
+    const bytes = Buffer.from(bytesOf(killed, last));
     const { at = 0 } = recordsOf(killed, last).at(-1) ?? {};
     const torn = await repaired(changed(killed, last, bytes.fill(0, at + 20)));
     assert.equal(torn.damages, 0, torn.reports.join('\n'));
     const first = names.find((name) => name.startsWith('log-')) ?? '';
-    const cut = await repaired(changed(files, first, (files.get(first) ?? bytes).subarray(0, 60)));
+    const cut = await repaired(changed(files, first, bytesOf(files, first).subarray(0, 60)));
     assert.ok(cut.damages > 0);
   });
 });

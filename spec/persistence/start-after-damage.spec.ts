@@ -3,11 +3,10 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Random } from '../../bench/harness.ts';
 import { client as clientOf, get, post, postHead } from '../http/test-client.ts';
 import { type StoredMember, storedMember } from '../stored-member.ts';
-import { MemoryStorage } from '../world/memory-storage.ts';
-import { type Files, flipped, recordsOf } from './damaged-directory.ts';
+import type { MemoryStorage } from '../world/memory-storage.ts';
+import { bytesOf, type Files, recordsOf, storageOf, withFlippedBit } from './damaged-directory.ts';
 import { until } from './subject.ts';
 
 const FULL = 'FULL_RECOVERY_ONLY';
@@ -39,9 +38,7 @@ async function wholeFiles(): Promise<Files> {
 }
 
 function diskOf(files: Files): MemoryStorage {
-  const memory = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
-  for (const [name, bytes] of files) memory.put(name, bytes);
-  return memory;
+  return storageOf(files, 1, 'boot', DISK_BYTES);
 }
 
 /**
@@ -49,9 +46,8 @@ function diskOf(files: Files): MemoryStorage {
  * another file.
  */
 function damaged(name: string): Files {
-  const bytes = whole.get(name) ?? Buffer.alloc(0);
-  const { at = bytes.length - 16 } = recordsOf(whole, name)[0] ?? {};
-  return new Map([...whole, [name, flipped(bytes, at * 8 + 100)]]);
+  const { at = bytesOf(whole, name).length - 16 } = recordsOf(whole, name)[0] ?? {};
+  return withFlippedBit(whole, name, at * 8 + 100);
 }
 
 const DAMAGED = [LOG, 'member', 'manifest'].map(damaged);

@@ -127,8 +127,7 @@ async function faultyLife(
     await write(opened, answered, 'early');
     if (failure.at % 3 > 0) {
       memory.failure = undefined;
-      opened.clock.advance(RETRY_MS);
-      await opened.quiet();
+      await opened.pass(RETRY_MS);
       await write(opened, answered, 'late');
     }
     if (isStopped) await until(opened.persistence.close(), opened.quiet).catch(() => {});

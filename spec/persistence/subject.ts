@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
+import type { Mutation } from '../../src/engine/mutation.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Finding } from '../../src/persistence/findings.ts';
 import { type Opened, Persistence } from '../../src/persistence/persistence.ts';
 import type { RecoveryProgress } from '../../src/persistence/recovery.ts';
 import type { Storage } from '../../src/persistence/storage.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
+import { RecordingSink } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { contentOf } from './stored-model.ts';
 
@@ -25,13 +27,16 @@ export interface PersistentSubject {
   readonly progress: RecoveryProgress[];
   /** Ends turns until no work is in progress. */
   quiet(): Promise<void>;
+  /** Advances the clock, and ends turns until no work is in progress. */
+  pass(ms: number): Promise<void>;
 }
 
 export interface PersistentOptions extends Partial<ConstructorParameters<typeof Persistence>[0]> {
   readonly clock?: FakeClock;
-  /** Sinks that are called before the log, and after it. */
+  /** Sinks that are called before the log. */
   readonly sinksBefore?: readonly MutationSink[];
-  readonly sinks?: readonly MutationSink[];
+  /** Receives copies of all recorded changes, also of those that are replayed. */
+  readonly history?: Mutation[];
   readonly memoryBytesMax?: number;
 }
 
@@ -73,7 +78,7 @@ export async function openOnce(
   {
     clock = new FakeClock(),
     sinksBefore = [],
-    sinks = [],
+    history,
     memoryBytesMax,
     ...options
   }: PersistentOptions = {},
@@ -102,12 +107,13 @@ export async function openOnce(
       onCompactionFailed: () => events.push('compaction failed'),
     },
   );
+  const recording = history ? [new RecordingSink((each) => history.push(each))] : [];
   const engine = new EmbeddedEngine({
     partitionCount,
     clock,
     ...(memoryBytesMax === undefined ? {} : { memoryBytesMax }),
     queueCapacity: () => Number.POSITIVE_INFINITY,
-    sinks: [...sinksBefore, persistence.log, ...sinks],
+    sinks: [...sinksBefore, persistence.log, ...recording],
   });
   // One promise for all turns: the test runner tracks each promise.
   const quiet = (): Promise<void> =>
@@ -119,6 +125,10 @@ export async function openOnce(
       };
       go();
     });
+  const pass = (ms: number): Promise<void> => {
+    clock.advance(ms);
+    return quiet();
+  };
   const recovered = await until(
     persistence.begin().then(() => persistence.open(engine)),
     quiet,
@@ -129,7 +139,7 @@ export async function openOnce(
   });
   await quiet();
   const ask = new AtOnce(engine);
-  return { engine, ask, clock, persistence, recovered, events, progress, quiet };
+  return { engine, ask, clock, persistence, recovered, events, progress, quiet, pass };
 }
 
 /** The persistence opened last on each storage. */

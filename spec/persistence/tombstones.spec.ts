@@ -16,12 +16,9 @@ import {
   SET,
 } from '../../src/engine/mutation.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
-import { Page } from '../../src/persistence/page.ts';
-import { isMutation, readMutation } from '../../src/persistence/record-codec.ts';
-import { parseSegmentName } from '../../src/persistence/segment.ts';
 import { span } from '../engine/results.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { recordsOf } from './damaged-directory.ts';
+import { type Files, visitMutations } from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
@@ -96,7 +93,7 @@ describe('tombstones', () => {
     const storage = new MemoryStorage(new Random(6), 'boot', 160_000);
     const options = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
     const subject = await openPersistent(storage, options);
-    const { engine, ask, events, clock, quiet } = subject;
+    const { engine, ask, events, quiet, pass } = subject;
     for (let index = 0; index < 40; index++) {
       assert.equal(merge(engine, SET, 'm', `k${index}`, 2 * index + 1), APPLIED);
       assert.equal(merge(engine, DELETE, 'm', `k${index}`, 1000), APPLIED);
@@ -111,10 +108,9 @@ describe('tombstones', () => {
     for (let count = 0; compacted() < 20; count++) {
       assert.ok(count < 9000);
       ask.set('o', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
-      clock.advance(10);
-      await quiet();
+      await pass(10);
     }
-    assert.deepEqual(await removalsIn(storage), { m: 40, n: 1, o: 0 });
+    assert.deepEqual(removalsIn(storage.files), { m: 40, n: 1, o: 0 });
     const copy = await openPersistent(storage.afterKill(), options);
     assert.deepEqual(contentOf(copy.engine), contentOf(engine));
     assert.equal(copy.engine.tombstones.count, 41);
@@ -150,19 +146,11 @@ describe('tombstones', () => {
 });
 
 /** Counts the DELETE and CLEAR records of each map in the files. */
-async function removalsIn(storage: MemoryStorage): Promise<Record<string, number>> {
+function removalsIn(files: Files): Record<string, number> {
   const found: Record<string, number> = { m: 0, n: 0, o: 0 };
-  const files = storage.files;
-  for (const [name, bytes] of files) {
-    const page = new Page((bytes.length + 15) & ~7);
-    bytes.copy(page.bytes);
-    const mutation = new Mutation();
-    for (const { at } of parseSegmentName(name) === undefined ? [] : recordsOf(files, name)) {
-      if (!isMutation(page, at)) continue;
-      readMutation(page, at, mutation);
-      const isRemoval = mutation.operation === DELETE || mutation.operation === CLEAR;
-      if (isRemoval) found[mutation.name.toBuffer().toString()]!++;
-    }
-  }
+  visitMutations(files, ({ operation, name }) => {
+    const isRemoval = operation === DELETE || operation === CLEAR;
+    if (isRemoval) found[name.toBuffer().toString()]!++;
+  });
   return found;
 }

@@ -6,12 +6,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { Page } from '../../src/persistence/page.ts';
 import { finish, lengthAt, MARK, PARTITION } from '../../src/persistence/record-codec.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { parseSegmentName, type SegmentId, segmentSeed } from '../../src/persistence/segment.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { changed, type Files, recordsOf, storageOf } from './damaged-directory.ts';
+import { bytesOf, changed, type Files, pageOf, recordsOf, storageOf } from './damaged-directory.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
 import {
@@ -67,10 +66,8 @@ function withRecords(
   isAll = false,
   among = files,
 ): Files {
-  const bytes = among.get(name) ?? Buffer.alloc(0);
-  const page = new Page((bytes.length + 15) & ~7);
-  page.bytes.fill(0);
-  bytes.copy(page.bytes);
+  const bytes = bytesOf(among, name);
+  const page = pageOf(bytes);
   const found = recordsOf(among, name).filter((record) => record.type === type);
   if (found.length === 0) return among;
   const seed = segmentSeed(parseSegmentName(name) as SegmentId);
@@ -83,15 +80,14 @@ function withRecords(
 
 /** Sets some keys repeatedly, synced every second, while `isMore` returns true. */
 async function overwrite(
-  { ask, clock, quiet }: Pick<PersistentSubject, 'ask' | 'clock' | 'quiet'>,
+  { ask, pass }: Pick<PersistentSubject, 'ask' | 'pass'>,
   isMore: (count: number) => boolean,
 ): Promise<void> {
   const random = new Random(4);
   for (let count = 0; isMore(count); count++) {
     assert.ok(count < 5000);
     ask.set('m', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
-    clock.advance(100);
-    await quiet();
+    await pass(100);
   }
 }
 
@@ -140,8 +136,7 @@ describe('a record of an unknown type', () => {
     for (const name of given.keys()) given = withRecords(name, MARK, TYPE, 128, true, given);
     const before = unknownRecordsIn(given);
     assert.ok(before > 20);
-    const full = new MemoryStorage(new Random(3), 'other', DISK_BYTES);
-    for (const [name, bytes] of given) full.put(name, bytes);
+    const full = storageOf(given, 3, 'other', DISK_BYTES);
     const { engine, ...subject } = await openPersistent(full, LOG_ONLY);
     assert.deepEqual(contentOf(engine), contentOf(first.engine));
     await overwrite(subject, () => !subject.events.includes('compacted'));

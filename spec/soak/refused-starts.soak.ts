@@ -19,8 +19,8 @@ import { RawClient } from '../integration/client.ts';
 import { serve } from '../integration/member-process.ts';
 import {
   changed,
+  damagedIn,
   type Files,
-  flipped,
   recordsOf,
   wholeDirectory,
 } from '../persistence/damaged-directory.ts';
@@ -45,21 +45,14 @@ const large = await largeDirectory();
 const killed = await killedDirectory();
 const logs = [...files.keys()].filter((name) => name.startsWith('log-0')).sort();
 
-function damaged(name: string, whole: Files = files): Files {
-  const bytes = whole.get(name) ?? Buffer.alloc(0);
-  const records = recordsOf(whole, name);
-  const at = records[records.length >> 1]?.at ?? bytes.length >> 1;
-  return changed(whole, name, flipped(bytes, at * 8 + 100));
-}
-
 const used = logs.filter((name) => recordsOf(files, name).length > 2);
 const [firstLog = '', lastLog = ''] = [used[0], used.at(-1)];
 const OTHER_COUNT = ['--partition-count', `${PARTITION_COUNT + 1}`];
 const KINDS: readonly (readonly [string, Files, readonly string[], string])[] = [
-  ['damaged manifest', damaged('manifest'), [], 'DATA_DAMAGED'],
-  ['damaged member file', damaged('member'), [], 'DATA_DAMAGED'],
-  ['damaged first segment', damaged(firstLog), [], 'DATA_DAMAGED'],
-  ['damaged end of the log', damaged('log-end', killed), [], 'DATA_DAMAGED'],
+  ['damaged manifest', damagedIn(files, 'manifest'), [], 'DATA_DAMAGED'],
+  ['damaged member file', damagedIn(files, 'member'), [], 'DATA_DAMAGED'],
+  ['damaged first segment', damagedIn(files, firstLog), [], 'DATA_DAMAGED'],
+  ['damaged end of the log', damagedIn(killed, 'log-end'), [], 'DATA_DAMAGED'],
   ['missing segment', changed(files, lastLog, undefined), [], 'DATA_DAMAGED'],
   ['other partition count', files, OTHER_COUNT, 'PARTITION_COUNT_CHANGED'],
   ['older format', inFormat(files, 2), [], 'DATA_FORMAT_OLDER'],
