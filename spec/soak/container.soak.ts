@@ -18,6 +18,7 @@ import { residentMibOf } from '../../bench/load/process-figures.ts';
 import { RawClient } from '../integration/client.ts';
 import { serveWith } from '../integration/member-process.ts';
 import { ControlGroup } from './control-group.ts';
+import { PossibleEntries } from './possible-entries.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
@@ -38,7 +39,7 @@ const ENDS = [
 ] as const;
 
 class Work {
-  readonly values = new Map<string, Buffer>();
+  readonly entries = new PossibleEntries();
   refusals = 0;
   uploads = 0;
   readonly #port: number;
@@ -58,16 +59,6 @@ class Work {
       ...Array.from({ length: UNREAD_CLIENTS }, () => this.#requestUnread()),
     ];
     await Promise.all(all);
-  }
-
-  /** Asserts that every acknowledged change is present. */
-  async check(port: number): Promise<void> {
-    const client = new RawClient(port);
-    for (const [path, value] of this.values) {
-      const { status, body } = await client.request('GET', path);
-      assert.ok(status === 200 && body.equals(value), `${path}: ${status}`);
-    }
-    client.destroy();
   }
 
   get #isOver(): boolean {
@@ -104,13 +95,11 @@ class Work {
       for (let refused = 0; refused < REFUSALS && !this.#isOver; ) {
         const path = `maps/m${index}/${this.#random.below(100_000)}`;
         const value = Buffer.alloc(this.#random.below(lengthMax), `${index}.${round}.${refused} `);
-        const { status } = await client.request('POST', path, value);
-        if (status === 200) this.values.set(path, value);
-        else {
-          assert.equal(status, 503);
-          refused++;
-          this.refusals++;
-        }
+        const { status } = await this.entries.change(client, path, value);
+        if (status === 200) continue;
+        assert.equal(status, 503);
+        refused++;
+        this.refusals++;
       }
       await this.#free(client, `maps/m${index}/`);
     }
@@ -119,10 +108,10 @@ class Work {
 
   async #free(client: RawClient, map: string): Promise<void> {
     const share = 1 + this.#random.below(4);
-    for (const path of [...this.values.keys()]) {
-      if (!path.startsWith(map) || this.#random.below(share) > 0 || this.#isOver) continue;
-      assert.equal((await client.request('DELETE', path)).status, 200);
-      this.values.delete(path);
+    for (const [path, value] of [...this.entries.confirmed]) {
+      if (value === undefined || !path.startsWith(map)) continue;
+      if (this.#random.below(share) > 0 || this.#isOver) continue;
+      assert.equal((await this.entries.change(client, path)).status, 200);
     }
     await client.request('DELETE', `maps/uploads/${this.#random.below(UPLOADERS)}`);
   }
@@ -130,7 +119,7 @@ class Work {
   async #read(): Promise<void> {
     const client = new RawClient(this.#port);
     while (!this.#isOver) {
-      const paths = [...this.values.keys()].slice(-1000);
+      const paths = [...this.entries.confirmed.keys()].slice(-1000);
       const path = paths[this.#random.below(Math.max(paths.length, 1))] ?? 'maps/m0/0';
       const { status } = await client.request('GET', path);
       assert.ok(status === 200 || status === 204);
@@ -166,20 +155,20 @@ for (const mib of SIZES_MIB) {
         member = await start();
         const work = new Work(member.port, new Random(SEED));
         await work.run();
-        await work.check(member.port);
+        await work.entries.check(member.port);
         const resident = [residentMibOf(member.child.pid)];
         for (const [signal, code] of isStored ? ENDS : []) {
           member.child.kill(signal);
           assert.equal((await member.exited)[0], code);
           member = await start();
           resident.push(residentMibOf(member.child.pid));
-          await work.check(member.port);
+          await work.entries.check(member.port);
         }
         member.child.kill('SIGTERM');
         assert.equal((await member.exited)[0], 0);
         assert.equal(group.killed, 0);
-        const { refusals, uploads, values } = work;
-        const summary = `${values.size} values, ${refusals} refused, ${uploads} uploads`;
+        const { refusals, uploads, entries } = work;
+        const summary = `${entries.confirmed.size} keys, ${refusals} refused, ${uploads} uploads`;
         console.log(
           `${mib} MiB${kind}: ${summary}; resident ${resident.map((each) => each?.toFixed()).join(', ')} MiB`,
         );

@@ -11,11 +11,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RawClient } from '../integration/client.ts';
 import { type LogLine, serveWith } from '../integration/member-process.ts';
-import { type FileSystem, MountedDisk } from './mounted-disk.ts';
+import { type FileSystem, isAccepted, type MountedDisk, testOnDisk } from './mounted-disk.ts';
+import { PossibleEntries } from './possible-entries.ts';
 
 const ROUNDS = Number(process.env.SOAK_FILLS ?? Number(process.env.SOAK_SIZE ?? 1000) / 500);
 const SYSTEMS = (process.env.SOAK_SYSTEMS ?? 'ext4,xfs,btrfs,tmpfs').split(',') as FileSystem[];
@@ -29,35 +29,41 @@ const VALUE_BYTES = 100_000;
 const REFUSALS = 20;
 const FULL_MS_MAX = 120_000;
 
-class Round {
+class FilledMember {
   readonly #disk: MountedDisk;
   readonly #mode: string;
-  /** Acknowledged value by key, and the value of a change without a response. */
-  readonly #confirmed = new Map<string, string>();
-  readonly #uncertain = new Map<string, string>();
+  readonly #entries = new PossibleEntries();
   #child!: ChildProcess;
   #port = 0;
   #lines: readonly LogLine[] = [];
   #isWriting = false;
   #number = 0;
-  accepted = 0;
-  refused = 0;
-  slowestMs = 0;
+  #accepted = 0;
+  #refused = 0;
+  #slowestMs = 0;
 
   constructor(disk: MountedDisk, mode: string) {
     this.#disk = disk;
     this.#mode = mode;
   }
 
-  async run(round: number): Promise<void> {
+  async run(): Promise<string> {
+    await this.#start();
+    for (let round = 0; round < ROUNDS; round++) await this.#round(round);
+    this.#child.kill('SIGTERM');
+    assert.deepEqual(await once(this.#child, 'exit'), [0, null]);
+    const slowestMs = Math.round(this.#slowestMs);
+    return `${this.#accepted} writes, ${this.#refused} refused, writes accepted after ${slowestMs} ms`;
+  }
+
+  async #round(round: number): Promise<void> {
     const ballast = join(this.#disk.path, 'ballast');
-    if (round === 0) await this.start();
     this.#isWriting = true;
     const clients = Array.from({ length: CLIENTS }, (_, client) => this.#write(client));
     await sleep(500);
-    const refusedBefore = this.refused;
+    const refusedBefore = this.#refused;
     const fromMs = performance.now();
-    while (this.refused < refusedBefore + REFUSALS) {
+    while (this.#refused < refusedBefore + REFUSALS) {
       await fill(ballast);
       assert.ok(performance.now() - fromMs < FULL_MS_MAX, 'writes are not refused on a full disk');
     }
@@ -65,12 +71,12 @@ class Round {
       this.#isWriting = false;
       this.#child.kill('SIGKILL');
       await Promise.all([once(this.#child, 'exit'), ...clients]);
-      await this.start().catch(async (error: Error) => {
+      await this.#start().catch(async (error: Error) => {
         // Only xfs needs free blocks for every new file, and thus for the lock
         // (docs/durability.md).
         assert.match(error.message, /ENOSPC: no space left on device [^ ]*lock/);
         rmSync(ballast);
-        await this.start();
+        await this.#start();
       });
     } else {
       rmSync(ballast);
@@ -78,13 +84,13 @@ class Round {
       this.#isWriting = false;
       await Promise.all(clients);
     }
-    await this.#check();
+    await this.#entries.check(this.#port);
     rmSync(ballast, { force: true });
     await this.#awaitSpace();
-    assert.ok(!this.#lines.some(({ msg }) => msg.includes('failed')), this.#log);
+    assert.ok(!this.#lines.some(({ msg }) => msg.includes('failed')));
   }
 
-  async start(): Promise<void> {
+  async #start(): Promise<void> {
     const directory = join(this.#disk.path, 'data');
     const environment = { GRID_PERSISTENCE_SYNC: this.#mode };
     const flags = ['--enable-group', 'DATA', '--data-dir', directory];
@@ -94,23 +100,12 @@ class Round {
     this.#lines = lines;
   }
 
-  /** Stops the member and asserts a clean exit. */
-  async stop(): Promise<void> {
-    this.#child.kill('SIGTERM');
-    assert.deepEqual(await once(this.#child, 'exit'), [0, null], this.#log);
-  }
-
   kill(): void {
     this.#child?.kill('SIGKILL');
   }
 
-  /** Returns the end of the member's log and the files on the disk. */
+  /** Returns the end of the member's log. */
   describe(): string {
-    return [this.#log, ...this.#disk.describe('data')].join('\n');
-  }
-
-  /** The end of the member's log. */
-  get #log(): string {
     return this.#lines
       .slice(-40)
       .map((line) => JSON.stringify(line))
@@ -121,10 +116,10 @@ class Round {
     const connection = new RawClient(this.#port);
     try {
       for (let count = 0; this.#isWriting; count++) {
-        const isAccepted = await this.#set(connection, `${client}-${count % KEYS}`);
-        if (isAccepted) this.accepted++;
+        const isSet = await this.#set(connection, `${client}-${count % KEYS}`);
+        if (isSet) this.#accepted++;
         else {
-          this.refused++;
+          this.#refused++;
           await sleep(5);
         }
         const { status } = await connection.request('GET', `maps/m/${client}-0`);
@@ -139,12 +134,7 @@ class Round {
 
   async #set(connection: RawClient, key: string): Promise<boolean> {
     const value = `${key} ${++this.#number} ${'v'.repeat(VALUE_BYTES)}`;
-    this.#uncertain.set(key, value);
-    const { status, body } = await connection.request('POST', `maps/m/${key}`, Buffer.from(value));
-    this.#uncertain.delete(key);
-    if (status === 200) this.#confirmed.set(key, value);
-    else assert.match(body.toString(), /the disk is full/);
-    return status === 200;
+    return isAccepted(await this.#entries.change(connection, `maps/m/${key}`, Buffer.from(value)));
   }
 
   async #awaitSpace(): Promise<void> {
@@ -154,23 +144,7 @@ class Round {
       assert.ok(performance.now() - fromMs < PATIENCE_MS, 'writes are still refused');
       await sleep(20);
     }
-    this.slowestMs = Math.max(this.slowestMs, performance.now() - fromMs);
-    connection.destroy();
-  }
-
-  async #check(): Promise<void> {
-    const connection = new RawClient(this.#port);
-    for (const key of new Set([...this.#confirmed.keys(), ...this.#uncertain.keys()])) {
-      const { status, body } = await connection.request('GET', `maps/m/${key}`);
-      const found = status === 200 ? body.toString() : undefined;
-      const possible = [
-        this.#confirmed.get(key),
-        ...(this.#uncertain.has(key) ? [this.#uncertain.get(key)] : []),
-      ];
-      assert.ok(possible.includes(found), `${key}: ${status} ${found?.slice(0, 30)}`);
-      if (found !== undefined) this.#confirmed.set(key, found);
-    }
-    this.#uncertain.clear();
+    this.#slowestMs = Math.max(this.#slowestMs, performance.now() - fromMs);
     connection.destroy();
   }
 }
@@ -185,29 +159,7 @@ async function fill(path: string): Promise<void> {
 
 for (const system of SYSTEMS) {
   for (const mode of MODES) {
-    test(`A member with sync ${mode} on ${system} survives a full disk ${ROUNDS} times`, async (context) => {
-      let disk: MountedDisk;
-      try {
-        disk = new MountedDisk(system, MEGABYTES);
-      } catch (error) {
-        context.skip(`cannot mount a file system: ${(error as Error).message}`);
-        return;
-      }
-      const round = new Round(disk, mode);
-      try {
-        for (let count = 0; count < ROUNDS; count++) await round.run(count);
-        await round.stop();
-        const { accepted, refused, slowestMs } = round;
-        console.log(
-          `${system}, ${mode}: ${accepted} writes, ${refused} refused, writes accepted after ${Math.round(slowestMs)} ms`,
-        );
-      } catch (error) {
-        console.log(`${system}, ${mode}\n${round.describe()}`);
-        throw error;
-      } finally {
-        round.kill();
-        disk.drop();
-      }
-    });
+    const name = `A member with sync ${mode} on ${system} survives a full disk ${ROUNDS} times`;
+    testOnDisk(name, system, MEGABYTES, (disk) => new FilledMember(disk, mode));
   }
 }

@@ -15,6 +15,7 @@ import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { RawClient } from '../integration/client.ts';
 import { serveWith } from '../integration/member-process.ts';
+import { PossibleEntries } from './possible-entries.ts';
 
 const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
@@ -38,12 +39,6 @@ const LENGTHS: readonly (readonly [number, number])[] = [
 const REFUSALS = 20;
 const REFILLS = 3;
 
-/** Content of a key, and the content that a change without a response would have stored. */
-interface Slot {
-  confirmed: Buffer | undefined;
-  possible: { readonly value: Buffer | undefined } | undefined;
-}
-
 /** Two maps and a queue that only one client uses, with a model of their content. */
 class Owner {
   refusals = 0;
@@ -52,7 +47,7 @@ class Owner {
   readonly #random: Random;
   readonly #keys: number;
   readonly #lengthMax: number;
-  readonly #slots = new Map<string, Slot>();
+  readonly #entries = new PossibleEntries();
   #queue: Buffer[] = [];
   #offered: Buffer | undefined;
   #isPolling = false;
@@ -84,25 +79,8 @@ class Owner {
 
   /** Asserts that the content is possible. From then on, this content is confirmed. */
   async check(port: number): Promise<void> {
+    await this.#entries.check(port);
     const client = new RawClient(port);
-    for (const [path, slot] of this.#slots) {
-      const { status, body } = await client.request('GET', path);
-      const found = status === 200 ? body : undefined;
-      const isRight =
-        equal(found, slot.confirmed) || (slot.possible && equal(found, slot.possible.value));
-      assert.ok(
-        isRight,
-        `${path}: ${status}, ${found?.length} bytes, not ${slot.confirmed?.length}`,
-      );
-      slot.confirmed = found;
-      slot.possible = undefined;
-      if (found === undefined) this.#slots.delete(path);
-    }
-    await this.#checkQueue(client);
-    client.destroy();
-  }
-
-  async #checkQueue(client: RawClient): Promise<void> {
     const found: Buffer[] = [];
     for (;;) {
       const { status, body } = await client.request('DELETE', `queues/q${this.#number}/0`);
@@ -111,13 +89,14 @@ class Owner {
     }
     const expected = [...this.#queue];
     // The poll that was under way may have removed the first item.
-    if (this.#isPolling && !equal(found[0], expected[0])) expected.shift();
+    if (this.#isPolling && found[0]?.equals(expected[0]!) !== true) expected.shift();
     if (this.#offered !== undefined && found.length > expected.length) expected.push(this.#offered);
     assert.equal(found.length, expected.length, `items of queue ${this.#number}`);
-    assert.ok(found.every((item, index) => equal(item, expected[index])));
+    assert.ok(found.every((item, index) => item.equals(expected[index]!)));
     this.#queue = [];
     this.#offered = undefined;
     this.#isPolling = false;
+    client.destroy();
   }
 
   async #operate(client: RawClient): Promise<void> {
@@ -132,30 +111,18 @@ class Owner {
 
   async #free(client: RawClient): Promise<void> {
     const choice = this.#random.below(3);
-    if (choice === 0) await this.#clear(client, `maps/m${this.#number}-${this.#random.below(2)}`);
-    else if (choice === 1) while (this.#queue.length > 0) await this.#poll(client);
+    if (choice === 0) {
+      const map = `maps/m${this.#number}-${this.#random.below(2)}`;
+      assert.equal((await this.#entries.clear(client, map)).status, 200);
+    } else if (choice === 1) while (this.#queue.length > 0) await this.#poll(client);
     else
       for (let step = this.#keys >> 1; step > 0; step--)
         await this.#change(client, this.#randomPath());
   }
 
   async #change(client: RawClient, path: string, value?: Buffer): Promise<void> {
-    const slot = this.#slots.get(path) ?? { confirmed: undefined, possible: undefined };
-    this.#slots.set(path, slot);
-    slot.possible = { value };
-    const method = value === undefined ? 'DELETE' : 'POST';
-    const { status } = await client.request(method, path, value);
-    slot.possible = undefined;
-    if (this.#isApplied(status, value === undefined)) slot.confirmed = value;
-    if (slot.confirmed === undefined) this.#slots.delete(path);
-  }
-
-  async #clear(client: RawClient, map: string): Promise<void> {
-    const all = [...this.#slots].filter(([path]) => path.startsWith(`${map}/`));
-    for (const [, slot] of all) slot.possible = { value: undefined };
-    const { status } = await client.request('DELETE', map);
-    assert.ok(this.#isApplied(status, true));
-    for (const [path] of all) this.#slots.delete(path);
+    const { status } = await this.#entries.change(client, path, value);
+    this.#isApplied(status, value === undefined);
   }
 
   /** Adds a map of one entry, and removes another. */
@@ -180,7 +147,7 @@ class Owner {
     this.#isPolling = false;
     const item = this.#queue.shift();
     assert.equal(status, item === undefined ? 204 : 200);
-    assert.ok(status === 204 || equal(body, item));
+    assert.ok(item === undefined || body.equals(item));
   }
 
   /** Whether the change was applied. Only a change that needs memory may be refused. */
@@ -199,11 +166,6 @@ class Owner {
     const length = this.#random.below(this.#lengthMax + 1);
     return Buffer.alloc(length, `${this.#number}.${this.operations} `);
   }
-}
-
-function equal(one: Buffer | undefined, other: Buffer | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return one.equals(other);
 }
 
 /** Ends the member while its clients work, or after that. */

@@ -1,10 +1,58 @@
-/** A small file system for one test: ext4, xfs or btrfs on a loop device, or tmpfs. Needs root. */
+/**
+ * A small file system for one test: ext4, xfs or btrfs on a loop device, or tmpfs. Needs root. The
+ * test is skipped if the file system cannot be mounted.
+ */
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { test } from 'node:test';
+import type { ReceivedResponse } from '../integration/client.ts';
 
 export type FileSystem = 'ext4' | 'xfs' | 'btrfs' | 'tmpfs';
+
+/** A member on the disk. */
+interface Subject {
+  /** Resolves with a summary. */
+  run(): Promise<string>;
+  /** Returns the state of the member, for a test that has failed. */
+  describe(): string;
+  kill(): void;
+}
+
+export function testOnDisk(
+  name: string,
+  system: FileSystem,
+  megabytes: number,
+  subjectOn: (disk: MountedDisk) => Subject,
+): void {
+  test(name, async (context) => {
+    let disk: MountedDisk;
+    try {
+      disk = new MountedDisk(system, megabytes);
+    } catch (error) {
+      context.skip(`cannot mount a file system: ${(error as Error).message}`);
+      return;
+    }
+    const subject = subjectOn(disk);
+    try {
+      console.log(`${name}: ${await subject.run()}`);
+    } catch (error) {
+      console.log([`${name} failed`, subject.describe(), ...disk.describe('data')].join('\n'));
+      throw error;
+    } finally {
+      subject.kill();
+      disk.drop();
+    }
+  });
+}
+
+/** Whether a change was accepted. Only a full disk is a reason to refuse one. */
+export function isAccepted({ status, body }: ReceivedResponse): boolean {
+  if (status !== 200) assert.match(body.toString(), /the disk is full/);
+  return status === 200;
+}
 
 export class MountedDisk {
   readonly folder = mkdtempSync(join(tmpdir(), 'gridnode-disk-'));

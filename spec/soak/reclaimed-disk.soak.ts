@@ -13,17 +13,16 @@ import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { RawClient } from '../integration/client.ts';
 import { serveWith } from '../integration/member-process.ts';
-import { type FileSystem, MountedDisk } from './mounted-disk.ts';
+import { type FileSystem, isAccepted, type MountedDisk, testOnDisk } from './mounted-disk.ts';
+import { PossibleEntries } from './possible-entries.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? Math.ceil(SIZE / 50));
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
-const DATA = 'data';
 const MODES = ['always', 'interval', 'never'] as const;
 const CLIENTS = 6;
 const MAPS = 3;
@@ -38,17 +37,13 @@ const RECORD_BYTES = 96;
 /** Maximum growth of the metadata of the file system, in bytes. */
 const STRUCTURE_BYTES = 1_048_576;
 
-/** Number and length from which the content of a key is made, or undefined for an absent key. */
-type Stored = { readonly number: number; readonly length: number } | undefined;
-
 class Round {
   readonly #random: Random;
   readonly #mode: string;
   readonly #disk: MountedDisk;
   readonly #keys: number;
   readonly #lengthMax: number;
-  /** Possible values by map and key: two while a change has no response. */
-  readonly #stored = new Map<string, Stored[]>();
+  readonly #entries = new PossibleEntries();
   /**
    * Lengths of the items that were offered, acknowledged or not, and not delivered, by their
    * numbers.
@@ -63,8 +58,8 @@ class Round {
   #port = 0;
   /** The end of the member's log, with the steps of the round. */
   readonly #lines: string[] = [];
-  slowestMs = 0;
-  refusedRemovals = 0;
+  #slowestMs = 0;
+  #refusedRemovals = 0;
 
   constructor(random: Random, mode: string, disk: MountedDisk) {
     this.#random = random;
@@ -75,7 +70,7 @@ class Round {
     this.#keys = Math.floor((disk.usableBytes * (0.5 + random.below(100) / 100)) / this.#lengthMax);
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<string> {
     await this.#start();
     for (let cycle = 0; cycle < CYCLES; cycle++) {
       await this.#fill();
@@ -97,20 +92,21 @@ class Round {
       this.#disk.unnamedBytes < STRUCTURE_BYTES,
       `${this.#disk.unnamedBytes} bytes belong to no file`,
     );
+    const slowestMs = Math.round(this.#slowestMs);
+    return `writes accepted after ${slowestMs} ms, ${this.#refusedRemovals} removals refused first`;
   }
 
-  /** Kills the member if it still runs. */
-  stop(): void {
-    this.#child.kill('SIGKILL');
+  kill(): void {
+    this.#child?.kill('SIGKILL');
   }
 
-  /** The end of the member's log and the state of the disk, in lines. */
+  /** Returns the end of the member's log, with the steps of the round. */
   describe(): string {
-    return [...this.#lines, ...this.#disk.describe(DATA)].join('\n');
+    return this.#lines.join('\n');
   }
 
   async #start(): Promise<void> {
-    const directory = join(this.#disk.path, DATA);
+    const directory = join(this.#disk.path, 'data');
     const flags = ['--enable-group', 'DATA', '--data-dir', directory];
     const environment = { GRID_PERSISTENCE_SYNC: this.#mode };
     const { child, port } = await serveWith({ environment }, ...flags);
@@ -161,7 +157,7 @@ class Round {
             const key = index + CLIENTS * this.#random.below(Math.ceil(this.#keys / CLIENTS));
             const isAccepted = isOffer
               ? await this.#offer(client, length)
-              : await this.#change(client, `m${key % MAPS}/k${key}`, length);
+              : await this.#change(client, `maps/m${key % MAPS}/k${key}`, length);
             refused = isAccepted ? 0 : refused + 1;
             if (!isAccepted) await sleep(20);
           }
@@ -185,80 +181,66 @@ class Round {
     const limit = this.#disk.usableBytes * (LIVE_SHARE - 0.02);
     const kind = this.#random.below(3);
     if (kind === 0) {
-      const map = `m${this.#random.below(MAPS)}`;
-      await this.#retry(() => this.#clear(client, map));
+      const map = `maps/m${this.#random.below(MAPS)}`;
+      await this.#remove(async () => isAccepted(await this.#entries.clear(client, map)));
     }
     if (kind === 1)
       for (let more = this.#itemCount; more > 0; more--) {
-        await this.#retry(() => this.#poll(client));
+        await this.#remove(() => this.#poll(client));
       }
     let live = this.#liveBytes;
-    for (const [key, [stored]] of this.#stored) {
+    for (const [path, value] of this.#entries.confirmed) {
       if (live <= limit) break;
-      if (stored === undefined) continue;
-      await this.#retry(() => this.#change(client, key, undefined));
-      live -= liveBytesOf(key, stored);
+      if (value === undefined) continue;
+      await this.#remove(async () => isAccepted(await this.#entries.change(client, path)));
+      live -= liveBytesOf(path, value);
     }
     client.destroy();
   }
 
-  /**
-   * Repeats a removal until it is accepted; it may be refused until there is space for a record.
-   */
-  async #retry(remove: () => Promise<boolean>): Promise<void> {
+  /** Removes; that may be refused until there is space for a record. */
+  async #remove(remove: () => Promise<boolean>): Promise<void> {
+    await this.#retry(remove, () => {
+      this.#refusedRemovals++;
+    });
+  }
+
+  /** Repeats a change until it is accepted. Resolves with the time that it took, in ms. */
+  async #retry(change: () => Promise<boolean>, onRefused = () => {}): Promise<number> {
     const fromMs = performance.now();
-    while (!(await remove())) {
-      this.refusedRemovals++;
-      assert.ok(performance.now() - fromMs < PATIENCE_MS, 'removals are still refused');
+    while (!(await change())) {
+      onRefused();
+      const live = `${this.#liveBytes} of ${this.#disk.usableBytes}, ${this.#disk.freeBytes} free`;
+      assert.ok(performance.now() - fromMs < PATIENCE_MS, `changes are still refused: ${live}`);
       await sleep(20);
     }
+    return performance.now() - fromMs;
   }
 
   async #awaitSpace(): Promise<void> {
     this.#noteStep('wait for space');
     const client = new RawClient(this.#port);
-    const fromMs = performance.now();
-    while (!(await this.#change(client, 'm0/probe', 100))) {
-      const live = `${this.#liveBytes} of ${this.#disk.usableBytes}, ${this.#disk.freeBytes} free`;
-      assert.ok(performance.now() - fromMs < PATIENCE_MS, `writes are still refused: ${live}`);
-      await sleep(20);
-    }
-    this.slowestMs = Math.max(this.slowestMs, performance.now() - fromMs);
+    const waitedMs = await this.#retry(() => this.#change(client, 'maps/m0/probe', 100));
+    this.#slowestMs = Math.max(this.#slowestMs, waitedMs);
     // Smaller values also free space.
-    for (const [key, [stored]] of [...this.#stored].slice(0, 200)) {
-      if (stored !== undefined) await this.#change(client, key, stored.length >> 2);
+    for (const [path, value] of [...this.#entries.confirmed].slice(0, 200)) {
+      if (value !== undefined) await this.#change(client, path, value.length >> 2);
     }
     client.destroy();
   }
 
   get #liveBytes(): number {
     let bytes = 0;
-    for (const [key, [stored]] of this.#stored) {
-      if (stored !== undefined) bytes += liveBytesOf(key, stored);
+    for (const [path, value] of this.#entries.confirmed) {
+      if (value !== undefined) bytes += liveBytesOf(path, value);
     }
     const lengths = [...this.#items.values()].reduce((sum, length) => sum + length, 0);
     return bytes + lengths + this.#items.size * RECORD_BYTES;
   }
 
-  async #change(client: RawClient, key: string, length: number | undefined): Promise<boolean> {
-    const number = ++this.#number;
-    const next = length === undefined ? undefined : { number, length };
-    const [before] = this.#stored.get(key) ?? [];
-    this.#stored.set(key, [before, next]);
-    const body = next && contentOf(key, next);
-    const method = next === undefined ? 'DELETE' : 'POST';
-    const { status, body: text } = await client.request(method, `maps/${key}`, body);
-    this.#stored.set(key, [status === 200 ? next : before]);
-    return isAccepted(status, text);
-  }
-
-  async #clear(client: RawClient, map: string): Promise<boolean> {
-    const { status, body } = await client.request('DELETE', `maps/${map}`);
-    if (status === 200) {
-      for (const key of this.#stored.keys())
-        if (key.startsWith(map)) this.#stored.set(key, [undefined]);
-    }
-    return isAccepted(status, body);
+  async #change(client: RawClient, path: string, length: number): Promise<boolean> {
+    const value = Buffer.alloc(length, `${path} ${++this.#number} `);
+    return isAccepted(await this.#entries.change(client, path, value));
   }
 
   async #offer(client: RawClient, length: number): Promise<boolean> {
@@ -266,11 +248,11 @@ class Round {
     const content = Buffer.alloc(length + 10, `${number} `);
     this.#items.set(number, content.length);
     this.#uncertainOffers++;
-    const { status, body } = await client.request('POST', 'queues/q', content);
+    const response = await client.request('POST', 'queues/q', content);
     this.#uncertainOffers--;
-    if (status === 200) this.#itemCount++;
+    if (response.status === 200) this.#itemCount++;
     else this.#items.delete(number);
-    return isAccepted(status, body);
+    return isAccepted(response);
   }
 
   async #poll(client: RawClient): Promise<boolean> {
@@ -292,16 +274,8 @@ class Round {
 
   /** Asserts that every acknowledged change is present. */
   async #check(): Promise<void> {
+    await this.#entries.check(this.#port);
     const client = new RawClient(this.#port);
-    for (const [key, possible] of this.#stored) {
-      const { status, body } = await client.request('GET', `maps/${key}`);
-      const found = possible.find((each) =>
-        each === undefined ? status === 204 : status === 200 && body.equals(contentOf(key, each)),
-      );
-      const isPresent = found !== undefined || (status === 204 && possible.includes(undefined));
-      assert.ok(isPresent, `${key}: ${status}, ${body.toString('latin1', 0, 40)}`);
-      this.#stored.set(key, [found]);
-    }
     const size = Number((await client.request('GET', 'queues/q/size')).body.toString());
     const more = size - this.#itemCount;
     const isRight = more <= this.#uncertainOffers && -more <= this.#uncertainPolls;
@@ -313,17 +287,8 @@ class Round {
   }
 }
 
-function isAccepted(status: number, body: Buffer): boolean {
-  if (status !== 200) assert.match(body.toString(), /the disk is full/);
-  return status === 200;
-}
-
-function contentOf(key: string, { number, length }: NonNullable<Stored>): Buffer {
-  return Buffer.alloc(length, `${key} ${number} `);
-}
-
-function liveBytesOf(key: string, { length }: NonNullable<Stored>): number {
-  return key.length + length + RECORD_BYTES;
+function liveBytesOf(path: string, value: Buffer): number {
+  return path.length - 'maps/'.length + value.length + RECORD_BYTES;
 }
 
 function readLink(path: string): string {
@@ -340,27 +305,6 @@ for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
   const system: FileSystem = random.below(2) === 0 ? 'ext4' : 'tmpfs';
   const megabytes = 48 + random.below(153);
   const mode = MODES[random.below(MODES.length)] ?? 'always';
-  test(`${system} of ${megabytes} MiB with sync ${mode} frees its space (seed ${seed})`, async (context) => {
-    let disk: MountedDisk;
-    try {
-      disk = new MountedDisk(system, megabytes);
-    } catch (error) {
-      context.skip(`cannot mount a file system: ${(error as Error).message}`);
-      return;
-    }
-    const round = new Round(random, mode, disk);
-    try {
-      await round.run();
-      const { slowestMs, refusedRemovals } = round;
-      console.log(
-        `${seed}: writes accepted after ${Math.round(slowestMs)} ms, ${refusedRemovals} removals refused first`,
-      );
-    } catch (error) {
-      console.log(`seed ${seed} failed\n${round.describe()}`);
-      throw error;
-    } finally {
-      round.stop();
-      disk.drop();
-    }
-  });
+  const name = `${system} of ${megabytes} MiB with sync ${mode} frees its space (seed ${seed})`;
+  testOnDisk(name, system, megabytes, (disk) => new Round(random, mode, disk));
 }
