@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { AUTOCANNON, isWrkInstalled, WRK } from '../../bench/load/generator.ts';
+import { programWords } from '../../bench/load/program.ts';
 import { ServerProcess } from '../../bench/load/server-process.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
 
@@ -22,17 +22,10 @@ const MEBIBYTE = 1_048_576;
 /** Runs `work` with a member of its own. */
 function soak(name: string, work: (member: ServerProcess, context: TestContext) => Promise<void>) {
   test(name, async (context) => {
-    const program = join(import.meta.dirname, '..', '..', 'bin', 'gridnode.ts');
     const flags = ['--port', '0', '--enable-group', 'DATA'];
     flags.push('--connections-max', String(SIZE + 1000));
-    const member = new ServerProcess('gridnode', [
-      '--expose-gc',
-      '--import',
-      'tsx',
-      program,
-      'serve',
-      ...flags,
-    ]);
+    const words = [...programWords('bin/gridnode'), 'serve', ...flags];
+    const member = new ServerProcess('gridnode', words);
     try {
       await member.serving();
       await work(member, context);

@@ -29,7 +29,13 @@ import { restore } from '../../src/persistence/restore.ts';
 import { RawClient } from '../integration/client.ts';
 import { startWith } from '../integration/member-process.ts';
 import { contentOf } from '../persistence/stored-model.ts';
-import { openPersistent, PARTITION_COUNT, until } from '../persistence/subject.ts';
+import {
+  maintenance,
+  openPersistent,
+  PARTITION_COUNT,
+  recoveredContent,
+  until,
+} from '../persistence/subject.ts';
 
 const KINDS = ['backup', 'restore', 'repair', 'forceStart', 'partialStart'] as const;
 const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 100) / KINDS.length);
@@ -47,6 +53,11 @@ const data = join(root, 'data');
 const damaged = join(root, 'damaged');
 const backup = join(root, 'backups', 'backup-1');
 const target = join(root, 'target');
+/** Commands that fill the target directory, with their flags. */
+const FILLS = {
+  restore: ['--from', backup, '--data-dir', target],
+  repair: ['--data-dir', damaged, '--to', target],
+};
 /** Digests of the stored data, and of its readable part in the damaged directory. */
 let whole = '';
 let readable = '';
@@ -60,7 +71,7 @@ before(async () => {
   for (let item = 0; item < ITEMS; item++) subject.ask.offer('q', random.bytes(100));
   whole = digestOf(contentOf(subject.engine));
   await until(subject.persistence.close(), subject.quiet);
-  cpSync(data, damaged, { recursive: true, filter: (path) => !path.endsWith('lock') });
+  copy(data, damaged);
   const [name = ''] = readdirSync(damaged)
     .filter((each) => each.startsWith('log-'))
     .sort();
@@ -94,44 +105,34 @@ type State = 'before' | 'under_way' | 'done';
 const ROUND: Readonly<Record<Kind, (killAfterMs: number) => Promise<State>>> = {
   async backup(killAfterMs) {
     const backups = join(root, 'backups');
-    const others = readdirSync(backups).filter(
-      (name) => name !== 'backup-1' && !name.endsWith('.tmp'),
-    );
-    for (const name of others) rmSync(join(backups, name), { recursive: true });
+    const others = () => readdirSync(backups).filter((name) => name !== 'backup-1');
+    const isPart = (name: string) => name.endsWith('.tmp');
+    for (const name of others()) {
+      if (!isPart(name)) rmSync(join(backups, name), { recursive: true });
+    }
     const [child, port] = await serve(data, 'listening');
     assert.ok(!existsSync(join(backups, 'backup-2')));
     const requested = manage(port, 'backup').catch(() => 0);
     await sleep(killAfterMs);
     await kill(child);
     const status = await requested;
-    const made = readdirSync(backups).filter(
-      (name) => name !== 'backup-1' && !name.endsWith('.tmp'),
-    );
+    const parts = others().filter(isPart);
+    const made = others().filter((name) => !isPart(name));
     assert.ok(status !== 200 || made.length === 1);
     for (const name of made) assert.equal(digestOf(await restored(join(backups, name))), whole);
-    for (const name of readdirSync(backups).filter((each) => each.endsWith('.tmp'))) {
+    for (const name of parts) {
       await assert.rejects(restored(join(backups, name)), { code: 'BACKUP_NOT_WHOLE' });
     }
-    const hasPart = readdirSync(backups).some((name) => name.endsWith('.tmp'));
-    return made.length > 0 ? 'done' : hasPart ? 'under_way' : 'before';
+    return made.length > 0 ? 'done' : parts.length > 0 ? 'under_way' : 'before';
   },
   restore: (killAfterMs) =>
-    killedFill(
-      ['restore', '--from', backup, '--data-dir', target],
-      killAfterMs,
-      whole,
-      async () => {
-        await restore(new FileStorage(backup, true), new FileStorage(target));
-      },
-    ),
+    killedFill('restore', killAfterMs, whole, async () => {
+      await restore(new FileStorage(backup, true), new FileStorage(target));
+    }),
   async repair(killAfterMs) {
     const old = filesIn(damaged);
-    const state = await killedFill(
-      ['repair', '--data-dir', damaged, '--to', target],
-      killAfterMs,
-      readable,
-      () => salvage(damaged, target),
-    );
+    const again = () => salvage(damaged, target);
+    const state = await killedFill('repair', killAfterMs, readable, again);
     assert.deepEqual(filesIn(damaged), old);
     return state;
   },
@@ -144,15 +145,12 @@ const ROUND: Readonly<Record<Kind, (killAfterMs: number) => Promise<State>>> = {
  * repeats the work.
  */
 async function killedFill(
-  words: readonly string[],
+  command: keyof typeof FILLS,
   killAfterMs: number,
   expected: string,
   again: () => Promise<void>,
 ): Promise<State> {
-  rmSync(target, { recursive: true, force: true });
-  const child = run(words);
-  const exited = once(child, 'exit');
-  while (!existsSync(target) && child.exitCode === null) await sleep(1);
+  const { child, exited } = await beginFill(command);
   await sleep(killAfterMs);
   child.kill('SIGKILL');
   await exited;
@@ -171,7 +169,7 @@ async function killedFill(
 /** Kills a member during a forced start, and asserts the state of its directory. */
 async function killedStart(start: string, killAfterMs: number, expected: string): Promise<State> {
   rmSync(target, { recursive: true, force: true });
-  cpSync(damaged, target, { recursive: true, filter: (path) => !path.endsWith('lock') });
+  copy(damaged, target);
   const old = filesIn(target);
   const [child, port] = await serve(target, 'DATA_DAMAGED');
   const requested = manage(port, start).catch(() => 0);
@@ -202,20 +200,14 @@ function assertKept(old: ReadonlyMap<string, string>): void {
 
 /** Returns the duration of the work, from the moment at which its rounds begin to count, in ms. */
 async function timed(kind: Kind): Promise<number> {
-  rmSync(target, { recursive: true, force: true });
   if (kind === 'restore' || kind === 'repair') {
-    const words =
-      kind === 'restore'
-        ? ['restore', '--from', backup, '--data-dir', target]
-        : ['repair', '--data-dir', damaged, '--to', target];
-    const child = run(words);
-    const exited = once(child, 'exit');
-    while (!existsSync(target)) await sleep(1);
+    const { exited } = await beginFill(kind);
     const from = performance.now();
     assert.deepEqual(await exited, [0, null]);
     return performance.now() - from;
   }
-  cpSync(damaged, target, { recursive: true, filter: (path) => !path.endsWith('lock') });
+  rmSync(target, { recursive: true, force: true });
+  copy(damaged, target);
   const isBackup = kind === 'backup';
   const [child, port] = await serve(
     isBackup ? data : target,
@@ -228,9 +220,14 @@ async function timed(kind: Kind): Promise<number> {
   return ms;
 }
 
-function run(words: readonly string[]): ChildProcess {
-  const all = [...programWords('bin/gridnode'), ...words];
-  return spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'inherit'] });
+/** Starts the command. Resolves once the target directory exists. */
+async function beginFill(command: keyof typeof FILLS) {
+  rmSync(target, { recursive: true, force: true });
+  const words = [...programWords('bin/gridnode'), command, ...FILLS[command]];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  while (!existsSync(target) && child.exitCode === null) await sleep(1);
+  return { child, exited };
 }
 
 /** Starts a member. Returns it once it logs `until`, with its port. */
@@ -262,16 +259,14 @@ async function kill(child: ChildProcess): Promise<void> {
   await exited;
 }
 
+function copy(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith('lock') });
+}
+
 async function contentIn(directory: string): Promise<string[]> {
   const storage = new FileStorage(directory);
-  const opening = openPersistent(storage, { segmentBytes: SEGMENT_BYTES });
-  const subject = await opening.catch(async (error: unknown) => {
-    await storage.close();
-    throw error;
-  });
-  const content = contentOf(subject.engine);
-  await until(subject.persistence.close(), subject.quiet);
-  return content;
+  const reading = recoveredContent(storage, { segmentBytes: SEGMENT_BYTES });
+  return await reading.finally(() => storage.close());
 }
 
 async function restored(from: string): Promise<string[]> {
@@ -282,10 +277,7 @@ async function restored(from: string): Promise<string[]> {
 }
 
 async function salvage(from: string, into: string): Promise<void> {
-  const source = new FileStorage(from, true);
-  const yieldToEventLoop = () => Promise.resolve();
-  const pace = { now: () => 0, yieldToEventLoop, onFinding: () => {} };
-  await repair({ source, partitionCount: PARTITION_COUNT, ...pace }, new FileStorage(into));
+  await repair(maintenance({ source: new FileStorage(from, true) }), new FileStorage(into));
 }
 
 function filesIn(directory: string): Map<string, string> {

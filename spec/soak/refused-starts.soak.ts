@@ -10,13 +10,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
-import { start } from '../cli/gridnode-process.ts';
 import { RawClient } from '../integration/client.ts';
-import { serve } from '../integration/member-process.ts';
+import { serve, start } from '../integration/member-process.ts';
 import {
   changed,
   damagedIn,
@@ -34,7 +32,6 @@ const HEALTH_MS = 10;
 /** Number of keys of a directory that takes time to load, and length of a value. */
 const KEYS = 10_000;
 const VALUE_BYTES = 2000;
-const MEMORY = '64m';
 const LITTLE_MEMORY = '16m';
 /** Maximum time from the first log line to a stop, in ms. */
 const STOP_MS_MAX = 400;
@@ -91,8 +88,7 @@ async function killedDirectory(): Promise<Files> {
 }
 
 function flagsOf(data: string): string[] {
-  const flags = ['--port', '0', '--enable-group', 'DATA', '--max-memory', MEMORY];
-  return [...flags, '--data-dir', data, '--partition-count', `${PARTITION_COUNT}`];
+  return ['--enable-group', 'DATA', '--data-dir', data, '--partition-count', `${PARTITION_COUNT}`];
 }
 
 function written(content: Files): { readonly directory: string; readonly data: string } {
@@ -108,10 +104,16 @@ function read(directory: string): Files {
   return new Map(names.sort().map((name) => [name, readFileSync(join(directory, name))]));
 }
 
-/** Requests health until the member has ended. Returns the number of responses. */
-async function requestHealth(port: number, hasEnded: () => boolean): Promise<number> {
+/**
+ * Requests health until the member has ended; kills it if it serves. Returns the number of
+ * responses.
+ */
+async function requestHealth({ child, lines }: ReturnType<typeof start>): Promise<number> {
   let responses = 0;
-  for (; !hasEnded(); await sleep(HEALTH_MS)) {
+  for (; child.exitCode === null && child.signalCode === null; await sleep(HEALTH_MS)) {
+    if (lines.some(({ msg }) => msg === 'listening')) child.kill('SIGKILL');
+    const port = lines.find((line) => line.port !== undefined)?.port;
+    if (port === undefined) continue;
     const request = get({ port, host: '127.0.0.1', path: '/hazelcast/health' }, (response) => {
       responses++;
       response.resume();
@@ -128,23 +130,11 @@ for (const [kind, content, flags, reason] of KINDS) {
     let responses = 0;
     try {
       for (let count = 0; count < REFUSALS; count++) {
-        const child = start(['serve', ...flagsOf(data), ...flags]);
-        const lines: { readonly code?: string; readonly port?: number; readonly msg?: string }[] =
-          [];
-        let errors = '';
-        child.stderr?.on('data', (chunk) => {
-          errors += chunk;
-        });
-        let requesting: Promise<number> | undefined;
-        createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (text) => {
-          lines.push(JSON.parse(text));
-          if (lines.at(-1)?.msg === 'listening') child.kill('SIGKILL');
-          const port = lines.at(-1)?.port;
-          if (port !== undefined) requesting ??= requestHealth(port, () => child.exitCode !== null);
-        });
-        const [code] = (await once(child, 'close')) as [number | null];
-        assert.deepEqual([code, lines.at(-1)?.code], [3, reason], `${count}: ${errors}`);
-        responses += (await requesting) ?? 0;
+        const started = start(...flagsOf(data), ...flags);
+        const requesting = requestHealth(started);
+        const [code] = (await once(started.child, 'close')) as [number | null];
+        assert.deepEqual([code, started.lines.at(-1)?.code], [3, reason], `${count}`);
+        responses += await requesting;
         assert.deepEqual(read(data), before);
       }
       console.log(`${kind}: ${REFUSALS} refusals, ${responses} health responses`);
@@ -160,18 +150,11 @@ test(`${REFUSALS} starts are stopped during recovery and lose no data (seed ${SE
   try {
     let early = 0;
     for (let count = 0; count < REFUSALS; count++) {
-      const child = start(['serve', ...flagsOf(data)]);
-      let errors = '';
-      child.stderr?.on('data', (chunk) => {
-        errors += chunk;
-      });
-      const lines: { readonly msg?: string }[] = [];
-      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (text) => {
-        lines.push(JSON.parse(text));
-        if (lines.length > 1) return;
-        setTimeout(() => child.kill('SIGTERM'), random.below(STOP_MS_MAX));
-      });
-      assert.deepEqual(await once(child, 'close'), [0, null], `${count}: ${errors}`);
+      const { child, lines, line } = start(...flagsOf(data));
+      const closed = once(child, 'close');
+      await line(0);
+      setTimeout(() => child.kill('SIGTERM'), random.below(STOP_MS_MAX));
+      assert.deepEqual(await closed, [0, null], `${count}`);
       if (!lines.some(({ msg }) => msg === 'listening')) early++;
     }
     assert.ok(early > 0, 'no start was stopped before the member served');

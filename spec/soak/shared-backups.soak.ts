@@ -12,13 +12,11 @@ import { FileStorage } from '../../src/persistence/file-storage.ts';
 import { restore } from '../../src/persistence/restore.ts';
 import { RawClient } from '../integration/client.ts';
 import { serve } from '../integration/member-process.ts';
-import { contentOf } from '../persistence/stored-model.ts';
-import { openPersistent, until } from '../persistence/subject.ts';
+import { PARTITION_COUNT, recoveredContent } from '../persistence/subject.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const BACKUPS = Number(process.env.SOAK_BACKUPS ?? Math.ceil((SIZE * 120) / 10_000));
 const MEMBERS = 3;
-const PARTITIONS = 5;
 
 test(`${MEMBERS} members can make ${BACKUPS} backups each in one directory`, async () => {
   const root = mkdtempSync(join(tmpdir(), 'gridnode-shared-'));
@@ -42,7 +40,7 @@ test(`${MEMBERS} members can make ${BACKUPS} backups each in one directory`, asy
  * of backups made.
  */
 async function backUpRepeatedly(root: string, member: number): Promise<number> {
-  const flags = ['--enable-group', 'all', '--partition-count', String(PARTITIONS)];
+  const flags = ['--enable-group', 'all', '--partition-count', String(PARTITION_COUNT)];
   const data = ['--data-dir', join(root, `data-${member}`), '--backup-dir', join(root, 'backups')];
   const { child, exited, port } = await serve(...flags, ...data);
   const client = new RawClient(port);
@@ -72,10 +70,8 @@ async function backUpRepeatedly(root: string, member: number): Promise<number> {
 async function checkRestored(backup: string, target: string): Promise<void> {
   const storage = new FileStorage(target);
   await restore(new FileStorage(backup, true), storage);
-  const { engine, persistence, quiet } = await openPersistent(storage);
-  const content = contentOf(engine);
+  const content = await recoveredContent(storage);
   const members = new Set(content.map((each) => each.slice(0, 'm member 0'.length)));
   assert.equal(members.size, 1, [...members].join());
-  await until(persistence.close(), quiet);
   rmSync(target, { recursive: true });
 }

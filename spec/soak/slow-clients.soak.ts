@@ -2,25 +2,23 @@
  * A thousand slow clients of each kind for SOAK_SECONDS, against a member and against a bare
  * net.Server. Prints the waiting times of a regular client, which loses no request.
  */
-import { join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';
+import { programWords } from '../../bench/load/program.ts';
 import { ServerProcess } from '../../bench/load/server-process.ts';
 import { ATTACKS, type Attack, prepare, runAttack } from '../peers/slow-http-test.ts';
 import { requireProgram } from '../peers/tools.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 5);
 const CONNECTIONS = 1000;
-const ROOT = join(import.meta.dirname, '..', '..');
-const TSX = ['--import', 'tsx'];
 
 before(() => requireProgram('slowhttptest'));
 
 for (const attack of ATTACKS) {
   test(`A client is served during ${CONNECTIONS} ${attack.name} for ${SECONDS} s`, async (context) => {
-    const program = join(ROOT, 'bin/gridnode.ts');
-    const member = [...TSX, program, 'serve', '--port', '0', '--enable-group', 'DATA'];
+    const flags = ['serve', '--port', '0', '--enable-group', 'DATA'];
+    const member = [...programWords('bin/gridnode'), ...flags];
     await attacked(context, 'gridnode', member, attack);
-    await attacked(context, 'bare', [...TSX, join(ROOT, 'bench/servers/bare.ts')], attack);
+    await attacked(context, 'bare', programWords('bench/servers/bare'), attack);
   });
 }
 

@@ -6,9 +6,9 @@
  */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { programWords } from '../../bench/load/program.ts';
 import { ServerProcess } from '../../bench/load/server-process.ts';
 import { RawClient } from '../integration/client.ts';
 
@@ -59,17 +59,9 @@ class SlowReader {
 }
 
 test(`${READERS} slow readers receive consistent values of 8 MiB under overwrites for ${SECONDS} s`, async (context) => {
-  const program = join(import.meta.dirname, '..', '..', 'bin', 'gridnode.ts');
-  const flags = [
-    'serve',
-    '--port',
-    '0',
-    '--enable-group',
-    'DATA',
-    '--max-memory',
-    `${MEMORY_MIB}m`,
-  ];
-  const server = new ServerProcess('gridnode', ['--import', 'tsx', program, ...flags]);
+  const flags = ['--port', '0', '--enable-group', 'DATA', '--max-memory', `${MEMORY_MIB}m`];
+  const words = [...programWords('bin/gridnode'), 'serve', ...flags];
+  const server = new ServerProcess('gridnode', words);
   try {
     await server.serving();
     const writer = new RawClient(server.port);

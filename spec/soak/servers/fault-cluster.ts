@@ -77,7 +77,7 @@ export class FaultCluster {
       }
       const cluster = new FaultCluster(group, members, network, folder);
       for (const member of members) await member.start();
-      await cluster.#findRanges();
+      cluster.#firstSlots = (await cluster.#rows()).map(([first]) => first);
       return cluster;
     } catch (error) {
       await Promise.all(members.map((member) => member.kill()));
@@ -150,10 +150,6 @@ export class FaultCluster {
     const [, , primary, replica] = rows[range] as SlotRow;
     const at = (port: number) => this.group.servers.find((server) => server.port === port)!;
     return { primary: at(primary[1]), replica: at(replica[1]) };
-  }
-
-  async #findRanges(): Promise<void> {
-    this.#firstSlots = (await this.#rows()).map(([first]) => first);
   }
 
   async #rows(): Promise<SlotRow[]> {

@@ -101,7 +101,8 @@ async function faultRound(cluster: FaultCluster, kind: FaultKind, round: number)
   const healthyAt = performance.now();
   await sleep(HEALTHY_MS);
   await load.end();
-  const verdict = checkHistory(await allRead(load), {
+  await load.readAll();
+  const verdict = checkHistory(load, {
     staleMsMax: STALE_MS_MAX,
     mayLosePolled: kind.mayLosePolled === true,
   });
@@ -127,11 +128,6 @@ async function faultRound(cluster: FaultCluster, kind: FaultKind, round: number)
   assert.deepEqual(faults.slice(0, 10), []);
   assertGaps(gaps);
   return verdict;
-}
-
-async function allRead(load: FaultLoad): Promise<FaultLoad> {
-  await load.readAll();
-  return load;
 }
 
 function assertGaps({ reads, changesAfter }: Gaps): void {
