@@ -12,7 +12,7 @@ import { restore } from '../../src/persistence/restore.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentLeftBy, contentOf } from './stored-model.ts';
-import { openPersistent, pumping, recoveredContent, until } from './subject.ts';
+import { openPersistent, pumping, recoveredContent, rejectionCode, until } from './subject.ts';
 
 const LIVES = Number(process.env.SOAK_SIZE ?? 150) / 50;
 /** Step between the numbers of the calls that fail; the soak has a smaller one. */
@@ -141,20 +141,15 @@ describe('a backup that is not completed', () => {
       const memory = new MemoryStorage(new Random(1));
       memory.failure = { at: failAt, code, isLasting: true };
       const writing = new Backup(source, memory, cut, clock).write();
-      const isWhole = await beside(writing, memory).then(
-        () => true,
-        (error: unknown) => {
-          assert.equal((error as NodeJS.ErrnoException).code, code);
-          return false;
-        },
-      );
+      const fault = await rejectionCode(beside(writing, memory));
       memory.failure = undefined;
-      return { memory, isWhole, calls: memory.calls.length };
+      return { memory, fault, calls: memory.calls.length };
     };
     const { calls } = await run(Number.POSITIVE_INFINITY, '');
     for (let at = 1; at < calls; at += STEP) {
-      const { memory, isWhole } = await run(at, at % 2 === 0 ? 'ENOSPC' : 'EIO');
-      assert.ok(!isWhole, `call ${at}`);
+      const code = at % 2 === 0 ? 'ENOSPC' : 'EIO';
+      const { memory, fault } = await run(at, code);
+      assert.equal(fault, code, `call ${at}`);
       await assert.rejects(restored(memory), { code: 'BACKUP_NOT_WHOLE' }, `call ${at}`);
     }
     persistence.releaseFiles();
@@ -173,15 +168,13 @@ describe('a backup that is not completed', () => {
         if (count++ === pumps) backup.interrupt();
         return target.pump();
       };
-      isWhole = await beside(backup.write(), { pump }).then(
-        () => true,
-        (error: { readonly code: string }) => {
-          assert.equal(error.code, 'BACKUP_INTERRUPTED');
-          return false;
-        },
-      );
-      if (!isWhole) await assert.rejects(restored(target), { code: 'BACKUP_NOT_WHOLE' });
-      else assert.ok(pumps > 0);
+      const fault = await rejectionCode(beside(backup.write(), { pump }));
+      isWhole = fault === undefined;
+      if (isWhole) assert.ok(pumps > 0);
+      else {
+        assert.equal(fault, 'BACKUP_INTERRUPTED');
+        await assert.rejects(restored(target), { code: 'BACKUP_NOT_WHOLE' });
+      }
     }
   });
 });

@@ -15,7 +15,7 @@ import {
 } from '../../src/persistence/wan-queue-file.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { until } from './subject.ts';
+import { rejectionCode, until } from './subject.ts';
 
 const PARTITIONS = 3;
 const WAITING = 'wan-0000000007';
@@ -199,13 +199,10 @@ describe('the WAN queue file', () => {
       const queues = kept(queue('first', [['a'], ['b']]));
       const sequences = () => new Float64Array(PARTITIONS);
       const parts = { storage: memory, clock, queues, sequences, mayWrite: async () => true };
-      const error = await until(writeQueueFile(parts, 7), go).then(
-        () => undefined,
-        (failure: NodeJS.ErrnoException) => failure,
-      );
+      const fault = await rejectionCode(until(writeQueueFile(parts, 7), go));
       assert.deepEqual(memory.openNames, []);
-      if (error === undefined) return;
-      assert.equal(error.code, 'EIO');
+      if (fault === undefined) return;
+      assert.equal(fault, 'EIO');
       assert.ok(!memory.has(`${WAITING}.tmp`), `call ${at}`);
     }
   });

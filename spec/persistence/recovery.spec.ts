@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { GridError } from '../../src/base/errors.ts';
-import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { HEADER_BYTES } from '../../src/persistence/segment.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
@@ -113,11 +112,6 @@ describe('a log that was synced', () => {
       assert.ok(await isRefused(withFlippedBit(files, 'manifest', bit)), `bit ${bit}`);
     }
   });
-
-  it('is refused without its manifest', async () => {
-    const { files } = await written(true);
-    assert.ok(await isRefused(changed(files, 'manifest', undefined)));
-  });
 });
 
 describe('a log of several segments', () => {
@@ -197,26 +191,4 @@ describe('a log of several segments', () => {
     }
     assert.ok(refusedCount > names.length, `${refusedCount} refused`);
   });
-});
-
-describe('a data directory', () => {
-  it('is refused with another partition count', async () => {
-    const { files } = await written(true);
-    const storage = storageOf(files);
-    await assert.rejects(openPersistent(storage, { partitionCount: 7 }), {
-      code: 'PARTITION_COUNT_CHANGED',
-    });
-  });
-
-  for (const [format, code] of [
-    [1, 'DATA_FORMAT_OLDER'],
-    [2, 'DATA_FORMAT_OLDER'],
-    [4, 'DATA_FORMAT_NEWER'],
-  ] as const) {
-    it(`is refused if its manifest has format ${format}`, async () => {
-      const { files } = await written(true);
-      const manifest = checkedBytes({}, format);
-      await assert.rejects(recover(changed(files, 'manifest', manifest)), { code });
-    });
-  }
 });

@@ -18,13 +18,23 @@ import {
   wholeDirectory,
   withFlippedBit,
 } from './damaged-directory.ts';
-import { checkNoneOpen, openPersistent, type PersistentOptions, until } from './subject.ts';
+import {
+  checkNoneOpen,
+  openPersistent,
+  type PersistentOptions,
+  rejectionCode,
+  until,
+} from './subject.ts';
 
 const { files } = await wholeDirectory(true);
 const logs = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort();
 const [first = '', last = ''] = [logs[0], logs.filter((name) => name.startsWith('log-')).at(-1)];
 
 const damaged = (name: string): Files => damagedIn(files, name);
+
+function manifestOf(format: number): Files {
+  return changed(files, 'manifest', checkedBytes({}, format));
+}
 
 async function assertUnchanged(memory: MemoryStorage, content: Files): Promise<void> {
   const files = memory.files;
@@ -34,6 +44,10 @@ async function assertUnchanged(memory: MemoryStorage, content: Files): Promise<v
 
 const REFUSED: readonly (readonly [string, Files, PersistentOptions, string])[] = [
   ['a damaged manifest', damaged('manifest'), {}, 'DATA_DAMAGED'],
+  ['no manifest', changed(files, 'manifest', undefined), {}, 'DATA_DAMAGED'],
+  ['a manifest of format 1', manifestOf(1), {}, 'DATA_FORMAT_OLDER'],
+  ['a manifest of format 2', manifestOf(2), {}, 'DATA_FORMAT_OLDER'],
+  ['a manifest of format 4', manifestOf(4), {}, 'DATA_FORMAT_NEWER'],
   ['a damaged file of the member', damaged('member'), {}, 'DATA_DAMAGED'],
   ['a damaged record of where the log ends', damaged('log-end'), {}, 'DATA_DAMAGED'],
   ['a damaged first segment', damaged(first), {}, 'DATA_DAMAGED'],
@@ -88,10 +102,7 @@ describe('a start that is refused has changed no file and closed each handle onc
       const { persistence, start, go } = storedMember(memory, [
         { key: 'partitionCount', text: '5' },
       ]);
-      const starting = start().then(
-        () => 'served',
-        (error: { readonly code?: string }) => error.code,
-      );
+      const starting = rejectionCode(start());
       for (let call = 0; call < calls; call++) await go();
       await until(persistence.abandon(), go);
       assert.equal(await until(starting, go), 'STOPPED_RECOVERING');

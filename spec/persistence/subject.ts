@@ -182,6 +182,17 @@ export function maintenance<Storages extends object>(storages: Storages, finding
   };
 }
 
+/** Returns the code of the error with which the promise is rejected; undefined if it is resolved. */
+export function rejectionCode(promise: Promise<unknown>): Promise<string | undefined> {
+  return promise.then(
+    () => undefined,
+    (error: { readonly code?: string }) => {
+      if (error.code === undefined) throw error;
+      return error.code;
+    },
+  );
+}
+
 /** Runs until the promise is settled. */
 export async function until<Value>(
   promise: Promise<Value>,

@@ -10,8 +10,15 @@ import { finish, lengthAt, MARK, PARTITION } from '../../src/persistence/record-
 import { repair } from '../../src/persistence/repair.ts';
 import { parseSegmentName, type SegmentId, segmentSeed } from '../../src/persistence/segment.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
-import { bytesOf, changed, type Files, pageOf, recordsOf, storageOf } from './damaged-directory.ts';
-import { changeAtRandom } from './random-changes.ts';
+import {
+  bytesOf,
+  changed,
+  type Files,
+  pageOf,
+  recordsOf,
+  storageOf,
+  wholeDirectory,
+} from './damaged-directory.ts';
 import { contentOf } from './stored-model.ts';
 import {
   maintenance,
@@ -29,21 +36,7 @@ const SET = 1;
 const TYPE = 8;
 const FLAGS = 9;
 
-/** Returns the directory of a stopped member, with a snapshot and MARKs in the log. */
-async function made(): Promise<{ readonly files: Files; readonly content: readonly string[] }> {
-  const storage = new MemoryStorage(new Random(1), 'boot');
-  const { ask, clock, engine, persistence, quiet } = await openPersistent(storage, SMALL);
-  const random = new Random(2);
-  for (let count = 0; count < 150; count++) {
-    changeAtRandom(ask, random);
-    if (count % 10 === 0) clock.advance(1000);
-    await quiet();
-  }
-  await until(persistence.close(), quiet);
-  return { files: storage.files, content: contentOf(engine) };
-}
-
-const { files, content } = await made();
+const { files, content } = await wholeDirectory();
 const names = [...files.keys()].sort();
 const segments = names.filter((name) => recordsOf(files, name).length > 0);
 const marked = segments.filter((name) => has(name, MARK));
