@@ -89,7 +89,13 @@ describe('a backup', () => {
   it('is complete although compaction frees space on a full disk meanwhile', async () => {
     const source = new MemoryStorage(new Random(1), 'boot', 60_000);
     const target = new MemoryStorage(new Random(1));
-    const { persistence, ask, clock, history, events, pass } = await openFull(source);
+    const history: Mutation[] = [];
+    const subject = await openPersistent(source, { history, snapshotBytesMin: 1e9 });
+    const { persistence, ask, clock, events, pass } = subject;
+    for (let key = 0; !events.includes('refusing'); key++) {
+      ask.set('m', `key ${key}`, Buffer.alloc(200));
+      await subject.quiet();
+    }
     const moment = momentOf(persistence, () => history.length);
     let list: BackupList | undefined;
     void persistence.retainFiles().then(async (cut) => {
@@ -108,16 +114,6 @@ describe('a backup', () => {
     const restored = await recoveredContent(target);
     assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)));
   });
-
-  async function openFull(source: MemoryStorage) {
-    const history: Mutation[] = [];
-    const subject = await openPersistent(source, { history, snapshotBytesMin: 1e9 });
-    for (let key = 0; !subject.events.includes('refusing'); key++) {
-      subject.ask.set('m', `key ${key}`, Buffer.alloc(200));
-      await subject.quiet();
-    }
-    return { ...subject, history };
-  }
 
   it('fails if a record of the source is damaged', async () => {
     const source = new MemoryStorage(new Random(1));

@@ -5,15 +5,6 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { FileStorage, makeDirectories } from '../../src/persistence/file-storage.ts';
 
-function codeOf(run: () => void): string | undefined {
-  try {
-    run();
-    return undefined;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code;
-  }
-}
-
 describe('makeDirectories', () => {
   it('creates missing directories, only for their owner, and does not change existing ones', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
@@ -32,20 +23,13 @@ describe('makeDirectories', () => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'file'), '');
-    assert.equal(
-      codeOf(() => makeDirectories(join(folder, 'file'))),
-      'EEXIST',
-    );
-    assert.equal(
-      codeOf(() => makeDirectories(join(folder, 'file', 'below'))),
-      'ENOTDIR',
-    );
-    for (const path of ['/proc/x', '/proc/x/y']) {
-      assert.equal(
-        codeOf(() => makeDirectories(path)),
-        'ENOENT',
-        path,
-      );
+    for (const [path, code] of [
+      [join(folder, 'file'), 'EEXIST'],
+      [join(folder, 'file', 'below'), 'ENOTDIR'],
+      ['/proc/x', 'ENOENT'],
+      ['/proc/x/y', 'ENOENT'],
+    ] as const) {
+      assert.throws(() => makeDirectories(path), { code }, path);
     }
   });
 });

@@ -89,7 +89,8 @@ describe('a member with little memory', () => {
     const message =
       'Cannot recover: the data in "/memory" needs more memory than max-memory, ' +
       `${2 * MIB} bytes; max-memory ${4 * MIB} is sufficient`;
-    await assert.rejects(tooLittle, new GridError('DATA_NEEDS_MEMORY', valuesOf(2 * MIB, 4 * MIB)));
+    const values = { directory: '/memory', bytes: 2 * MIB, sufficient: 4 * MIB };
+    await assert.rejects(tooLittle, new GridError('DATA_NEEDS_MEMORY', values));
     await assert.rejects(tooLittle, { message });
     const { engine } = await open(storage.afterKill(), 4 * MIB);
     assert.deepEqual(contentOf(engine), content);
@@ -119,10 +120,6 @@ describe('a member with little memory', () => {
     await open(storage.afterKill(), sufficient);
   });
 });
-
-function valuesOf(bytes: number, sufficient: number) {
-  return { directory: '/memory', bytes, sufficient };
-}
 
 /**
  * A life with little memory. Maps, queues and names are created and removed, with values of one range

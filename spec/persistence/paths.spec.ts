@@ -12,7 +12,7 @@ import { repair } from '../../src/persistence/repair.ts';
 import { restore } from '../../src/persistence/restore.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { checkPaths, PathSink, pathOf } from './path-sink.ts';
-import { changeAtRandom } from './random-changes.ts';
+import { changeAtRandom, overwrite } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
 import { maintenance, openPersistent, pumping, recoveredContent, until } from './subject.ts';
 
@@ -72,16 +72,8 @@ describe('the paths of changes', () => {
   it('survive a compaction', async () => {
     const storage = new MemoryStorage(new Random(6), 'boot', DISK_BYTES);
     const sinksBefore = [new PathSink()];
-    const { ask, engine, events, pass } = await openPersistent(storage, {
-      ...LOG_ONLY,
-      sinksBefore,
-    });
-    const random = new Random(7);
-    for (let count = 0; !events.includes('compacted'); count++) {
-      assert.ok(count < 5000);
-      ask.set('m', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
-      await pass(10);
-    }
+    const { engine, ...subject } = await openPersistent(storage, { ...LOG_ONLY, sinksBefore });
+    await overwrite(subject, () => !subject.events.includes('compacted'));
     assert.ok(checkPaths(storage.files) > 20);
     const copy = await recoveredContent(storage.afterKill(), LOG_ONLY);
     assert.deepEqual(copy, contentOf(engine));

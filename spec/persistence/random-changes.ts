@@ -1,6 +1,8 @@
-/** Random changes of every kind. */
-import type { Random } from '../../bench/harness.ts';
+/** Random changes of every kind, and overwrites. */
+import assert from 'node:assert/strict';
+import { Random } from '../../bench/harness.ts';
 import type { AtOnce } from '../engine/embedded/at-once.ts';
+import type { PersistentSubject } from './subject.ts';
 
 const KEYS = 12;
 
@@ -17,6 +19,19 @@ export function changeAtRandom(ask: AtOnce, random: Random): void {
   else if (choice < 63) ask.clear(map);
   else if (choice < 83) ask.offer(queue, random.bytes(random.below(60)), type);
   else ask.poll(queue);
+}
+
+/** Overwrites random keys of a map, with 100 ms between the changes, while `isMore` returns true. */
+export async function overwrite(
+  { ask, pass }: Pick<PersistentSubject, 'ask' | 'pass'>,
+  isMore: (count: number) => boolean,
+): Promise<void> {
+  const random = new Random(4);
+  for (let count = 0; isMore(count); count++) {
+    assert.ok(count < 9000);
+    ask.set('overwritten', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
+    await pass(100);
+  }
 }
 
 const LIFETIME = { timeToLiveMs: 10_000_000, maxIdleSeconds: 100_000 };

@@ -19,6 +19,7 @@ import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { span } from '../engine/results.ts';
 import { MemoryStorage } from '../world/memory-storage.ts';
 import { type Files, visitMutations } from './damaged-directory.ts';
+import { overwrite } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
@@ -93,7 +94,7 @@ describe('tombstones', () => {
     const storage = new MemoryStorage(new Random(6), 'boot', 160_000);
     const options = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
     const subject = await openPersistent(storage, options);
-    const { engine, ask, events, quiet, pass } = subject;
+    const { engine, ask, events, quiet } = subject;
     for (let index = 0; index < 40; index++) {
       assert.equal(merge(engine, SET, 'm', `k${index}`, 2 * index + 1), APPLIED);
       assert.equal(merge(engine, DELETE, 'm', `k${index}`, 1000), APPLIED);
@@ -103,13 +104,8 @@ describe('tombstones', () => {
     }
     assert.equal(merge(engine, SET, 'n', 'k', 500), APPLIED);
     assert.equal(merge(engine, CLEAR, 'n', '', 1000), APPLIED);
-    const random = new Random(7);
     const compacted = () => events.filter((each) => each === 'compacted').length;
-    for (let count = 0; compacted() < 20; count++) {
-      assert.ok(count < 9000);
-      ask.set('o', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
-      await pass(10);
-    }
+    await overwrite(subject, () => compacted() < 20);
     assert.deepEqual(removalsIn(storage.files), { m: 40, n: 1, o: 0 });
     const copy = await openPersistent(storage.afterKill(), options);
     assert.deepEqual(contentOf(copy.engine), contentOf(engine));

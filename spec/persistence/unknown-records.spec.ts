@@ -19,15 +19,9 @@ import {
   storageOf,
   wholeDirectory,
 } from './damaged-directory.ts';
+import { overwrite } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
-import {
-  maintenance,
-  openPersistent,
-  type PersistentSubject,
-  pumping,
-  recoveredContent,
-  until,
-} from './subject.ts';
+import { maintenance, openPersistent, pumping, recoveredContent, until } from './subject.ts';
 
 const SMALL = { segmentBytes: 2048, snapshotBytesMin: 4096 };
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
@@ -71,23 +65,13 @@ function withRecords(
   return changed(among, name, Buffer.from(page.bytes.subarray(0, bytes.length)));
 }
 
-/** Sets some keys repeatedly, synced every second, while `isMore` returns true. */
-async function overwrite(
-  { ask, pass }: Pick<PersistentSubject, 'ask' | 'pass'>,
-  isMore: (count: number) => boolean,
-): Promise<void> {
-  const random = new Random(4);
-  for (let count = 0; isMore(count); count++) {
-    assert.ok(count < 5000);
-    ask.set('m', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
-    await pass(100);
-  }
+function typesIn(given: Files): number[] {
+  return [...given.keys()].flatMap((name) => recordsOf(given, name)).map(({ type }) => type);
 }
 
 /** Counts the records of type 128. */
 function unknownRecordsIn(given: Files): number {
-  const types = [...given.keys()].flatMap((name) => recordsOf(given, name));
-  return types.filter(({ type }) => type === 128).length;
+  return typesIn(given).filter((type) => type === 128).length;
 }
 
 async function recovered(given: Files): Promise<string[]> {
@@ -99,8 +83,7 @@ async function repaired(given: Files) {
   const target = new MemoryStorage(new Random(2));
   const work = repair(maintenance({ source }), target);
   const { damages } = await until(work, pumping(source, target));
-  const saved = target.files;
-  const types = [...saved.keys()].flatMap((name) => recordsOf(saved, name).map(({ type }) => type));
+  const types = typesIn(target.files);
   assert.ok(
     types.length > 0 && types.every((type) => type <= PARTITION),
     'no unknown record is saved',

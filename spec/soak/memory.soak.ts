@@ -12,6 +12,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { RawClient } from '../integration/client.ts';
 import { serveWith } from '../integration/member-process.ts';
@@ -171,14 +172,11 @@ class Owner {
 /** Ends the member while its clients work, or after that. */
 async function end(child: ChildProcess, working: Promise<unknown>, random: Random): Promise<void> {
   const exited = once(child, 'exit');
-  if (random.below(3) === 0) await Promise.race([working, sleep(random.below(5000))]);
+  if (random.below(3) === 0)
+    await Promise.race([working, sleep(random.below(5000), undefined, { ref: false })]);
   else await working;
   child.kill(random.below(2) === 0 ? 'SIGTERM' : 'SIGKILL');
   await Promise.all([working, exited]);
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }
 
 async function runMember(seed: number): Promise<string> {

@@ -33,6 +33,13 @@ class Queue {
   readonly possible = new Set<string>();
   readonly delivered = new Set<string>();
   pollsUnderWay = 0;
+
+  deliver(item: string): void {
+    assert.ok(!this.delivered.has(item), `${item} was delivered twice`);
+    const wasOffered = this.waiting.delete(item) || this.possible.delete(item);
+    assert.ok(wasOffered, `${item} was never offered`);
+    this.delivered.add(item);
+  }
 }
 
 class QueueChecker {
@@ -51,11 +58,7 @@ class QueueChecker {
     for (;;) {
       const response = await connection.request('DELETE', `queues/q${index}/0`);
       if (response.status === 204) break;
-      const item = response.body.toString();
-      assert.ok(!queue.delivered.has(item), `${item} was delivered twice`);
-      const wasOffered = queue.waiting.delete(item) || queue.possible.delete(item);
-      assert.ok(wasOffered, `${item} was never offered`);
-      queue.delivered.add(item);
+      queue.deliver(response.body.toString());
     }
     const missing = [...queue.waiting];
     assert.ok(
@@ -103,12 +106,7 @@ class QueueChecker {
     queue.pollsUnderWay++;
     const response = await connection.request('DELETE', `queues/q${index}/${seconds}`);
     queue.pollsUnderWay--;
-    if (response.status === 204) return;
-    const item = response.body.toString();
-    assert.ok(!queue.delivered.has(item), `${item} was delivered twice`);
-    queue.waiting.delete(item);
-    queue.possible.delete(item);
-    queue.delivered.add(item);
+    if (response.status === 200) queue.deliver(response.body.toString());
   }
 }
 
