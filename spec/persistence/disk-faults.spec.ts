@@ -79,6 +79,28 @@ describe('a full disk', () => {
     assert.deepEqual(await recoveredContent(storage.afterKill()), contentOf(engine));
   });
 
+  it('accepts writes again when enough has been deleted, and loses nothing', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', 80_000);
+    const subject = await openPersistent(storage, LOG_ONLY);
+    const { ask, engine, persistence, events, quiet, pass } = subject;
+    for (let item = 0; item < 10; item++) ask.offer('q', VALUE);
+    let count = 0;
+    for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
+    for (let item = 0; item < 5; item++) assert.equal(ask.poll('q').outcome, FOUND);
+    for (let key = 0; key < 60; key++) {
+      assert.equal(ask.delete('m', `key ${key}`).outcome, APPLIED);
+      await quiet();
+    }
+    await until(persistence.log.sync(), quiet);
+    for (let second = 0; second < 12; second++) await pass(1000);
+    assert.deepEqual(events, ['refusing', 'taking', 'compacted']);
+    for (let key = 0; key < 20; key++) {
+      assert.equal(ask.set('m', `new ${key}`, VALUE).outcome, APPLIED);
+      await quiet();
+    }
+    assert.deepEqual(await recoveredContent(storage.afterKill(), LOG_ONLY), contentOf(engine));
+  });
+
   it('does not prevent a start: the member serves reads, and writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
     const { ask, engine, quiet } = await openPersistent(storage, LOG_ONLY);
