@@ -100,6 +100,11 @@ export class FakeSocket extends EventEmitter {
     this.#read();
   }
 
+  /** Received bytes that have not been read, as in the kernel's receive buffer. */
+  get unreadBytes(): number {
+    return this.#unread.reduce((sum, { length }) => sum + length, 0);
+  }
+
   #read(): void {
     while (!this.isPaused && !this.isDestroyed) {
       const chunk = this.#unread.shift();
