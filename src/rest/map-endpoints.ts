@@ -12,8 +12,6 @@ export function set(call: Call): void {
   const { engine, lifetimes } = call.services.data;
   const { name, key } = call;
   engine.set(name, key, body, contentType, lifetimes.of(name), undefined, call);
-  // The engine has copied the content, which a request under way would otherwise retain.
-  body.clear();
 }
 
 export function remove(call: Call): void {

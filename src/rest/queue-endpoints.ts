@@ -12,8 +12,6 @@ const POLL_SECONDS_MAX = 2 ** 31 - 1;
 export function offer(call: Call): void {
   const { body, contentType } = call.exchange.request;
   call.services.data.engine.offer(call.name, body, contentType, call);
-  // The engine has copied the content, which a request under way would otherwise retain.
-  body.clear();
 }
 
 /** Offers the last part of the path as an item without a content type. */
