@@ -284,7 +284,7 @@ function asking(port: number, request: string): Promise<string> {
 }
 
 /**
- * A listening server, with a function that advances its clock by 1 ms a turn until a promise is
+ * A listening server, with a function that advances its clock by 0.5 ms a turn until a promise is
  * settled.
  */
 async function listening() {
@@ -297,12 +297,12 @@ async function listening() {
     });
     while (!isDone) {
       await nextTurn();
-      clock.advance(1);
+      clock.advance(0.5);
       clock.endTurn();
     }
     return done;
   };
-  return { server, port, until };
+  return { server, clock, port, until };
 }
 
 describe('A server that drains', () => {
@@ -313,6 +313,22 @@ describe('A server that drains', () => {
     while (server.connectionCount < 5) await nextTurn();
     await until(server.drain());
     for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 200 OK/);
+  });
+
+  it('goes on accepting after a long turn, in which connections may have arrived', async () => {
+    for (const turnMs of [0.6, 50]) {
+      const { server, clock, port, until } = await listening();
+      const drained = server.drain();
+      await nextTurn();
+      clock.endTurn();
+      const answer = asking(port, LIVE);
+      // The kernel connects the client; the server accepts in its next turn at the earliest.
+      await new Promise(process.nextTick);
+      clock.advance(turnMs);
+      clock.endTurn();
+      await until(drained);
+      assert.match(await answer, /^HTTP/, `${turnMs} ms`);
+    }
   });
 
   it('refuses connections afterwards', async () => {

@@ -26,6 +26,12 @@ import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
+/**
+ * The listener is closed after a turn shorter than this, in ms. A connection that arrives between the
+ * accept of a turn and the close is reset, with the request that its client has sent.
+ */
+const SHORT_TURN_MS = 0.5;
+
 export interface HttpServerOptions {
   readonly application: Application;
   readonly limits: HttpLimits;
@@ -201,17 +207,18 @@ export class HttpServer implements ConnectionHost, ResponseSender {
   /**
    * Stops accepting, answers the received requests and ends every connection. Resolves when the
    * last one is closed. Bytes already in the sockets' buffers count as received. Connections
-   * already in the kernel's backlog are accepted, one per turn until there are no more, and only
-   * then opened. Until then no response is a connection's last, so that a waiting client does not
+   * already in the kernel's backlog are accepted, one per turn until a short turn brings no more, and
+   * only then opened. Until then no response is a connection's last, so that a waiting client does not
    * reconnect meanwhile.
    */
   drain(): Promise<void> {
     this.tick();
-    const untilMs = this.nowMs + LAST_REQUEST_MS;
+    const beginMs = this.nowMs;
+    const untilMs = beginMs + LAST_REQUEST_MS;
     this.#latecomers = [];
     this.receiveBufferBytesMax = receiveBufferBytesMax();
     for (const connection of this.#connections) connection.onStop();
-    this.clock.endOfTurn(() => this.#acceptRest(-1, untilMs));
+    this.clock.endOfTurn(() => this.#acceptRest(-1, beginMs, untilMs));
     return new Promise<void>((resolve) => {
       this.#onAllClosed = resolve;
     });
@@ -266,13 +273,15 @@ export class HttpServer implements ConnectionHost, ResponseSender {
     }
   }
 
-  /** `seen`: number of latecomers when the turn that ends now began. */
-  #acceptRest(seen: number, untilMs: number): void {
+  /** `seen`: number of latecomers when the turn that ends now began, at `beginMs`. */
+  #acceptRest(seen: number, beginMs: number, untilMs: number): void {
     if (this.#latecomers === undefined) return;
     this.tick();
+    const endMs = this.nowMs;
     const { length } = this.#latecomers;
-    if (length !== seen && this.nowMs < untilMs) {
-      this.clock.endOfTurn(() => this.#acceptRest(length, untilMs));
+    const mayBeMore = length !== seen || endMs - beginMs > SHORT_TURN_MS;
+    if (mayBeMore && endMs < untilMs) {
+      this.clock.endOfTurn(() => this.#acceptRest(length, endMs, untilMs));
       return;
     }
     const latecomers = this.#stopAccepting();
