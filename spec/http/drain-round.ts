@@ -55,7 +55,7 @@ export function checkDrain(seed: number): void {
   for (let turn = 0; turn < 2; turn++) clock.endTurn();
   server.server.isDraining = true;
   server.server.drainedMs = clock.now();
-  connection.drain();
+  connection.drain(false);
   for (let steps = 0; !reader.writableEnded || reader.writableLength > 0; steps++) {
     assert(steps < STEPS_MAX, 'the connection does not end');
     assert(!reader.isDestroyed, 'a response was cut off');

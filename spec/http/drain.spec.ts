@@ -8,6 +8,7 @@ import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
+import { RawClient } from '../integration/client.ts';
 import { checkDrain } from './drain-round.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { heldServer, request } from './held-application.ts';
@@ -329,6 +330,28 @@ describe('A server that drains', () => {
       await until(drained);
       assert.match(await answer, /^HTTP/, `${turnMs} ms`);
     }
+  });
+
+  it('keeps idle connections of a client that has sent something within the last second', async () => {
+    const { server, clock, port, until } = await listening();
+    const [live, idle, stranger] = ['127.0.0.1', '127.0.0.1', '127.0.0.2'].map(
+      (localAddress) => new RawClient(connect({ port, host: '127.0.0.1', localAddress })),
+    ) as [RawClient, RawClient, RawClient];
+    for (const other of [live, idle, stranger]) {
+      other.send(LIVE);
+      assert.equal((await other.response())?.status, 200);
+    }
+    clock.advance(LAST_REQUEST_MS);
+    live.send(LIVE);
+    await live.response();
+    const drained = server.drain();
+    assert.equal(await until(stranger.response()), undefined);
+    for (const other of [live, idle]) {
+      other.send(LIVE);
+      assert.equal((await until(other.response()))?.fields.get('connection'), 'close');
+      other.destroy();
+    }
+    await until(drained);
   });
 
   it('refuses connections afterwards', async () => {

@@ -62,7 +62,7 @@ export function drainNow(...clients: readonly Client[]): void {
   for (const { server, clock, connection } of clients) {
     server.isDraining = true;
     server.drainedMs = Math.min(server.drainedMs, clock.now());
-    connection.drain();
+    connection.drain(false);
   }
 }
 

@@ -65,7 +65,7 @@ async function replay(member: TestServer, exchange: Exchange): Promise<string | 
   await nextTurn();
   if (member.stops.length > 0) {
     member.server.drainedMs = member.clock.now();
-    connection.drain();
+    connection.drain(false);
     // Its next response would announce the end of the connection.
     member.clock.advance(1000);
   }

@@ -114,10 +114,13 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#early ??= new EarlyBytes(clock, this.#input, receiveBufferBytesMax);
   }
 
-  /** Begins to drain: an idle connection ends, any other one after its last response. */
-  drain(): void {
+  /**
+   * Begins to drain: an idle connection ends, any other one after its last response. `isClientSending`:
+   * whether its client has sent something on any connection within LAST_REQUEST_MS.
+   */
+  drain(isClientSending: boolean): void {
     this.onStop();
-    this.#limits.shorten();
+    this.#limits.shorten(isClientSending);
     this.#finishWaiting();
     this.release();
     if (this.#state === READING) this.onDeadline();

@@ -289,8 +289,20 @@ export class HttpServer implements ConnectionHost, ResponseSender {
     this.drainedMs = this.nowMs;
     this.#handshakesEnd = this.clock.after(LAST_REQUEST_MS, () => this.#handshakes?.destroy());
     for (const socket of latecomers) this.#admit(socket);
-    for (const connection of this.#connections) connection.drain();
+    const sending = this.#sendingAddresses();
+    for (const connection of this.#connections) {
+      connection.drain(sending.has(connection.session.peerAddress));
+    }
     this.#notifyIfAllClosed();
+  }
+
+  /** Returns the addresses of the clients that have sent something within LAST_REQUEST_MS. */
+  #sendingAddresses(): ReadonlySet<string> {
+    const addresses = new Set<string>();
+    for (const { idleSinceMs, session } of this.#connections) {
+      if (idleSinceMs + LAST_REQUEST_MS > this.nowMs) addresses.add(session.peerAddress);
+    }
+    return addresses;
   }
 
   /** Stops accepting. Returns the accepted sockets that have not been opened. */

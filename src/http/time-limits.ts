@@ -22,8 +22,8 @@ const END_MS = 2000;
  */
 const DRAIN_MS = 5000;
 /**
- * Time that a connection waits for another request while the server drains, in ms, if it was not idle that
- * long before. The response to that request announces the end of the connection; otherwise a client that
+ * Time that a connection waits for another request while the server drains, in ms, if its client was not
+ * idle that long before. The response to that request announces the end of the connection; otherwise a client that
  * is about to send would send into a closed connection.
  */
 export const LAST_REQUEST_MS = 1000;
@@ -141,8 +141,12 @@ export class TimeLimits {
     this.#set();
   }
 
-  /** Applies the shorter limits of a server that drains. */
-  shorten(): void {
+  /**
+   * Applies the shorter limits of a server that drains. No connection of a client that is sending counts as
+   * idle: a balancer has idle ones in store, and uses them when the others end.
+   */
+  shorten(isClientSending: boolean): void {
+    if (isClientSending && this.#awaited === REQUEST) this.#awaitedSinceMs = this.#source.nowMs;
     this.#set();
   }
 
