@@ -43,8 +43,11 @@ function member({
 }: Options = {}) {
   const clock = new FakeClock();
   const rules = {
-    authenticator: new Authenticator([{ name: 'ann', password }], clock),
-    users: new Map([['ann', { name: 'ann', roles: ['writer'] }]]),
+    authenticator: new Authenticator(
+      ['ann', 'eve'].map((name) => ({ name, password })),
+      clock,
+    ),
+    users: new Map(['ann', 'eve'].map((name) => [name, { name, roles: ['writer'] }])),
     permissions,
     prefersGrant,
     coversHealth,
@@ -169,6 +172,23 @@ test('a hashed password is checked while the request waits, and no byte of it is
   assert.equal((await connect()('GET', 'rest/maps/a%20map/a/key', ANN)).text, '200 a value');
   assert.equal((await connect()('GET', 'rest/maps/a%20map/a/key', 'ann:no')).status, 401);
   assert.ok(engine);
+});
+
+test('a request whose password is checked after the one before it uses its slot, and keeps its content', async () => {
+  const subject = member({ password: CHEAP_HASH });
+  for (const path of ['rest/maps/m/k', 'rest/queues/q']) {
+    const socket = subject.open();
+    const posts = ['ann', 'eve'].map((name) =>
+      subject.requestOf('POST', path, `${name}:sésame:1`, `value of ${name}`),
+    );
+    socket.receive(posts.join(''));
+    while (readResponses(socket.text).length < 2) await nextTurn();
+  }
+  const ask = subject.connect();
+  assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).body, 'value of eve');
+  for (const name of ['ann', 'eve']) {
+    assert.equal((await ask('DELETE', 'rest/queues/q/1', ANN)).body, `value of ${name}`);
+  }
 });
 
 for (const field of [
