@@ -65,5 +65,5 @@ function plainReal(value: ReplyValue): PlainReply {
 }
 
 function errorText(text: string): string {
-  return `-${text.replace(/ script: .*$/s, '')}`;
+  return `-${text.replace(/user_script:\d+: |user_script: | script: .*$/gs, '')}`;
 }

@@ -30,9 +30,13 @@ const TAKEN_BYTES_MAX = 1024 * 1024;
 /** SHA-1 by text: each server loads the same scripts, for each connection. */
 const SHAS = new Map<string, string>();
 
-/** The expiry time in a stored value; undefined if it has none. */
+/** The expiry time in a stored value; undefined if it has none. Throws ErrorReply if it is cut off. */
 function endOf(value: string): number | undefined {
-  if ((value.charCodeAt(0) & 4) === 0) return undefined;
+  const hasEnd = (value.charCodeAt(0) & 4) !== 0;
+  if (value === '' || (hasEnd && value.length < 15)) {
+    throw new ErrorReply('ERR attempt to perform arithmetic on a nil value');
+  }
+  if (!hasEnd) return undefined;
   return Buffer.from(value.slice(9, 15), 'latin1').readUIntBE(0, 6);
 }
 

@@ -23,8 +23,8 @@ const END_MS = 2000;
 const DRAIN_MS = 5000;
 /**
  * Time that a connection waits for another request while the server drains, in ms, if its client was not
- * idle that long before. The response to that request announces the end of the connection; otherwise a client that
- * is about to send would send into a closed connection.
+ * idle for that long before. The response to that request announces the end of the connection; otherwise a
+ * client that is about to send would send into a closed connection.
  */
 export const LAST_REQUEST_MS = 1000;
 
