@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { GridError } from '../src/base/errors.ts';
 import type { Config } from '../src/config/config.ts';
 import { ReplicaCounts } from '../src/member-replicas.ts';
@@ -9,8 +10,15 @@ import { makeSharedEngine } from '../src/member-shared-engine.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { load } from './config/documents.ts';
 import { FakeClock } from './fake-clock.ts';
+import { identity, tlsFile } from './tls/identity.ts';
 
 const { config } = await load('engine.yaml', 'grid: {}');
+
+const TLS_FILES = {
+  engineTlsCa: tlsFile('authority.pem'),
+  engineTlsCertificate: tlsFile('client.pem'),
+  engineTlsKey: tlsFile('client-key.pem'),
+};
 
 /** Makes an engine on the servers, which passes the lines of its log to `write`. */
 function make(url: string, tlsFiles: Partial<Config>, write = (_: string) => {}) {
@@ -24,6 +32,7 @@ test('makeSharedEngine names the TLS file that it cannot use', async () => {
     [{ engineTlsCa: '/missing' }, '/missing'],
     [{ engineTlsCertificate: import.meta.filename }, import.meta.filename],
     [{ engineTlsKey: import.meta.filename }, import.meta.filename],
+    [{ ...TLS_FILES, engineTlsKey: tlsFile('server-key.pem') }, tlsFile('server-key.pem')],
   ];
   for (const [files, file] of cases) {
     await assert.rejects(make('rediss://a', files), (error: GridError) => {
@@ -31,6 +40,21 @@ test('makeSharedEngine names the TLS file that it cannot use', async () => {
       return error.message.startsWith(`Cannot use "${file}" for TLS: `);
     });
   }
+});
+
+test('makeSharedEngine connects with the authority, the certificate and the key of the files', async () => {
+  const { certificate: cert, key, clientCa: ca } = identity('server', 'authority');
+  const server = createTlsServer({ cert, key, ca, requestCert: true });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const engine = await make(`rediss://127.0.0.1:${port}`, TLS_FILES);
+  const opened = assert.rejects(engine.open());
+  const [client] = (await once(server, 'secureConnection')) as [TLSSocket];
+  assert(client.authorized, `${client.authorizationError}`);
+  client.destroy();
+  await engine.close();
+  await opened;
+  server.close();
 });
 
 test('A server that does not answer is logged with the reason', async () => {
