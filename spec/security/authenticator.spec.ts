@@ -249,6 +249,13 @@ test('Authenticator refuses an invalid password hash', () => {
   assert.throws(() => realm('scrypt$1'), RangeError);
 });
 
+test('Authenticator without users accepts nobody', async () => {
+  const { authenticator, check } = realm();
+  authenticator.replaceUsers([]);
+  assert.equal(await verdictOf(check('right')), 'wrong');
+  assert.equal(await verdictOf(check('', { user: '' })), 'wrong');
+});
+
 test('Authenticator gives unknown users the kinds of password that existing users have', () => {
   const users = Array.from({ length: 8 }, (_, index) => ({
     name: `user${index}`,
