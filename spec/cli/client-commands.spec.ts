@@ -7,10 +7,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
-import { type Member, startMember } from '../../src/member.ts';
+import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { freePort } from '../free-port.ts';
-import { configWith, memberWith } from '../integration/member-on.ts';
+import { configWith, memberWith, startQuietly } from '../integration/member-on.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { CLIENT_COMMANDS, run as runCommand } from './run-command.ts';
@@ -21,7 +21,7 @@ let stopped: string | undefined;
 before(async () => {
   const config = configWith({ maxMemory: TEST_MEMORY }, ['DATA', 'CLUSTER_WRITE', 'PERSISTENCE']);
   const queueMaxSizes = new Map([['small', 1]]);
-  member = await startMember({ ...config, queueMaxSizes }, createLog('OFF', process.stdout));
+  member = await startQuietly({ ...config, queueMaxSizes }, createLog('OFF', process.stdout));
   member.stopRequested.then((because) => {
     stopped = because;
   });
@@ -202,7 +202,7 @@ test('cluster reload, member-list and change-member-list', async () => {
   assert.match(reload.errors, /^Refused with 400: Cannot read the configuration again/);
   const config = configWith({ tcpIpEnabled: 'true' }, ['CLUSTER_WRITE']);
   const loaded = { config, structured: [], sections: [], findings: [] };
-  const joining = await startMember(config, createLog('OFF', process.stdout), async () => loaded);
+  const joining = await startQuietly(config, createLog('OFF', process.stdout), async () => loaded);
   const on = (...words: string[]) => run(...words, '--address', `127.0.0.1:${joining.port}`);
   const reloaded = await on('cluster', 'reload');
   assert.deepEqual(reloaded, done('Configuration Reload successfully finished.\n'));

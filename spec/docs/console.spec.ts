@@ -12,10 +12,11 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { type Member, startMember } from '../../src/member.ts';
+import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { runWith } from '../cli/run-command.ts';
 import { freePort } from '../free-port.ts';
+import { startQuietly } from '../integration/member-on.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import {
   assertPrinted,
@@ -117,7 +118,7 @@ async function startJob(words: readonly string[], port: string): Promise<Member>
   }
   const free = { key: 'port', text: port, source: { kind: 'flag', name: '--port' } } as const;
   const loaded = await loadConfig({ file, environment: {}, flags: [...flags, free] });
-  return await startMember(loaded.config, createLog('OFF', { write: () => {} }));
+  return await startQuietly(loaded.config, createLog('OFF', { write: () => {} }));
 }
 
 /** Runs `NAME=value… gridnode …` with free ports instead of those shown; returns the exit code. */

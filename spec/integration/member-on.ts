@@ -25,6 +25,10 @@ export interface Line {
 
 type Settings = Readonly<Partial<Record<SettingKey, string>>>;
 
+/** Starts a member without an audit log, which would otherwise be on the output of the tests. */
+export const startQuietly: typeof startMember = (config, log, load, stopped) =>
+  startMember(config, log, load, stopped, { write() {} });
+
 /** Returns the configuration of a member on a free port with these settings and endpoint groups. */
 export function configWith(
   settings: Settings,
@@ -39,7 +43,7 @@ export function configWith(
 
 /** Starts a member with that configuration, and without a log. */
 export function memberWith(...parts: Parameters<typeof configWith>): Promise<Member> {
-  return startMember(configWith(...parts), createLog('OFF', process.stdout));
+  return startQuietly(configWith(...parts), createLog('OFF', process.stdout));
 }
 
 /** Runs a member with all groups, additional flags, and settings by key. */
@@ -87,7 +91,7 @@ function served(config: Config, load: () => Promise<LoadedConfig>) {
   const exit = serve(
     config,
     createLog('INFO', { write }),
-    startMember,
+    startQuietly,
     new StopEvents(source),
     load,
   );

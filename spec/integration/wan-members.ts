@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { setTimeout as passed } from 'node:timers/promises';
 import { type ConfigRequest, loadConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
-import { type Member, startMember } from '../../src/member.ts';
+import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import type { PublisherStatus } from '../../src/wan/wan-service.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient, type ReceivedResponse } from './client.ts';
-import type { Line } from './member-on.ts';
+import { type Line, startQuietly } from './member-on.ts';
 import { TEST_MEMORY, TEST_PARTITIONS } from './member-process.ts';
 
 /** How long `soon` waits for a result, in ms. */
@@ -118,7 +118,7 @@ async function memberWith(
   const { config } = await load();
   const lines: Line[] = [];
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line) as Line) });
-  const member = await startMember(config, log, load);
+  const member = await startQuietly(config, log, load);
   return { ...callsOf(member), lines, port: member.port };
 }
 
