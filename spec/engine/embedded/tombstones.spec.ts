@@ -19,6 +19,10 @@ import { AtOnce } from './at-once.ts';
 import { componentsOf, deleteEntry, engineOf, setEntry } from './components-of.ts';
 
 const VALUE = Buffer.from('v');
+function msOf({ low, high }: Version): number {
+  return high * 2 ** 16 + (low >>> 16);
+}
+
 /** Source of the merged changes. */
 const MAKER = 7;
 
@@ -218,6 +222,9 @@ it('a refill from a visit restores tombstones, and the maps that were merged int
   const cursor = new TombstoneCursor();
   const onStored = (tombstone: Mutation): void => {
     given.push(tombstone.operation);
+    if (tombstone.operation === DELETE) {
+      assert.equal(msOf(tombstone.version), Math.floor(msOf(ahead) / 1000) * 1000);
+    }
     assert.ok(engine.isStored(tombstone));
     assert.equal(replay.apply(tombstone), APPLIED);
   };

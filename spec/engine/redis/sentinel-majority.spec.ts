@@ -17,9 +17,9 @@ const NEW = { host: '10.0.0.2', port: 6379 };
 const world = new World();
 const sentinels = new FakeSentinels(world, 3);
 
-/** Whether a majority names the primary. `asked` are the addresses of the Sentinels in the URL. */
-async function isNamed(primary: ServerAddress, ...asked: readonly ServerAddress[]) {
-  const majority = new SentinelMajority('grid', asked, {
+/** `asked` are the addresses of the Sentinels in the URL. */
+function majorityOf(...asked: readonly ServerAddress[]): SentinelMajority {
+  return new SentinelMajority('grid', asked, {
     connect: (address) =>
       new ControlConnection(address, {
         clock: world.clock,
@@ -32,6 +32,11 @@ async function isNamed(primary: ServerAddress, ...asked: readonly ServerAddress[
       }),
     onFailed: () => {},
   });
+}
+
+/** Whether a majority names the primary. */
+async function isNamed(primary: ServerAddress, ...asked: readonly ServerAddress[]) {
+  const majority = majorityOf(...asked);
   // The first check discovers the others.
   await world.during(majority.names(primary));
   const answer = await world.during(majority.names(primary));
@@ -60,4 +65,16 @@ test('an isolated Sentinel counts the others, and is not a majority', async () =
 test('a Sentinel with two addresses counts once', async () => {
   sentinels.named = [OLD, NEW, NEW];
   assert.equal(await isNamed(OLD, at(0), at(0, 'localhost')), false);
+});
+
+test('the discovered Sentinels are asked again after none has replied', async () => {
+  sentinels.named = [NEW, NEW, NEW];
+  const majority = majorityOf(at(0));
+  await world.during(majority.names(NEW));
+  for (const server of sentinels.servers) server.stop();
+  assert.equal(await world.during(majority.names(NEW)), false);
+  for (const server of sentinels.servers.slice(1)) server.listen();
+  assert.equal(await world.during(majority.names(NEW)), true);
+  majority.end();
+  sentinels.servers[0]!.listen();
 });
