@@ -84,6 +84,27 @@ test('A stream adds its fields to the next line that is written', () => {
   );
 });
 
+test('The audit names the result of each status, and the number of attempts if there is one', () => {
+  const lines: Record<string, unknown>[] = [];
+  const audit = openAudit({ write: (line) => lines.push(JSON.parse(line)) });
+  for (const status of [200, 401, 403, 404, 429, 503]) {
+    audit.write({ user: 'ann', address: 'a', action: 'log in', status });
+  }
+  audit.write({ user: undefined, address: 'a', action: 'log in', status: 429, count: 3 });
+  assert.deepEqual(
+    lines.map(({ level, result, user = '', count = 0 }) => `${level} ${result} ${user} ${count}`),
+    [
+      'audit done ann 0',
+      'audit unauthenticated ann 0',
+      'audit refused ann 0',
+      'audit failed ann 0',
+      'audit throttled ann 0',
+      'audit failed ann 0',
+      'audit throttled  3',
+    ],
+  );
+});
+
 test('CountingAudit writes throttled logins once per key and ten seconds, with a count', () => {
   const clock = new FakeClock();
   const lines: object[] = [];
