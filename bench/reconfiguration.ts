@@ -14,7 +14,7 @@ import { Worker } from 'node:worker_threads';
 import { resolveConfig } from '../src/config/config.ts';
 import type { ConfigRequest } from '../src/config/load.ts';
 import { loadInThread } from '../src/config/reading-thread.ts';
-import { startMember } from '../src/member.ts';
+import { startMember } from '../src/member/member.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { type Bench, type Harness, time } from './harness.ts';
 

@@ -7,7 +7,7 @@ import { resolveConfig } from '../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../src/config/endpoint-group.ts';
 import type { SettingKey } from '../src/config/settings.ts';
 import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
-import { MemberPersistence } from '../src/member-persistence.ts';
+import { MemberPersistence } from '../src/member/member-persistence.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { FakeClock } from './fake-clock.ts';
 import { type LateOptions, lateEngineOf } from './http/late-server.ts';

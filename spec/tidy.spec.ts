@@ -29,10 +29,10 @@ const COMMENT_COLUMNS_MAX = 110;
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['cli', 'index', 'src/config/reading-thread-worker.ts'],
   index: ['embedding', 'local', 'config', 'base'],
-  embedding: ['member', 'local', 'config', 'telemetry', 'base'],
+  embedding: ['member/member', 'local', 'config', 'telemetry', 'base'],
   local: ['types of http', 'src/http/output-piece.ts', 'types of cluster', 'engine', 'base'],
   cli: [
-    'member',
+    'member/member',
     'client',
     'persistence',
     'security',
@@ -41,11 +41,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'telemetry',
     'base',
   ],
-  listening: ['config', 'base'],
-  reloader: ['cluster', 'config', 'telemetry', 'base'],
-  'member-persistence-events': ['types of http', 'persistence', 'types of telemetry'],
-  'member-persistence': [
-    'member-persistence-events',
+  'member/listening': ['config', 'base'],
+  'member/reloader': ['cluster', 'config', 'telemetry', 'base'],
+  'member/persistence-events': ['types of http', 'persistence', 'types of telemetry'],
+  'member/member-persistence': [
+    'member/persistence-events',
     'types of http',
     'persistence',
     'cluster',
@@ -54,13 +54,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'engine',
     'base',
   ],
-  'member-replicas': ['config', 'base'],
-  'member-shared-engine': ['member-replicas', 'config', 'engine/*', 'telemetry', 'base'],
-  'member-engine': [
-    'member-persistence',
-    'member-replicas',
-    'member-shared-engine',
-    'member-wan-maps',
+  'member/replicas': ['config', 'base'],
+  'member/shared-engine': ['member/replicas', 'config', 'engine/*', 'telemetry', 'base'],
+  'member/member-engine': [
+    'member/member-persistence',
+    'member/replicas',
+    'member/shared-engine',
+    'member/wan-maps',
     'types of cluster',
     'config',
     'engine',
@@ -68,9 +68,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'telemetry',
     'base',
   ],
-  'member-wan-maps': ['types of wan', 'config', 'base'],
-  'member-wan-replications': [
-    'types of member-wan-maps',
+  'member/wan-maps': ['types of wan', 'config', 'base'],
+  'member/member-wan-replications': [
+    'types of member/wan-maps',
     'src/rest/replication-endpoints.ts',
     'http',
     'wan',
@@ -79,9 +79,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'config',
     'base',
   ],
-  'member-wan': [
-    'member-wan-replications',
-    'types of member-wan-maps',
+  'member/member-wan': [
+    'member/member-wan-replications',
+    'types of member/wan-maps',
     'types of rest',
     'http',
     'types of wan',
@@ -90,12 +90,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'config',
     'base',
   ],
-  'member-cluster': ['types of member-engine', 'cluster', 'types of telemetry', 'base'],
-  'member-descriptors': ['src/wan/batch-limits.ts', 'config', 'base'],
-  'member-configuration': [
-    'member-descriptors',
-    'member-servers',
-    'types of reloader',
+  'member/member-cluster': [
+    'types of member/member-engine',
+    'cluster',
+    'types of telemetry',
+    'base',
+  ],
+  'member/descriptors': ['src/wan/batch-limits.ts', 'config', 'base'],
+  'member/configuration': [
+    'member/descriptors',
+    'member/member-servers',
+    'types of member/reloader',
     'http',
     'rest',
     'security',
@@ -103,9 +108,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'config',
     'base',
   ],
-  'member-reloads': [
-    'member-configuration',
-    'reloader',
+  'member/reloads': [
+    'member/configuration',
+    'member/reloader',
     'types of cluster',
     'types of rest',
     'types of http',
@@ -113,17 +118,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'types of telemetry',
     'types of config',
   ],
-  'member-servers': ['rest', 'http', 'config', 'telemetry', 'base'],
-  member: [
-    'listening',
-    'reloader',
-    'member-configuration',
-    'member-descriptors',
-    'member-engine',
-    'member-cluster',
-    'member-reloads',
-    'member-servers',
-    'member-wan',
+  'member/member-servers': ['rest', 'http', 'config', 'telemetry', 'base'],
+  'member/member': [
+    'member/listening',
+    'member/reloader',
+    'member/configuration',
+    'member/descriptors',
+    'member/member-engine',
+    'member/member-cluster',
+    'member/reloads',
+    'member/member-servers',
+    'member/member-wan',
     'rest',
     'http',
     'cluster',
@@ -395,5 +400,6 @@ function partOf(file: string): string {
   const [top = '', folder = '', deeper, rest] = file.split('/');
   if (top !== 'src') return top;
   if (deeper === undefined) return folder.replace(/\.ts$/, '');
+  if (folder === 'member') return `member/${deeper.replace(/\.ts$/, '')}`;
   return folder === 'engine' && rest !== undefined ? 'engine/*' : folder;
 }

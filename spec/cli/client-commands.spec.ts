@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
-import type { Member } from '../../src/member.ts';
+import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { freePort } from '../free-port.ts';
 import { configWith, memberWith, startQuietly } from '../integration/member-on.ts';

@@ -1,4 +1,4 @@
-/** Covers src/reloader.ts. The settings that a member reloads at SIGHUP. */
+/** Covers src/member/reloader.ts. The settings that a member reloads at SIGHUP. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

@@ -6,7 +6,7 @@ import { listeningLine } from '../../src/cli/listening-line.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import { resolveConfig } from '../../src/config/config.ts';
-import type { Member } from '../../src/member.ts';
+import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { configWith } from '../integration/member-on.ts';
 

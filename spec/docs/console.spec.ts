@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import type { Member } from '../../src/member.ts';
+import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { runWith } from '../cli/run-command.ts';
 import { freePort } from '../free-port.ts';

@@ -1,11 +1,11 @@
 /**
- * Covers src/member.ts and src/rest. A complete member with `--compatibility hazelcast`: its
+ * Covers src/member/member.ts and src/rest. A complete member with `--compatibility hazelcast`: its
  * configuration, and gridnode's client against it.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
-import type { Member } from '../../src/member.ts';
+import type { Member } from '../../src/member/member.ts';
 import { run } from '../cli/run-command.ts';
 import { memberWith } from './member-on.ts';
 import { TEST_MEMORY } from './member-process.ts';

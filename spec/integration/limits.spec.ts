@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Member } from '../../src/member.ts';
+import type { Member } from '../../src/member/member.ts';
 import { RawClient, requestBytes } from './client.ts';
 import { memberWith } from './member-on.ts';
 

@@ -8,7 +8,7 @@ import type { EndpointGroup } from '../../src/config/endpoint-group.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
-import { type Member, startMember } from '../../src/member.ts';
+import { type Member, startMember } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { RawClient } from './client.ts';
 import { TEST_MEMORY, TEST_PARTITIONS } from './member-process.ts';

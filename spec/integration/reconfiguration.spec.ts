@@ -1,5 +1,5 @@
 /**
- * Covers src/reloader.ts and src/config. config/update with texts that are slow to parse, while
+ * Covers src/member/reloader.ts and src/config. config/update with texts that are slow to parse, while
  * other clients are served.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * Covers src/member.ts. A member that restarts while clients keep sending. The long rounds are in
+ * Covers src/member/member.ts. A member that restarts while clients keep sending. The long rounds are in
  * spec/soak.
  */
 import assert from 'node:assert/strict';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as passed } from 'node:timers/promises';
 import { type ConfigRequest, loadConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
-import type { Member } from '../../src/member.ts';
+import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import type { PublisherStatus } from '../../src/wan/wan-service.ts';
 import { freePort } from '../free-port.ts';

@@ -1,6 +1,6 @@
 /**
  * Deep equality of two values, in slices of time: the elements of arrays and maps are compared one
- * by one; the order of a map's entries does not matter. Tested by reloader.spec.ts.
+ * by one; the order of a map's entries does not matter. Tested by member/reloader.spec.ts.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Slices } from './slices.ts';

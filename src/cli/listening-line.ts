@@ -3,7 +3,7 @@
  * and whether the data is persistent. Tested by serve.spec.ts.
  */
 import type { Config } from '../config/config.ts';
-import type { Member } from '../member.ts';
+import type { Member } from '../member/member.ts';
 
 const MIB = 1_048_576;
 const ALL_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::']);

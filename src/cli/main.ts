@@ -13,7 +13,7 @@ import { insteadOfJavaOption } from '../config/java-options.ts';
 import { type ConfigRequest, refusedFault } from '../config/load.ts';
 import { sectionOf } from '../config/section.ts';
 import { rowOf } from '../config/settings.ts';
-import { startMember } from '../member.ts';
+import { startMember } from '../member/member.ts';
 import { openAudit } from '../telemetry/audit.ts';
 import { LineWriter } from '../telemetry/line-writer.ts';
 import { createLog, prettyStream } from '../telemetry/log.ts';

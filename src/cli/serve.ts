@@ -8,7 +8,7 @@ import { type ErrorCode, GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import { explainMemory } from '../config/explain.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import type { Member } from '../member.ts';
+import type { Member } from '../member/member.ts';
 import type { Log } from '../telemetry/log.ts';
 import {
   EXIT_CLEAN,

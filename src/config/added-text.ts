@@ -1,6 +1,6 @@
 /**
  * Writes the maps, queues and users that a configuration text has added as a text that adds them
- * again on other members. It contains passwords only as hashes. Tested by reloader.spec.ts.
+ * again on other members. It contains passwords only as hashes. Tested by member/reloader.spec.ts.
  */
 import { HASH_PREFIX } from '../base/stored-password.ts';
 import { configFault } from './config-fault.ts';

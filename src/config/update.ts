@@ -2,7 +2,7 @@
  * Adds a configuration text to the configuration in force: new maps, queues and users. Existing
  * ones do not change, and all other settings of the text are ignored, including endpoint groups: no
  * call changes which endpoints are served. A text may name many things, so all work is done in
- * slices. Tested by reloader.spec.ts.
+ * slices. Tested by member/reloader.spec.ts.
  */
 import { Slices } from '../base/slices.ts';
 import type { Config } from './config.ts';

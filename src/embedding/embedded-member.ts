@@ -9,7 +9,7 @@ import { GridQueue } from '../local/grid-queue.ts';
 import { LocalData } from '../local/local-data.ts';
 import { LocalResults } from '../local/local-results.ts';
 import { type BytesOrText, KEY_BYTES_MAX, PlainBytes } from '../local/plain-bytes.ts';
-import { type Member, startMember as start } from '../member.ts';
+import { type Member, startMember as start } from '../member/member.ts';
 import { configRequestOf, type MemberOptions } from './member-options.ts';
 import { memberAudit, memberLog } from './program-log.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Preserves obsolete segments if the configuration does not permit removing them.
- * Tested by member-start.spec.ts.
+ * Tested by member/start.spec.ts.
  */
 import { checkRecord } from './record-codec.ts';
 import { HEADER_BYTES, parseSegmentName, type SegmentId } from './segment.ts';

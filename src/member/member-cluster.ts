@@ -3,15 +3,15 @@
  * share an engine. Requests behave the same in both.
  */
 import { randomUUID } from 'node:crypto';
-import type { Clock } from './base/clock.ts';
-import { reasonOf } from './base/errors.ts';
-import { clusterVersion, type OwnCluster, type Waiter } from './cluster/cluster.ts';
-import { License } from './cluster/license.ts';
-import type { MembershipEvents } from './cluster/membership.ts';
-import { LocalRecord, type SharedRecord } from './cluster/shared-record.ts';
-import { StandaloneCluster } from './cluster/standalone.ts';
+import type { Clock } from '../base/clock.ts';
+import { reasonOf } from '../base/errors.ts';
+import { clusterVersion, type OwnCluster, type Waiter } from '../cluster/cluster.ts';
+import { License } from '../cluster/license.ts';
+import type { MembershipEvents } from '../cluster/membership.ts';
+import { LocalRecord, type SharedRecord } from '../cluster/shared-record.ts';
+import { StandaloneCluster } from '../cluster/standalone.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { MemberEngine, SharedEngine } from './member-engine.ts';
-import type { Log } from './telemetry/log.ts';
 
 /** The cluster and the objects that belong to it. */
 export interface ClusterParts {
@@ -73,7 +73,7 @@ async function sharedCluster(
   { memberVersion, isLite, leaseMs, clock, log, onStop }: ClusterSettings,
   { store, work, isDataSafe, attach }: SharedEngine,
 ): Promise<MadeCluster> {
-  const { SharedCluster } = await import('./cluster/shared-cluster.ts');
+  const { SharedCluster } = await import('../cluster/shared-cluster.ts');
   const cluster = new SharedCluster({
     store,
     clock,

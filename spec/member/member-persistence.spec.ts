@@ -1,11 +1,11 @@
 /** The responses to clients while the disk is full or after it has failed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Random } from '../bench/harness.ts';
-import type { SyncMode } from '../src/persistence/write-ahead-log.ts';
-import { client as clientOf, get, poll, post } from './http/test-client.ts';
-import { storedMember } from './stored-member.ts';
-import { MemoryStorage } from './world/memory-storage.ts';
+import { Random } from '../../bench/harness.ts';
+import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
+import { client as clientOf, get, poll, post } from '../http/test-client.ts';
+import { storedMember } from '../stored-member.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 
 /** Returns a member that serves, on a disk that fails on demand. */
 async function open(mode: SyncMode, bytesMax = 8_000_000) {

@@ -4,26 +4,26 @@
  * needs it, so a member without WAN replication starts as fast, and is as small, as without this
  * file. Tested by integration/wan.spec.ts.
  */
-import type { Clock, Timer } from './base/clock.ts';
-import { collectGarbage } from './base/collect-garbage.ts';
-import { GridError, reasonOf } from './base/errors.ts';
-import { Span } from './base/span.ts';
-import type { Config } from './config/config.ts';
-import type { WanPublisher } from './config/wan-config.ts';
-import type { DurableQueue, DurableQueues } from './engine/durable-queues.ts';
-import type { StoredEngine } from './engine/stored-engine.ts';
-import type { ResponseSender } from './http/response-delay.ts';
-import type { Session } from './http/session.ts';
-import type { WanMaps } from './member-wan-maps.ts';
-import type { Replications } from './member-wan-replications.ts';
-import type { WanCalls } from './rest/services.ts';
-import type { Log } from './telemetry/log.ts';
+import type { Clock, Timer } from '../base/clock.ts';
+import { collectGarbage } from '../base/collect-garbage.ts';
+import { GridError, reasonOf } from '../base/errors.ts';
+import { Span } from '../base/span.ts';
+import type { Config } from '../config/config.ts';
+import type { WanPublisher } from '../config/wan-config.ts';
+import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
+import type { ResponseSender } from '../http/response-delay.ts';
+import type { Session } from '../http/session.ts';
+import type { WanCalls } from '../rest/services.ts';
+import type { Log } from '../telemetry/log.ts';
 import type {
   PublisherStatus,
   ReceiveResult,
   TaskStatus,
   WanPublisherControl,
-} from './wan/wan-service.ts';
+} from '../wan/wan-service.ts';
+import type { Replications } from './member-wan-replications.ts';
+import type { WanMaps } from './wan-maps.ts';
 
 /** Dropped queue size from which memory is released early, in bytes, and the delay, in ms. */
 const FREED_BYTES_MIN = 8_388_608;
@@ -289,6 +289,6 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
 async function checkTls(publishers: readonly WanPublisher[]): Promise<void> {
   for (const { tls, targetEndpoints } of publishers) {
     if (!targetEndpoints.some((endpoint) => endpoint.tls)) continue;
-    await (await import('./http/tls-files.ts')).readTargetTls(tls);
+    await (await import('../http/tls-files.ts')).readTargetTls(tls);
   }
 }

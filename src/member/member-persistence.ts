@@ -3,29 +3,29 @@
  * until they may be sent, stores the values of the cluster, and provides the administration of the
  * stored data.
  */
-import type { Clock, Timer } from './base/clock.ts';
-import { GridError } from './base/errors.ts';
-import { machineMemory } from './base/machine-memory.ts';
-import type { SettledState } from './cluster/cluster.ts';
-import type { SharedValues } from './cluster/shared-record.ts';
-import type { Config } from './config/config.ts';
-import { segmentBytesMax } from './config/memory-defaults.ts';
-import { pathOf } from './config/settings.ts';
-import type { DurableQueue, DurableQueues } from './engine/durable-queues.ts';
-import type { StoredEngine } from './engine/stored-engine.ts';
-import type { ResponseDelay, ResponseSender } from './http/response-delay.ts';
-import { PersistenceEvents } from './member-persistence-events.ts';
-import { Backups } from './persistence/backups.ts';
-import { DamagedData } from './persistence/damage.ts';
-import { directoryFault } from './persistence/directory-fault.ts';
-import { FileStorage } from './persistence/file-storage.ts';
-import type { BackupMade, Maintenance } from './persistence/maintenance.ts';
-import type { MemberValues } from './persistence/member-file.ts';
-import { Persistence } from './persistence/persistence.ts';
-import { type Start, StartAfterDamage } from './persistence/start-after-damage.ts';
-import type { Storage } from './persistence/storage.ts';
-import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
-import type { Log } from './telemetry/log.ts';
+import type { Clock, Timer } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
+import { machineMemory } from '../base/machine-memory.ts';
+import type { SettledState } from '../cluster/cluster.ts';
+import type { SharedValues } from '../cluster/shared-record.ts';
+import type { Config } from '../config/config.ts';
+import { segmentBytesMax } from '../config/memory-defaults.ts';
+import { pathOf } from '../config/settings.ts';
+import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
+import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
+import { Backups } from '../persistence/backups.ts';
+import { DamagedData } from '../persistence/damage.ts';
+import { directoryFault } from '../persistence/directory-fault.ts';
+import { FileStorage } from '../persistence/file-storage.ts';
+import type { BackupMade, Maintenance } from '../persistence/maintenance.ts';
+import type { MemberValues } from '../persistence/member-file.ts';
+import { Persistence } from '../persistence/persistence.ts';
+import { type Start, StartAfterDamage } from '../persistence/start-after-damage.ts';
+import type { Storage } from '../persistence/storage.ts';
+import type { WriteAheadLog } from '../persistence/write-ahead-log.ts';
+import type { Log } from '../telemetry/log.ts';
+import { PersistenceEvents } from './persistence-events.ts';
 
 export class MemberPersistence implements ResponseDelay, Maintenance {
   /** The engine's sink. */

@@ -2,17 +2,17 @@
  * The HTTP servers of a member: the main one, and one only for probes.
  * Tested by integration/tls.spec.ts.
  */
-import type { Clock } from './base/clock.ts';
-import { RepeatedEvents } from './base/repeated-events.ts';
-import type { Config } from './config/config.ts';
-import { methodName } from './http/methods.ts';
-import type { Request } from './http/request.ts';
-import { HttpServer, type HttpServerOptions } from './http/server.ts';
-import { HealthRouter } from './rest/health-router.ts';
-import { RestApplication } from './rest/rest-application.ts';
-import type { RouteFinder } from './rest/router.ts';
-import type { RestServices } from './rest/services.ts';
-import type { Log } from './telemetry/log.ts';
+import type { Clock } from '../base/clock.ts';
+import { RepeatedEvents } from '../base/repeated-events.ts';
+import type { Config } from '../config/config.ts';
+import { methodName } from '../http/methods.ts';
+import type { Request } from '../http/request.ts';
+import { HttpServer, type HttpServerOptions } from '../http/server.ts';
+import { HealthRouter } from '../rest/health-router.ts';
+import { RestApplication } from '../rest/rest-application.ts';
+import type { RouteFinder } from '../rest/router.ts';
+import type { RestServices } from '../rest/services.ts';
+import type { Log } from '../telemetry/log.ts';
 
 /** Interval for which refused connections share a log line, in ms. */
 const REFUSED_MS = 60_000;

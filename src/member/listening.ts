@@ -5,9 +5,9 @@
  */
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { GridError } from './base/errors.ts';
-import { type Config, configSourceOf } from './config/config.ts';
-import { matchingAddress } from './config/interface-pattern.ts';
+import { GridError } from '../base/errors.ts';
+import { type Config, configSourceOf } from '../config/config.ts';
+import { matchingAddress } from '../config/interface-pattern.ts';
 
 /** A server that can listen. */
 interface Listener {

@@ -2,25 +2,25 @@
  * The start phase that creates the parts that depend only on the configuration.
  * Tested by integration/tls.spec.ts.
  */
-import { type Clock, SystemClock } from './base/clock.ts';
-import { type OpenFiles, openFiles } from './base/open-files.ts';
-import type { RepeatedEvents } from './base/repeated-events.ts';
-import type { Config } from './config/config.ts';
-import { matchingAddress } from './config/interface-pattern.ts';
-import { memoryWarning } from './config/memory-defaults.ts';
-import { ServedHosts } from './http/served-hosts.ts';
-import type { TlsIdentity } from './http/tls.ts';
-import type { TlsFiles } from './http/tls-files.ts';
-import { type DescriptorShares, descriptorShares } from './member-descriptors.ts';
+import { type Clock, SystemClock } from '../base/clock.ts';
+import { type OpenFiles, openFiles } from '../base/open-files.ts';
+import type { RepeatedEvents } from '../base/repeated-events.ts';
+import type { Config } from '../config/config.ts';
+import { matchingAddress } from '../config/interface-pattern.ts';
+import { memoryWarning } from '../config/memory-defaults.ts';
+import { ServedHosts } from '../http/served-hosts.ts';
+import type { TlsIdentity } from '../http/tls.ts';
+import type { TlsFiles } from '../http/tls-files.ts';
+import { CrossOriginPolicy } from '../rest/cross-origin-policy.ts';
+import { EndpointGroups } from '../rest/endpoint-groups.ts';
+import { MapLifetimes } from '../rest/map-lifetimes.ts';
+import { MemberSecurity } from '../security/member-security.ts';
+import { type Audit, CountingAudit } from '../telemetry/audit.ts';
+import type { Log } from '../telemetry/log.ts';
+import { LogLevelControl } from '../telemetry/log-level-control.ts';
+import { type DescriptorShares, descriptorShares } from './descriptors.ts';
 import { refusedConnections } from './member-servers.ts';
 import type { ReloadableConfig } from './reloader.ts';
-import { CrossOriginPolicy } from './rest/cross-origin-policy.ts';
-import { EndpointGroups } from './rest/endpoint-groups.ts';
-import { MapLifetimes } from './rest/map-lifetimes.ts';
-import { MemberSecurity } from './security/member-security.ts';
-import { type Audit, CountingAudit } from './telemetry/audit.ts';
-import type { Log } from './telemetry/log.ts';
-import { LogLevelControl } from './telemetry/log-level-control.ts';
 
 /** The parts that depend only on the configuration. */
 export interface ConfiguredParts {
@@ -102,5 +102,5 @@ export function tlsFilesOf(config: ReloadableConfig): TlsFiles | undefined {
 
 /** Reads the TLS files. The code is only loaded if TLS is on. */
 export async function readTls(files: TlsFiles): Promise<TlsIdentity> {
-  return (await import('./http/tls-files.ts')).readTlsFiles(files);
+  return (await import('../http/tls-files.ts')).readTlsFiles(files);
 }

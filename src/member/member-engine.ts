@@ -2,19 +2,19 @@
  * The start phase that creates the member's engine and its persistence. No other file depends on
  * the kind of engine. Tested by integration/maintenance.spec.ts.
  */
-import type { Clock } from './base/clock.ts';
-import type { ChangeWork, MemberLife } from './cluster/membership.ts';
-import type { MembershipStore } from './cluster/membership-store.ts';
-import type { Config } from './config/config.ts';
-import { queueCapacity } from './config/queue-capacity.ts';
-import { pathOf } from './config/settings.ts';
-import { EmbeddedEngine, STOCK_BYTES } from './engine/embedded/embedded-engine.ts';
-import type { Engine } from './engine/engine.ts';
-import type { StoredEngine } from './engine/stored-engine.ts';
+import type { Clock } from '../base/clock.ts';
+import type { ChangeWork, MemberLife } from '../cluster/membership.ts';
+import type { MembershipStore } from '../cluster/membership-store.ts';
+import type { Config } from '../config/config.ts';
+import { queueCapacity } from '../config/queue-capacity.ts';
+import { pathOf } from '../config/settings.ts';
+import { EmbeddedEngine, STOCK_BYTES } from '../engine/embedded/embedded-engine.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { MemberPersistence } from './member-persistence.ts';
-import { ReplicaCounts } from './member-replicas.ts';
-import { WanMaps } from './member-wan-maps.ts';
-import type { Log } from './telemetry/log.ts';
+import { ReplicaCounts } from './replicas.ts';
+import { WanMaps } from './wan-maps.ts';
 
 export interface MemberEngine {
   readonly engine: Engine;
@@ -55,7 +55,7 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
   };
   const { engineUrl } = config;
   if (engineUrl !== undefined) {
-    const { makeSharedEngine } = await import('./member-shared-engine.ts');
+    const { makeSharedEngine } = await import('./shared-engine.ts');
     const replicas = new ReplicaCounts(config);
     const engine = await makeSharedEngine(config, engineUrl, clock, log, capacity, replicas);
     const shared: SharedEngine = {

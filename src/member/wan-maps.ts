@@ -2,18 +2,18 @@
  * The WAN settings of maps: the replication of their changes, and the metadata of their entries.
  * Tested by config/wan.spec.ts.
  */
-import { NamePattern } from './base/name-pattern.ts';
-import type { Span } from './base/span.ts';
-import type { Config } from './config/config.ts';
-import { nameAmong } from './config/name-lookup.ts';
+import { NamePattern } from '../base/name-pattern.ts';
+import type { Span } from '../base/span.ts';
+import type { Config } from '../config/config.ts';
+import { nameAmong } from '../config/name-lookup.ts';
 import {
   type MapWan,
   MERGE_POLICIES,
   MERKLE_DEPTH_COUNTED_MAX,
   MERKLE_DEPTH_DEFAULT,
   type WanReplicationRef,
-} from './config/wan-config.ts';
-import type { MapTree, RefOf, WanMapRef } from './wan/publisher-options.ts';
+} from '../config/wan-config.ts';
+import type { MapTree, RefOf, WanMapRef } from '../wan/publisher-options.ts';
 
 type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
 

@@ -4,30 +4,30 @@
  * Reloads run one after the other.
  */
 
-import { isDeepEqualInSlices } from './base/deep-equal-in-slices.ts';
-import { GridError, reasonOf } from './base/errors.ts';
-import { Slices } from './base/slices.ts';
-import { type AddedConfig, changeRecord, type SharedRecord } from './cluster/shared-record.ts';
-import { addedText, type HashPassword } from './config/added-text.ts';
-import type { Config } from './config/config.ts';
-import { ConfigFault, configFault } from './config/config-fault.ts';
-import { linesOf } from './config/finding.ts';
-import { type ConfigRequest, type LoadedConfig, refusedFault } from './config/load.ts';
-import { byName, isPattern } from './config/name-lookup.ts';
-import type { SecurityConfig } from './config/security.ts';
-import { SECURITY_PATHS } from './config/security-paths.ts';
+import { isDeepEqualInSlices } from '../base/deep-equal-in-slices.ts';
+import { GridError, reasonOf } from '../base/errors.ts';
+import { Slices } from '../base/slices.ts';
+import { type AddedConfig, changeRecord, type SharedRecord } from '../cluster/shared-record.ts';
+import { addedText, type HashPassword } from '../config/added-text.ts';
+import type { Config } from '../config/config.ts';
+import { ConfigFault, configFault } from '../config/config-fault.ts';
+import { linesOf } from '../config/finding.ts';
+import { type ConfigRequest, type LoadedConfig, refusedFault } from '../config/load.ts';
+import { byName, isPattern } from '../config/name-lookup.ts';
+import type { SecurityConfig } from '../config/security.ts';
+import { SECURITY_PATHS } from '../config/security-paths.ts';
 import {
   isReloadable,
   pathOf,
   type ReloadableKey,
   SETTING_KEYS,
   type SettingKey,
-} from './config/settings.ts';
-import { addConfigText, type ConfigUpdate, shownNames, withNames } from './config/update.ts';
-import { addWanText, type WanAddition, withoutWanPublisher } from './config/wan-addition.ts';
-import { WAN_PLACES, type WanConfig } from './config/wan-config.ts';
-import { replicationIn, withoutPublisher } from './config/wan-json.ts';
-import type { Log } from './telemetry/log.ts';
+} from '../config/settings.ts';
+import { addConfigText, type ConfigUpdate, shownNames, withNames } from '../config/update.ts';
+import { addWanText, type WanAddition, withoutWanPublisher } from '../config/wan-addition.ts';
+import { WAN_PLACES, type WanConfig } from '../config/wan-config.ts';
+import { replicationIn, withoutPublisher } from '../config/wan-json.ts';
+import type { Log } from '../telemetry/log.ts';
 
 /**
  * The result of a reload: the applied settings and those not applied, by path or flag, and the
@@ -428,7 +428,7 @@ const WAN_KEYS = Object.keys(WAN_PLACES) as (keyof WanConfig)[];
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 
 async function readInThread(request: ConfigRequest): Promise<LoadedConfig> {
-  return (await import('./config/reading-thread.ts')).loadInThread(request);
+  return (await import('../config/reading-thread.ts')).loadInThread(request);
 }
 
 function notKept(reason: string, options: ErrorOptions): GridError {

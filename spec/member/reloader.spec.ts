@@ -1,18 +1,18 @@
 /** Reloading the configuration while a member runs, and adding to it, also WAN replication. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GridError, OutcomeUnknown } from '../src/base/errors.ts';
-import { LocalRecord, type SharedRecord } from '../src/cluster/shared-record.ts';
-import { addedText } from '../src/config/added-text.ts';
-import { type Config, resolveConfig } from '../src/config/config.ts';
-import { ConfigFault } from '../src/config/config-fault.ts';
-import { finding } from '../src/config/finding.ts';
-import { type LoadedConfig, loadConfig } from '../src/config/load.ts';
-import { loadInThread } from '../src/config/reading-thread.ts';
-import { isReloadable, SETTING_KEYS } from '../src/config/settings.ts';
-import { addConfigText, type ConfigUpdate } from '../src/config/update.ts';
-import { prepared, type Reload, Reloader, type Reloads } from '../src/reloader.ts';
-import { createLog } from '../src/telemetry/log.ts';
+import { GridError, OutcomeUnknown } from '../../src/base/errors.ts';
+import { LocalRecord, type SharedRecord } from '../../src/cluster/shared-record.ts';
+import { addedText } from '../../src/config/added-text.ts';
+import { type Config, resolveConfig } from '../../src/config/config.ts';
+import { ConfigFault } from '../../src/config/config-fault.ts';
+import { finding } from '../../src/config/finding.ts';
+import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
+import { loadInThread } from '../../src/config/reading-thread.ts';
+import { isReloadable, SETTING_KEYS } from '../../src/config/settings.ts';
+import { addConfigText, type ConfigUpdate } from '../../src/config/update.ts';
+import { prepared, type Reload, Reloader, type Reloads } from '../../src/member/reloader.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 
 const FILE = { kind: 'file', name: 'f:2:3' } as const;
 

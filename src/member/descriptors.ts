@@ -5,10 +5,10 @@
  * so its client would get no response. Therefore `connections-max` is lowered until there is room
  * for the rest, also when WAN publishers are added at run time.
  */
-import { type OpenFiles, openFiles } from './base/open-files.ts';
-import type { Config } from './config/config.ts';
-import { pathOf } from './config/settings.ts';
-import { batchesPerEndpoint } from './wan/batch-limits.ts';
+import { type OpenFiles, openFiles } from '../base/open-files.ts';
+import type { Config } from '../config/config.ts';
+import { pathOf } from '../config/settings.ts';
+import { batchesPerEndpoint } from '../wan/batch-limits.ts';
 
 /** Listeners, a reload's thread and files, and the program that notifies the service manager. */
 const OTHER_COUNT = 16;

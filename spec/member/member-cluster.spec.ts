@@ -1,12 +1,12 @@
 /** The cluster of a single member, and of several members that share an engine. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MemberLife } from '../src/cluster/membership.ts';
-import { makeCluster } from '../src/member-cluster.ts';
-import type { MemberEngine, SharedEngine } from '../src/member-engine.ts';
-import { createLog } from '../src/telemetry/log.ts';
-import { FakeClock } from './fake-clock.ts';
-import { FakeMembershipStore } from './world/fake-membership-store.ts';
+import type { MemberLife } from '../../src/cluster/membership.ts';
+import { makeCluster } from '../../src/member/member-cluster.ts';
+import type { MemberEngine, SharedEngine } from '../../src/member/member-engine.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { FakeMembershipStore } from '../world/fake-membership-store.ts';
 
 const ADDRESS = '10.0.0.1:5701';
 

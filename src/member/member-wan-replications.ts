@@ -4,17 +4,17 @@
  * Tested by integration/wan.spec.ts.
  */
 import type { SecureContextOptions } from 'node:tls';
-import type { Clock } from './base/clock.ts';
-import type { Config } from './config/config.ts';
-import type { WanPublisher } from './config/wan-config.ts';
-import type { StoredEngine } from './engine/stored-engine.ts';
-import type { WanMaps } from './member-wan-maps.ts';
-import { MESSAGE_BYTES_FURTHER } from './rest/replication-endpoints.ts';
-import type { Log } from './telemetry/log.ts';
-import { BATCH_BYTES_MAX } from './wan/batch-limits.ts';
-import { HttpTransport } from './wan/http-transport.ts';
-import { WanReplications } from './wan/wan-replications.ts';
-import type { TransportResponse, WanTransport } from './wan/wan-transport.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Config } from '../config/config.ts';
+import type { WanPublisher } from '../config/wan-config.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
+import { MESSAGE_BYTES_FURTHER } from '../rest/replication-endpoints.ts';
+import type { Log } from '../telemetry/log.ts';
+import { BATCH_BYTES_MAX } from '../wan/batch-limits.ts';
+import { HttpTransport } from '../wan/http-transport.ts';
+import { WanReplications } from '../wan/wan-replications.ts';
+import type { TransportResponse, WanTransport } from '../wan/wan-transport.ts';
+import type { WanMaps } from './wan-maps.ts';
 
 interface ReplicationParts {
   readonly config: Config;
@@ -183,6 +183,6 @@ class PublisherTransport implements WanTransport {
 
   async #readTls(): Promise<SecureContextOptions> {
     if (!this.#hasTls()) return {};
-    return await (await import('./http/tls-files.ts')).readTargetTls(this.#publisher.tls);
+    return await (await import('../http/tls-files.ts')).readTargetTls(this.#publisher.tls);
   }
 }

@@ -1,17 +1,17 @@
 /**
- * Covers src/member-persistence.ts and src/persistence/stale-data.ts. Starts on a disk that hangs,
+ * Covers src/member/member-persistence.ts and src/persistence/stale-data.ts. Starts on a disk that hangs,
  * or with segments that are obsolete.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Random } from '../bench/harness.ts';
-import { Page } from '../src/persistence/page.ts';
-import { SalvagedLog } from '../src/persistence/salvaged-segments.ts';
-import { recordsOf, storageOf, wholeDirectory } from './persistence/damaged-directory.ts';
-import { contentOf } from './persistence/stored-model.ts';
-import { openPersistent, until } from './persistence/subject.ts';
-import { storedMember } from './stored-member.ts';
-import { MemoryStorage } from './world/memory-storage.ts';
+import { Random } from '../../bench/harness.ts';
+import { Page } from '../../src/persistence/page.ts';
+import { SalvagedLog } from '../../src/persistence/salvaged-segments.ts';
+import { recordsOf, storageOf, wholeDirectory } from '../persistence/damaged-directory.ts';
+import { contentOf } from '../persistence/stored-model.ts';
+import { openPersistent, until } from '../persistence/subject.ts';
+import { storedMember } from '../stored-member.ts';
+import { MemoryStorage } from '../world/memory-storage.ts';
 
 describe('A start', () => {
   for (const [limit, setting] of [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openFiles } from '../src/base/open-files.ts';
-import { type Config, resolveConfig } from '../src/config/config.ts';
-import type { WanReplication } from '../src/config/wan-config.ts';
-import { type DescriptorShares, descriptorShares } from '../src/member-descriptors.ts';
+import { openFiles } from '../../src/base/open-files.ts';
+import { type Config, resolveConfig } from '../../src/config/config.ts';
+import type { WanReplication } from '../../src/config/wan-config.ts';
+import { type DescriptorShares, descriptorShares } from '../../src/member/descriptors.ts';
 
 const NODE = 20;
 const CONFIG = resolveConfig([]);

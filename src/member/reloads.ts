@@ -1,16 +1,16 @@
 /**
  * The reloadable settings, each with the function that applies it. Tested by cli/reload.spec.ts.
  */
-import type { SharedRecord } from './cluster/shared-record.ts';
-import type { Config } from './config/config.ts';
-import type { LoadedConfig } from './config/load.ts';
-import type { TlsIdentity } from './http/tls.ts';
-import type { TlsFiles } from './http/tls-files.ts';
-import { type ConfiguredParts, readTls, tlsFilesOf } from './member-configuration.ts';
+import type { SharedRecord } from '../cluster/shared-record.ts';
+import type { Config } from '../config/config.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import type { TlsIdentity } from '../http/tls.ts';
+import type { TlsFiles } from '../http/tls-files.ts';
+import type { EndpointGroups } from '../rest/endpoint-groups.ts';
+import { hashPassword } from '../security/password.ts';
+import type { LogLevelControl } from '../telemetry/log-level-control.ts';
+import { type ConfiguredParts, readTls, tlsFilesOf } from './configuration.ts';
 import { prepared, type Reload, Reloader, type Reloads } from './reloader.ts';
-import type { EndpointGroups } from './rest/endpoint-groups.ts';
-import { hashPassword } from './security/password.ts';
-import type { LogLevelControl } from './telemetry/log-level-control.ts';
 
 interface ReloadedParts {
   /** The TLS files at the start; undefined if TLS is off. */
