@@ -7,7 +7,7 @@ import { resolveConfig } from '../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../src/config/endpoint-group.ts';
 import type { SettingKey } from '../src/config/settings.ts';
 import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
-import { MemberPersistence } from '../src/member/member-persistence.ts';
+import { PersistencePart } from '../src/persistence/persistence-part.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { FakeClock } from './fake-clock.ts';
 import { type LateOptions, lateEngineOf } from './http/late-server.ts';
@@ -40,7 +40,7 @@ export function storedMember(memory: MemoryStorage, settings: Settings = [], lat
       ...settings,
     ].map((each) => ({ ...each, source: { kind: 'file', name: 'f:1:1' } as const })),
   );
-  const persistence = new MemberPersistence(config, clock, log, memory);
+  const persistence = new PersistencePart(config, clock, log, memory);
   const record = new LocalRecord('1.2', (values) => persistence.save(values));
   const cluster = new StandaloneCluster('1.2.3', record, {
     isDataSafe: () => persistence.isSafe,

@@ -11,7 +11,7 @@ import { MASK } from '../../src/config/setting.ts';
 import { PUBLISHERS_MAX, type WanPublisher } from '../../src/config/wan-config.ts';
 import { MAP_WAN_SETTINGS } from '../../src/config/wan-map-settings.ts';
 import { PUBLISHER_KEYS, PUBLISHER_SETTINGS } from '../../src/config/wan-publisher-settings.ts';
-import { WanMaps } from '../../src/member/wan-maps.ts';
+import { WanMaps } from '../../src/wan/wan-maps.ts';
 import { load, problemsOf, writeConfig } from './documents.ts';
 
 const DEFAULTS = {

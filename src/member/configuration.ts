@@ -15,11 +15,11 @@ import { CrossOriginPolicy } from '../rest/cross-origin-policy.ts';
 import { EndpointGroups } from '../rest/endpoint-groups.ts';
 import { MapLifetimes } from '../rest/map-lifetimes.ts';
 import { MemberSecurity } from '../security/member-security.ts';
+import { refusedConnections } from '../servers/http-servers.ts';
 import { type Audit, CountingAudit } from '../telemetry/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 import { LogLevelControl } from '../telemetry/log-level-control.ts';
 import { type DescriptorShares, descriptorShares } from './descriptors.ts';
-import { refusedConnections } from './member-servers.ts';
 import type { ReloadableConfig } from './reloader.ts';
 
 /** The parts that depend only on the configuration. */

@@ -7,12 +7,14 @@ import type { AddressInfo } from 'node:net';
 import { GridError } from '../base/errors.ts';
 import { publicAddress } from '../cluster/address.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
+import { type ClusterParts, makeCluster } from '../cluster/cluster-part.ts';
 import { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
 import type { Config } from '../config/config.ts';
 import { configFault } from '../config/config-fault.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { DurableQueue } from '../engine/durable-queues.ts';
 import type { Engine } from '../engine/engine.ts';
+import { type MemberEngine, makeEngine } from '../engine/engine-part.ts';
 import { describeCutOff } from '../http/cut-off.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 import { HttpServer, type HttpServerOptions } from '../http/server.ts';
@@ -23,15 +25,13 @@ import { RestApplication } from '../rest/rest-application.ts';
 import { Router } from '../rest/router.ts';
 import type { RestServices } from '../rest/services.ts';
 import { SURFACES } from '../rest/surface.ts';
+import { badTypeWarning, healthServer, observe } from '../servers/http-servers.ts';
+import { listenAsConfigured } from '../servers/listening.ts';
 import { type Audit, openAudit } from '../telemetry/audit.ts';
 import type { Log } from '../telemetry/log.ts';
+import { WanPart, type WanParts } from '../wan/wan-part.ts';
 import { type ConfiguredParts, configure } from './configuration.ts';
 import { descriptorShares } from './descriptors.ts';
-import { listenAsConfigured } from './listening.ts';
-import { type ClusterParts, makeCluster } from './member-cluster.ts';
-import { type MemberEngine, makeEngine } from './member-engine.ts';
-import { badTypeWarning, healthServer, observe } from './member-servers.ts';
-import { MemberWan, type WanParts } from './member-wan.ts';
 import type { Reloader } from './reloader.ts';
 import { reloaderOf } from './reloads.ts';
 
@@ -118,7 +118,7 @@ interface ServedParts {
   readonly healthBound: AddressInfo | undefined;
   readonly reloader: Reloader;
   /** Undefined if servers store the data. */
-  readonly wan: MemberWan | undefined;
+  readonly wan: WanPart | undefined;
   /** Applies additions to the configuration. */
   extend(config: Config): void;
 }
@@ -248,13 +248,13 @@ function makeWan(
   { config, clock, log }: ConfiguredParts,
   { stored: engine, wanMaps: maps, persistence }: MemberEngine,
   others: Pick<WanParts, 'segment' | 'acceptsWrites' | 'addToConfig' | 'removeFromConfig'>,
-): MemberWan | undefined {
+): WanPart | undefined {
   if (engine === undefined || maps === undefined) return undefined;
   const keepQueues = persistence && (() => persistence.keepQueues());
   const clearQueue = persistence && ((queue: DurableQueue) => persistence.clearQueue(queue));
   const delaysAll = () => persistence?.delaysAll ?? false;
   const own = { config, clock, log, engine, maps, keepQueues, clearQueue, delaysAll };
-  return new MemberWan({ ...own, ...others });
+  return new WanPart({ ...own, ...others });
 }
 
 /**

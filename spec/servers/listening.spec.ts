@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { type Assignment, resolveConfig } from '../../src/config/config.ts';
-import { listenAsConfigured } from '../../src/member/listening.ts';
+import { listenAsConfigured } from '../../src/servers/listening.ts';
 
 const FILE = { kind: 'file', name: 'f:1:1' } as const;
 const FLAG = { kind: 'flag', name: '--port' } as const;

@@ -14,20 +14,20 @@ import { pathOf } from '../config/settings.ts';
 import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
-import { Backups } from '../persistence/backups.ts';
-import { DamagedData } from '../persistence/damage.ts';
-import { directoryFault } from '../persistence/directory-fault.ts';
-import { FileStorage } from '../persistence/file-storage.ts';
-import type { BackupMade, Maintenance } from '../persistence/maintenance.ts';
-import type { MemberValues } from '../persistence/member-file.ts';
-import { Persistence } from '../persistence/persistence.ts';
-import { type Start, StartAfterDamage } from '../persistence/start-after-damage.ts';
-import type { Storage } from '../persistence/storage.ts';
-import type { WriteAheadLog } from '../persistence/write-ahead-log.ts';
 import type { Log } from '../telemetry/log.ts';
+import { Backups } from './backups.ts';
+import { DamagedData } from './damage.ts';
+import { directoryFault } from './directory-fault.ts';
+import { FileStorage } from './file-storage.ts';
+import type { BackupMade, Maintenance } from './maintenance.ts';
+import type { MemberValues } from './member-file.ts';
+import { Persistence } from './persistence.ts';
 import { PersistenceEvents } from './persistence-events.ts';
+import { type Start, StartAfterDamage } from './start-after-damage.ts';
+import type { Storage } from './storage.ts';
+import type { WriteAheadLog } from './write-ahead-log.ts';
 
-export class MemberPersistence implements ResponseDelay, Maintenance {
+export class PersistencePart implements ResponseDelay, Maintenance {
   /** The engine's sink. */
   readonly sink: WriteAheadLog;
   readonly #config: Config;

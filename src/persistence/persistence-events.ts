@@ -1,15 +1,15 @@
 /**
  * Logs persistence events, and notifies the servers when delayed responses may be sent or must be
- * dropped. Tested by member/member-persistence.spec.ts.
+ * dropped. Tested by persistence/persistence-part.spec.ts.
  */
 import type { ResponseSender } from '../http/response-delay.ts';
-import type { Finding } from '../persistence/findings.ts';
-import type { ForcedStart } from '../persistence/forced-start.ts';
-import type { Opened } from '../persistence/persistence.ts';
-import type { RecoveryProgress } from '../persistence/recovery.ts';
-import type { Start } from '../persistence/start-after-damage.ts';
-import { isFullDisk } from '../persistence/storage.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { Finding } from './findings.ts';
+import type { ForcedStart } from './forced-start.ts';
+import type { Opened } from './persistence.ts';
+import type { RecoveryProgress } from './recovery.ts';
+import type { Start } from './start-after-damage.ts';
+import { isFullDisk } from './storage.ts';
 
 /** Maximum number of foreign files that a log line names. */
 const FILES_LOGGED_MAX = 10;

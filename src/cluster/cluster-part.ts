@@ -5,13 +5,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
-import { clusterVersion, type OwnCluster, type Waiter } from '../cluster/cluster.ts';
-import { License } from '../cluster/license.ts';
-import type { MembershipEvents } from '../cluster/membership.ts';
-import { LocalRecord, type SharedRecord } from '../cluster/shared-record.ts';
-import { StandaloneCluster } from '../cluster/standalone.ts';
+import type { MemberEngine, SharedEngine } from '../engine/engine-part.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { MemberEngine, SharedEngine } from './member-engine.ts';
+import { clusterVersion, type OwnCluster, type Waiter } from './cluster.ts';
+import { License } from './license.ts';
+import type { MembershipEvents } from './membership.ts';
+import { LocalRecord, type SharedRecord } from './shared-record.ts';
+import { StandaloneCluster } from './standalone.ts';
 
 /** The cluster and the objects that belong to it. */
 export interface ClusterParts {
@@ -73,7 +73,7 @@ async function sharedCluster(
   { memberVersion, isLite, leaseMs, clock, log, onStop }: ClusterSettings,
   { store, work, isDataSafe, attach }: SharedEngine,
 ): Promise<MadeCluster> {
-  const { SharedCluster } = await import('../cluster/shared-cluster.ts');
+  const { SharedCluster } = await import('./shared-cluster.ts');
   const cluster = new SharedCluster({
     store,
     clock,

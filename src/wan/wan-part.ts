@@ -16,14 +16,14 @@ import type { ResponseSender } from '../http/response-delay.ts';
 import type { Session } from '../http/session.ts';
 import type { WanCalls } from '../rest/services.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { Replications } from './publisher-transport.ts';
+import type { WanMaps } from './wan-maps.ts';
 import type {
   PublisherStatus,
   ReceiveResult,
   TaskStatus,
   WanPublisherControl,
-} from '../wan/wan-service.ts';
-import type { Replications } from './member-wan-replications.ts';
-import type { WanMaps } from './wan-maps.ts';
+} from './wan-service.ts';
 
 /** Dropped queue size from which memory is released early, in bytes, and the delay, in ms. */
 const FREED_BYTES_MIN = 8_388_608;
@@ -62,7 +62,7 @@ export interface WanParts {
   removeFromConfig(replication: string, publisherId: string): ReturnType<WanCalls['remove']>;
 }
 
-export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
+export class WanPart implements WanCalls, ResponseSender, DurableQueues {
   readonly senders = new WeakSet<Session>();
   readonly #parts: WanParts;
   #config: Config;
@@ -256,7 +256,7 @@ export class MemberWan implements WanCalls, ResponseSender, DurableQueues {
   }
 
   async #make(): Promise<Replications> {
-    const { makeReplications } = await import('./member-wan-replications.ts');
+    const { makeReplications } = await import('./publisher-transport.ts');
     const dataSetId = this.#dataSetId;
     if (dataSetId === undefined)
       throw new Error('the uuid must be known before replication begins');

@@ -3,10 +3,10 @@
  * `backup-count` of its map or queue. Undefined stands for the engine's default. The member list
  * and the shared record use the greater of the map's and the queue's `default`.
  */
-import type { Span } from '../base/span.ts';
-import type { Config } from '../config/config.ts';
-import { MapSettings } from '../config/map-settings.ts';
-import { nameAmong } from '../config/name-lookup.ts';
+import type { Span } from '../../base/span.ts';
+import type { Config } from '../../config/config.ts';
+import { MapSettings } from '../../config/map-settings.ts';
+import { nameAmong } from '../../config/name-lookup.ts';
 
 /** Stands for undefined, as values of MapSettings are never undefined. */
 const USUAL = -1;

@@ -4,18 +4,18 @@
  */
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { Clock } from '../base/clock.ts';
-import { type EngineUrl, parseEngineUrl } from '../base/engine-url.ts';
-import { GridError, reasonOf } from '../base/errors.ts';
-import { addressText, type ServerAddress } from '../base/server-address.ts';
-import type { Config } from '../config/config.ts';
-import { firstWord } from '../engine/redis/error-reply.ts';
-import { isRightsError } from '../engine/redis/primary.ts';
-import { OutOfStep } from '../engine/redis/redis-connection.ts';
-import { RedisEngine } from '../engine/redis/redis-engine.ts';
-import { StoreServers } from '../engine/redis/store-servers.ts';
-import type { Log } from '../telemetry/log.ts';
+import type { Clock } from '../../base/clock.ts';
+import { type EngineUrl, parseEngineUrl } from '../../base/engine-url.ts';
+import { GridError, reasonOf } from '../../base/errors.ts';
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
+import type { Config } from '../../config/config.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { firstWord } from './error-reply.ts';
+import { isRightsError } from './primary.ts';
+import { OutOfStep } from './redis-connection.ts';
+import { RedisEngine } from './redis-engine.ts';
 import { clusterReplicaCount, type ReplicaCounts } from './replicas.ts';
+import { StoreServers } from './store-servers.ts';
 
 /** Interval between two log lines about one server, in ms. */
 const SERVER_LOG_INTERVAL_MS = 10_000;

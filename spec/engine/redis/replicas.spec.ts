@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Span } from '../../src/base/span.ts';
-import { clusterReplicaCount, ReplicaCounts } from '../../src/member/replicas.ts';
-import { load } from '../config/documents.ts';
+import { Span } from '../../../src/base/span.ts';
+import { clusterReplicaCount, ReplicaCounts } from '../../../src/engine/redis/replicas.ts';
+import { load } from '../../config/documents.ts';
 
 async function configOf(yaml: string) {
   return (await load('replicas.yaml', `grid: {${yaml}}`)).config;

@@ -8,20 +8,20 @@ import type { MembershipStore } from '../cluster/membership-store.ts';
 import type { Config } from '../config/config.ts';
 import { queueCapacity } from '../config/queue-capacity.ts';
 import { pathOf } from '../config/settings.ts';
-import { EmbeddedEngine, STOCK_BYTES } from '../engine/embedded/embedded-engine.ts';
-import type { Engine } from '../engine/engine.ts';
-import type { StoredEngine } from '../engine/stored-engine.ts';
+import type { PersistencePart } from '../persistence/persistence-part.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { MemberPersistence } from './member-persistence.ts';
-import { ReplicaCounts } from './replicas.ts';
-import { WanMaps } from './wan-maps.ts';
+import { WanMaps } from '../wan/wan-maps.ts';
+import { EmbeddedEngine, STOCK_BYTES } from './embedded/embedded-engine.ts';
+import type { Engine } from './engine.ts';
+import { ReplicaCounts } from './redis/replicas.ts';
+import type { StoredEngine } from './stored-engine.ts';
 
 export interface MemberEngine {
   readonly engine: Engine;
   /** The engine, if the member stores the data itself; undefined if servers store it. */
   readonly stored: StoredEngine | undefined;
   /** Undefined if nothing is persisted. */
-  readonly persistence: MemberPersistence | undefined;
+  readonly persistence: PersistencePart | undefined;
   /** The cluster's view of an engine that several members share; undefined otherwise. */
   readonly shared: SharedEngine | undefined;
   /** The WAN settings of maps, if the member stores the data itself. */
@@ -55,7 +55,7 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
   };
   const { engineUrl } = config;
   if (engineUrl !== undefined) {
-    const { makeSharedEngine } = await import('./shared-engine.ts');
+    const { makeSharedEngine } = await import('./redis/shared-engine.ts');
     const replicas = new ReplicaCounts(config);
     const engine = await makeSharedEngine(config, engineUrl, clock, log, capacity, replicas);
     const shared: SharedEngine = {
@@ -79,7 +79,7 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
     };
   }
   const persistence = config.persistenceEnabled
-    ? new (await import('./member-persistence.ts')).MemberPersistence(config, clock, log)
+    ? new (await import('../persistence/persistence-part.ts')).PersistencePart(config, clock, log)
     : undefined;
   const wanMaps = new WanMaps(config);
   const engine = new EmbeddedEngine({

@@ -1,9 +1,9 @@
 /** The cluster of a single member, and of several members that share an engine. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { makeCluster } from '../../src/cluster/cluster-part.ts';
 import type { MemberLife } from '../../src/cluster/membership.ts';
-import { makeCluster } from '../../src/member/member-cluster.ts';
-import type { MemberEngine, SharedEngine } from '../../src/member/member-engine.ts';
+import type { MemberEngine, SharedEngine } from '../../src/engine/engine-part.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FakeMembershipStore } from '../world/fake-membership-store.ts';

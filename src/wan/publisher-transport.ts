@@ -10,11 +10,11 @@ import type { WanPublisher } from '../config/wan-config.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { MESSAGE_BYTES_FURTHER } from '../rest/replication-endpoints.ts';
 import type { Log } from '../telemetry/log.ts';
-import { BATCH_BYTES_MAX } from '../wan/batch-limits.ts';
-import { HttpTransport } from '../wan/http-transport.ts';
-import { WanReplications } from '../wan/wan-replications.ts';
-import type { TransportResponse, WanTransport } from '../wan/wan-transport.ts';
+import { BATCH_BYTES_MAX } from './batch-limits.ts';
+import { HttpTransport } from './http-transport.ts';
 import type { WanMaps } from './wan-maps.ts';
+import { WanReplications } from './wan-replications.ts';
+import type { TransportResponse, WanTransport } from './wan-transport.ts';
 
 interface ReplicationParts {
   readonly config: Config;

@@ -3,14 +3,14 @@ import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import type { GridError } from '../../src/base/errors.ts';
-import type { Config } from '../../src/config/config.ts';
-import { ReplicaCounts } from '../../src/member/replicas.ts';
-import { makeSharedEngine } from '../../src/member/shared-engine.ts';
-import { createLog } from '../../src/telemetry/log.ts';
-import { load } from '../config/documents.ts';
-import { FakeClock } from '../fake-clock.ts';
-import { identity, tlsFile } from '../tls/identity.ts';
+import type { GridError } from '../../../src/base/errors.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { ReplicaCounts } from '../../../src/engine/redis/replicas.ts';
+import { makeSharedEngine } from '../../../src/engine/redis/shared-engine.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { load } from '../../config/documents.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { identity, tlsFile } from '../../tls/identity.ts';
 
 const { config } = await load('engine.yaml', 'grid: {}');
 

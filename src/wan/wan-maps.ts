@@ -13,7 +13,7 @@ import {
   MERKLE_DEPTH_DEFAULT,
   type WanReplicationRef,
 } from '../config/wan-config.ts';
-import type { MapTree, RefOf, WanMapRef } from '../wan/publisher-options.ts';
+import type { MapTree, RefOf, WanMapRef } from './publisher-options.ts';
 
 type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
 
