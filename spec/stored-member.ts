@@ -57,6 +57,7 @@ export function storedMember(memory: MemoryStorage, settings: Settings = [], lat
   const engineOn = late === undefined ? {} : { engineOn: lateEngineOf(late) };
   const server = createTestServer({}, { clock, services, delay: persistence, engine, ...engineOn });
   persistence.addSender(server.server);
+  persistence.attach(engine);
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const go = async (): Promise<boolean> => {
     clock.endTurn();
@@ -72,14 +73,16 @@ export function storedMember(memory: MemoryStorage, settings: Settings = [], lat
     for (let idle = 0; idle < IDLE_TURNS; idle++) if (await go()) idle = 0;
   };
   const begin = async (): Promise<void> => {
-    const { uuid, values } = await persistence.begin({ uuid: cluster.uuid, values: record.values });
+    await persistence.restore();
+    const own = { uuid: cluster.uuid, values: record.values };
+    const { uuid, values } = persistence.restored(own);
     cluster.restore(uuid);
     record.restore(values);
   };
   /** Performs a start. Resolves once the member serves. */
   const start = async (): Promise<void> => {
     await begin();
-    await persistence.open(engine);
+    await persistence.recover();
     cluster.start('127.0.0.1:5701');
   };
   /** Returns the response to one request on a connection of its own, once all work is done. */

@@ -1,38 +1,51 @@
 /** The cluster of a single member, and of several members that share an engine. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeCluster } from '../../src/cluster/cluster-part.ts';
+import { sharedCluster, standaloneCluster } from '../../src/cluster/cluster-part.ts';
 import type { MemberLife } from '../../src/cluster/membership.ts';
-import type { MemberEngine, SharedEngine } from '../../src/engine/engine-part.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FakeMembershipStore } from '../world/fake-membership-store.ts';
 
+type Engine = Parameters<typeof sharedCluster>[0]['engine'];
+
 const ADDRESS = '10.0.0.1:5701';
 
-async function clusterOf(isLite: boolean, shared?: (clock: FakeClock) => SharedEngine) {
+/** Returns a cluster of one member, or of members that share the engine. */
+async function clusterOf(isLite: boolean, engineOn?: (clock: FakeClock) => Engine) {
   const clock = new FakeClock();
   const lines: { level: string; msg: string }[] = [];
   const stops: string[] = [];
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
   const onStop = (because: string) => stops.push(because);
-  const settings = { memberVersion: '1.2.3', isLite, leaseMs: 10_000, clock, log, onStop };
-  const engine = { persistence: undefined, shared: shared?.(clock) };
-  const parts = await makeCluster(settings, engine as unknown as MemberEngine);
-  return { clock, lines, stops, ...parts };
+  const identity = { memberVersion: '1.2.3', isLite, addressOf: () => ADDRESS, onStop };
+  let prepare = async () => {};
+  const part =
+    engineOn === undefined
+      ? standaloneCluster(identity, undefined)
+      : await sharedCluster({
+          ...{ ...identity, engine: engineOn(clock), leaseMs: 10_000, clock, log },
+          prepare: () => prepare(),
+        });
+  const onJoined = (work: () => Promise<void>) => {
+    prepare = work;
+  };
+  return { clock, lines, stops, part, onJoined };
 }
 
 test('A single member starts at once, and stopAll stops it', async () => {
-  const { cluster, standalone, stops } = await clusterOf(true);
-  await cluster.start(ADDRESS, () => assert.fail());
+  const { part, stops } = await clusterOf(true);
+  const { cluster } = part;
+  await part.restore?.();
+  await part.enter?.();
   assert.deepEqual(
     cluster.members.map(({ address, liteMember }) => [address, liteMember]),
     [[ADDRESS, true]],
   );
-  assert.ok(standalone !== undefined && !cluster.isCutOff && cluster.acceptsWrites);
+  assert.ok(!part.record.isShared && !cluster.isCutOff && cluster.acceptsWrites);
   await cluster.stopAll('POST /x');
   assert.deepEqual(stops, ['POST /x']);
-  await cluster.leave();
+  await part.close?.();
 });
 
 test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and leaves', async () => {
@@ -46,16 +59,17 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
     store.join = (request) => orFail(() => join.call(store, request));
     store.heartbeat = (request) => orFail(() => heartbeat.call(store, request));
     return {
-      store,
-      isDataSafe: () => true,
-      work: { changesAnswered: async () => {}, endChangesOfOthers: async () => {} },
-      connectionCount: () => 0,
+      membershipStore: store,
+      isDataSafe: true,
+      changesAnswered: async () => {},
+      endChangesOfOthers: async () => {},
       attach: (attached) => {
         life = attached;
       },
     };
   });
-  const { clock, cluster, record, standalone, waiting, lines } = member;
+  const { clock, lines, part, onJoined } = member;
+  const { cluster, record, waiting } = part;
   const pass = async (ms: number) => {
     for (let at = 0; at < ms; at += 100) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -63,14 +77,15 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
     }
   };
   let preparedAt = 0;
-  const starting = cluster.start(ADDRESS, async () => {
+  onJoined(async () => {
     preparedAt = life?.joinNumber ?? 0;
   });
+  const starting = part.enter?.();
   await pass(500);
   isUnreachable = false;
   await Promise.all([starting, pass(1000)]);
   assert.deepEqual([preparedAt, life?.hasLease, cluster.isReady], [1, true, true]);
-  assert.ok(record.isShared && standalone === undefined);
+  assert.ok(record.isShared && part.restore === undefined);
   let ended = 0;
   waiting.add({ endWait: () => ended++ });
   await Promise.all([cluster.changeState('PASSIVE'), pass(3000)]);
@@ -79,7 +94,7 @@ test('A member on a shared engine joins, logs that, ends polls in PASSIVE, and l
   await pass(2000);
   isUnreachable = false;
   await pass(2000);
-  await Promise.all([cluster.leave(), pass(500)]);
+  await Promise.all([part.close?.(), pass(500)]);
   assert.equal(life?.hasLease, false);
   assert.deepEqual(
     lines.map(({ level, msg }) => `${level} ${msg}`),

@@ -31,7 +31,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   wan: ['wan'],
   http: ['http'],
   commands: ['cli', 'docs', 'bench', 'mutate'],
-  member: ['.', 'member', 'cluster', 'embedding', 'local', 'rest'],
+  member: ['.', 'member', 'servers', 'cluster', 'embedding', 'local', 'rest'],
   redis: ['engine/redis', 'soak/servers'],
 };
 

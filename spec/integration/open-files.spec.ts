@@ -1,5 +1,5 @@
 /**
- * Covers src/base/open-files.ts and src/member/descriptors.ts. Members whose process may open only
+ * Covers src/base/open-files.ts and src/servers/descriptors.ts. Members whose process may open only
  * a few files.
  */
 import assert from 'node:assert/strict';

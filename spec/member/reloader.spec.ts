@@ -9,9 +9,8 @@ import { ConfigFault } from '../../src/config/config-fault.ts';
 import { finding } from '../../src/config/finding.ts';
 import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
-import { isReloadable, SETTING_KEYS } from '../../src/config/settings.ts';
 import { addConfigText, type ConfigUpdate } from '../../src/config/update.ts';
-import { prepared, type Reload, Reloader, type Reloads } from '../../src/member/reloader.ts';
+import { Reloader } from '../../src/member/reloader.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
 const FILE = { kind: 'file', name: 'f:2:3' } as const;
@@ -30,13 +29,14 @@ interface Options {
   readonly config?: Config;
   readonly record?: SharedRecord;
   readonly load?: () => Promise<LoadedConfig>;
-  /** Returns the error of the next application. */
+  /** Returns the error of the next change. */
   readonly fault?: () => Error | undefined;
 }
 
 /**
  * Returns a reloader that reads texts in this process (bounds.spec.ts and the specs of members use
- * a thread), the configurations that it applied and those that it passed on, and its log lines.
+ * a thread), the configurations that it put into force, those of them with files read again, and its
+ * log lines.
  */
 function reloader(options: Options = {}) {
   const { config = resolveConfig([]), record = new LocalRecord('1.2') } = options;
@@ -44,26 +44,28 @@ function reloader(options: Options = {}) {
   const taken: Config[] = [];
   const extended: Config[] = [];
   const lines: Line[] = [];
-  const apply = async (applied: Config) => {
+  const change = async (changed: Config, rereads: boolean) => {
     const thrown = fault();
     if (thrown !== undefined) throw thrown;
-    taken.push(applied);
+    return () => {
+      if (rereads) taken.push(changed);
+      extended.push(changed);
+    };
   };
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
   const hashing = { hashPassword: hash, readText: loadConfig };
-  const it = new Reloader(config, { ...hashing, apply, log, load, record });
-  const extend = (all: Config) => extended.push(all);
+  const it = new Reloader(config, { ...hashing, change, log, load, record });
   const last = () => extended.at(-1) ?? config;
   return {
     ...{ record, taken, extended, lines, last },
     reload: () => it.reload(),
-    restore: () => it.restore(extend),
-    add: (text: string) => it.add(text, extend),
-    addWan: (json: unknown) => it.addWan(JSON.stringify(json), extend),
-    removeWan: (replication: string, id: string) => it.removeWan(replication, id, extend),
+    restore: () => it.restore(),
+    add: (text: string) => it.add(text),
+    addWan: (json: unknown) => it.addWan(JSON.stringify(json)),
+    removeWan: (replication: string, id: string) => it.removeWan(replication, id),
     /** Returns the queues once the work is done. */
     queues: async () => {
-      await it.add('grid: {}', () => {});
+      await it.add('grid: {}');
       return [...last().queueMaxSizes].sort();
     },
     users: () =>
@@ -111,7 +113,11 @@ test('Reloader applies the settings that may change, and names those that may no
     { applied: ['log-level'], unapplied: ['partition-count'], faults: [] },
     { applied: [], unapplied: ['partition-count'], faults: [] },
   ]);
-  assert.deepEqual(taken, [config, config]);
+  const inForce = taken.map(({ logLevel, partitionCount }) => [logLevel, partitionCount]);
+  assert.deepEqual(inForce, [
+    ['FINE', 271],
+    ['FINE', 271],
+  ]);
   assert.deepEqual(
     lines.map(({ msg, settings, changed }) => [msg, settings ?? changed]),
     [
@@ -123,66 +129,6 @@ test('Reloader applies the settings that may change, and names those that may no
       ['reloaded', []],
     ],
   );
-});
-
-test('Reloads has code for exactly the settings that are marked as reloadable', () => {
-  const nothing: Reload = () => () => {};
-  const ofTls = {
-    tlsCertificate: nothing,
-    tlsKey: nothing,
-    tlsKeyPassword: nothing,
-    tlsClientCa: nothing,
-    tlsKeyStore: nothing,
-    tlsKeyStorePassword: nothing,
-  };
-  const all: Reloads = {
-    logLevel: nothing,
-    restEnabled: nothing,
-    endpointGroups: nothing,
-    ...ofTls,
-  };
-  // @ts-expect-error: without a setting that is marked
-  const less: Reloads = { logLevel: nothing, restEnabled: nothing, ...ofTls };
-  // @ts-expect-error: with a setting that is not marked
-  const more: Reloads = { ...all, partitionCount: nothing };
-  // @ts-expect-error: code that reads a setting that is not marked
-  const reader: Reload = ({ partitionCount }) => partitionCount;
-  assert.deepEqual(
-    SETTING_KEYS.filter((key) => isReloadable(key)).sort(),
-    Object.keys(all).sort(),
-    `${[less, more, reader]}`,
-  );
-});
-
-test('prepared changes nothing if a part cannot be prepared, and runs shared code once', async () => {
-  const calls: string[] = [];
-  const noted =
-    (name: string): Reload =>
-    () => {
-      calls.push(`prepare ${name}`);
-      return () => calls.push(`change ${name}`);
-    };
-  const tls = noted('tls');
-  const groups = noted('groups');
-  const reloads: Reloads = {
-    tlsCertificate: tls,
-    tlsKey: tls,
-    tlsKeyPassword: tls,
-    tlsClientCa: tls,
-    tlsKeyStore: tls,
-    tlsKeyStorePassword: tls,
-    restEnabled: groups,
-    endpointGroups: groups,
-    logLevel: noted('level'),
-  };
-  const config = resolveConfig([]);
-  (await prepared(reloads, config))();
-  const parts = ['tls', 'groups', 'level'];
-  const expected = ['prepare', 'change'].flatMap((verb) => parts.map((part) => `${verb} ${part}`));
-  assert.deepEqual(calls.splice(0), expected);
-  const failing: Reload = () => Promise.reject(new GridError('DISK_FULL', { name: 'x' }));
-  await assert.rejects(prepared({ ...reloads, logLevel: failing }, config), { code: 'DISK_FULL' });
-  assert.deepEqual(calls, ['prepare tls', 'prepare groups']);
 });
 
 test('Reloader changes nothing if the configuration is invalid or refused', async () => {

@@ -1,5 +1,5 @@
 /**
- * Covers src/member/member-persistence.ts and src/persistence/stale-data.ts. Starts on a disk that hangs,
+ * Covers src/persistence/persistence-part.ts and src/persistence/stale-data.ts. Starts on a disk that hangs,
  * or with segments that are obsolete.
  */
 import assert from 'node:assert/strict';
@@ -21,9 +21,9 @@ describe('A start', () => {
     it(`ends when the disk hangs for longer than persistence.${setting}`, async () => {
       const storage = new MemoryStorage(new Random(1));
       const member = storedMember(storage, [{ key: limit, text: '7' }]);
-      const { clock, persistence, begin, engine, go } = member;
+      const { clock, persistence, begin, go } = member;
       if (limit === 'dataLoadTimeoutSeconds') await until(begin(), go);
-      const starting = limit === 'dataLoadTimeoutSeconds' ? persistence.open(engine) : begin();
+      const starting = limit === 'dataLoadTimeoutSeconds' ? persistence.recover() : begin();
       const refused = assert.rejects(starting, (error: Error & { readonly code: string }) => {
         assert.equal(error.code, 'DATA_TIMEOUT');
         assert.match(error.message, new RegExp(`takes longer than persistence\\.${setting}, 7 s$`));

@@ -104,7 +104,7 @@ describe('a start that is refused has changed no file and closed each handle onc
       ]);
       const starting = rejectionCode(start());
       for (let call = 0; call < calls; call++) await go();
-      await until(persistence.abandon(), go);
+      await until(persistence.close(), go);
       assert.equal(await until(starting, go), 'STOPPED_RECOVERING');
       checkNoneOpen(memory);
       await assertUnchanged(memory, files);
@@ -129,7 +129,7 @@ describe('the values of a member', () => {
       { key: 'endpointGroups', name: 'PERSISTENCE', text: 'false' },
     ]);
     await assert.rejects(until(next.start(), next.go), { code: 'DATA_DAMAGED' });
-    await until(next.persistence.abandon(), next.go);
+    await until(next.persistence.close(), next.go);
     await assertUnchanged(refused, content);
   });
 });

@@ -1,7 +1,7 @@
 /**
  * A name pattern in which `*` matches any text, including none. Names are bytes: the pattern is
  * encoded as UTF-8 and compared as a string with one character per byte.
- * Tested by config/queue-capacity.spec.ts.
+ * Tested by engine/queue-capacity.spec.ts.
  */
 export class NamePattern {
   /** The literal texts around each `*`. */

@@ -1,6 +1,6 @@
 /**
  * The limit of this process for open files, connections included, and the number open now. Node
- * raises its soft limit to the hard limit when it starts. Tested by member/descriptors.spec.ts.
+ * raises its soft limit to the hard limit when it starts. Tested by servers/descriptors.spec.ts.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 

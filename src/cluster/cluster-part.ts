@@ -1,93 +1,134 @@
 /**
- * The start phase that creates the member's cluster: of this member only, or of the members that
- * share an engine. Requests behave the same in both.
+ * The cluster of a member, as its part: of this member only, or of the members that share an engine.
+ * Requests behave the same in both.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
-import type { MemberEngine, SharedEngine } from '../engine/engine-part.ts';
+import type { Part } from '../base/part.ts';
 import type { Log } from '../telemetry/log.ts';
 import { clusterVersion, type OwnCluster, type Waiter } from './cluster.ts';
 import { License } from './license.ts';
-import type { MembershipEvents } from './membership.ts';
-import { LocalRecord, type SharedRecord } from './shared-record.ts';
+import type { ChangeWork, MemberLife, MembershipEvents } from './membership.ts';
+import type { MembershipStore } from './membership-store.ts';
+import { LocalRecord, type SharedRecord, type SharedValues } from './shared-record.ts';
 import { StandaloneCluster } from './standalone.ts';
 
-/** The cluster and the objects that belong to it. */
-export interface ClusterParts {
+/** The stored identity of a single member: its uuid, and the values of its cluster. */
+export interface StoredMember {
+  readonly uuid: string;
+  readonly values: Omit<SharedValues, 'tcpIpMembers'>;
+}
+
+/** Stores a single member. */
+export interface MemberStore {
+  /** Whether acknowledged changes would survive a crash of this member. */
+  readonly isSafe: boolean;
+  /**
+   * Returns the stored identity; `own` is that of a member that has stored nothing. Called once, when
+   * the store has been restored.
+   */
+  restored(own: StoredMember): StoredMember;
+  /** Resolves once the values would survive a crash. */
+  save(values: SharedValues): Promise<void>;
+}
+
+/** The cluster's view of an engine that several members share. */
+interface SharedEngine extends ChangeWork {
+  readonly membershipStore: MembershipStore;
+  /** Whether changes are replicated as configured. */
+  readonly isDataSafe: boolean;
+  /** Called once before the engine is opened, with the member's uuid, join number and lease. */
+  attach(life: MemberLife): void;
+}
+
+export interface ClusterPart extends Part<unknown> {
   readonly cluster: OwnCluster;
   readonly record: SharedRecord;
-  /** The cluster and record of a single member; undefined if members share an engine. */
-  readonly standalone:
-    | { readonly cluster: StandaloneCluster; readonly record: LocalRecord }
-    | undefined;
   readonly license: License;
   /** Waiting polls. */
   readonly waiting: Set<Waiter>;
 }
 
-interface ClusterSettings {
+interface ClusterOptions {
   /** The version that the member reports. */
   readonly memberVersion: string;
   readonly isLite: boolean;
-  /** Time without a heartbeat after which a member is removed, in ms. */
-  readonly leaseMs: number;
-  readonly clock: Clock;
-  readonly log: Log;
+  /** Returns the address that the member reports as its own, once it listens. */
+  readonly addressOf: () => string;
   /** Ends the member. The argument is logged. */
   readonly onStop: (because: string) => void;
 }
 
-export async function makeCluster(
-  settings: ClusterSettings,
-  engine: MemberEngine,
-): Promise<ClusterParts> {
-  const { shared } = engine;
-  const made =
-    shared === undefined
-      ? standaloneCluster(settings, engine)
-      : await sharedCluster(settings, shared);
-  const waiting = new Set<Waiter>();
-  made.cluster.onPassive(() => {
-    for (const waiter of waiting) waiter.endWait();
-  });
-  return { ...made, license: new License(made.record), waiting };
+interface SharedClusterOptions extends ClusterOptions {
+  readonly engine: SharedEngine;
+  /** Time without a heartbeat after which a member is removed, in ms. */
+  readonly leaseMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called when the member has joined, before it serves. */
+  readonly prepare: () => Promise<void>;
 }
 
-type MadeCluster = Pick<ClusterParts, 'cluster' | 'record' | 'standalone'>;
-
-function standaloneCluster(
-  { memberVersion, isLite, onStop }: ClusterSettings,
-  { persistence }: MemberEngine,
-): MadeCluster {
+/** Creates the cluster of a single member, which `store` stores; undefined: nothing is stored. */
+export function standaloneCluster(
+  { memberVersion, isLite, addressOf, onStop }: ClusterOptions,
+  store: MemberStore | undefined,
+): ClusterPart & { readonly cluster: StandaloneCluster } {
   const record = new LocalRecord(clusterVersion(memberVersion), async (values) =>
-    persistence?.save(values),
+    store?.save(values),
   );
-  const isDataSafe = (): boolean => persistence?.isSafe ?? true;
+  const isDataSafe = (): boolean => store?.isSafe ?? true;
   const cluster = new StandaloneCluster(memberVersion, record, { isLite, isDataSafe, onStop });
-  return { cluster, record, standalone: { cluster, record } };
+  return {
+    ...partOf(cluster, record),
+    cluster,
+    async restore() {
+      if (store === undefined) return;
+      const { uuid, values } = store.restored({ uuid: cluster.uuid, values: record.values });
+      cluster.restore(uuid);
+      record.restore(values);
+    },
+    enter: async () => cluster.start(addressOf()),
+  };
 }
 
 /** Creates the shared cluster. Its code is only loaded if several members share an engine. */
-async function sharedCluster(
-  { memberVersion, isLite, leaseMs, clock, log, onStop }: ClusterSettings,
-  { store, work, isDataSafe, attach }: SharedEngine,
-): Promise<MadeCluster> {
+export async function sharedCluster(options: SharedClusterOptions): Promise<ClusterPart> {
+  const { memberVersion, isLite, addressOf, onStop, engine, leaseMs, clock, log } = options;
   const { SharedCluster } = await import('./shared-cluster.ts');
   const cluster = new SharedCluster({
-    store,
+    store: engine.membershipStore,
     clock,
-    work,
+    work: engine,
     memberVersion,
     isLite,
-    isDataSafe,
+    isDataSafe: () => engine.isDataSafe,
     onStop,
     events: eventsIn(log),
     uuid: randomUUID(),
     leaseMs,
   });
-  attach(cluster);
-  return { cluster, record: cluster.record, standalone: undefined };
+  engine.attach(cluster);
+  return {
+    ...partOf(cluster, cluster.record),
+    enter: () => cluster.start(addressOf(), options.prepare),
+  };
+}
+
+function partOf(cluster: OwnCluster, record: SharedRecord): ClusterPart {
+  const waiting = new Set<Waiter>();
+  cluster.onPassive(() => {
+    for (const waiter of waiting) waiter.endWait();
+  });
+  return {
+    cluster,
+    record,
+    license: new License(record),
+    waiting,
+    drain: async () => cluster.stop(),
+    close: () => cluster.leave(),
+  };
 }
 
 function eventsIn(log: Log): MembershipEvents {

@@ -57,12 +57,6 @@ export interface Cluster {
 
 /** The cluster, with the calls that only the member itself makes. */
 export interface OwnCluster extends Cluster {
-  /**
-   * Enters the cluster as the member that serves at `address` (in the form of MemberInfo); the
-   * member has started once this has resolved. A cluster that had no record of the member first
-   * awaits `prepare`. Rejects with GridError CLUSTER_VERSION.
-   */
-  start(address: string, prepare: () => Promise<void>): Promise<void> | void;
   /** Called when the member begins to drain: it is no longer ready. */
   stop(): void;
   /** Leaves the cluster. Called when the member has drained, or does not start. Never rejects. */

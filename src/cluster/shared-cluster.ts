@@ -118,6 +118,11 @@ export class SharedCluster implements OwnCluster, MemberLife {
     this.#passiveListeners.push(listener);
   }
 
+  /**
+   * Enters the cluster as the member that serves at `address` (in the form of MemberInfo), then
+   * awaits `prepare`; the member has started once this has resolved. Rejects with GridError
+   * CLUSTER_VERSION.
+   */
   async start(address: string, prepare: () => Promise<void>): Promise<void> {
     const { memberVersion, isLite, leaseMs } = this.#options;
     const version = clusterVersion(memberVersion);

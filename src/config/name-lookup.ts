@@ -2,7 +2,7 @@
  * Finds the configuration of a map or queue by its name. In a configured name `*` matches any text.
  * The exact name takes precedence, then the matching pattern with the most literal bytes (of equal
  * ones the last), then `default`. A name is looked up once, so the patterns, at most PATTERNS_MAX,
- * are tried one by one. Tested by queue-capacity.spec.ts.
+ * are tried one by one. Tested by engine/queue-capacity.spec.ts.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 

@@ -284,7 +284,7 @@ export type Settings = typeof SETTINGS;
 export type SettingKey = keyof Settings;
 
 /** The settings whose changes a running member applies. */
-export type ReloadableKey = {
+type ReloadableKey = {
   [Key in SettingKey]: Settings[Key] extends Reloadable<object> ? Key : never;
 }[SettingKey];
 

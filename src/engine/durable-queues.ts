@@ -29,6 +29,16 @@ export interface DurableQueues {
   onMarksFailed(error: Error): void;
 }
 
+/** Stores the queues; persistence does. */
+export interface QueueStore {
+  /** Whether no change of this turn may leave a queue: none of them is written yet. */
+  readonly delaysAll: boolean;
+  /** Resolves once the current state of the queues would survive a crash. Rejects with the disk's error. */
+  keepQueues(): Promise<void>;
+  /** Empties a queue durably. On a disk error it rejects and leaves the queue unchanged. */
+  clearQueue(queue: DurableQueue): Promise<void>;
+}
+
 export interface DurableQueue {
   /** The queue's unique name, which is the same after a restart. */
   readonly name: string;

@@ -32,7 +32,7 @@ import { Unacknowledged } from './unacknowledged.ts';
  */
 const SHORT_TURN_MS = 0.5;
 
-export interface HttpServerOptions {
+interface HttpServerOptions {
   readonly application: Application;
   readonly limits: HttpLimits;
   readonly clock: Clock;

@@ -1,7 +1,8 @@
 /**
- * Reads the configuration again, on SIGHUP or a client's request. Settings that may change at run
- * time are applied; changes of others are logged by name. An invalid configuration changes nothing.
- * Reloads run one after the other.
+ * The configuration in force: what a reload, an added text, an added or removed WAN publisher, or
+ * another member's addition makes of it. Settings that may change at run time are applied; changes
+ * of others are logged by name. An invalid configuration changes nothing. Changes are made one after
+ * the other.
  */
 
 import { isDeepEqualInSlices } from '../base/deep-equal-in-slices.ts';
@@ -16,13 +17,7 @@ import { type ConfigRequest, type LoadedConfig, refusedFault } from '../config/l
 import { byName, isPattern } from '../config/name-lookup.ts';
 import type { SecurityConfig } from '../config/security.ts';
 import { SECURITY_PATHS } from '../config/security-paths.ts';
-import {
-  isReloadable,
-  pathOf,
-  type ReloadableKey,
-  SETTING_KEYS,
-  type SettingKey,
-} from '../config/settings.ts';
+import { isReloadable, pathOf, SETTING_KEYS, type SettingKey } from '../config/settings.ts';
 import { addConfigText, type ConfigUpdate, shownNames, withNames } from '../config/update.ts';
 import { addWanText, type WanAddition, withoutWanPublisher } from '../config/wan-addition.ts';
 import { WAN_PLACES, type WanConfig } from '../config/wan-config.ts';
@@ -48,32 +43,15 @@ interface Failed {
   readonly refusal?: GridError;
 }
 
-/** Applies the reloadable settings. Rejects with GridError before any change. */
-type Apply = (config: Config) => Promise<void>;
-
-/** The settings that may change at run time. */
-export type ReloadableConfig = Pick<Config, ReloadableKey>;
-
 /**
- * Prepares a change. Rejects with GridError if it is not possible. The returned function makes the
- * change and cannot fail.
+ * Prepares a change of the configuration in all parts of the member. Rejects, before any change,
+ * with GridError. `rereads`: files that the settings name are read again. The returned function
+ * makes the change.
  */
-export type Reload = (changed: ReloadableConfig) => (() => void) | Promise<() => void>;
-
-/** For each reloadable setting, the function that applies it. Several settings may share one. */
-export type Reloads = { readonly [Key in ReloadableKey]: Reload };
-
-/** Prepares all changes. Rejects with GridError. Resolves with the function that makes them. */
-export async function prepared(reloads: Reloads, changed: ReloadableConfig): Promise<() => void> {
-  const changes: (() => void)[] = [];
-  for (const reload of new Set(Object.values(reloads))) changes.push(await reload(changed));
-  return () => {
-    for (const change of changes) change();
-  };
-}
+type PrepareChange = (config: Config, rereads: boolean) => Promise<() => void>;
 
 interface ReloaderParts {
-  readonly apply: Apply;
+  readonly change: PrepareChange;
   readonly log: Log;
   /** Reads the sources of the configuration again. */
   readonly load: () => Promise<LoadedConfig>;
@@ -85,7 +63,7 @@ interface ReloaderParts {
 }
 
 export class Reloader {
-  readonly #apply: Apply;
+  readonly #change: PrepareChange;
   readonly #log: Log;
   readonly #load: () => Promise<LoadedConfig>;
   readonly #readText: (request: ConfigRequest) => Promise<LoadedConfig>;
@@ -104,7 +82,7 @@ export class Reloader {
     this.#config = config;
     this.#configuredWan = config;
     this.#record = parts.record;
-    this.#apply = parts.apply;
+    this.#change = parts.change;
     this.#log = parts.log;
     this.#load = parts.load;
     this.#readText = parts.readText ?? readInThread;
@@ -112,110 +90,78 @@ export class Reloader {
   }
 
   reload(): Promise<ReloadOutcome> {
-    const reload = this.#last.then(() => this.#reload());
-    this.#last = reload;
-    return reload;
+    return this.#inTurn(() => this.#reload());
   }
 
   /**
-   * Adds the new items of a configuration text. `extend` gets the configuration, for the parts that
-   * only such a text changes. Added items remain until the next reload; added maps and queues
-   * remain until the member ends, or longer if it persists them.
+   * Adds the new items of a configuration text. They remain until the next reload; added maps and
+   * queues remain until the member ends, or longer if it persists them.
    */
-  add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate | Failed> {
-    const adding = this.#last.then(async () => {
-      try {
-        return await this.#add(text, extend);
-      } catch (error) {
-        return this.#failed(error, NOT_ADDED);
-      }
-    });
-    this.#last = adding;
-    return adding;
+  add(text: string): Promise<ConfigUpdate | Failed> {
+    return this.#inTurn(() => this.#add(text), NOT_ADDED);
   }
 
   /**
    * Adds the new publishers of a WAN replication, given as JSON. They remain until the member ends,
-   * or longer if it persists them. `extend` gets the configuration.
+   * or longer if it persists them.
    */
-  addWan(text: string, extend: (config: Config) => void): Promise<WanAddition | Failed> {
-    const adding = this.#last.then(async () => {
-      try {
-        return await this.#addWan(text, extend);
-      } catch (error) {
-        return this.#failed(error, NOT_ADDED_WAN);
-      }
-    });
-    this.#last = adding;
-    return adding;
+  addWan(text: string): Promise<WanAddition | Failed> {
+    return this.#inTurn(() => this.#addWan(text), NOT_ADDED_WAN);
   }
 
-  /**
-   * Removes an added publisher permanently. Resolves with undefined on success. `extend` gets the
-   * configuration.
-   */
-  removeWan(
-    replication: string,
-    publisherId: string,
-    extend: (config: Config) => void,
-  ): Promise<Failed | undefined> {
-    const removing = this.#last.then(async () => {
-      try {
-        await this.#removeWan(replication, publisherId, extend);
-        return undefined;
-      } catch (error) {
-        return this.#failed(error, NOT_REMOVED);
-      }
-    });
-    this.#last = removing;
-    return removing;
+  /** Removes an added publisher permanently. Resolves with undefined on success. */
+  removeWan(replication: string, publisherId: string): Promise<Failed | undefined> {
+    return this.#inTurn(() => this.#removeWan(replication, publisherId), NOT_REMOVED);
   }
 
   /**
    * Adds the record's texts; called before the member serves. From then on, texts that other
    * members add are also added here.
    */
-  async restore(extend: (config: Config) => void): Promise<void> {
-    const catchUp = (): Promise<unknown> => {
-      this.#last = this.#last.then(() => this.#catchUp(extend));
-      return this.#last;
-    };
+  async restore(): Promise<void> {
+    const catchUp = () => this.#inTurn(() => this.#catchUp());
     if (this.#record.isShared) this.#record.onChange(() => void catchUp());
     await catchUp();
   }
 
+  /** Does the work after all earlier work. With `failure`, resolves with the reason if it rejects. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result>;
+  #inTurn<Result>(work: () => Promise<Result>, failure: Failure): Promise<Result | Failed>;
+  #inTurn<Result>(work: () => Promise<Result>, failure?: Failure): Promise<Result | Failed> {
+    const done = this.#last.then(work);
+    const result =
+      failure === undefined ? done : done.catch((error) => this.#failed(error, failure));
+    this.#last = result;
+    return result;
+  }
+
   /** Adds those texts of the record that this member has not applied. */
-  async #catchUp(extend: (config: Config) => void): Promise<void> {
+  async #catchUp(): Promise<void> {
     const { addedConfigs } = this.#record.values;
     const seen = new Map<string, number>();
     for (const added of addedConfigs) {
       const count = (seen.get(added.text) ?? 0) + 1;
       seen.set(added.text, count);
-      if (count > (this.#appliedTexts.get(added.text) ?? 0)) await this.#addStored(added, extend);
+      if (count > (this.#appliedTexts.get(added.text) ?? 0)) await this.#addStored(added);
     }
     this.#appliedTexts.clear();
     for (const [text, count] of seen) this.#appliedTexts.set(text, count);
   }
 
-  async #addStored(
-    { text, isWan, isReloaded }: AddedConfig,
-    extend: (config: Config) => void,
-  ): Promise<void> {
+  async #addStored({ text, isWan, isReloaded }: AddedConfig): Promise<void> {
     try {
       if (isWan) {
-        this.#config = addWanText(this.#config, text).config;
-        return extend(this.#config);
+        await this.#put(addWanText(this.#config, text).config, false);
+        return;
       }
       const { config } = await addConfigText(this.#config, text, this.#readText);
-      if (!isReloaded) await this.#apply(config);
-      this.#config = isReloaded ? withNames(this.#config, config) : config;
-      extend(this.#config);
+      await this.#put(isReloaded ? withNames(this.#config, config) : config, !isReloaded);
     } catch (error) {
       this.#logFailure(error, isWan ? NOT_ADDED_WAN : NOT_ADDED);
     }
   }
 
-  async #addWan(text: string, extend: (config: Config) => void): Promise<WanAddition> {
+  async #addWan(text: string): Promise<WanAddition> {
     const record = this.#record;
     // Other members would need the files that the text names, and the shared record is readable by
     // all.
@@ -223,24 +169,17 @@ export class Reloader {
     for (;;) {
       const { revision } = record;
       const addition = addWanText(this.#config, text);
-      const { addedPublisherIds, ignoredPublisherIds } = addition;
-      const isNew = addition.config.wanReplications.size > this.#config.wanReplications.size;
+      const { config, addedPublisherIds, ignoredPublisherIds } = addition;
+      const isNew = config.wanReplications.size > this.#config.wanReplications.size;
       if (addedPublisherIds.length === 0 && !isNew) return addition;
-      const addedConfigs = withText(record.values.addedConfigs, text, true);
-      const keeping = record.compareAndSet(revision, { addedConfigs });
-      if (!(await keeping.catch(refuse))) continue;
-      extend(addition.config);
-      this.#config = addition.config;
+      const keep = () => this.#keep(revision, text, true);
+      if (!(await this.#put(config, false, keep))) continue;
       this.#log.info({ addedPublisherIds, ignoredPublisherIds }, 'WAN replication added');
       return addition;
     }
   }
 
-  async #removeWan(
-    replication: string,
-    publisherId: string,
-    extend: (config: Config) => void,
-  ): Promise<void> {
+  async #removeWan(replication: string, publisherId: string): Promise<undefined> {
     const hasIt = ({ wanReplications }: WanConfig): boolean =>
       wanReplications
         .get(replication)
@@ -251,55 +190,65 @@ export class Reloader {
       throw new GridError('WAN_CONFIGURED', { replication, publisherId });
     }
     const isConfigured = this.#configuredWan.wanReplications.has(replication);
-    await this.#changeAdded((before) =>
-      withoutAddedPublisher(before, replication, publisherId, isConfigured),
+    const config = withoutWanPublisher(this.#config, replication, publisherId);
+    await this.#put(config, false, () =>
+      this.#changeAdded((before) =>
+        withoutAddedPublisher(before, replication, publisherId, isConfigured),
+      ),
     );
-    this.#config = withoutWanPublisher(this.#config, replication, publisherId);
-    extend(this.#config);
     this.#log.info({ replication, publisherId }, 'WAN publisher removed');
   }
 
-  async #add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate> {
-    const { update, storedText } = await this.#store(text, extend);
-    try {
-      await this.#apply(update.config);
-    } catch (error) {
-      if (storedText !== undefined)
-        await this.#changeAdded((before) => withoutLast(before, storedText));
-      throw error;
-    }
-    extend(update.config);
-    this.#config = update.config;
-    const { added, ignored } = update;
-    this.#log.info(
-      { ...shownNames('added', added), ...shownNames('ignored', ignored) },
-      'configuration added',
-    );
-    return update;
+  /**
+   * Puts the configuration into force once `keep` resolves, or does nothing if it resolves with
+   * false. Resolves with whether it did.
+   */
+  async #put(
+    config: Config,
+    rereads: boolean,
+    keep: () => Promise<unknown> = async () => {},
+  ): Promise<boolean> {
+    const change = await this.#change(config, rereads);
+    if ((await keep()) === false) return false;
+    change();
+    this.#config = config;
+    return true;
   }
 
-  /**
-   * Adds the text to the record if it has anything new. Resolves with the result, relative to the
-   * configuration with all earlier texts, and the stored text. Rejects with ConfigFault or
-   * GridError CONFIG_NOT_KEPT.
-   */
-  async #store(
-    text: string,
-    extend: (config: Config) => void,
-  ): Promise<{ readonly update: ConfigUpdate; readonly storedText?: string }> {
+  async #add(text: string): Promise<ConfigUpdate> {
     const record = this.#record;
     for (;;) {
       const { revision } = record;
-      if (record.isShared) await this.#catchUp(extend);
+      if (record.isShared) await this.#catchUp();
       const update = await addConfigText(this.#config, text, this.#readText);
-      if (update.added.length === 0) return { update };
-      // Passwords are hashed before other members and their store see them.
-      const storedText = record.isShared ? await addedText(update, this.#hashPassword) : text;
-      const addedConfigs = withText(record.values.addedConfigs, storedText);
-      const keeping = record.compareAndSet(revision, { addedConfigs });
-      if (!(await keeping.catch(refuse))) continue;
-      this.#appliedTexts.set(storedText, (this.#appliedTexts.get(storedText) ?? 0) + 1);
-      return { update, storedText };
+      const { added, ignored } = update;
+      const keep = async (): Promise<boolean> => {
+        if (added.length === 0) return true;
+        // Passwords are hashed before other members and their store see them.
+        const storedText = record.isShared ? await addedText(update, this.#hashPassword) : text;
+        if (!(await this.#keep(revision, storedText))) return false;
+        this.#appliedTexts.set(storedText, (this.#appliedTexts.get(storedText) ?? 0) + 1);
+        return true;
+      };
+      if (!(await this.#put(update.config, true, keep))) continue;
+      this.#log.info(
+        { ...shownNames('added', added), ...shownNames('ignored', ignored) },
+        'configuration added',
+      );
+      return update;
+    }
+  }
+
+  /**
+   * Adds a text to the record. Resolves with false if the record has another revision. Rejects with
+   * ConfigFault or GridError CONFIG_NOT_KEPT.
+   */
+  async #keep(revision: number, text: string, isWan = false): Promise<boolean> {
+    const addedConfigs = withText(this.#record.values.addedConfigs, text, isWan);
+    try {
+      return await this.#record.compareAndSet(revision, { addedConfigs });
+    } catch (cause) {
+      throw notKept(reasonOf(cause), { cause });
     }
   }
 
@@ -319,19 +268,20 @@ export class Reloader {
       const { config: loaded, findings } = await this.#load();
       const fault = refusedFault(findings);
       if (fault !== undefined) throw fault;
-      // Security cannot be turned on or off: users could then log in nowhere, or every login would
-      // fail.
-      const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
-      const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
-      await this.#apply(config);
+      const { config, outcome } = await this.#reloaded(loaded);
       const { isShared, values } = this.#record;
-      // A reload affects this member only; others, and members that join later, keep the added
-      // texts.
-      if (!isShared && values.addedConfigs.some(({ isReloaded }) => !isReloaded)) {
+      await this.#put(config, true, async () => {
+        // A reload affects this member only; others, and members that join later, keep the added
+        // texts.
+        if (isShared || values.addedConfigs.every(({ isReloaded }) => isReloaded)) return;
         await this.#changeAdded((before) => before.map((each) => ({ ...each, isReloaded: true })));
-      }
+      });
       for (const warning of linesOf(findings, 'warning')) this.#log.warn(warning);
-      return await this.#report(config, isSwitched);
+      if (outcome.unapplied.length > 0) {
+        this.#log.warn({ settings: outcome.unapplied }, 'not changed: needs a restart');
+      }
+      this.#log.info({ changed: outcome.applied }, 'reloaded');
+      return outcome;
     } catch (error) {
       return { applied: [], unapplied: [], faults: this.#logFailure(error, NOT_RELOADED) };
     }
@@ -357,22 +307,29 @@ export class Reloader {
     return [`Cannot ${action}: see the log for the reason`];
   }
 
-  /** Reports the changed settings, and those that need a restart. */
-  async #report(config: Config, isSecuritySwitched: boolean): Promise<ReloadOutcome> {
+  /**
+   * Returns the configuration in force with the changes of the loaded one that may be made at run
+   * time, and which these are.
+   */
+  async #reloaded(
+    loaded: Config,
+  ): Promise<{ readonly config: Config; readonly outcome: ReloadOutcome }> {
     const before = this.#config;
-    const { security } = config;
     const changed: SettingKey[] = [];
-    for (const key of await changedKeys(SETTING_KEYS, before, config)) {
-      if (!isFilled(key) || (await isChanged(before[key], config[key]))) changed.push(key);
+    for (const key of await changedKeys(SETTING_KEYS, before, loaded)) {
+      if (!isFilled(key) || (await isChanged(before[key], loaded[key]))) changed.push(key);
     }
+    // Security cannot be turned on or off: users could then log in nowhere, or every login would
+    // fail.
+    const isSwitched = loaded.security.isEnabled !== before.security.isEnabled;
+    const security = isSwitched ? before.security : loaded.security;
     const changedParts = await changedKeys(SECURITY_KEYS, before.security, security);
     // TLS cannot be turned on or off; only its files can change.
     const isTaken = (key: SettingKey): boolean =>
-      isReloadable(key) && (config[key] === undefined) === (before[key] === undefined);
+      isReloadable(key) && (loaded[key] === undefined) === (before[key] === undefined);
     const applied = changed.filter(isTaken);
     const unapplied = changed.filter((key) => !isTaken(key));
-    const appliedValues = Object.fromEntries(applied.map((key) => [key, config[key]]));
-    this.#config = { ...before, ...appliedValues, security, sources: config.sources };
+    const appliedValues = Object.fromEntries(applied.map((key) => [key, loaded[key]]));
     const outcome = {
       applied: [
         ...applied.map((key) => pathOf(key)),
@@ -380,16 +337,12 @@ export class Reloader {
       ],
       unapplied: [
         ...unapplied.map((key) => pathOf(key)),
-        ...(isSecuritySwitched ? [SECURITY_PATHS.isEnabled] : []),
-        ...(await changedKeys(WAN_KEYS, this.#configuredWan, config)).map((key) => WAN_PLACES[key]),
+        ...(isSwitched ? [SECURITY_PATHS.isEnabled] : []),
+        ...(await changedKeys(WAN_KEYS, this.#configuredWan, loaded)).map((key) => WAN_PLACES[key]),
       ],
       faults: [],
     };
-    if (outcome.unapplied.length > 0) {
-      this.#log.warn({ settings: outcome.unapplied }, 'not changed: needs a restart');
-    }
-    this.#log.info({ changed: outcome.applied }, 'reloaded');
-    return outcome;
+    return { config: { ...before, ...appliedValues, security, sources: loaded.sources }, outcome };
   }
 }
 
@@ -435,11 +388,6 @@ function notKept(reason: string, options: ErrorOptions): GridError {
   return new GridError('CONFIG_NOT_KEPT', { reason }, options);
 }
 
-/** Throws the error for a text that the record has rejected for this reason. */
-function refuse(cause: unknown): never {
-  throw notKept(reasonOf(cause), { cause });
-}
-
 function withText(
   before: readonly AddedConfig[],
   text: string,
@@ -451,12 +399,6 @@ function withText(
   throw configFault(
     `Cannot add to the configuration: with this text, the added texts would have more than ${ADDED_LENGTH_MAX} characters`,
   );
-}
-
-/** Returns the texts without the last one that equals `text`. */
-function withoutLast(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
-  const last = before.map((each) => each.text).lastIndexOf(text);
-  return before.filter((_, at) => at !== last);
 }
 
 /** Returns whether the setting is 0 for a configured map or queue that omits it. */

@@ -1,17 +1,19 @@
 /**
- * Connects a member to its persistence: opens the storage within its time limits, delays responses
- * until they may be sent, stores the values of the cluster, and provides the administration of the
- * stored data.
+ * Persistence as a part of a member: opens the storage within its time limits, delays responses until
+ * they may be sent, stores the values of the cluster, and provides the administration of the stored
+ * data.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { machineMemory } from '../base/machine-memory.ts';
+import type { Part } from '../base/part.ts';
 import type { SettledState } from '../cluster/cluster.ts';
+import type { MemberStore, StoredMember } from '../cluster/cluster-part.ts';
 import type { SharedValues } from '../cluster/shared-record.ts';
 import type { Config } from '../config/config.ts';
 import { segmentBytesMax } from '../config/memory-defaults.ts';
 import { pathOf } from '../config/settings.ts';
-import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
+import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -27,7 +29,9 @@ import { type Start, StartAfterDamage } from './start-after-damage.ts';
 import type { Storage } from './storage.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
 
-export class PersistencePart implements ResponseDelay, Maintenance {
+export class PersistencePart
+  implements Part<Config>, ResponseDelay, Maintenance, MemberStore, QueueStore
+{
   /** The engine's sink. */
   readonly sink: WriteAheadLog;
   readonly #config: Config;
@@ -41,8 +45,13 @@ export class PersistencePart implements ResponseDelay, Maintenance {
   readonly #isRepairable: boolean;
   readonly #log: Log;
   readonly #events: PersistenceEvents;
+  /** The destinations of the recovery; undefined until `attach`. */
+  #target:
+    | { readonly engine: StoredEngine; readonly queues: DurableQueues | undefined }
+    | undefined;
   /** Undefined until the recovery. */
   #engine: StoredEngine | undefined;
+  #isRecovered = false;
   /** Values of this member that are stored once the data is recovered. */
   #unsaved: MemberValues | undefined;
   /** Whether a time limit was exceeded: the disk may hang. */
@@ -110,13 +119,28 @@ export class PersistencePart implements ResponseDelay, Maintenance {
     return this.#engine?.sequences() ?? new Float64Array();
   }
 
-  /**
-   * Locks the directory and resolves with the values stored in it; `own` are the values of a member
-   * that has stored none. Rejects with GridError DATA_*.
-   */
-  async begin(own: KeptValues): Promise<KeptValues> {
+  /** Locks the directory and reads the values stored in it. Rejects with GridError DATA_*. */
+  async restore(): Promise<void> {
     await this.#attempt(() => this.#persistence.begin(), 'validationTimeoutSeconds');
-    return this.#restored(own);
+  }
+
+  restored({ uuid: ownUuid, values: own }: StoredMember): StoredMember {
+    const { values: stored } = this.#persistence.member;
+    const { uuid = ownUuid, clusterVersion = own.version } = stored;
+    if (clusterVersion !== own.version) {
+      const change = { from: clusterVersion, to: own.version };
+      this.#log.info(change, "the cluster now has this member's version");
+    }
+    if (stored.uuid !== uuid || stored.clusterVersion !== own.version) {
+      this.#unsaved = { uuid, clusterVersion: own.version };
+    }
+    const values = {
+      state: (stored.clusterState as SettledState | undefined) ?? own.state,
+      version: own.version,
+      licenseKeyHash: stored.licenseKeyHash,
+      addedConfigs: stored.addedConfigs ?? [],
+    };
+    return { uuid, values };
   }
 
   /** Registers a sender, which is notified when its delayed responses may be sent. */
@@ -124,24 +148,30 @@ export class PersistencePart implements ResponseDelay, Maintenance {
     this.#events.addSender(sender);
   }
 
+  /** Sets the engine and the queues that `recover` fills. */
+  attach(engine: StoredEngine, queues?: DurableQueues): void {
+    this.#target = { engine, queues };
+  }
+
   /** Recovers the engine and the queues. Responses before that depend on no data: no delay. */
-  async open(engine: StoredEngine, queues?: DurableQueues): Promise<void> {
+  async recover(): Promise<void> {
+    if (this.#target === undefined) throw new Error('an engine must be attached first');
+    const { engine, queues } = this.#target;
     this.#engine = engine;
     const recovered = await this.#attempt(() => {
       engine.reset();
       return this.#persistence.open(engine, queues);
     }, 'dataLoadTimeoutSeconds');
     if (this.#unsaved !== undefined) await this.#saveOwn(this.#unsaved);
+    this.#isRecovered = true;
     this.#events.onRecovered(recovered);
     this.#start.end();
   }
 
-  /** Resolves once the current state of the queues is durable. Rejects with the disk's error. */
   async keepQueues(): Promise<void> {
     await this.#persistence.storeMarks();
   }
 
-  /** Empties a queue durably. On a disk error it rejects and leaves the queue unchanged. */
   async clearQueue(queue: DurableQueue): Promise<void> {
     await this.#persistence.clearQueue(queue);
   }
@@ -170,7 +200,7 @@ export class PersistencePart implements ResponseDelay, Maintenance {
     await this.#start.ask('partialStart');
   }
 
-  /** Called when the member ends: interrupts a backup. */
+  /** Interrupts a backup. */
   async drain(): Promise<void> {
     await this.#backups.interrupt().catch(() => {});
   }
@@ -225,25 +255,6 @@ export class PersistencePart implements ResponseDelay, Maintenance {
     return new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
   }
 
-  #restored({ uuid: ownUuid, values: own }: KeptValues): KeptValues {
-    const { values: stored } = this.#persistence.member;
-    const { uuid = ownUuid, clusterVersion = own.version } = stored;
-    if (clusterVersion !== own.version) {
-      const change = { from: clusterVersion, to: own.version };
-      this.#log.info(change, "the cluster now has this member's version");
-    }
-    if (stored.uuid !== uuid || stored.clusterVersion !== own.version) {
-      this.#unsaved = { uuid, clusterVersion: own.version };
-    }
-    const values = {
-      state: (stored.clusterState as SettledState | undefined) ?? own.state,
-      version: own.version,
-      licenseKeyHash: stored.licenseKeyHash,
-      addedConfigs: stored.addedConfigs ?? [],
-    };
-    return { uuid, values };
-  }
-
   /** Stores the values. A failure is only logged, as a member also starts on a full disk. */
   async #saveOwn(change: MemberValues): Promise<void> {
     await this.#persistence.member.save(change).catch((error: unknown) => {
@@ -252,19 +263,16 @@ export class PersistencePart implements ResponseDelay, Maintenance {
   }
 
   /**
-   * Releases the directory after a failed start, so that another member can use it. If the disk may
-   * hang, the directory is released once the disk responds; this is not awaited.
+   * Makes everything durable and releases the directory. After a failed start, a failure is only
+   * logged; if the disk may hang, the directory is released once it responds: this is not awaited.
    */
-  async abandon(): Promise<void> {
-    const closing = this.#persistence.close().catch((error: unknown) => {
+  async close(): Promise<void> {
+    const closing = this.#persistence.close();
+    if (this.#isRecovered) return await closing;
+    const released = closing.catch((error: unknown) => {
       this.#log.warn({ err: error }, 'cannot release the data directory');
     });
-    if (!this.#isLate) await closing;
-  }
-
-  /** Makes everything durable. */
-  async close(): Promise<void> {
-    await this.#persistence.close();
+    if (!this.#isLate) await released;
   }
 }
 
@@ -275,12 +283,6 @@ function openStorage(directory: string): FileStorage {
     const reason = directoryFault(error);
     throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
   }
-}
-
-/** The persistent identity of a member: its uuid, and the values of its cluster. */
-interface KeptValues {
-  readonly uuid: string;
-  readonly values: Omit<SharedValues, 'tcpIpMembers'>;
 }
 
 /** The key of the setting that limits a part of the recovery. */

@@ -4,6 +4,7 @@
  * not change while the member runs. Tested by cli/reload.spec.ts.
  */
 import type { Clock } from '../base/clock.ts';
+import type { Part } from '../base/part.ts';
 import { Slices } from '../base/slices.ts';
 import type { PermissionConfig } from '../config/permission-reader.ts';
 import type { SecurityConfig, UserConfig } from '../config/security.ts';
@@ -23,7 +24,7 @@ interface MemberSecurityOptions {
   matchesAddress(patterns: readonly string[], address: string): boolean;
 }
 
-export class MemberSecurity {
+export class MemberSecurity implements Part<{ readonly security: SecurityConfig }> {
   /** Checks the credentials of administrative requests. */
   readonly credentials: Credentials;
   /** Checks the HTTP Basic credentials of other members; undefined if security is off. */
@@ -52,22 +53,24 @@ export class MemberSecurity {
   }
 
   /**
-   * Applies users and permissions: prepares them in slices, then replaces them at once. Rejects
-   * with the errors of the constructor and then changes nothing. The caller must not run two
-   * replacements at a time.
+   * Prepares users and permissions in slices. Rejects with the errors of the constructor. The caller
+   * must not run two changes at a time.
    */
-  async replace(security: SecurityConfig): Promise<void> {
-    if (security === this.#security) return;
+  async change({ security }: { readonly security: SecurityConfig }): Promise<() => void> {
+    if (security === this.#security) return () => {};
     const memberUsers = memberUsersOf(security);
     const clientUsers = clientUsersOf(security);
     const members = await readPasswords(memberUsers);
     const clients = clientUsers === memberUsers ? members : await readPasswords(clientUsers);
     const rules = this.#clients && (await this.#rulesInSlices(this.#clients, security));
-    this.#security = security;
-    this.#members?.replacePasswords(members);
-    this.#clients?.replacePasswords(clients);
-    if (this.#members !== undefined) this.memberAccess?.replaceRules(memberRulesOf(this.#members));
-    if (rules !== undefined) this.access?.replaceRules(rules);
+    return () => {
+      this.#security = security;
+      this.#members?.replacePasswords(members);
+      this.#clients?.replacePasswords(clients);
+      if (this.#members !== undefined)
+        this.memberAccess?.replaceRules(memberRulesOf(this.#members));
+      if (rules !== undefined) this.access?.replaceRules(rules);
+    };
   }
 
   #rulesOf(authenticator: Authenticator, security: SecurityConfig): AccessRules {

@@ -1,21 +1,31 @@
 /**
- * The HTTP servers of a member: the main one, and one only for probes.
+ * The HTTP servers of a member, as its part: the one of the data port, and one only for probes.
  * Tested by integration/tls.spec.ts.
  */
+import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
+import type { OpenFiles } from '../base/open-files.ts';
+import type { Part } from '../base/part.ts';
 import { RepeatedEvents } from '../base/repeated-events.ts';
 import type { Config } from '../config/config.ts';
+import type { Application } from '../http/application.ts';
+import { describeCutOff } from '../http/cut-off.ts';
 import { methodName } from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
-import { HttpServer, type HttpServerOptions } from '../http/server.ts';
-import { HealthRouter } from '../rest/health-router.ts';
-import { RestApplication } from '../rest/rest-application.ts';
-import type { RouteFinder } from '../rest/router.ts';
-import type { RestServices } from '../rest/services.ts';
+import type { ResponseDelay } from '../http/response-delay.ts';
+import type { ServedHosts } from '../http/served-hosts.ts';
+import { HttpServer } from '../http/server.ts';
+import type { TlsIdentity } from '../http/tls.ts';
+import type { TlsFiles } from '../http/tls-files.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { LogLevelControl } from '../telemetry/log-level-control.ts';
+import { type DescriptorShares, descriptorShares } from './descriptors.ts';
+import { listenAsConfigured } from './listening.ts';
 
 /** Interval for which refused connections share a log line, in ms. */
 const REFUSED_MS = 60_000;
+/** Time for probes to end after everything else has ended, in ms. */
+const HEALTH_DRAIN_MS = 500;
 /** Time limit for a probe's first request, in seconds. */
 const HEALTH_FIRST_REQUEST_SECONDS = 5;
 /** Maximum size of a probe's body, in bytes: probes send none. */
@@ -23,17 +33,159 @@ const HEALTH_BODY_BYTES_MAX = 1024;
 /** Maximum size of the bodies and responses in flight per connection of probes, in bytes. */
 const HEALTH_IN_FLIGHT_BYTES = 65536;
 
-/** Creates the second listener, which responds when the first one accepts no more connections. */
-export function healthServer(
-  config: Config,
-  router: RouteFinder,
-  services: RestServices,
-  common: Pick<HttpServerOptions, 'clock' | 'onFailure' | 'fieldLines' | 'refusedConnectionsMax'>,
-  connectionsMax: number,
-): HttpServer | undefined {
-  if (config.healthPort === undefined) return undefined;
-  const application = new RestApplication(new HealthRouter(router), services);
-  const limits = {
+interface HttpServersOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly logLevel: LogLevelControl;
+  /** Undefined if TLS is off. */
+  readonly tls: TlsIdentity | undefined;
+  readonly servedHosts: ServedHosts;
+  /** Header field lines of every response. */
+  readonly fieldLines: string;
+  /** Decides when responses of the data port may be sent; undefined if all may be sent at once. */
+  readonly delay: ResponseDelay | undefined;
+  /** The applications of the data port and of the health port. */
+  readonly application: Application;
+  readonly healthApplication: Application;
+  /** Open files of the process at its start. */
+  readonly files: OpenFiles;
+}
+
+export class HttpServers implements Part<Config> {
+  /** The server of the data port. */
+  readonly data: HttpServer;
+  /** The second listener, which responds when the first one accepts no more connections. */
+  readonly #health: HttpServer | undefined;
+  readonly #options: HttpServersOptions;
+  /** The descriptors as shared at the start. */
+  readonly #shares: DescriptorShares;
+  /** Counts connections beyond `connections-max`; the detail is that limit. */
+  readonly #refused: RepeatedEvents<number>;
+  #bound: AddressInfo | undefined;
+  #healthPort: number | undefined;
+  #drained: Promise<void> | undefined;
+  #isCutOff = false;
+
+  constructor(options: HttpServersOptions) {
+    const { config, clock, log, logLevel, fieldLines, servedHosts, tls, delay } = options;
+    const { application, healthApplication } = options;
+    this.#options = options;
+    this.#refused = new RepeatedEvents({
+      clock,
+      intervalMs: REFUSED_MS,
+      keysMax: 1,
+      report: (connectionsMax, count) => log.warn({ count, connectionsMax }, 'connections refused'),
+    });
+    this.#shares = descriptorShares(config, options.files);
+    const { connectionsMax, healthConnectionsMax, refusedConnectionsMax, warning } = this.#shares;
+    if (warning !== undefined) log.warn(warning);
+    const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
+    const common = { clock, onFailure, refusedConnectionsMax, fieldLines };
+    const data = new HttpServer({
+      ...common,
+      application,
+      limits: { ...config, connectionsMax },
+      tls,
+      delay,
+      servedHosts,
+      onRefused: (max) => this.#refused.add('', max),
+      onBadType: badTypeWarning(log),
+    });
+    this.data = data;
+    if (config.healthPort !== undefined) {
+      const limits = healthLimits(config, healthConnectionsMax);
+      this.#health = new HttpServer({
+        ...common,
+        application: healthApplication,
+        limits,
+        closesIdle: true,
+      });
+    }
+    logLevel.listen(() => observe(data, log));
+  }
+
+  /** Address and port of the data port. */
+  get bound(): AddressInfo {
+    if (this.#bound === undefined) throw new Error('the member does not listen yet');
+    return this.#bound;
+  }
+
+  get healthPort(): number | undefined {
+    return this.#healthPort;
+  }
+
+  /** Number of open client connections. */
+  get connectionCount(): number {
+    return this.data.connectionCount + (this.#health?.connectionCount ?? 0);
+  }
+
+  async change(config: Config, rereads: boolean): Promise<() => void> {
+    const tls = rereads ? await readTls(config) : undefined;
+    const { files, log } = this.#options;
+    const { connectionsMax, warning } = descriptorShares(config, files, this.#shares);
+    return () => {
+      if (tls !== undefined) this.data.setTlsIdentity(tls);
+      if (connectionsMax === this.data.connectionsMax) return;
+      this.data.connectionsMax = connectionsMax;
+      if (warning !== undefined) log.warn(warning);
+    };
+  }
+
+  /** Rejects with the system's error, ADDRESS_NOT_HERE or ADDRESS_IN_USE. */
+  async listen(): Promise<void> {
+    const { config, servedHosts } = this.#options;
+    this.#bound = await listenAsConfigured(this.data, config);
+    servedHosts.bind(this.#bound.address);
+    const { address } = this.#bound;
+    this.#healthPort = (await this.#health?.listen(address, config.healthPort ?? 0))?.port;
+  }
+
+  /** Responds to the requests received. Resolves when every connection of the data port is closed. */
+  drain(): Promise<void> {
+    this.#drained = this.data.drain();
+    return this.#drained;
+  }
+
+  async close(): Promise<void> {
+    this.#refused.end();
+    await this.#drained;
+    const health = this.#health;
+    if (health === undefined || this.#isCutOff) return;
+    const end = this.#options.clock.after(HEALTH_DRAIN_MS, () => health.abort());
+    await health.drain();
+    end.cancel();
+  }
+
+  /** Cuts off the connections. Returns a description of them, or undefined if there was nothing. */
+  cutOff(): string | undefined {
+    this.#isCutOff = true;
+    this.#refused.end();
+    this.#health?.abort();
+    return describeCutOff(this.data.abort());
+  }
+}
+
+/** Reads the TLS files. Rejects with GridError TLS_FILE_UNUSABLE. */
+export async function readTls(config: Config): Promise<TlsIdentity | undefined> {
+  const files = tlsFilesOf(config);
+  // The code is only loaded if TLS is on.
+  return files && (await import('../http/tls-files.ts')).readTlsFiles(files);
+}
+
+function tlsFilesOf(config: Config): TlsFiles | undefined {
+  const { tlsCertificate, tlsKey, tlsKeyPassword, tlsKeyStore, tlsKeyStorePassword } = config;
+  const clientCa = config.tlsClientCa;
+  if (tlsCertificate !== undefined && tlsKey !== undefined) {
+    const own = { certificate: tlsCertificate, key: tlsKey, passphrase: tlsKeyPassword };
+    return { own, clientCa };
+  }
+  if (tlsKeyStore === undefined) return undefined;
+  return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
+}
+
+function healthLimits(config: Config, connectionsMax: number) {
+  return {
     ...config,
     connectionsMax,
     firstRequestTimeoutSeconds: HEALTH_FIRST_REQUEST_SECONDS,
@@ -41,24 +193,10 @@ export function healthServer(
     bodyBytesMax: HEALTH_BODY_BYTES_MAX,
     inFlightBytesMax: connectionsMax * HEALTH_IN_FLIGHT_BYTES,
   };
-  return new HttpServer({ ...common, application, limits, closesIdle: true });
-}
-
-/**
- * Logs connections beyond `connections-max`: the first one at once, later ones once a
- * minute.
- */
-export function refusedConnections(clock: Clock, log: Log): RepeatedEvents<number> {
-  return new RepeatedEvents({
-    clock,
-    intervalMs: REFUSED_MS,
-    keysMax: 1,
-    report: (connectionsMax, count) => log.warn({ count, connectionsMax }, 'connections refused'),
-  });
 }
 
 /** Returns a function that logs a warning at the first response without the stored content type. */
-export function badTypeWarning(log: Log): () => void {
+function badTypeWarning(log: Log): () => void {
   let hasWarned = false;
   return () => {
     if (hasWarned) return;
@@ -71,7 +209,7 @@ export function badTypeWarning(log: Log): () => void {
 }
 
 /** Logs a line for each request if the log level is debug. */
-export function observe(server: HttpServer, log: Log): void {
+function observe(server: HttpServer, log: Log): void {
   server.observe = log.isLevelEnabled('debug')
     ? (status, request, { code, reason }) => {
         const why = code === '' ? {} : { code, reason };

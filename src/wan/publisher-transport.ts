@@ -1,133 +1,13 @@
 /**
- * Assembles the WAN replications of a member over HTTP. This file is loaded with the first
- * publisher or the first message of another member (member-wan.ts).
- * Tested by integration/wan.spec.ts.
+ * The transport of a configured publisher, over HTTP. The TLS files are read for the first message and
+ * at a reload. Tested by integration/wan.spec.ts.
  */
 import type { SecureContextOptions } from 'node:tls';
-import type { Clock } from '../base/clock.ts';
-import type { Config } from '../config/config.ts';
 import type { WanPublisher } from '../config/wan-config.ts';
-import type { StoredEngine } from '../engine/stored-engine.ts';
-import { MESSAGE_BYTES_FURTHER } from '../rest/replication-endpoints.ts';
-import type { Log } from '../telemetry/log.ts';
-import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import { HttpTransport } from './http-transport.ts';
-import type { WanMaps } from './wan-maps.ts';
-import { WanReplications } from './wan-replications.ts';
 import type { TransportResponse, WanTransport } from './wan-transport.ts';
 
-interface ReplicationParts {
-  readonly config: Config;
-  readonly engine: StoredEngine;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly maps: WanMaps;
-  /** First segment of the member's paths. */
-  readonly segment: string;
-  /** Returns whether the cluster's state permits changes. */
-  readonly acceptsWrites: () => boolean;
-  /** Whether no response may be sent before the next `release`. */
-  readonly delaysAll: () => boolean;
-  readonly dataSetId: Buffer;
-  /** Whether nothing is sent before `begin`. */
-  readonly waitsForBegin: boolean;
-  /** Set if queues are persisted. */
-  readonly onProgress?: () => void;
-}
-
-export interface Replications
-  extends Pick<
-    WanReplications,
-    | 'publisherOf'
-    | 'publishers'
-    | 'synchronise'
-    | 'check'
-    | 'progressOf'
-    | 'remove'
-    | 'receive'
-    | 'release'
-    | 'review'
-    | 'close'
-    | 'begin'
-    | 'persistentQueues'
-  > {
-  /** Adds those publishers that the replication does not have yet. */
-  add(replication: string, publishers: readonly WanPublisher[]): void;
-  /**
-   * Reads the TLS files of all publishers again. Rejects with GridError TLS_FILE_UNUSABLE. Resolves
-   * with a function that applies them to new connections and cannot fail.
-   */
-  readTlsAgain(): Promise<() => void>;
-  /** Returns the number of connections to members of other clusters. */
-  connectionCount(): number;
-}
-
-export function makeReplications(parts: ReplicationParts): Replications {
-  const { config, engine, clock, log, maps, segment, acceptsWrites, delaysAll, dataSetId } = parts;
-  const { waitsForBegin, onProgress } = parts;
-  const transports = new Map<object, PublisherTransport>();
-  const replications = new WanReplications({
-    engine,
-    clock,
-    log,
-    dataSetId,
-    waitsForBegin,
-    ...(onProgress === undefined ? {} : { onProgress }),
-    clusterName: () => config.clusterName,
-    acceptsWrites,
-    delaysAll,
-    queueBytesMax: config.wanQueueBytesMax,
-    requestLimits: { ...config, segment },
-    // Room for a batch, or for a single longer value.
-    payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
-    transportOf: (options) => {
-      const transport = transports.get(options);
-      if (transport === undefined) throw new Error('publishers are added with their transports');
-      return transport;
-    },
-    refsTo: (replication) => maps.refsTo(replication),
-    treeOf: (map) => maps.treeOf(map),
-  });
-  return {
-    publisherOf: (replication, id) => replications.publisherOf(replication, id),
-    publishers: () => replications.publishers(),
-    remove(replication, id) {
-      const { options } = replications.publisherOf(replication, id);
-      replications.remove(replication, id);
-      transports.delete(options);
-    },
-    synchronise: (...names) => replications.synchronise(...names),
-    check: (...names) => replications.check(...names),
-    progressOf: (uuid) => replications.progressOf(uuid),
-    receive: (message) => replications.receive(message),
-    release: () => replications.release(),
-    review: () => replications.review(),
-    close: (graceMs) => replications.close(graceMs),
-    begin: () => replications.begin(),
-    persistentQueues: () => replications.persistentQueues(),
-    add(replication, publishers) {
-      for (const each of publishers) {
-        if (!transports.has(each)) transports.set(each, new PublisherTransport(each, segment));
-      }
-      replications.add(replication, publishers);
-    },
-    async readTlsAgain() {
-      const renewals: (() => void)[] = [];
-      for (const transport of transports.values()) renewals.push(await transport.readTlsAgain());
-      return () => {
-        for (const renew of renewals) renew();
-      };
-    },
-    connectionCount: () => {
-      let count = 0;
-      for (const transport of transports.values()) count += transport.connectionCount;
-      return count;
-    },
-  };
-}
-
-/** The transport of a publisher. The TLS files are read for the first message and at a reload. */
-class PublisherTransport implements WanTransport {
+export class PublisherTransport implements WanTransport {
   readonly #publisher: WanPublisher;
   readonly #segment: string;
   #http: HttpTransport | undefined;

@@ -13,6 +13,7 @@ import {
   MERKLE_DEPTH_DEFAULT,
   type WanReplicationRef,
 } from '../config/wan-config.ts';
+import type { MergeOptions } from '../engine/stored-engine.ts';
 import type { MapTree, RefOf, WanMapRef } from './publisher-options.ts';
 
 type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
@@ -20,7 +21,13 @@ type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
 export class WanMaps {
   #of: (map: Buffer) => MapWan | undefined = () => undefined;
   /** Whether no map has any of these settings. */
-  isEmpty = true;
+  #isEmpty = true;
+  /** The settings as the engine reads them. */
+  readonly merging: MergeOptions = {
+    hasKeptMaps: () => !this.#isEmpty,
+    keepsTombstones: (map) => this.#of(map)?.ref !== undefined,
+    keepsStatistics: (map) => this.#of(map)?.perEntryStatsEnabled ?? false,
+  };
 
   constructor(config: Settings) {
     this.replace(config);
@@ -28,8 +35,8 @@ export class WanMaps {
 
   /** Replaces the settings from now on. */
   replace({ mapWan, mapTimeToLiveSeconds }: Settings): void {
-    this.isEmpty = mapWan.size === 0;
-    if (this.isEmpty) return;
+    this.#isEmpty = mapWan.size === 0;
+    if (this.#isEmpty) return;
     // A name configured without these settings has none of them, even if a matching pattern has
     // some.
     const nameFor = nameAmong(mapWan, mapTimeToLiveSeconds);
@@ -37,15 +44,6 @@ export class WanMaps {
       const name = nameFor(map);
       return name === undefined ? undefined : mapWan.get(name);
     };
-  }
-
-  /** Returns whether changes of the map are replicated. */
-  isReplicated(map: Buffer): boolean {
-    return this.#of(map)?.ref !== undefined;
-  }
-
-  keepsStatistics(map: Buffer): boolean {
-    return this.#of(map)?.perEntryStatsEnabled ?? false;
   }
 
   /** Returns the hash-tree settings of the map, or the defaults. */

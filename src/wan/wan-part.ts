@@ -1,23 +1,27 @@
 /**
- * Connects a member to its WAN replication: the publishers of the configuration, those added at run
- * time, and the messages of other members. The replication code is loaded when the first of them
- * needs it, so a member without WAN replication starts as fast, and is as small, as without this
- * file. Tested by integration/wan.spec.ts.
+ * WAN replication as a part of a member: the publishers of the configuration, those added at run time,
+ * and the messages of other members. The replication code is loaded when the first of them needs it,
+ * so a member without WAN replication starts as fast, and is as small, as without this file.
+ * Tested by integration/wan.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { collectGarbage } from '../base/collect-garbage.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
+import type { Part } from '../base/part.ts';
 import { Span } from '../base/span.ts';
 import type { Config } from '../config/config.ts';
 import type { WanPublisher } from '../config/wan-config.ts';
-import type { DurableQueue, DurableQueues } from '../engine/durable-queues.ts';
+import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
 import type { Session } from '../http/session.ts';
+import { MESSAGE_BYTES_FURTHER } from '../rest/replication-endpoints.ts';
 import type { WanCalls } from '../rest/services.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { Replications } from './publisher-transport.ts';
+import { BATCH_BYTES_MAX } from './batch-limits.ts';
+import type { PublisherTransport } from './publisher-transport.ts';
 import type { WanMaps } from './wan-maps.ts';
+import type { WanReplications } from './wan-replications.ts';
 import type {
   PublisherStatus,
   ReceiveResult,
@@ -28,7 +32,7 @@ import type {
 /** Dropped queue size from which memory is released early, in bytes, and the delay, in ms. */
 const FREED_BYTES_MIN = 8_388_608;
 const COLLECTION_DELAY_MS = 100;
-/** Time limit for sending events at a stop, in ms. */
+/** Time limit for sending events at a stop, in ms, from the begin of the drain. */
 const SENDING_MS = 5000;
 const MARKS_LOST =
   'cannot tell which changes were sent: WAN publishers resend everything in the log';
@@ -37,7 +41,7 @@ const MARKS_FAILED =
 /** Minimum time for sending events, in ms, if clients' requests used up the limit. */
 const SENDING_MS_MIN = 500;
 
-export interface WanParts {
+interface WanPartOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
@@ -45,69 +49,78 @@ export interface WanParts {
   readonly maps: WanMaps;
   /** First segment of the member's paths. */
   readonly segment: string;
+  /** Stores the queues; undefined if they are not persisted. */
+  readonly store: QueueStore | undefined;
+  /** Returns the member's uuid, which is the id of its data set. */
+  readonly uuidOf: () => string;
   /** Returns whether the cluster's state permits changes. */
   readonly acceptsWrites: () => boolean;
-  /** Whether no response may be sent before the next `release`. */
-  readonly delaysAll: () => boolean;
-  /**
-   * Resolves once the current state of the queues would survive a crash, or rejects with the disk's
-   * error. Undefined if queues are not persisted.
-   */
-  readonly keepQueues: (() => Promise<void>) | undefined;
-  /** Empties the queue durably, or rejects. Undefined if queues are not persisted. */
-  readonly clearQueue: ((queue: DurableQueue) => Promise<void>) | undefined;
-  /** Adds publishers to the configuration and calls the member's `extend`. */
-  addToConfig(text: string): ReturnType<WanCalls['add']>;
-  /** Removes a publisher from the configuration and calls the member's `extend`. */
-  removeFromConfig(replication: string, publisherId: string): ReturnType<WanCalls['remove']>;
+  /** Adds publishers to the configuration, and changes all parts. */
+  readonly addToConfig: WanCalls['add'];
+  /** Removes a publisher from the configuration, and changes all parts. */
+  readonly removeFromConfig: WanCalls['remove'];
 }
 
-export class WanPart implements WanCalls, ResponseSender, DurableQueues {
+export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQueues {
   readonly senders = new WeakSet<Session>();
-  readonly #parts: WanParts;
+  readonly #options: WanPartOptions;
   #config: Config;
   /** Id of this data set; undefined until the member's uuid is known. */
   #dataSetId: Buffer | undefined;
-  #loading: Promise<Replications> | undefined;
-  #replications: Replications | undefined;
+  #loading: Promise<WanReplications> | undefined;
+  #replications: WanReplications | undefined;
+  readonly #transports = new Map<object, PublisherTransport>();
   #hasBegun = false;
+  /** Time at which the drain began, in ms of the clock. */
+  #drainedMs = Number.NEGATIVE_INFINITY;
   /** Set while a garbage collection is scheduled. */
   #collection: Timer | undefined;
   #onProgress = (): void => {};
 
-  constructor(parts: WanParts) {
-    this.#parts = parts;
-    this.#config = parts.config;
+  constructor(options: WanPartOptions) {
+    this.#options = options;
+    this.#config = options.config;
   }
 
-  /** Applies additions to the configuration and removed publishers. */
-  extend(config: Config): void {
-    this.#config = config;
-    this.#parts.maps.replace(config);
-    if (this.#replications !== undefined) this.#removePublishers(this.#replications);
-    this.#replications?.review();
-    this.#parts.engine.reviewMaps();
-    if (this.#replications === undefined) return;
-    this.#addPublishers(this.#replications);
+  async change(config: Config, rereads: boolean): Promise<() => void> {
+    const renewals: (() => void)[] = [];
+    if (rereads) {
+      for (const each of this.#transports.values()) renewals.push(await each.readTlsAgain());
+    }
+    return () => {
+      this.#configure(config);
+      for (const renew of renewals) renew();
+    };
   }
 
-  /**
-   * Creates the publishers, which send nothing yet. `uuid` is the member's, and the id of its data
-   * set. Rejects with GridError TLS_FILE_UNUSABLE. Called once, before anything is written.
-   */
-  async open(uuid: string): Promise<void> {
-    const { engine } = this.#parts;
-    this.#dataSetId = Buffer.from(uuid.replaceAll('-', ''), 'hex');
+  /** Creates the publishers, which send nothing yet. Rejects with GridError TLS_FILE_UNUSABLE. */
+  async restore(): Promise<void> {
+    const { engine, uuidOf } = this.#options;
+    this.#dataSetId = Buffer.from(uuidOf().replaceAll('-', ''), 'hex');
     engine.identify(this.#dataSetId);
     if (this.#publishers().length === 0) return;
     await checkTls(this.#publishers());
     await this.#load();
   }
 
-  /** Called after the recovery: publishers begin to send. */
-  begin(): void {
+  /** Called when the queues are recovered: publishers begin to send. */
+  async recover(): Promise<void> {
     this.#hasBegun = true;
     this.#replications?.begin();
+  }
+
+  async drain(): Promise<void> {
+    this.#drainedMs = this.#options.clock.now();
+  }
+
+  /** Sends until all events are acknowledged or the time limit is over. */
+  async close(): Promise<void> {
+    if (this.#replications === undefined) return;
+    const passedMs = this.#options.clock.now() - this.#drainedMs;
+    const graceMs = Math.max(SENDING_MS - passedMs, SENDING_MS_MIN);
+    // The clock's timers would not keep the process alive until the events are sent.
+    const alive = setTimeout(() => {}, graceMs + SENDING_MS_MIN);
+    await this.#replications.close(graceMs).finally(() => clearTimeout(alive));
   }
 
   queues(): readonly DurableQueue[] {
@@ -119,11 +132,11 @@ export class WanPart implements WanCalls, ResponseSender, DurableQueues {
   }
 
   onMarksLost(error: Error): void {
-    this.#parts.log.error({ err: error }, MARKS_LOST);
+    this.#options.log.error({ err: error }, MARKS_LOST);
   }
 
   onMarksFailed(error: Error): void {
-    this.#parts.log.warn({ err: error }, MARKS_FAILED);
+    this.#options.log.warn({ err: error }, MARKS_FAILED);
   }
 
   clear(replication: string, publisherId: string): Promise<GridError | undefined> {
@@ -157,7 +170,7 @@ export class WanPart implements WanCalls, ResponseSender, DurableQueues {
   /** Loads the replication code first, as addToConfig extends the configuration during its call. */
   async add(text: string): ReturnType<WanCalls['add']> {
     await this.#load();
-    const added = await this.#parts.addToConfig(text);
+    const added = await this.#options.addToConfig(text);
     await this.#keepQueues();
     return added;
   }
@@ -175,16 +188,10 @@ export class WanPart implements WanCalls, ResponseSender, DurableQueues {
     return await replications.receive(new Span().set(bytes, 0, bytes.length));
   }
 
-  /**
-   * Reads the TLS files of publishers again. Rejects with GridError TLS_FILE_UNUSABLE. Resolves
-   * with a function that applies them to new connections and cannot fail.
-   */
-  async readTlsAgain(): Promise<() => void> {
-    return (await this.#replications?.readTlsAgain()) ?? (() => {});
-  }
-
   get connectionCount(): number {
-    return this.#replications?.connectionCount() ?? 0;
+    let count = 0;
+    for (const transport of this.#transports.values()) count += transport.connectionCount;
+    return count;
   }
 
   release(): void {
@@ -194,22 +201,14 @@ export class WanPart implements WanCalls, ResponseSender, DurableQueues {
   /** Does nothing: delayed events stay delayed and are never sent. */
   failDelayed(): void {}
 
-  /** Sends until all events are acknowledged or the time limit, counted from `sinceMs`, is over. */
-  async drain(sinceMs: number): Promise<void> {
-    const passedMs = this.#parts.clock.now() - sinceMs;
-    if (this.#replications === undefined) return;
-    const graceMs = Math.max(SENDING_MS - passedMs, SENDING_MS_MIN);
-    // The clock's timers would not keep the process alive until the events are sent.
-    const alive = setTimeout(() => {}, graceMs + SENDING_MS_MIN);
-    await this.#replications.close(graceMs).finally(() => clearTimeout(alive));
-  }
-
-  async #clear(publisher: ReturnType<Replications['publisherOf']>): Promise<GridError | undefined> {
-    const { clearQueue } = this.#parts;
+  async #clear(
+    publisher: ReturnType<WanReplications['publisherOf']>,
+  ): Promise<GridError | undefined> {
+    const { store } = this.#options;
     const { bytes } = publisher.persistentQueue;
     try {
-      if (clearQueue === undefined) publisher.clear();
-      else await clearQueue(publisher.persistentQueue);
+      if (store === undefined) publisher.clear();
+      else await store.clearQueue(publisher.persistentQueue);
       this.#onFreed(bytes);
       return undefined;
     } catch (cause) {
@@ -220,7 +219,7 @@ export class WanPart implements WanCalls, ResponseSender, DurableQueues {
   async #remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
     const bytes = this.#required(replication, publisherId).publisherOf(replication, publisherId)
       .persistentQueue.bytes;
-    const failed = await this.#parts.removeFromConfig(replication, publisherId);
+    const failed = await this.#options.removeFromConfig(replication, publisherId);
     if (failed === undefined) this.#onFreed(bytes);
     await this.#keepQueues();
     return failed;
@@ -229,7 +228,7 @@ export class WanPart implements WanCalls, ResponseSender, DurableQueues {
   /** Schedules the release of memory after a queue of these bytes was dropped, once for several. */
   #onFreed(bytes: number): void {
     if (bytes < FREED_BYTES_MIN) return;
-    this.#collection ??= this.#parts.clock.after(COLLECTION_DELAY_MS, () => {
+    this.#collection ??= this.#options.clock.after(COLLECTION_DELAY_MS, () => {
       this.#collection = undefined;
       collectGarbage();
     });
@@ -237,7 +236,17 @@ export class WanPart implements WanCalls, ResponseSender, DurableQueues {
 
   /** A failure is logged and retried by persistence. */
   async #keepQueues(): Promise<void> {
-    await this.#parts.keepQueues?.().catch(() => {});
+    await this.#options.store?.keepQueues().catch(() => {});
+  }
+
+  #configure(config: Config): void {
+    const replications = this.#replications;
+    this.#config = config;
+    this.#options.maps.replace(config);
+    if (replications !== undefined) this.#removePublishers(replications);
+    replications?.review();
+    this.#options.engine.reviewMaps();
+    if (replications !== undefined) this.#addPublishers(replications);
   }
 
   #publishers(): readonly WanPublisher[] {
@@ -245,41 +254,59 @@ export class WanPart implements WanCalls, ResponseSender, DurableQueues {
   }
 
   /** Throws GridError WAN_UNKNOWN if there is no publisher at all. */
-  #required(replication: string, publisherId: string): Replications {
+  #required(replication: string, publisherId: string): WanReplications {
     if (this.#replications !== undefined) return this.#replications;
     throw new GridError('WAN_UNKNOWN', { replication, publisherId });
   }
 
-  #load(): Promise<Replications> {
+  #load(): Promise<WanReplications> {
     this.#loading ??= this.#make();
     return this.#loading;
   }
 
-  async #make(): Promise<Replications> {
-    const { makeReplications } = await import('./publisher-transport.ts');
+  async #make(): Promise<WanReplications> {
+    const { WanReplications } = await import('./wan-replications.ts');
+    const { PublisherTransport } = await import('./publisher-transport.ts');
+    const { config, maps, segment, store, ...options } = this.#options;
     const dataSetId = this.#dataSetId;
     if (dataSetId === undefined)
       throw new Error('the uuid must be known before replication begins');
-    this.#replications = makeReplications({
-      ...this.#parts,
+    this.#replications = new WanReplications({
+      ...options,
       dataSetId,
       waitsForBegin: !this.#hasBegun,
-      ...(this.#parts.keepQueues === undefined ? {} : { onProgress: () => this.#onProgress() }),
+      clusterName: () => config.clusterName,
+      delaysAll: () => store?.delaysAll ?? false,
+      ...(store === undefined ? {} : { onProgress: () => this.#onProgress() }),
+      queueBytesMax: config.wanQueueBytesMax,
+      requestLimits: { ...config, segment },
+      // Room for a batch, or for a single longer value.
+      payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
+      transportOf: (publisher) => {
+        const configured = this.#publishers().find((each) => each === publisher);
+        if (configured === undefined) throw new Error('publishers are those of the configuration');
+        const transport = new PublisherTransport(configured, segment);
+        this.#transports.set(publisher, transport);
+        return transport;
+      },
+      refsTo: (replication) => maps.refsTo(replication),
+      treeOf: (map) => maps.treeOf(map),
     });
     this.#addPublishers(this.#replications);
     return this.#replications;
   }
 
-  #removePublishers(replications: Replications): void {
+  #removePublishers(replications: WanReplications): void {
     for (const { wanReplicationName, wanPublisherId } of replications.publishers()) {
       const { publishers = [] } = this.#config.wanReplications.get(wanReplicationName) ?? {};
       if (publishers.some(({ publisherId }) => publisherId === wanPublisherId)) continue;
+      this.#transports.delete(replications.publisherOf(wanReplicationName, wanPublisherId).options);
       replications.remove(wanReplicationName, wanPublisherId);
     }
   }
 
   /** Adds new publishers. Existing ones are unchanged. */
-  #addPublishers(replications: Replications): void {
+  #addPublishers(replications: WanReplications): void {
     for (const { name, publishers } of this.#config.wanReplications.values()) {
       replications.add(name, publishers);
     }

@@ -186,7 +186,8 @@ export class WanReplications implements WanService {
     for (const publisher of this.#publishers) {
       publisher.close();
       const { queueSize: events, wanReplicationName, wanPublisherId } = publisher.status;
-      if (events === 0) continue;
+      // The publishers of a member whose start failed have sent nothing.
+      if (events === 0 || !this.#hasBegun) continue;
       const names = { replication: wanReplicationName, publisher: wanPublisherId };
       const stay = onProgress === undefined ? '' : ': they stay queued';
       log.warn({ ...names, events }, `WAN publisher: ${events} events were not sent${stay}`);

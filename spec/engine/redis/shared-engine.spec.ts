@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { GridError } from '../../../src/base/errors.ts';
 import type { Config } from '../../../src/config/config.ts';
-import { ReplicaCounts } from '../../../src/engine/redis/replicas.ts';
 import { makeSharedEngine } from '../../../src/engine/redis/shared-engine.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { load } from '../../config/documents.ts';
@@ -23,8 +22,7 @@ const TLS_FILES = {
 /** Makes an engine on the servers, which passes the lines of its log to `write`. */
 function make(url: string, tlsFiles: Partial<Config>, write = (_: string) => {}) {
   const log = createLog('INFO', { write });
-  const counts = new ReplicaCounts(config);
-  return makeSharedEngine({ ...config, ...tlsFiles }, url, new FakeClock(), log, () => 1, counts);
+  return makeSharedEngine({ ...config, ...tlsFiles }, url, new FakeClock(), log);
 }
 
 test('makeSharedEngine names the TLS file that it cannot use', async () => {
@@ -47,7 +45,7 @@ test('makeSharedEngine connects with the authority, the certificate and the key 
   const server = createTlsServer({ cert, key, ca, requestCert: true });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
-  const engine = await make(`rediss://127.0.0.1:${port}`, TLS_FILES);
+  const { engine } = await make(`rediss://127.0.0.1:${port}`, TLS_FILES);
   const opened = assert.rejects(engine.open());
   const [client] = (await once(server, 'secureConnection')) as [TLSSocket];
   assert(client.authorized, `${client.authorizationError}`);
@@ -63,7 +61,9 @@ test('A server that does not answer is logged with the reason', async () => {
   const { port } = server.address() as AddressInfo;
   await once(server.close(), 'close');
   const lines = new EventEmitter();
-  const engine = await make(`redis://127.0.0.1:${port}`, {}, (line) => lines.emit('line', line));
+  const { engine } = await make(`redis://127.0.0.1:${port}`, {}, (line) =>
+    lines.emit('line', line),
+  );
   const opened = assert.rejects(engine.open());
   const [line] = await once(lines, 'line');
   await engine.close();

@@ -1,20 +1,22 @@
 /**
- * The engine of a member that shares its data with other members: on servers of Redis or Valkey, as
- * configured. This file is only loaded if the configuration names such servers.
+ * The engine of a member that shares its data with other members, as its part: on servers of Redis
+ * or Valkey, as configured. This file is only loaded if the configuration names such servers.
  */
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import { type EngineUrl, parseEngineUrl } from '../../base/engine-url.ts';
 import { GridError, reasonOf } from '../../base/errors.ts';
+import type { Part } from '../../base/part.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { Config } from '../../config/config.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { queueCapacity } from '../queue-capacity.ts';
 import { firstWord } from './error-reply.ts';
 import { isRightsError } from './primary.ts';
 import { OutOfStep } from './redis-connection.ts';
 import { RedisEngine } from './redis-engine.ts';
-import { clusterReplicaCount, type ReplicaCounts } from './replicas.ts';
+import { clusterReplicaCount, ReplicaCounts } from './replicas.ts';
 import { StoreServers } from './store-servers.ts';
 
 /** Interval between two log lines about one server, in ms. */
@@ -24,19 +26,23 @@ const FAULT_LOG_INTERVAL_MS = 60_000;
 /** Number of leading characters of an error that identify its kind. */
 const FAULT_KIND_LENGTH = 48;
 
+interface SharedEnginePart extends Part<Config> {
+  readonly engine: RedisEngine;
+}
+
 /** Creates the engine. Rejects with GridError TLS_FILE_UNUSABLE. */
 export async function makeSharedEngine(
   config: Config,
   url: string,
   clock: Clock,
   log: Log,
-  queueCapacity: (queue: Buffer) => number,
-  replicas: ReplicaCounts,
-): Promise<RedisEngine> {
+): Promise<SharedEnginePart> {
   const servers = parseEngineUrl(url);
   const secureContext = await secureContextOf(config, servers);
   const lost = lostServers(clock, log);
-  return new RedisEngine({
+  let capacityOf = queueCapacity(config.queueMaxSizes);
+  const replicas = new ReplicaCounts(config);
+  const engine = new RedisEngine({
     clock,
     login: { user: config.engineUser, password: config.enginePassword },
     tls: secureContext && { secureContext },
@@ -49,12 +55,21 @@ export async function makeSharedEngine(
     queueReplicaCount: (queue) => replicas.ofQueue(queue),
     replicaCountMax: () => replicas.max,
     clusterReplicaCount: clusterReplicaCount(config),
-    queueCapacity,
+    queueCapacity: (queue) => capacityOf(queue),
     onLost: lost,
     onRefused: refusals(clock, log),
     onFault: faults(clock, log),
     onWarning: (text) => log.warn(text),
   });
+  return {
+    engine,
+    change: async (changed) => () => {
+      capacityOf = queueCapacity(changed.queueMaxSizes);
+      replicas.replace(changed);
+    },
+    enter: () => engine.open(),
+    close: () => engine.close(),
+  };
 }
 
 /** Returns undefined if the servers are used without TLS. */

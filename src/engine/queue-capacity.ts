@@ -1,5 +1,5 @@
 /** The capacity of a queue by its name, from settings in which 0 means no limit. */
-import { byName } from './name-lookup.ts';
+import { byName } from '../config/name-lookup.ts';
 
 /**
  * Returns a function that returns the capacity of a queue, in items, or Infinity. `maxSizes`: items

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openFiles } from '../../src/base/open-files.ts';
 import { type Config, resolveConfig } from '../../src/config/config.ts';
 import type { WanReplication } from '../../src/config/wan-config.ts';
-import { type DescriptorShares, descriptorShares } from '../../src/member/descriptors.ts';
+import { type DescriptorShares, descriptorShares } from '../../src/servers/descriptors.ts';
 
 const NODE = 20;
 const CONFIG = resolveConfig([]);

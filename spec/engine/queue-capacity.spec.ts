@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { queueCapacity } from '../../src/config/queue-capacity.ts';
+import { queueCapacity } from '../../src/engine/queue-capacity.ts';
 
 function capacityOf(maxSizes: Record<string, number>, queue: string | Buffer): number {
   return queueCapacity(new Map(Object.entries(maxSizes)))(Buffer.from(queue as string));
