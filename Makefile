@@ -21,7 +21,8 @@ peers = $(wildcard spec/peers/*.peers.ts)
 # These start first, so that both processors are busy until the end.
 longest = $(patsubst %,spec/peers/%.peers.ts,valkey node-versions bench-peers redis-engine redis-cluster)
 soaks = $(shell find spec/soak -name '*.soak.ts' | sort)
-sources = $(shell find bin src -name '*.ts') $(wildcard packaging/licences/*) Makefile package.json tsconfig.json
+tables = $(wildcard src/config/original-settings-*.txt)
+sources = $(shell find bin src -name '*.ts') $(tables) $(wildcard packaging/licences/*) Makefile package.json tsconfig.json
 
 # The specs use their own members even if the client's variables are set for another member.
 unexport GRID_ADDRESS GRID_CA GRID_PASSWORD GRID_PATH_SEGMENT GRID_USER
@@ -74,7 +75,6 @@ docs: install ## Writes the tables of settings and refusals into docs/
 
 known-tables: install ## Writes the tables of the original's settings from its jars in JARS=DIR (needs unzip)
 	node --import tsx spec/config/original/make-known-tables.ts "$(JARS)"
-	$(bin)/biome check --write src/config
 
 ok: test test-peers ## Runs everything that a change must pass
 
@@ -138,6 +138,7 @@ dist/.built: node_modules/.installed $(sources)
 	  $(call unused,pino-abstract-transport pump sonic-boom) $(foreach name,$(apart),$(name)=$(name))
 	$(bundle) $(older) $(oldest) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
 	node --import tsx bin/package-files.ts dist
+	cp $(tables) dist/bin/
 	node --import tsx bin/store-compiled.ts dist/bin/program.js > /dev/null
 	chmod +x dist/bin/gridnode.js
 	ln -sf ../../dist/bin/gridnode.js $(bin)/gridnode
@@ -146,4 +147,5 @@ dist/.built: node_modules/.installed $(sources)
 dist/bench/.built: dist/.built $(shell find bench -type f)
 	$(bin)/tsc -p bench/tsconfig.json
 	cp bench/load/requests.lua dist/bench/load/
+	cp $(tables) dist/src/config/
 	touch $@

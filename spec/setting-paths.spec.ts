@@ -31,9 +31,6 @@ const TABLE = [
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   // A command and a path of REST.
   'src/cli/cluster-calls.ts': ['log-level', 'log-level', 'log-level'],
-  // Written by `make known-tables`: names of the original.
-  'src/config/original-settings-xml.ts': ['cluster-name', 'instance-name', 'cluster-name'],
-  'src/config/original-settings-yaml.ts': ['cluster-name', 'instance-name', 'cluster-name'],
 };
 
 const rows: [string, AnySetting][] = Object.entries(SETTINGS);

@@ -47,7 +47,8 @@ test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither source map
     files.filter((file) => /\.map$|\.meta\.json$|types\/(bin|src\/cli)\//.test(file)),
     [],
   );
-  for (const file of ['LICENSE', 'dist/licences.txt', 'dist/bin/program.js.cache']) {
+  const tables = ['yaml', 'xml'].map((form) => `dist/bin/original-settings-${form}.txt`);
+  for (const file of ['LICENSE', 'dist/licences.txt', 'dist/bin/program.js.cache', ...tables]) {
     assert.ok(files.includes(file), file);
   }
 });

@@ -1,19 +1,19 @@
 /**
- * The settings that each place of a document may have: those of the original's member file, in the
- * notation below, and those that only gridnode has, from the table of settings. There is one tree
- * for YAML and one for XML.
+ * The settings that each place of a document may have: those of the original's member file, from
+ * original-settings-yaml.txt and original-settings-xml.txt, and those that only gridnode has, from
+ * the table of settings. There is one tree for each form. A form's file is read when a document or
+ * variables need it.
  *
- * The notation: a line is a setting, `:` and its content. Lines indented below it also belong to
- * its content. A line with `+` continues the line above. `=` gives types (value-type.ts), separated
- * by commas. `{}` is any name, `[]` an item of a list, `...` allows other names, `*` is the root.
- * `&shape` is the content of the shape of that name, `%words` are the words of that name. In XML
- * `@` is an attribute, `map{}` an element that its attribute `name` names, and `a>b` an element `a`
- * whose content is that of `b` in YAML. Every element may be repeated.
+ * The notation: `#` starts a comment. A line is a setting, `:` and its content. Lines indented
+ * below it also belong to its content. A line with `+` continues the line above. `=` gives types
+ * (value-type.ts), separated by commas. `{}` is any name, `[]` an item of a list, `...` allows
+ * other names, `*` is the root. `&shape` is the content of the shape of that name, `%words` are the
+ * words of that name. In XML `@` is an attribute, `map{}` an element that its attribute `name`
+ * names, and `a>b` an element `a` whose content is that of `b` in YAML. Every element may be
+ * repeated.
  */
-import { XML_SETTINGS } from './original-settings-xml.ts';
-import { YAML_SETTINGS } from './original-settings-yaml.ts';
-import { XML_SHAPES } from './original-shapes-xml.ts';
-import { YAML_SHAPES } from './original-shapes-yaml.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { readValueType, type ValueType } from './value-type.ts';
 
 /** The content that a setting may have. */
@@ -55,8 +55,8 @@ export function documentSchema(form: Form, ownPaths: readonly string[]): Section
 }
 
 function newSchema(form: Form, ownPaths: readonly string[]): SectionSchema {
-  const notation = form === 'yaml' ? YAML_SHAPES + YAML_SETTINGS : XML_SHAPES + XML_SETTINGS;
-  const root = readNotation(notation, form);
+  const file = join(import.meta.dirname, `original-settings-${form}.txt`);
+  const root = readNotation(readFileSync(file, 'utf8'), form);
   for (const path of ownPaths) addOwn(root, path, form);
   return root;
 }
@@ -217,7 +217,7 @@ function joinedLines(notation: string): string[] {
   const lines: string[] = [];
   for (const line of notation.split('\n')) {
     const text = line.trimStart();
-    if (text === '') continue;
+    if (text === '' || text.startsWith('#')) continue;
     if (!text.startsWith('+ ')) lines.push(line);
     else lines.push(lines.pop() + (text[2] === '|' ? text.slice(2) : text.slice(1)));
   }

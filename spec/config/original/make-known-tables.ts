@@ -1,8 +1,8 @@
 /**
- * Writes the tables of known settings, src/config/known-*.ts, from the schemas in the original's
- * jars with `make known-tables JARS=DIR`. DIR contains its jars of all supported versions, 5.0 to
- * 5.7. Faults of the schemas are corrected in adjustments.ts. Another run with the same jars
- * changes nothing.
+ * Writes the tables of known settings, src/config/original-settings-*.txt, from the schemas in the
+ * original's jars with `make known-tables JARS=DIR`. DIR contains its jars of all supported
+ * versions, 5.0 to 5.7. Faults of the schemas are corrected in adjustments.ts. Another run with the
+ * same jars changes nothing.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,6 @@ const MEMBER_SCHEMA = /^hazelcast-config-(\d+)\.(\d+)\.(xsd|json)$/;
 const MAJOR_VERSION_MIN = 5;
 const SCHEMA_BYTES_MAX = 16_777_216;
 const CONFIG = join(import.meta.dirname, '../../../src/config');
-const WRITTEN = 'Written by `make known-tables`: see spec/config/original.';
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined || folder === '') {
@@ -32,30 +31,14 @@ if (folder === undefined || folder === '') {
 }
 
 function write(form: Form, { shapes, settings }: Notation): void {
-  const inForm = form.toUpperCase();
-  writeFileSync(
-    join(CONFIG, `original-shapes-${form}.ts`),
-    sourceText(
-      `Words and shapes that several settings share in ${inForm}.\n * ${WRITTEN}`,
-      `${inForm}_SHAPES`,
-      shapes,
-    ),
-  );
-  writeFileSync(
-    join(CONFIG, `original-settings-${form}.ts`),
-    sourceText(
-      `Every setting that a member file of the original accepts in ${inForm}, in the notation that\n` +
-        ' * document-schema.ts reads. It has only names and types: settings.ts lists the used settings,\n' +
-        ' * refused-settings.ts those that are refused; all others have no effect.\n' +
-        ` * ${WRITTEN}`,
-      `${inForm}_SETTINGS`,
-      settings,
-    ),
-  );
-}
-
-function sourceText(comment: string, name: string, notation: string): string {
-  return `/**\n * ${comment}\n */\nexport const ${name} = \`\n${notation}\n\`;\n`;
+  const about = [
+    `Every setting that a member file of the original accepts in ${form.toUpperCase()}, in the notation that`,
+    'document-schema.ts reads, after the words and shapes that several settings share. The rows of the',
+    'settings list those that are used, refused-settings.ts those that are refused; all others have no',
+    'effect. Written by `make known-tables`: see spec/config/original.',
+  ];
+  const lines = [...about.map((line) => `# ${line}`), shapes, settings, ''];
+  writeFileSync(join(CONFIG, `original-settings-${form}.txt`), lines.join('\n'));
 }
 
 interface Schema {

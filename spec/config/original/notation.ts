@@ -1,7 +1,7 @@
 /**
- * Writes a tree of known names in the notation that src/config/document-schema.ts reads, as the text
- * of a source file. Content that occurs at several places is written once, as a shape; words that
- * several settings share are also written once.
+ * Writes a tree of known names in the notation that src/config/document-schema.ts reads. Content
+ * that occurs at several places is written once, as a shape; words that several settings share are
+ * also written once.
  */
 import type { Form } from '../../../src/config/document-schema.ts';
 import type { SchemaTree } from './schema-tree.ts';
