@@ -5,7 +5,7 @@
  */
 import { createTestServer, type ServiceParts } from '../spec/http/test-server.ts';
 import { SystemClock } from '../src/base/clock.ts';
-import { MapLifetimes } from '../src/rest/map-lifetimes.ts';
+import { MapLifetimes } from '../src/data/map-lifetimes.ts';
 import { AccessControl } from '../src/security/access-control.ts';
 import { Authenticator } from '../src/security/authenticator.ts';
 import type { Permission } from '../src/security/permissions.ts';

@@ -3,8 +3,8 @@ import { Span } from '../src/base/span.ts';
 import { GET } from '../src/http/methods.ts';
 import { Request } from '../src/http/request.ts';
 import { resolveTarget } from '../src/http/target.ts';
-import { Router } from '../src/rest/router.ts';
-import { SURFACES } from '../src/rest/surface.ts';
+import { SURFACES } from '../src/member/surfaces.ts';
+import { Router } from '../src/surface/router.ts';
 import type { Bench } from './harness.ts';
 
 const TARGETS = {

@@ -12,7 +12,7 @@ import { readEnvironment } from '../../src/config/environment.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
 import { PROPERTY_NAMES } from '../../src/config/property-names.ts';
 import { ALL_ROWS } from '../../src/config/setting-rows.ts';
-import { ROUTES } from '../../src/rest/routes.ts';
+import { ROUTES } from '../../src/member/routes.ts';
 import { run } from '../cli/run-command.ts';
 import { PAGES, ROOT, spansOf } from './pages.ts';
 

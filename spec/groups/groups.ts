@@ -31,7 +31,17 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   wan: ['wan'],
   http: ['http'],
   commands: ['cli', 'docs', 'bench', 'mutate'],
-  member: ['.', 'member', 'servers', 'cluster', 'embedding', 'local', 'rest'],
+  member: [
+    '.',
+    'member',
+    'servers',
+    'cluster',
+    'embedding',
+    'local',
+    'surface',
+    'administration',
+    'data',
+  ],
   redis: ['engine/redis', 'soak/servers'],
 };
 

@@ -1,5 +1,5 @@
 /**
- * Covers src/member/member.ts and src/rest. A complete member with `--compatibility hazelcast`: its
+ * Covers src/member/member.ts and src/surface. A complete member with `--compatibility hazelcast`: its
  * configuration, and gridnode's client against it.
  */
 import assert from 'node:assert/strict';

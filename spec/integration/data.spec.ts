@@ -1,4 +1,4 @@
-/** Covers src/member/member.ts and src/rest. Maps and queues of a whole member over real sockets. */
+/** Covers src/member/member.ts and src/surface. Maps and queues of a whole member over real sockets. */
 import { dataCases } from './data.case.ts';
 import { memberWith } from './member-on.ts';
 

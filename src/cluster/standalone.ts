@@ -1,7 +1,7 @@
 /**
  * The cluster of a single member: always one member, always safe. A change of its state has two
  * steps, as in any cluster: IN_TRANSITION while the new state is stored, then the new state. If the
- * state cannot be stored, the old one remains. Tested by rest/administration.spec.ts.
+ * state cannot be stored, the old one remains. Tested by administration/administration.spec.ts.
  */
 import assert from 'node:assert';
 import { randomUUID } from 'node:crypto';

@@ -2,7 +2,7 @@
  * A value for each map by its name, from settings whose map names may contain `*`. Every write
  * looks it up. If nothing is configured, the value is constant. Otherwise the values of the last
  * map, and of up to NAMES_KEPT_MAX others, are cached, so that the patterns are tried once for each
- * name. Tested by rest/map-lifetimes.spec.ts.
+ * name. Tested by data/map-lifetimes.spec.ts.
  */
 import type { Span } from '../base/span.ts';
 

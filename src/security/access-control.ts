@@ -1,7 +1,7 @@
 /**
  * HTTP Basic (RFC 7617) for the data paths and other paths without credentials in the body: parses
  * the field, checks it against a realm, and returns the user's permissions.
- * Tested by rest/login.spec.ts.
+ * Tested by surface/login.spec.ts.
  */
 import type { Span } from '../base/span.ts';
 import type { Authenticator } from './authenticator.ts';

@@ -1,7 +1,7 @@
 /**
  * Checks the credentials of administrative requests: one interface for security off, when the
  * cluster's name authenticates, and for security on, when a realm's users do (authenticator.ts).
- * Tested by rest/login.spec.ts.
+ * Tested by surface/login.spec.ts.
  */
 import type { PlainPassword } from '../base/stored-password.ts';
 import { matchesPlain } from './password.ts';

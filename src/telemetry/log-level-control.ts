@@ -1,6 +1,6 @@
 /**
  * The log's level while the member runs: the configured level, or a chosen one that overrides it.
- * Tested by rest/administration.spec.ts.
+ * Tested by administration/administration.spec.ts.
  */
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 import type { Log } from './log.ts';

@@ -1,0 +1,66 @@
+/** Routes of request targets, and the parts of targets that are name and key. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Span } from '../../src/base/span.ts';
+import { GET } from '../../src/http/methods.ts';
+import { Request } from '../../src/http/request.ts';
+import { resolveTarget } from '../../src/http/target.ts';
+import { ROUTES } from '../../src/member/routes.ts';
+import { SURFACES } from '../../src/member/surfaces.ts';
+import { Router } from '../../src/surface/router.ts';
+
+function route(target: string, segment = 'grid') {
+  const request = new Request();
+  request.method = GET;
+  const bytes = Buffer.from(`GET ${target} HTTP/1.1`, 'latin1');
+  request.target.set(bytes, 4, 4 + Buffer.byteLength(target, 'latin1'));
+  assert(resolveTarget(request, new Span()) === 0, `${target} is a target`);
+  const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
+  const match = new Router(segment, SURFACES.none).match(request, parts);
+  const text = (start: number, end: number): string => bytes.toString('latin1', 4 + start, 4 + end);
+  return {
+    match,
+    name: text(parts.nameStart, parts.nameEnd),
+    key: text(parts.keyStart, parts.keyEnd),
+  };
+}
+
+describe('Router.match', () => {
+  it('finds every route of the table', () => {
+    for (const row of ROUTES) {
+      const path = row.path.replace(/\{seconds\}/, '5').replace(/\{\w+\}/g, 'x');
+      const { match } = route(`/grid/${path}`);
+      assert.equal(match?.group, row.group, row.path);
+      assert.equal(match?.unknown, row.unknown ?? 0, row.path);
+      assert.equal(match?.endpoints[GET]?.operation, row.GET, row.path);
+    }
+  });
+
+  it('takes everything after the map as the key, except one trailing slash', () => {
+    assert.deepEqual(pick(route('/grid/rest/maps/m/a/b')), ['m', 'a/b']);
+    assert.deepEqual(pick(route('/grid/rest/maps/m/a//')), ['m', 'a/']);
+    assert.deepEqual(pick(route('/grid/rest/maps/m/a?b/c')), ['m', 'a']);
+    assert.deepEqual(pick(route('/grid/rest/maps/m%2F/%2F')), ['m%2F', '%2F']);
+  });
+
+  it('serves only paths below its own segment', () => {
+    assert.equal(route('/hazelcast/health').match, undefined);
+    assert.notEqual(route('/hazelcast/health', 'hazelcast').match, undefined);
+    assert.equal(route('/grid/health', 'hazelcast').match, undefined);
+    assert.deepEqual(pick(route('/a/rest/maps/m/k', 'a')), ['m', 'k']);
+  });
+
+  it('distinguishes an unknown path within a group from one outside all groups', () => {
+    assert.equal(route('/grid/rest/queues/a/b/c').match?.unknown, 404);
+    assert.equal(route('/grid/rest/maps//k').match?.unknown, 400);
+    assert.equal(route('/grid/healthy').match?.unknown, 400);
+    assert.equal(route('/grid/rest/wan/what').match?.group, 'WAN');
+    assert.equal(route('/grid/rest/maps').match, undefined);
+    assert.equal(route('/grid/rest/').match, undefined);
+    assert.equal(route('/').match, undefined);
+  });
+});
+
+function pick({ name, key }: { name: string; key: string }): string[] {
+  return [name, key];
+}

@@ -1,0 +1,95 @@
+/**
+ * The poll of a request: its ticket while the poll waits, then the delivery of its item.
+ * Tested by surface/dialect.spec.ts.
+ */
+import assert from 'node:assert';
+import type { Span } from '../base/span.ts';
+import type { Waiter } from '../cluster/cluster.ts';
+import {
+  type Engine,
+  FOUND,
+  NO_HOLD,
+  NO_TICKET,
+  NOBODY,
+  type OperationResult,
+} from '../engine/engine.ts';
+import { INDEPENDENT, type ItemHold } from '../http/response-delay.ts';
+import { RETRY_LATER } from '../surface/outcome-response.ts';
+import type { Call } from '../surface/route.ts';
+import type { DataServices } from '../surface/services.ts';
+
+export class QueuePoll implements Waiter {
+  readonly #call: Call;
+  readonly #data: DataServices;
+  readonly #refuse: () => void;
+  #ticket = NO_TICKET;
+
+  /** `refuse`: refuses the request if it may no longer take an item. */
+  constructor(call: Call, refuse: () => void) {
+    this.#call = call;
+    this.#data = call.services.data;
+    this.#refuse = refuse;
+  }
+
+  /** Takes an item, or waits for one up to `timeoutMs`; the call is answered now or later. */
+  begin(queue: Span, timeoutMs: number): void {
+    if (this.#ticket !== NO_TICKET) assert.fail('a call polls once at a time');
+    const ticket = this.#data.engine.take(queue, timeoutMs, this.#call);
+    if (ticket === NO_TICKET) return;
+    this.#ticket = ticket;
+    this.#data.waiting.add(this);
+    if (timeoutMs > 0 && !this.#call.exchange.awaitItem()) this.#refuseToWait();
+  }
+
+  /** Receives the engine's result. Returns the hold of the item, if it has one. */
+  onResult(answer: OperationResult): ItemHold | undefined {
+    if (this.#ticket !== NO_TICKET) this.#leave();
+    if (answer.hold === NO_HOLD) return undefined;
+    if (answer.outcome !== FOUND) assert.fail('only a found item is held');
+    return new EngineHold(this.#data.engine, answer.hold);
+  }
+
+  /** Ends a waiting poll without an item: the client has ended its input or disconnected. */
+  finishNow(): void {
+    if (this.#ticket === NO_TICKET) return;
+    this.#cancel();
+    this.#call.exchange.respondEmpty(204, INDEPENDENT, 0);
+  }
+
+  endWait(): void {
+    this.#cancel();
+    this.#refuse();
+  }
+
+  #refuseToWait(): void {
+    const { exchange } = this.#call;
+    this.#cancel();
+    exchange.refuse('NO_ROOM_TO_WAIT', { bytesMax: exchange.inFlightBytesMax }, RETRY_LATER);
+  }
+
+  #cancel(): void {
+    if (this.#ticket === NO_TICKET) assert.fail('only a waiting poll is cancelled');
+    this.#data.engine.cancel(this.#ticket);
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#ticket = NO_TICKET;
+    this.#data.waiting.delete(this);
+  }
+}
+
+/** The engine's hold on a taken item while it is delivered to its client. */
+class EngineHold implements ItemHold {
+  readonly #engine: Engine;
+  readonly #hold: number;
+
+  constructor(engine: Engine, hold: number) {
+    this.#engine = engine;
+    this.#hold = hold;
+  }
+
+  acknowledge(isDelivered: boolean): void {
+    this.#engine.acknowledge(this.#hold, isDelivered, NOBODY);
+  }
+}

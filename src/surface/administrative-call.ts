@@ -1,0 +1,282 @@
+/**
+ * An administrative request. Its body contains the parameters as `p1&p2&…`, each encoded as a form
+ * value; the first two are the credentials. The number of parameters is checked first, then the
+ * credentials, then the work is done. Until then only the credentials are decoded. Every request
+ * gets a line in the audit log when it is answered, even if the client has disconnected by then;
+ * throttled requests share lines. Tested by administration/administration.spec.ts.
+ */
+import assert from 'node:assert';
+import { GridError } from '../base/errors.ts';
+import { REFUSALS, type RefusalCode, type RefusalValues } from '../base/refusals.ts';
+import { Span } from '../base/span.ts';
+import type { Fields } from '../http/exchange.ts';
+import { INDEPENDENT } from '../http/response-delay.ts';
+import type { Verdict } from '../security/credentials.ts';
+import { auditedUser } from '../telemetry/audit.ts';
+import { respondJson } from './json.ts';
+import { NOT_APPLIED } from './outcome-response.ts';
+import { decodeFormValue, decodeLongFormValue } from './percent-decoding.ts';
+import type { Action, Call } from './route.ts';
+import type { RestServices } from './services.ts';
+
+/**
+ * Maximum length of an encoded user or password, in bytes; longer ones are neither decoded nor
+ * compared.
+ */
+const CREDENTIAL_BYTES_MAX = 4096;
+
+/** Number of parameters that are credentials: user and password. */
+const CREDENTIALS = 2;
+
+/** Does the work of a request whose parameters are read and whose credentials are right. */
+export type Work = (call: AdministrativeCall) => void;
+
+/**
+ * Creates an action that expects the credentials and `further` parameters of at most `bytesMax`
+ * bytes.
+ */
+export function withParameters(
+  further: number,
+  work: Work,
+  bytesMax = Number.POSITIVE_INFINITY,
+): Action {
+  const count = CREDENTIALS + further;
+  return (request) => {
+    const { exchange, services } = request;
+    const parts = splitParameters(exchange.request.body.toBuffer(), count);
+    const call = new AdministrativeCall(request, parts);
+    if (parts.length < count) {
+      return call.refuse('PARAMETERS_MISSING', { count });
+    }
+    if (!call.decodeCredentials()) return;
+    const verdict = services.access.credentials.check({
+      address: exchange.session.peerAddress,
+      user: call.parameter(0),
+      password: call.parameter(1),
+      isCountedByUser: false,
+    });
+    const proceed = (found: Verdict): void => decide(call, found, work, bytesMax);
+    if (verdict instanceof Promise) call.await(verdict, proceed);
+    else proceed(verdict);
+  };
+}
+
+function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax: number): void {
+  if (verdict.isRight) {
+    const proceed = (isDecoded: boolean): void => {
+      if (isDecoded) work(call);
+    };
+    const decoding = call.decodeRest(bytesMax);
+    if (decoding instanceof Promise) call.await(decoding, proceed);
+    else proceed(decoding);
+    return;
+  }
+  if (verdict.retryAfterMs === 0) return call.refuse('CREDENTIALS_WRONG', {});
+  const seconds = Math.ceil(verdict.retryAfterMs / 1000);
+  call.refuseThrottled(verdict.throttledKey, seconds);
+}
+
+export class AdministrativeCall {
+  readonly #call: Call;
+  /** The parameters, credentials first: encoded, and decoded up to `#decodedCount`. */
+  readonly #parameters: Buffer[];
+  #decodedCount = 0;
+  #isAudited = false;
+  readonly #address: string;
+  /** The user that the client sent, right or wrong; undefined if it cannot be decoded. */
+  readonly #user: string | undefined;
+  /** Method and path. */
+  readonly action: string;
+
+  constructor(call: Call, parts: Buffer[]) {
+    this.#call = call;
+    this.#parameters = parts;
+    this.#address = call.exchange.session.peerAddress;
+    const [name] = parts;
+    const user = name && name.length <= CREDENTIAL_BYTES_MAX ? decodeFormValue(name) : undefined;
+    this.#user = user && auditedUser(user);
+    this.action = call.describe();
+  }
+
+  get services(): RestServices {
+    return this.#call.services;
+  }
+
+  /** The first parameter after the credentials. */
+  get argument(): Buffer {
+    return this.parameter(CREDENTIALS);
+  }
+
+  /** The argument as a keyword; a longer argument is truncated. */
+  get word(): string {
+    return this.argument.toString('utf8', 0, WORD_BYTES_MAX);
+  }
+
+  /** Returns the decoded parameter. */
+  parameter(index: number): Buffer {
+    if (index >= this.#decodedCount) assert.fail('a parameter is decoded before it is used');
+    return this.#parameters[index]!;
+  }
+
+  /**
+   * Decodes the credentials. Returns false if one cannot be decoded; then the call has been
+   * refused.
+   */
+  decodeCredentials(): boolean {
+    return [0, 1].every((index) => {
+      const part = this.#parameters[index]!;
+      const value = part.length > CREDENTIAL_BYTES_MAX ? part : decodeFormValue(part);
+      return this.#decoded(index, value, CREDENTIAL_BYTES_MAX);
+    });
+  }
+
+  /**
+   * Decodes the parameters after the credentials, long ones in slices. Returns false if one cannot
+   * be decoded; then the call has been refused.
+   */
+  decodeRest(bytesMax: number): boolean | Promise<boolean> {
+    const rest = this.#parameters.slice(CREDENTIALS);
+    if (rest.some((part) => part.length > AT_ONCE_BYTES_MAX))
+      return this.#decodeLong(rest, bytesMax);
+    return rest.every((part, at) =>
+      this.#decoded(CREDENTIALS + at, decodeFormValue(part), bytesMax),
+    );
+  }
+
+  async #decodeLong(rest: readonly Buffer[], bytesMax: number): Promise<boolean> {
+    for (const [at, part] of rest.entries()) {
+      // An encoded byte has up to three bytes, so a part longer than that is too long in any case.
+      const value = part.length > 3 * bytesMax ? part : await decodeLongFormValue(part);
+      if (!this.#decoded(CREDENTIALS + at, value, bytesMax)) return false;
+    }
+    return true;
+  }
+
+  /** Stores a decoded parameter, or refuses the call. */
+  #decoded(index: number, value: Buffer | undefined, bytesMax: number): boolean {
+    if (value !== undefined && value.length <= bytesMax) {
+      if (index !== this.#decodedCount) assert.fail('parameters are decoded once, in order');
+      this.#parameters[index] = value;
+      this.#decodedCount++;
+      return true;
+    }
+    // The part is not repeated: it may be a password.
+    const reason =
+      value === undefined ? 'an invalid percent-escape' : `longer than ${bytesMax} bytes`;
+    this.refuse('PARAMETER_UNREADABLE', { number: index + 1, reason });
+    return false;
+  }
+
+  /** Continues when the promise is fulfilled, even if the client has disconnected by then. */
+  await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void {
+    const audited = promise.catch((error: unknown) => {
+      this.#audit(500);
+      throw error;
+    });
+    this.#call.await(audited, proceed);
+  }
+
+  /** Responds with 200 and the result. */
+  succeed(result: object = {}, fields?: Fields): void {
+    this.#respond(200, { status: 'success', ...result }, fields);
+  }
+
+  /** Responds with 200 and the result as JSON, which is sent without a copy. */
+  succeedWith(json: Buffer): void {
+    this.#audit(200);
+    const { exchange } = this.#call;
+    const type = new Span().set(JSON_TYPE, 0, JSON_TYPE.length);
+    const body = new Span().set(json, 0, json.length);
+    exchange.respondPinned(type, body, { isCounted: false, release() {} }, INDEPENDENT, 0);
+  }
+
+  /**
+   * Refuses the request with the text of the table of refusals. `status`: by default the table's.
+   */
+  refuse<Code extends RefusalCode>(
+    code: Code,
+    values: RefusalValues<Code>,
+    status: number = REFUSALS[code].status,
+  ): void {
+    this.#audit(status);
+    this.#call.exchange.refuse(code, values, undefined, status);
+  }
+
+  /** Refuses a throttled login; see Verdict. */
+  refuseThrottled(throttledKey: string | undefined, seconds: number): void {
+    this.#audit(REFUSALS.CREDENTIALS_THROTTLED.status, throttledKey);
+    const fields = { 'Retry-After': String(seconds) };
+    this.#call.exchange.refuse('CREDENTIALS_THROTTLED', { seconds }, fields);
+  }
+
+  /** Responds with the reason why the work was not done, or may not have been done. */
+  fail(
+    error: GridError,
+    status = this.services.dialect.statusOf(error),
+    fields = this.#outcomeOf(error, status),
+  ): void {
+    this.#audit(status);
+    this.#call.exchange.refuseWith(error.code, error.message, status, fields);
+  }
+
+  /** If members share servers, every 503 states whether the work may have been done. */
+  #outcomeOf(error: GridError, status: number): Fields | undefined {
+    if (error.isOutcomeUnknown) return OUTCOME_UNKNOWN;
+    return status === 503 && this.services.data.isShared ? NOT_APPLIED : undefined;
+  }
+
+  /** Responds with `result` as the failure's fields; the reason is only logged. */
+  failWith(error: GridError, result: object): void {
+    const status = this.services.dialect.statusOf(error);
+    if (status >= 400) this.#call.exchange.note(error.code, error.message);
+    this.#respond(status, { status: 'fail', ...result });
+  }
+
+  /** Responds with 200 and a failure, as the original member does. */
+  respondWithFailure(): void {
+    this.#respond(200, { status: 'fail' });
+  }
+
+  #respond(status: number, value: object, fields?: Fields): void {
+    this.#audit(status);
+    respondJson(this.#call, value, status, fields);
+  }
+
+  #audit(status: number, throttledKey?: string): void {
+    if (this.#isAudited) assert.fail('a request has one line in the audit log');
+    this.#isAudited = true;
+    const entry = { user: this.#user, address: this.#address, action: this.action, status };
+    this.services.telemetry.audit.write(entry, throttledKey);
+  }
+}
+
+/** Returns an operating error; rethrows any other error, which is a fault of the member. */
+export function refusalOf(error: unknown): GridError {
+  if (error instanceof GridError) return error;
+  throw error;
+}
+
+/**
+ * Splits the body into at most `count` parts; the last one keeps its ampersands. An empty body has
+ * no parts.
+ */
+function splitParameters(body: Buffer, count: number): Buffer[] {
+  const parts: Buffer[] = [];
+  if (body.length === 0) return parts;
+  let start = 0;
+  while (parts.length < count - 1) {
+    const end = body.indexOf(AMPERSAND, start);
+    if (end < 0) break;
+    parts.push(body.subarray(start, end));
+    start = end + 1;
+  }
+  parts.push(body.subarray(start));
+  return parts;
+}
+
+/** Maximum length of a parameter that is decoded in one step, in bytes. */
+const AT_ONCE_BYTES_MAX = 16_384;
+const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
+const WORD_BYTES_MAX = 128;
+const JSON_TYPE = Buffer.from('application/json');
+const AMPERSAND = 0x26;
