@@ -48,7 +48,7 @@ import { SegmentSupply, segmentBytesFor } from './segment-supply.ts';
 import { moveStaleSegments } from './stale-data.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 import { parseQueueFileName, queueFileIn } from './wan-queue-file.ts';
-import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
+import { type LogObserver, type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
 /**
  * Log length from which a snapshot is written, in bytes. Replaying a shorter log is faster than
@@ -79,13 +79,7 @@ interface PersistenceOptions {
 }
 
 /** Receives the events. Its methods are never called from within a call of the engine. */
-interface PersistenceObserver extends HousekeepingObserver {
-  /** Delayed responses may be sent. */
-  onReleased(): void;
-  /** Mutations start or stop being refused for lack of space. `fault`: the reason. */
-  onRefusing(isRefusing: boolean, fault: Error | undefined): void;
-  /** A write or a sync has failed: the member must be restarted. */
-  onFailed(error: Error): void;
+interface PersistenceObserver extends LogObserver, HousekeepingObserver {
   /** Called every second during recovery. */
   onProgress(progress: RecoveryProgress): void;
 }
@@ -136,12 +130,7 @@ export class Persistence {
     this.member = new MemberFile(storage, async () => {
       if (this.#isOpen) await this.#manifest.change({ hasMember: true });
     });
-    this.log = new WriteAheadLog(options, {
-      onReleased: () => observer.onReleased(),
-      onRefusing: (isRefusing, fault) => observer.onRefusing(isRefusing, fault),
-      onFailed: (error) => observer.onFailed(error),
-      onSegment: () => this.#housekeeping?.work(),
-    });
+    this.log = new WriteAheadLog(options, observer, () => this.#housekeeping?.work());
   }
 
   get storage(): Storage {

@@ -34,7 +34,6 @@ import { SummedMemory } from './checksum.ts';
 import { NEXT_DURABLE, NEXT_NOT_DURABLE, writeControlRecord } from './control-records.ts';
 import { DurableSequences } from './durable-sequences.ts';
 import type { LogEndFile } from './log-end-file.ts';
-import type { LogObserver } from './log-observer.ts';
 import type { LogPosition } from './log-position.ts';
 import { Page } from './page.ts';
 import { CONTROL_RECORD_BYTES, MARK, recordBytes, SEAL, writeMutation } from './record-codec.ts';
@@ -63,6 +62,16 @@ interface Unwritten {
   readonly position: number;
 }
 
+/** Receives the events of the log. Its methods are never called from within a call of the engine. */
+export interface LogObserver {
+  /** Delayed responses may be sent. */
+  onReleased(): void;
+  /** Mutations start or stop being refused for lack of space. `fault`: the reason. */
+  onRefusing(isRefusing: boolean, fault: Error | undefined): void;
+  /** A write or a sync has failed: the member must be restarted. */
+  onFailed(error: Error): void;
+}
+
 export type SyncMode = 'always' | 'interval' | 'never';
 
 interface WriteAheadLogOptions {
@@ -86,6 +95,7 @@ export class WriteAheadLog implements MutationSink {
   readonly #mode: SyncMode;
   readonly #intervalMs: number;
   readonly #observer: LogObserver;
+  readonly #onSegment: () => void;
   readonly #sequences: DurableSequences;
   readonly #page = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
   readonly #endOfTurn = () => this.#endTurn();
@@ -116,12 +126,14 @@ export class WriteAheadLog implements MutationSink {
   #timer: Timer | undefined;
   #endFile: LogEndFile | undefined;
 
-  constructor(options: WriteAheadLogOptions, observer: LogObserver) {
+  /** `onSegment` is called when the log continues in another segment. */
+  constructor(options: WriteAheadLogOptions, observer: LogObserver, onSegment: () => void) {
     this.#clock = options.clock;
     this.#mode = options.sync;
     this.#intervalMs = options.syncIntervalMs;
     this.#sequences = new DurableSequences(options.partitionCount);
     this.#observer = observer;
+    this.#onSegment = onSegment;
   }
 
   /**
@@ -359,7 +371,7 @@ export class WriteAheadLog implements MutationSink {
     this.delaysAll = this.#unwritten.length > 0;
     if (this.#hasNewSegment) {
       this.#hasNewSegment = false;
-      this.#observer.onSegment();
+      this.#onSegment();
     }
     this.#observer.onReleased();
   }
