@@ -1,6 +1,6 @@
 /**
  * Makes the parts of a member, each with the contracts of others that it needs. This is the only file
- * that knows all of them. Tested by embedding/embedded-member.spec.ts.
+ * that knows all of them.
  */
 import { type Clock, SystemClock } from '../base/clock.ts';
 import { openFiles } from '../base/open-files.ts';
