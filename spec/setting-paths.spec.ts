@@ -20,9 +20,8 @@ const TABLE = [
   'src/config/browser-settings.ts',
   'src/config/engine-settings.ts',
   'src/config/wan-settings.ts',
-  'src/config/wan-publisher-settings.ts',
-  'src/config/wan-map-settings.ts',
   'src/base/settings-in-messages.ts',
+  'src/base/default-port.ts',
 ];
 /**
  * Strings in other files that equal a path but do not name a setting there. This list may only

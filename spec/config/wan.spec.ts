@@ -9,8 +9,11 @@ import { explainAsJson, explainAsYaml } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { MASK } from '../../src/config/setting.ts';
 import { PUBLISHERS_MAX, type WanPublisher } from '../../src/config/wan-config.ts';
-import { MAP_WAN_SETTINGS } from '../../src/config/wan-map-settings.ts';
-import { PUBLISHER_KEYS, PUBLISHER_SETTINGS } from '../../src/config/wan-publisher-settings.ts';
+import {
+  MAP_WAN_SETTINGS,
+  PUBLISHER_KEYS,
+  PUBLISHER_SETTINGS,
+} from '../../src/config/wan-settings.ts';
 import { WanMaps } from '../../src/wan/wan-maps.ts';
 import { load, problemsOf, writeConfig } from './documents.ts';
 

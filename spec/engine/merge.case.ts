@@ -1,7 +1,7 @@
 /** The contract of StoredEngine.merge as tests: each policy, with and without an entry. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MERGE_POLICIES } from '../../src/config/wan-config.ts';
+import { MERGE_POLICIES } from '../../src/config/wan-settings.ts';
 import {
   APPLIED,
   EVERY_PARTITION,

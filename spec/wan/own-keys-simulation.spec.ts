@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MERGE_POLICIES } from '../../src/config/wan-config.ts';
+import { MERGE_POLICIES } from '../../src/config/wan-settings.ts';
 import {
   LATEST_UPDATE,
   type MergePolicy,

@@ -2,10 +2,9 @@
  * Parses the address of the member for client commands, and reads the TLS files for authentication.
  * Tested by client-options.spec.ts.
  */
+import { DEFAULT_PORT } from '../base/default-port.ts';
 import type { MemberLocation } from '../client/member-client.ts';
 import { readInput } from './command-input.ts';
-
-const DEFAULT_PORT = ':5701';
 
 export interface AddressOptions {
   readonly address: string;
@@ -21,7 +20,7 @@ export async function locateMember(
 ): Promise<MemberLocation> {
   const { address, ca, tlsCertificate, tlsKey } = options;
   const isUrl = /^https?:\/\//.test(address);
-  const port = /:\d+$/.test(address) ? '' : DEFAULT_PORT;
+  const port = /:\d+$/.test(address) ? '' : `:${DEFAULT_PORT}`;
   const text = isUrl ? address : `http://${address}${port}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const seen = `Cannot use ${nameOf('address')} ${JSON.stringify(address)}`;

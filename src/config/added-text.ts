@@ -8,7 +8,7 @@ import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import type { ConfigUpdate } from './update.ts';
 import type { MapWan, WanReplicationRef } from './wan-config.ts';
-import { KEY_FILTER } from './wan-map-settings.ts';
+import { KEY_FILTER } from './wan-settings.ts';
 
 /** Maximum number of plain-text passwords in one text: hashing each takes as long as a login. */
 const HASHED_PASSWORDS_MAX = 100;

@@ -4,10 +4,10 @@
  * `network`. REST is then enabled exactly if there is such an endpoint. Tested by load.spec.ts.
  */
 import { type Finding, finding } from './finding.ts';
-import { bounded } from './finding-list.ts';
+import { bounded, pathText } from './finding-list.ts';
 import { isOn } from './refused-settings.ts';
 import { pathOf } from './settings.ts';
-import { pathText, type Statement } from './statements.ts';
+import type { Statement } from './statements.ts';
 
 const SECTION = 'advanced-network';
 const ENDPOINT = 'rest-server-socket-endpoint-config';

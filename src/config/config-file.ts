@@ -10,14 +10,13 @@ import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts'
 import { documentSchema, type Form, type SectionSchema } from './document-schema.ts';
 import * as files from './file-bytes.ts';
 import { type FileText, fileText, formOf } from './file-text.ts';
-import { FindingList, quoted } from './finding-list.ts';
+import { FindingList, pathText, quoted } from './finding-list.ts';
 import type { Root } from './hazelcast-root.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { replacePlaceholders } from './placeholders.ts';
 import { readPlainYaml } from './plain-yaml.ts';
 import {
   type NamedBlock,
-  pathText,
   type Statement,
   StatementReader,
   type WrittenSection,

@@ -6,7 +6,7 @@
 
 import type { MachineMemory } from '../base/machine-memory.ts';
 import { type Finding, finding, lineOf } from './finding.ts';
-import { FINDINGS_MAX, quoted } from './finding-list.ts';
+import { FINDINGS_MAX, pathText, quoted } from './finding-list.ts';
 import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
@@ -17,11 +17,12 @@ import {
   isNamed,
   MASK,
   type NamedSetting,
+  notExpected,
   type Setting,
 } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey, type Settings } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
-import { pathText } from './statements.ts';
+
 import { NO_WAN, type WanConfig } from './wan-config.ts';
 
 /** A value that a source sets. */
@@ -266,10 +267,10 @@ export function optionName(flag: string): string {
 
 function wrongValue({ source, path, seen, text, expects }: Assignment, row: AnySetting): string {
   const subject = path && pathText(path);
-  const shown = isHidden(row, seen ?? text) ? MASK : quoted(seen ?? text);
-  const advice = row.advice?.(seen ?? text);
-  const more = advice === undefined ? '' : `; ${advice}`;
-  return `Cannot use ${subject ?? source.name} ${shown}: not ${expects ?? row.expects}${more}`;
+  const whole = seen ?? text;
+  const shown = isHidden(row, whole) ? MASK : quoted(whole);
+  const reason = notExpected(expects === undefined ? row : { ...row, expects }, whole);
+  return `Cannot use ${subject ?? source.name} ${shown}: ${reason}`;
 }
 
 /** Returns a hint with the nearest known name, as it is written in a file. */

@@ -10,13 +10,13 @@ import type { Config } from './config.ts';
 import { documentSchema, type SectionSchema } from './document-schema.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from './endpoint-group.ts';
 import { type Finding, finding } from './finding.ts';
-import { FINDINGS_MAX, FindingList, quoted } from './finding-list.ts';
+import { FINDINGS_MAX, FindingList, pathText, quoted } from './finding-list.ts';
 import { insteadOfJavaOptions } from './java-options.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import { isOn, type RefusedSetting, refusedAt } from './refused-settings.ts';
 import { ALL_ROWS } from './setting-rows.ts';
 import { pathOf, SETTING_KEYS, SETTINGS } from './settings.ts';
-import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
+import { EMPTY_NAME, type NamedBlock, type Statement } from './statements.ts';
 import { BOOLEAN_TEXTS, isBooleanType } from './value-type.ts';
 import { bare, type Target, VariableNames } from './variable-names.ts';
 
@@ -169,10 +169,7 @@ class EnvironmentReader {
     if (path.includes('')) this.#problems.add(at, () => EMPTY_NAME);
     const isBoolean = BOOLEANS.has(pattern) || (types.length > 0 && types.every(isBooleanType));
     if (isBoolean && !/^(true|false)$/i.test(text)) {
-      this.#problems.add(
-        at,
-        () => `Cannot use ${pathText(path)} ${quoted(text)}: not ${BOOLEAN_TEXTS}`,
-      );
+      this.#problems.refuseText({ path, at, text }, () => `not ${BOOLEAN_TEXTS}`);
       return;
     }
     this.#statements.push({ path, pattern, text, at, types });

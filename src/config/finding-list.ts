@@ -11,6 +11,13 @@ export const FINDINGS_MAX = 100;
 /** Maximum length of a name or value in a message, in characters. */
 const LETTERS_QUOTED_MAX = 200;
 
+/** A section, or a setting with its text, at its place in a document. */
+interface Subject {
+  readonly path: readonly string[];
+  readonly at: Place;
+  readonly text?: string;
+}
+
 export class FindingList {
   readonly #severity: Severity;
   readonly #listed: Finding[] = [];
@@ -33,6 +40,16 @@ export class FindingList {
     this.#count += 1;
     if (this.#listed.length >= FINDINGS_MAX) return;
     this.#listed.push(finding(this.#severity, message(), formatPlace(at)));
+  }
+
+  /** Adds `Cannot use PATH: REASON`. */
+  refuse({ path, at }: Subject, reason: () => string): void {
+    this.add(at, () => `Cannot use ${pathText(path)}: ${reason()}`);
+  }
+
+  /** Adds `Cannot use PATH "TEXT": REASON`. `seen`: shown in place of the text in quotes. */
+  refuseText({ path, at, text = '' }: Subject, reason: () => string, seen = quoted(text)): void {
+    this.add(at, () => `Cannot use ${pathText(path)} ${seen}: ${reason()}`);
   }
 
   addAll(others: FindingList): void {
@@ -85,4 +102,13 @@ export function quoted(text: string): string {
 
 export function shortened(text: string): string {
   return text.length <= LETTERS_QUOTED_MAX ? text : `${text.slice(0, LETTERS_QUOTED_MAX)}…`;
+}
+
+/** Returns the text of a path for a message, with long names shortened. */
+export function pathText(path: readonly string[]): string {
+  let text = '';
+  for (const [index, step] of path.entries()) {
+    text += (index === 0 || step.startsWith('[') ? '' : '.') + shortened(step);
+  }
+  return text;
 }

@@ -11,7 +11,7 @@ import { isOn, RefusedList, refuseSettings } from './refused-settings.ts';
 import { isNamed, MASK } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { sourceAt } from './source.ts';
-import { isOfType, pathText, type Statement, textOfSteps } from './statements.ts';
+import { isOfType, type Statement, textOfSteps } from './statements.ts';
 import { readTls } from './tls-reading.ts';
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
@@ -157,12 +157,9 @@ function isNameUsable(key: SettingKey, statement: Statement): boolean {
 
 function checkType(statement: Statement, problems: FindingList): void {
   if (isOfType(statement)) return;
-  const { path, types, text, at } = statement;
-  problems.add(at, () => {
-    const wanted = types.map(({ expects }) => expects).join(' or ');
-    const seen = isSecretName(path.at(-1)) ? MASK : quoted(text);
-    return `Cannot use ${pathText(path)} ${seen}: not ${wanted}`;
-  });
+  const { path, types } = statement;
+  const wanted = () => `not ${types.map(({ expects }) => expects).join(' or ')}`;
+  problems.refuseText(statement, wanted, isSecretName(path.at(-1)) ? MASK : undefined);
 }
 
 function isDeprecatedSwitch({ path, pattern }: Statement): boolean {

@@ -14,14 +14,13 @@ import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
 import type { EnvironmentContent } from './environment.ts';
 import type { PipedFile } from './file-bytes.ts';
 import { type Finding, finding } from './finding.ts';
-import { byPlace, FindingList, quoted, shown } from './finding-list.ts';
+import { byPlace, FindingList, pathText, quoted, shown } from './finding-list.ts';
 import { assignmentsOfRoot, notesOfRoot } from './hazelcast-root.ts';
 import { interpret, isSecretName, unusedWarnings } from './interpretation.ts';
 import { isPattern, PATTERNS_MAX } from './name-lookup.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { formatPlace } from './place.ts';
 import { missingVariable } from './placeholders.ts';
-import { realmProblems } from './realms.ts';
 import {
   isOn,
   RefusedList,
@@ -29,16 +28,17 @@ import {
   refusedAmong,
   refusedAt,
 } from './refused-settings.ts';
+import type { StructuredValue } from './section-reading.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { isNamed, MASK } from './setting.ts';
 import { ALL_ROWS } from './setting-rows.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { DEFAULT, type Source, sourceAt } from './source.ts';
-import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
+import { EMPTY_NAME, type NamedBlock, type Statement } from './statements.ts';
 import { NO_CERTIFICATE } from './tls-reading.ts';
-import { readWan, WAN_BLOCKS } from './wan-file.ts';
-import { REPLICATION_PATTERN } from './wan-paths.ts';
+import { readWan, WAN_BLOCKS } from './wan-reading.ts';
+import { REPLICATION_PATTERN } from './wan-settings.ts';
 
 export interface ConfigRequest {
   /**
@@ -60,15 +60,6 @@ interface ConfigText {
    * configuration, to which maps of the text may refer.
    */
   readonly replications?: readonly string[];
-}
-
-/** A value outside the table of settings: of users, permissions, or WAN replication. */
-interface StructuredValue {
-  /** Steps of its path; an item of a list is `[n]`. */
-  readonly steps: readonly string[];
-  /** Masked if it is secret. */
-  readonly value: string | number | boolean;
-  readonly source: Source;
 }
 
 export interface LoadedConfig {
@@ -137,24 +128,23 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
     file?.problems,
     reading.problems,
     nameProblems(blocks),
-    wan.problems,
+    wan.reading.problems,
   ];
-  const ofUsers = [realmProblems(statements), secured.problems];
   const ofUnset = config.failIfValueMissing && file ? unsetProblems(file) : undefined;
   const ofValues = { listed: faults, count: faultCount };
-  throwProblems([...ofFile, ...ofUsers, ofUnset, ofValues], file?.unset ?? []);
+  throwProblems([...ofFile, ...secured.problems, ofUnset, ofValues], file?.unset ?? []);
   return {
     config,
-    structured: [...structuredValues(secured), ...wan.values],
+    structured: [...structuredValues(secured), ...wan.reading.values],
     sections: [...new Set((file?.statements ?? []).map(({ path }) => path[0] ?? ''))],
     findings: [
       ...(fromEnvironment?.warnings ?? []),
       ...warnings,
       ...reading.warnings,
-      ...unusedWarnings(reading.unused.filter((each) => !wan.used.has(each))),
+      ...unusedWarnings(reading.unused.filter((each) => !wan.reading.used.has(each))),
       ...reading.refused,
-      ...wan.refused.end(),
-      ...shown(wan.warnings, 'warnings'),
+      ...wan.reading.refused.end(),
+      ...shown(wan.reading.warnings, 'warnings'),
       ...unknownWarnings(file),
       ...unsetWarnings(file),
       ...pipeWarnings(request),
@@ -363,10 +353,7 @@ function structuredValues({ used, security }: SecurityReading): StructuredValue[
 function unsetProblems({ unset }: FileContent): FindingList {
   const problems = new FindingList();
   for (const { name, statement } of unset) {
-    problems.add(
-      statement.at,
-      () => `Cannot use ${pathText(statement.path)}: ${missingVariable(name)}`,
-    );
+    problems.refuse(statement, () => missingVariable(name));
   }
   return problems;
 }

@@ -55,8 +55,13 @@ function nearestWithin(
 
 /** Returns `; did you mean "port"?`, or an empty text. */
 export function hintOf(names: readonly string[]): string {
-  if (names.length === 0) return '';
-  return `; did you mean ${names.map(quoted).join(' or ')}?`;
+  const question = questionOf(names);
+  return question === undefined ? '' : `; ${question}`;
+}
+
+/** Returns `did you mean "port"?`, or undefined. */
+export function questionOf(names: readonly string[]): string | undefined {
+  return names.length === 0 ? undefined : `did you mean ${names.map(quoted).join(' or ')}?`;
 }
 
 /** Returns the number of wrong letters, or any number above `limit` if there are more. */

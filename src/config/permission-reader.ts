@@ -10,7 +10,7 @@ import { type FindingList, quoted } from './finding-list.ts';
 import { isAddressPattern, isInterfacePattern } from './interface-pattern.ts';
 import type { Place } from './place.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import { pathText, type Statement, type WrittenSection } from './statements.ts';
+import type { Statement, WrittenSection } from './statements.ts';
 import { readBoolean } from './value-type.ts';
 
 export interface PermissionConfig {
@@ -58,15 +58,12 @@ export class PermissionReader {
   constructor(written: readonly WrittenSection[], problems: FindingList) {
     this.#problems = problems;
     this.#isWritten = written.some(({ pattern }) => pattern === SECURITY_PATHS.permissions);
-    for (const { path, at, isEmpty } of written) {
+    for (const section of written) {
+      const { path, isEmpty } = section;
       const isList = path.at(-1) === 'endpoints' || path.at(-1) === 'actions';
       if (!isEmpty || !isList || path[1] !== 'client-permissions') continue;
-      if (KINDS.has(path[2] ?? '')) {
-        problems.add(
-          at,
-          () => `Cannot use ${pathText(path)}: it is empty; remove it or give it content`,
-        );
-      }
+      if (!KINDS.has(path[2] ?? '')) continue;
+      problems.refuse(section, () => 'it is empty; remove it or give it content');
     }
   }
 
@@ -95,7 +92,7 @@ export class PermissionReader {
       }
     } else if (at.line > 0 && draft.at.line > 0 && at.file !== draft.at.file) {
       const other = draft.at.file;
-      this.#problems.add(at, () => `Cannot use ${pathText(path)}: ${quoted(other)} has the same`);
+      this.#problems.refuse(statement, () => `${quoted(other)} has the same`);
     }
     return this.#add(draft, steps[0] ?? '', statement);
   }
@@ -114,10 +111,9 @@ export class PermissionReader {
     });
   }
 
-  #add(draft: Draft, setting: string, { path, text, at }: Statement): boolean {
-    const refuse = (reason: string): void => {
-      this.#problems.add(at, () => `Cannot use ${pathText(path)} ${quoted(text)}: ${reason}`);
-    };
+  #add(draft: Draft, setting: string, statement: Statement): boolean {
+    const { text, at } = statement;
+    const refuse = (reason: string): void => this.#problems.refuseText(statement, () => reason);
     // A variable contains all items in its text, and overrides the file.
     const isVariable = at.line === 0;
     switch (setting) {

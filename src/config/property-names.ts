@@ -3,7 +3,7 @@
  * settings (document-schema.ts), which are loaded only for a file or variables.
  * Tested by document-schema.spec.ts.
  */
-import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-paths.ts';
+import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-settings.ts';
 
 /** Names of properties that have an effect, by the path of the properties. */
 export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {

@@ -5,10 +5,10 @@
  */
 import type { Effective } from './effective-statements.ts';
 import { type Finding, finding } from './finding.ts';
-import { FINDINGS_MAX } from './finding-list.ts';
+import { FINDINGS_MAX, pathText } from './finding-list.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { type Source, sourceAt } from './source.ts';
-import { pathText, type Statement } from './statements.ts';
+import type { Statement } from './statements.ts';
 import { readBoolean } from './value-type.ts';
 
 /** A setting with which `serve` refuses to start. */

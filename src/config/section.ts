@@ -1,7 +1,7 @@
 /** The sections of the settings in help and documentation. Tested by describe.spec.ts. */
 import type { AnySetting } from './setting.ts';
 import { pathOf } from './settings.ts';
-import { MAP_WAN_SETTINGS } from './wan-map-settings.ts';
+import { MAP_WAN_SETTINGS } from './wan-settings.ts';
 
 /** In the order in which readers look for them. */
 export const SECTIONS = [

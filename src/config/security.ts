@@ -2,7 +2,8 @@
  * Reads the security settings: whether security is on, the users of the realms for administration
  * and for clients, and the permissions of clients. Realms of kinds other than simple users are
  * refused elsewhere. A realm without users has its identity as a user, because members of the
- * original with such a realm accept one another by it.
+ * original with such a realm accept one another by it. Problems of realms are reported whether
+ * security is on or not.
  */
 import { parsePassword } from '../base/stored-password.ts';
 import { FindingList, quoted } from './finding-list.ts';
@@ -49,7 +50,8 @@ export interface SecurityReading {
   readonly security: SecurityConfig;
   /** The statements that have been used. */
   readonly used: ReadonlySet<Statement>;
-  readonly problems: FindingList;
+  /** Problems of the realms as such, and all others. */
+  readonly problems: readonly FindingList[];
   /** Settings with which `serve` refuses to start. */
   readonly refused: readonly RefusedSetting[];
 }
@@ -83,6 +85,12 @@ interface RealmDraft {
   identity?: UserDraft;
 }
 
+/** Maximum number of realms listed in a message. */
+const REALMS_LISTED_MAX = 12;
+const REALM_REFERENCES: readonly string[] = [
+  SECURITY_PATHS.memberRealm,
+  SECURITY_PATHS.clientRealm,
+];
 const CLIENT_AUTHENTICATION = 'security.client-authentication';
 const USER = 'security.realms.[].authentication.simple.users.[].';
 const IDENTITY = 'security.realms.[].identity.username-password.';
@@ -90,6 +98,11 @@ const IDENTITY = 'security.realms.[].identity.username-password.';
 class SecurityReader {
   readonly #used = new Set<Statement>();
   readonly #problems = new FindingList();
+  readonly #ofRealms = new FindingList();
+  readonly #realmNames = new Set<string>();
+  /** User names with the places of their realms. */
+  readonly #userNames = new Set<string>();
+  readonly #references: Statement[] = [];
   readonly #realms = new Map<string, RealmDraft>();
   readonly #written: readonly WrittenSection[];
   readonly #permissions: PermissionReader;
@@ -105,10 +118,12 @@ class SecurityReader {
 
   read(statement: Statement): void {
     if (this.#isUnderstood(statement)) this.#used.add(statement);
+    if (REALM_REFERENCES.includes(statement.pattern)) this.#references.push(statement);
   }
 
   end(): SecurityReading {
     const isEnabled = isOn(this.#enabled);
+    for (const statement of this.#references) this.#checkReference(statement);
     // No setting can refer to a realm without a name.
     const named = [...this.#realms.values()].filter(({ name }) => name !== '');
     const realms = new Map(named.map((realm) => [realm.name, this.#usersOf(realm)]));
@@ -122,7 +137,7 @@ class SecurityReader {
         prefersGrant: isOn(this.#priorityGrant),
       },
       used: this.#used,
-      problems: this.#problems,
+      problems: [this.#ofRealms, this.#problems],
       refused: isEnabled ? this.#refused(realms) : [],
     };
   }
@@ -152,7 +167,7 @@ class SecurityReader {
   }
 
   #isUnderstood(statement: Statement): boolean {
-    const { pattern, path, text } = statement;
+    const { pattern } = statement;
     if (pattern === SECURITY_PATHS.isEnabled) this.#enabled = statement;
     // The audit log is always on.
     else if (pattern === 'auditlog.enabled') return true;
@@ -161,12 +176,29 @@ class SecurityReader {
     else if (pattern === SECURITY_PATHS.prefersGrant) {
       this.#priorityGrant = statement;
       this.#permissions.note();
-    } else if (pattern === 'security.realms.[].name') this.#realm(path).name = text;
+    } else if (pattern === 'security.realms.[].name') this.#nameRealm(statement);
     else if (pattern.startsWith(USER)) return this.#readUser(statement);
     else if (pattern.startsWith(`${SECURITY_PATHS.permissions}.`)) {
       return this.#permissions.read(statement);
     } else return pattern.startsWith(IDENTITY) && this.#readIdentity(statement);
     return true;
+  }
+
+  #nameRealm({ path, text, at }: Statement): void {
+    this.#realm(path).name = text;
+    if (this.#realmNames.has(text)) {
+      this.#ofRealms.add(at, () => `Cannot use realm ${quoted(text)}: it occurs twice`);
+    }
+    this.#realmNames.add(text);
+  }
+
+  #checkReference(statement: Statement): void {
+    const realms = this.#realmNames;
+    if (realms.has(statement.text)) return;
+    this.#ofRealms.refuseText(statement, () => {
+      const some = [...realms].slice(0, REALMS_LISTED_MAX).join(', ');
+      return `no such realm (${realms.size === 0 ? 'there is none' : `known: ${some}`})`;
+    });
   }
 
   #realm(path: readonly string[]): RealmDraft {
@@ -181,10 +213,21 @@ class SecurityReader {
     const index = path[6] ?? '';
     const user = users.get(index) ?? { at, roles: [] };
     users.set(index, user);
-    if (pattern !== `${USER}roles.[]`)
-      return this.#readLogin(user, pattern.slice(USER.length), text, at);
+    const name = pattern.slice(USER.length);
+    if (name !== 'roles.[]') {
+      if (name === 'username') this.#checkTwin(path, text, at);
+      return this.#readLogin(user, name, text, at);
+    }
     user.roles.push(text);
     return true;
+  }
+
+  #checkTwin(path: readonly string[], text: string, at: Place): void {
+    const user = `${path.slice(0, 3).join('.')} ${text}`;
+    if (this.#userNames.has(user)) {
+      this.#ofRealms.add(at, () => `Cannot use user ${quoted(text)}: it occurs twice in its realm`);
+    }
+    this.#userNames.add(user);
   }
 
   #readIdentity({ pattern, path, text, at }: Statement): boolean {

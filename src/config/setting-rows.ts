@@ -4,8 +4,7 @@
  */
 import type { AnySetting } from './setting.ts';
 import { SETTINGS } from './settings.ts';
-import { MAP_WAN_SETTINGS } from './wan-map-settings.ts';
-import { PUBLISHER_SETTINGS } from './wan-publisher-settings.ts';
+import { MAP_WAN_SETTINGS, PUBLISHER_SETTINGS } from './wan-settings.ts';
 
 export const ALL_ROWS: readonly AnySetting[] = [
   ...Object.values(SETTINGS),

@@ -39,6 +39,8 @@ export interface Setting<Value> {
   readonly isOwnList?: true;
   /** Whether the value must not be shown. */
   readonly isSecret?: true;
+  /** Whether a blank text counts as missing, as in the original. */
+  readonly isBlankMissing?: true;
   /** Whether an invalid text must not be shown, because it may contain a secret. */
   hides?(text: string): boolean;
   /** Returns a correction of an invalid text, if one is known, without any part of the text. */
@@ -86,6 +88,15 @@ export const MASK = '****';
 /** Whether a message must not show the invalid text. */
 export function isHidden(row: Pick<AnySetting, 'isSecret' | 'hides'>, text: string): boolean {
   return row.isSecret === true || row.hides?.(text) === true;
+}
+
+/** Returns the reason why the text cannot be used: `not true or false`, with the advice. */
+export function notExpected(
+  { expects, advice }: Omit<AnySetting, 'fallback'>,
+  text: string,
+): string {
+  const more = advice?.(text);
+  return more === undefined ? `not ${expects}` : `not ${expects}; ${more}`;
 }
 
 export function isNamed(row: AnySetting): row is NamedSetting<string, unknown> {

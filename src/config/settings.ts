@@ -2,6 +2,7 @@
  * All settings, in one table. Flags and their help, checks, defaults and the type of the effective
  * configuration are derived from it. Tested by config.spec.ts.
  */
+import { DEFAULT_PORT } from '../base/default-port.ts';
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import { BROWSER_SETTINGS } from './browser-settings.ts';
@@ -70,7 +71,7 @@ export const SETTINGS = {
     aliases: ['network.port'],
     flag: { name: '--port', argument: 'PORT' },
     about: 'Port to listen on; 0 selects a free one',
-    fallback: 5701,
+    fallback: DEFAULT_PORT,
     minimum: 0,
     maximum: PORT_MAX,
   }),

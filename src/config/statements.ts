@@ -6,7 +6,7 @@
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import type { Form, SectionSchema, SettingSchema } from './document-schema.ts';
-import { FindingList, quoted, shortened } from './finding-list.ts';
+import { FindingList, pathText, quoted } from './finding-list.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import type { Place } from './place.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
@@ -132,10 +132,7 @@ export class StatementReader {
       const { item } = content;
       if (item !== undefined) return this.#readItems(node.items, item, path, pattern);
       if (content.isOpen) return this.#readOpen(node, path, pattern);
-      return this.#complain(
-        node.at,
-        () => `Cannot use ${pathText(path)}: a list, not ${expected(schema)}`,
-      );
+      return this.problems.refuse({ path, at: node.at }, () => `a list, not ${expected(schema)}`);
     }
     const isSection = !isLeaf(content);
     if (node.text !== undefined && (node.text !== '' || node.entries.length === 0)) {
@@ -143,32 +140,23 @@ export class StatementReader {
       else if (content.isOpen && !isSection) this.#state(path, pattern, node.text, node.at, []);
       else if (node.text !== '') {
         const seen = node.text;
-        this.#complain(
-          node.at,
-          () => `Cannot use ${pathText(path)} ${quoted(seen)}: not ${expected(schema)}`,
+        this.problems.refuseText(
+          { path, at: node.at, text: seen },
+          () => `not ${expected(schema)}`,
         );
       }
     } else if (node.entries.length === 0 && types.length > 0 && !isSection && !content.isOpen) {
-      this.#complain(
-        node.at,
-        () => `Cannot use ${pathText(path)}: no value; expected ${expected(schema)}`,
-      );
+      this.problems.refuse({ path, at: node.at }, () => `no value; expected ${expected(schema)}`);
     }
     if (node.entries.length === 0) return;
     if (isSection || content.isOpen) this.#readEntries(node, content, path, pattern);
     else {
-      this.#complain(
-        node.at,
-        () => `Cannot use ${pathText(path)}: a section, not ${expected(schema)}`,
-      );
+      this.problems.refuse({ path, at: node.at }, () => `a section, not ${expected(schema)}`);
     }
   }
 
   #complainOfText({ at, text = '' }: DocumentNode, path: readonly string[]): void {
-    this.#complain(
-      at,
-      () => `Cannot use ${pathText(path)} ${quoted(text)}: a text next to elements`,
-    );
+    this.problems.refuseText({ path, at, text }, () => 'a text next to elements');
   }
 
   #readEntries(node: DocumentNode, schema: SectionSchema, path: string[], pattern: string): void {
@@ -333,10 +321,8 @@ export class StatementReader {
     const first = this.#places.get(place);
     if (first === undefined) this.#places.set(place, at);
     else if (this.#hasMeaning(pattern.slice(0, Math.max(pattern.lastIndexOf('.'), 0)))) {
-      this.#complain(at, () => {
-        const other = `${first.line}:${first.column}`;
-        return `Cannot use ${pathText(path)}: it occurs twice; the first is at ${other}`;
-      });
+      const other = `${first.line}:${first.column}`;
+      this.problems.refuse({ path, at }, () => `it occurs twice; the first is at ${other}`);
     }
   }
 }
@@ -349,15 +335,6 @@ export function isOfType({ types, text }: Statement): boolean {
 /** Returns the text of a path: names joined by dots, items directly after their list. */
 export function textOfSteps(path: readonly string[]): string {
   return path.join('.').replaceAll('.[', '[');
-}
-
-/** Returns the text of a path for a message, with long names shortened. */
-export function pathText(path: readonly string[]): string {
-  let text = '';
-  for (const [index, step] of path.entries()) {
-    text += (index === 0 || step.startsWith('[') ? '' : '.') + shortened(step);
-  }
-  return text;
 }
 
 /** Whether the entry is a setting that belongs below a name but is written without one. */

@@ -14,7 +14,7 @@ import {
   PUBLISHER_PATH,
   REF_PATH,
   REPLICATION_PATTERN,
-} from './wan-paths.ts';
+} from './wan-settings.ts';
 
 /**
  * Patterns of WAN replication in addition to its rows: those of XML, and those that are refused.

@@ -1,17 +1,21 @@
 /**
- * Reads `network.ssl` of a file: the properties that name the files for TLS. Keys are read from PEM
- * files or from a PKCS12 key store, authorities of clients from PEM files. A file of another form,
- * or a setting that requires more protection than this member has, is refused; the message names a
- * replacement. Tested by load.spec.ts.
+ * Reads the settings of TLS in a file: `network.ssl` for the clients of the member, and the `ssl` of
+ * each `advanced-network.wan-endpoint-config` for the targets of its WAN publishers. Properties name
+ * the files: keys are read from PEM files or from a PKCS12 key store, authorities from PEM files. A
+ * file of another form, or a setting that requires more protection than this member has, is
+ * refused; the message names a replacement. To targets, the member presents its certificate if they
+ * request one, and verifies them by the authorities, if any are configured.
+ * Tested by load.spec.ts.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
+import type { Config } from './config.ts';
 import type { Effective } from './effective-statements.ts';
 import { isOn, type RefusedList } from './refused-settings.ts';
 import { pathOf, type SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
+import type { WanTls } from './wan-config.ts';
 
 const SECTION = 'network.ssl';
-const PROPERTIES = `${SECTION}.properties`;
 /** Settings of the table that properties set directly. */
 const KEYS: readonly SettingKey[] = [
   'tlsCertificate',
@@ -25,6 +29,9 @@ const KEYS: readonly SettingKey[] = [
 const FACTORY = /^com\.hazelcast\.nio\.ssl\.(Basic|OpenSSL)\w*$/;
 const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
 
+/** Returns the statement of a name below a section, or undefined. */
+type Lookup = (name: string) => Statement | undefined;
+
 interface TlsReading {
   /** The settings that are set, each with its statement. */
   readonly assigned: readonly (readonly [SettingKey, Statement])[];
@@ -32,44 +39,124 @@ interface TlsReading {
   readonly used: ReadonlySet<Statement>;
 }
 
+/** Reads `network.ssl`. */
 export function readTls(effective: Effective, refused: RefusedList): TlsReading {
   const assigned: [SettingKey, Statement][] = [];
   const used = new Set<Statement>();
   const enabled = effective.get(pathOf('tlsEnabled'));
   if (enabled === undefined || !isOn(enabled)) return { assigned, used };
-  used.add(enabled);
-  assigned.push(['tlsEnabled', enabled]);
-  const property = (name: string): Statement | undefined => effective.get(`${PROPERTIES}.${name}`);
-  for (const key of KEYS) {
-    const statement = effective.get(pathOf(key));
-    if (statement === undefined) continue;
+  const assign = (key: SettingKey, statement: Statement | undefined): void => {
+    if (statement === undefined) return;
     used.add(statement);
     assigned.push([key, statement]);
-  }
-  const refuse = (statement: Statement | undefined, reason: string | undefined): void => {
-    if (statement === undefined || reason === undefined) return;
-    used.add(statement);
-    refused.add(statement, reason);
   };
-  const store = effective.get(pathOf('tlsKeyStore'));
+  const refuse = (statement: Statement | undefined, reason: string | undefined): void => {
+    if (statement === undefined) return;
+    used.add(statement);
+    if (reason !== undefined) refused.add(statement, reason);
+  };
+  const property: Lookup = (name) => effective.get(`${SECTION}.properties.${name}`);
+  assign('tlsEnabled', enabled);
+  for (const key of KEYS) assign(key, effective.get(pathOf(key)));
+  const store = property('keyStore');
   refuse(store, keyStoreFault(store, property('keyStoreType')));
   for (const name of ['factory-class-name', 'protocol', 'ciphersuites', 'keyStoreType']) {
     const statement = effective.get(`${SECTION}.${name}`) ?? property(name);
-    if (statement === undefined) continue;
-    used.add(statement);
-    refuse(statement, otherTlsFault(name, statement.text));
+    refuse(statement, statement && otherTlsFault(name, statement.text));
   }
   const authentication = effective.get(pathOf('tlsMutualAuthentication'));
   if (authentication?.text.toUpperCase() === 'REQUIRED') {
-    const authorities = effective.get(pathOf('tlsClientCa')) ?? property('trustStore');
+    const authorities = authoritiesIn(property);
     const fault = trustFault(authorities);
     if (fault !== undefined) refuse(authorities ?? authentication, fault);
-    else if (authorities !== undefined) {
-      used.add(authorities);
-      assigned.push(['tlsClientCa', authorities]);
-    }
+    else assign('tlsClientCa', authorities);
   }
   return { assigned, used };
+}
+
+/** TLS from a member to targets. */
+export interface TargetTls {
+  /** Undefined if TLS is off. */
+  readonly tls: WanTls | undefined;
+  readonly used: readonly Statement[];
+  /** Faults, each with its statement; with any of them, the endpoint cannot be used. */
+  readonly faults: readonly (readonly [Statement, string])[];
+}
+
+/** Settings of an endpoint configuration that cannot be on, each with the reason. */
+const SWITCHES = {
+  'symmetric-encryption.enabled':
+    'encryption with a shared password is not supported; use its ssl, and set this to false',
+  'socket-interceptor.enabled':
+    'classes that check connections are not supported; set this to false',
+} as const;
+
+/** Reads the statements of an endpoint configuration, by their paths below it. */
+export function endpointTls(statements: ReadonlyMap<string, Statement>): TargetTls {
+  const faults: [Statement, string][] = [];
+  const used: Statement[] = [];
+  const lookUp: Lookup = (name) => {
+    const statement = statements.get(`ssl.${name}`);
+    if (statement !== undefined) used.push(statement);
+    return statement;
+  };
+  const property: Lookup = (name) => lookUp(`properties.${name}`);
+  const check = (statement: Statement | undefined, reason: string | undefined): void => {
+    if (statement !== undefined && reason !== undefined) faults.push([statement, reason]);
+  };
+  for (const [name, reason] of Object.entries(SWITCHES)) {
+    const statement = statements.get(name);
+    check(statement, isOn(statement) ? reason : undefined);
+  }
+  if (!isOn(lookUp('enabled'))) return { tls: undefined, used, faults };
+  const store = property('keyStore');
+  check(store, keyStoreFault(store, property('keyStoreType')));
+  for (const name of ['factory-class-name', 'protocol', 'ciphersuites']) {
+    const statement = name === 'factory-class-name' ? lookUp(name) : property(name);
+    check(statement, statement && otherTlsFault(name, statement.text));
+  }
+  const authorities = authoritiesIn(property);
+  check(authorities, authorities && trustFault(authorities));
+  const certificate = property('keyCertChainFile');
+  const key = property('keyFile');
+  if (key === undefined) check(certificate, 'keyFile is not given');
+  if (certificate === undefined) check(key, 'keyCertChainFile is not given');
+  const tls: WanTls = {
+    authorities: authorities?.text,
+    certificate: certificate?.text,
+    key: key?.text,
+    keyPassword: property('keyPassword')?.text,
+    keyStore: store?.text,
+    keyStorePassword: property('keyStorePassword')?.text,
+  };
+  return { tls, used, faults };
+}
+
+/**
+ * Returns the TLS of the member itself. `properties`: those of `network.ssl` in a file. Authorities
+ * are used even if clients need no certificate.
+ */
+export function ownTls(config: Config, properties: ReadonlyMap<string, Statement>): TargetTls {
+  if (!config.tlsEnabled) return { tls: undefined, used: [], faults: [] };
+  const authorities =
+    config.tlsClientCa === undefined ? authoritiesIn((name) => properties.get(name)) : undefined;
+  const fault = authorities && trustFault(authorities);
+  return {
+    tls: {
+      authorities: config.tlsClientCa ?? authorities?.text,
+      certificate: config.tlsCertificate,
+      key: config.tlsKey,
+      keyPassword: config.tlsKeyPassword,
+      keyStore: config.tlsKeyStore,
+      keyStorePassword: config.tlsKeyStorePassword,
+    },
+    used: authorities === undefined ? [] : [authorities],
+    faults: authorities === undefined || fault === undefined ? [] : [[authorities, fault]],
+  };
+}
+
+function authoritiesIn(property: Lookup): Statement | undefined {
+  return property('trustCertCollectionFile') ?? property('trustStore');
 }
 
 /** The reason for refusing `network.ssl.enabled` of a member without a certificate. */
@@ -78,7 +165,7 @@ export const NO_CERTIFICATE =
   'keyCertChainFile (PEM), in network.ssl.properties';
 
 /** Returns the reason why a key store cannot be used, or undefined if it can or is not set. */
-export function keyStoreFault(
+function keyStoreFault(
   store: Statement | undefined,
   type: Statement | undefined,
 ): string | undefined {
@@ -94,7 +181,7 @@ export function keyStoreFault(
 }
 
 /** Returns the reason why the authorities cannot be used, or undefined if they can. */
-export function trustFault(store: Statement | undefined): string | undefined {
+function trustFault(store: Statement | undefined): string | undefined {
   if (store === undefined) {
     return 'no authorities are configured to verify clients; set trustCertCollectionFile (PEM)';
   }
@@ -110,7 +197,7 @@ export function trustFault(store: Statement | undefined): string | undefined {
 }
 
 /** Returns the reason why the setting of that name cannot be used, or undefined if it can. */
-export function otherTlsFault(name: string, text: string): string | undefined {
+function otherTlsFault(name: string, text: string): string | undefined {
   if (name === 'factory-class-name' && !FACTORY.test(text)) {
     return 'custom classes are not supported; remove it and write network.ssl.properties';
   }

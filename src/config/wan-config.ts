@@ -3,6 +3,7 @@
  * publishers, and for maps the replication that receives their changes. wan-reading.ts reads it
  * from a file, wan-json.ts from a request.
  */
+import type { MAP_WAN_SETTINGS, PUBLISHER_SETTINGS } from './wan-settings.ts';
 
 /**
  * Maximum number of publishers of a member: each has a queue, and each change of a map is offered
@@ -10,77 +11,30 @@
  */
 export const PUBLISHERS_MAX = 64;
 
-/** Words in the order of the numbers that the original has for them in requests. */
-export const ACKNOWLEDGE_TYPES = ['ACK_ON_RECEIPT', 'ACK_ON_OPERATION_COMPLETE'] as const;
-export const PUBLISHER_STATES = ['REPLICATING', 'PAUSED', 'STOPPED'] as const;
-export const QUEUE_FULL_BEHAVIORS = [
-  'DISCARD_AFTER_MUTATION',
-  'THROW_EXCEPTION',
-  'THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE',
-] as const;
-export const CONSISTENCY_CHECK_STRATEGIES = ['NONE', 'MERKLE_TREES'] as const;
-
-export const WAN_COMPRESSIONS = ['none', 'deflate'] as const;
-export const MERGE_POLICIES = [
-  'PassThrough',
-  'PutIfAbsent',
-  'LatestUpdate',
-  'HigherHits',
-  'LatestAccess',
-  'ExpirationTime',
-] as const;
-
-export const MERKLE_DEPTH_DEFAULT = 10;
-/**
- * Maximum effective number of levels of a tree; a higher number is reduced to it, because every
- * level doubles the leaves.
- */
-export const MERKLE_DEPTH_COUNTED_MAX = 16;
-
-type AcknowledgeType = (typeof ACKNOWLEDGE_TYPES)[number];
-type PublisherState = (typeof PUBLISHER_STATES)[number];
-type QueueFullBehavior = (typeof QUEUE_FULL_BEHAVIORS)[number];
-type ConsistencyCheckStrategy = (typeof CONSISTENCY_CHECK_STRATEGIES)[number];
-type WanCompression = (typeof WAN_COMPRESSIONS)[number];
-type MergePolicy = (typeof MERGE_POLICIES)[number];
-
 export interface WanReplication {
   readonly name: string;
   /** In their order, possibly empty; each has a unique id. */
   readonly publishers: readonly WanPublisher[];
 }
 
-export interface WanPublisher {
+type PublisherRows = typeof PUBLISHER_SETTINGS;
+type MapRows = typeof MAP_WAN_SETTINGS;
+
+/** A publisher: the values of its rows, in which user name and password are set together. */
+export type WanPublisher = {
+  readonly [Key in Exclude<
+    keyof PublisherRows,
+    'publisherId' | 'clusterName' | 'targetEndpoints' | 'endpoint'
+  >]: PublisherRows[Key]['fallback'];
+} & {
   readonly publisherId: string;
   /** Name of the cluster that the target must have. */
   readonly clusterName: string;
   /** At least one. */
   readonly targetEndpoints: readonly WanEndpoint[];
-  /** Undefined if the target needs no login. User name and password are set together. */
-  readonly username: string | undefined;
-  readonly password: string | undefined;
   /** Files for the connections to the endpoints that use TLS. */
   readonly tls: WanTls;
-  /** Maximum number of events in a batch. */
-  readonly batchSize: number;
-  readonly batchMaxDelayMs: number;
-  readonly responseTimeoutMs: number;
-  readonly acknowledgeType: AcknowledgeType;
-  /** Maximum number of events that are not acknowledged. */
-  readonly queueCapacity: number;
-  /** Maximum size of these events, in bytes. */
-  readonly queueBytesMax: number;
-  readonly queueFullBehavior: QueueFullBehavior;
-  readonly initialPublisherState: PublisherState;
-  /** Whether only the latest event of a key is queued. */
-  readonly snapshotEnabled: boolean;
-  /** Maximum time between two attempts to reach an endpoint. */
-  readonly discoveryPeriodSeconds: number;
-  /** Batches sent at the same time; below 2, one for each endpoint. */
-  readonly maxConcurrentInvocations: number;
-  readonly consistencyCheckStrategy: ConsistencyCheckStrategy;
-  readonly compression: WanCompression;
-}
+};
 
 interface WanEndpoint {
   /** An address, without brackets, or a name. */
@@ -118,7 +72,7 @@ export interface MapWan {
 /** The replication that receives the changes of a map. */
 export interface WanReplicationRef {
   readonly name: string;
-  readonly mergePolicy: MergePolicy;
+  readonly mergePolicy: MapRows['mergePolicy']['fallback'];
   /** Whether changes received from other clusters are sent on. */
   readonly republishingEnabled: boolean;
   /** Patterns of the keys whose changes are not sent; `*` matches any text. */

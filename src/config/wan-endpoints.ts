@@ -3,7 +3,7 @@
  * spaces around them. An IPv6 address is in brackets. A user is a property of the publisher.
  * Tested by wan.spec.ts.
  */
-import { SETTINGS } from './settings.ts';
+import { DEFAULT_PORT } from '../base/default-port.ts';
 
 /** A member of the target as it was written; without a scheme, TLS is decided elsewhere. */
 interface WrittenEndpoint {
@@ -39,7 +39,7 @@ export function targetEndpointsIn(text: string): readonly WrittenEndpoint[] | un
 }
 
 function endpointIn(item: string): WrittenEndpoint | undefined {
-  const [whole, scheme, address, name, port = `${SETTINGS.port.fallback}`, segment = ''] =
+  const [whole, scheme, address, name, port = `${DEFAULT_PORT}`, segment = ''] =
     FORM.exec(item) ?? [];
   const host = address ?? name;
   const number = Number(port);

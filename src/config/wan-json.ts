@@ -1,31 +1,30 @@
 /**
  * Reads the WAN replication that a request adds: JSON in the form of the WanReplicationConfig of
  * the original. Its names are those of a file in camel case; its enumerations are numbers or names.
- * Unknown names are ignored and null counts as missing, as in the original. Settings, ranges and
- * refusals are the same as in a file. Messages name the field: `batchPublishers[0].batchSize`.
+ * Unknown names are ignored and null counts as missing, as in the original. Its fields are renamed
+ * to the rows of a file, so that settings, ranges and refusals are the same. Messages name the
+ * field: `batchPublishers[0].batchSize`.
  */
 import { GridError } from '../base/errors.ts';
 import type { Config } from './config.ts';
 import { ConfigFault } from './config-fault.ts';
 import { finding } from './finding.ts';
 import { FINDINGS_MAX, quoted } from './finding-list.ts';
+import { readRows } from './section-reading.ts';
 import { isHidden, MASK } from './setting.ts';
+import type { Statement } from './statements.ts';
+import { PUBLISHERS_MAX, type WanPublisher, type WanReplication } from './wan-config.ts';
+import { publisherOf } from './wan-publisher.ts';
 import {
   ACKNOWLEDGE_TYPES,
   CONSISTENCY_CHECK_STRATEGIES,
-  PUBLISHER_STATES,
-  PUBLISHERS_MAX,
-  QUEUE_FULL_BEHAVIORS,
-  type WanPublisher,
-  type WanReplication,
-} from './wan-config.ts';
-import { publisherOf, type SpecifiedPublisher } from './wan-publisher.ts';
-import {
   PUBLISHER_KEYS,
   PUBLISHER_SETTINGS,
+  PUBLISHER_STATES,
   type PublisherKey,
   publisherNameOf,
-} from './wan-publisher-settings.ts';
+  QUEUE_FULL_BEHAVIORS,
+} from './wan-settings.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -41,6 +40,10 @@ const BYTES: ReadonlySet<PublisherKey> = new Set(['queueBytesMax']);
 const DISCOVERIES = ['aws', 'gcp', 'azure', 'kubernetes', 'eureka'];
 const NO_CLASS = 'custom classes are not supported';
 const NAME = PUBLISHER_SETTINGS.publisherId;
+/** A value of JSON has no place in a file. */
+const NOWHERE = { file: '', line: 0, column: 0 };
+/** The type of a value that is of another type than its setting. */
+const OTHER_TYPE = { expects: '', accepts: () => false };
 
 /**
  * Parses the text. `config`: the configuration in force. Throws ConfigFault with all problems, and
@@ -99,7 +102,7 @@ class JsonReader {
 
   read(text: string): WanReplication {
     const root = this.#parsed(text);
-    const name = this.#text(root, 'name', 'name');
+    const name = this.#field(root, 'name', 'text');
     if (root.name === undefined || root.name === null) {
       this.#complain('name', 'no value; it names the replication');
     } else if (name !== undefined && 'fault' in NAME.parse(name)) {
@@ -107,7 +110,7 @@ class JsonReader {
     }
     this.#refuseClasses(root);
     const publishers = new Map<string, WanPublisher>();
-    const items = this.#list(root, 'batchPublishers');
+    const items = this.#field(root, 'batchPublishers', 'list') ?? [];
     // More would exceed the limit in any case, and take long to read.
     if (items.length > PUBLISHERS_MAX) {
       throw new GridError('WAN_PUBLISHERS_MAX', {
@@ -125,7 +128,7 @@ class JsonReader {
       }
       publishers.set(publisherId, publisher);
     }
-    this.#throwProblems();
+    if (this.#problems.length > 0) throw fault(this.#problems);
     return { name: name ?? '', publishers: [...publishers.values()] };
   }
 
@@ -142,14 +145,13 @@ class JsonReader {
   }
 
   #refuseClasses(root: Fields): void {
-    for (const [index] of this.#list(root, 'customPublishers').entries()) {
+    for (const [index] of (this.#field(root, 'customPublishers', 'list') ?? []).entries()) {
       this.#complain(`customPublishers[${index}]`, `${NO_CLASS}; use batchPublishers`);
     }
-    const consumer = this.#object(root, 'consumer', 'consumer');
-    const path = 'consumer.className';
-    const className = this.#text(consumer, 'className', path);
-    if (className !== undefined) this.#complain(path, `${NO_CLASS}; omit it`);
-    this.#boolean(consumer, 'persistWanReplicatedData', 'consumer.persistWanReplicatedData');
+    const consumer = this.#field(root, 'consumer', 'object') ?? {};
+    const className = this.#field(consumer, 'className', 'text', 'consumer');
+    if (className !== undefined) this.#complain('consumer.className', `${NO_CLASS}; omit it`);
+    this.#field(consumer, 'persistWanReplicatedData', 'boolean', 'consumer');
   }
 
   #publisher(item: unknown, path: string): WanPublisher | undefined {
@@ -157,72 +159,57 @@ class JsonReader {
       this.#complain(path, 'not an object');
       return undefined;
     }
-    const { specified, wrong } = this.#readPublisher(item, path);
-    this.#checkUnused(item, path);
+    const fields = this.#valuesOf(item, path);
+    const statements = new Map([...fields].map(([key, value]) => [key, statementOf(key, value)]));
+    const { values, wrong } = readRows(PUBLISHER_SETTINGS, statements, (key) => {
+      const text = seenText(fields.get(key));
+      const seen = isHidden(PUBLISHER_SETTINGS[key], text) ? MASK : text;
+      this.#complain(`${path}.${fieldOf(key)}`, `${seen} is not ${expected(key)}`);
+    });
+    // The types of settings that have no effect.
+    for (const name of ['idleMaxParkNs', 'idleMinParkNs', 'maxTargetEndpoints']) {
+      this.#field(item, name, 'integer', path);
+    }
+    this.#field(item, 'useEndpointPrivateAddress', 'boolean', path);
     if (this.#refuseDiscovery(item, path)) wrong.add('targetEndpoints');
     const { wanEndpoints, wanQueueBytesMax } = this.#config;
-    const made = publisherOf(specified, undefined, wanEndpoints, wanQueueBytesMax);
+    const made = publisherOf(values, undefined, wanEndpoints, wanQueueBytesMax);
     if ('publisherId' in made) return made;
     for (const { key, isMissing, reason } of made) {
       if (wrong.has(key)) continue;
-      const problem = isMissing
-        ? `no value; ${reason}`
-        : `${quoted(String(specified[key]))}: ${reason}`;
-      this.#complain(`${path}.${fieldOf(key)}`, problem);
+      const seen = isMissing ? 'no value; ' : `${quoted(String(values[key]))}: `;
+      this.#complain(`${path}.${fieldOf(key)}`, seen + reason);
     }
     return undefined;
   }
 
-  /** Returns the values of the settings, and the settings whose values are wrong. */
-  #readPublisher(
-    item: Fields,
-    path: string,
-  ): { specified: SpecifiedPublisher; wrong: Set<PublisherKey> } {
-    const specified: Record<string, unknown> = {};
-    const wrong = new Set<PublisherKey>();
-    const sections = {
-      '': item,
-      sync: this.#object(item, 'sync', `${path}.sync`),
-      properties: this.#properties(item, `${path}.properties`),
-    };
+  /** Returns the values of the settings. */
+  #valuesOf(item: Fields, path: string): ReadonlyMap<PublisherKey, unknown> {
+    const sync = this.#field(item, 'sync', 'object', path) ?? {};
+    const properties = this.#field(item, 'properties', 'object', path) ?? {};
+    // As in the original, null is also wrong.
+    for (const [name, value] of Object.entries(properties)) {
+      if (typeof value !== 'string') this.#complain(`${path}.properties.${name}`, 'not a text');
+    }
+    const sections = { '': item, sync, properties };
+    const values = new Map<PublisherKey, unknown>();
     for (const key of PUBLISHER_KEYS) {
       const [last = '', section = ''] = fieldOf(key).split('.').reverse();
       const value = sections[section as keyof typeof sections][last];
-      if (value === undefined || value === null) continue;
-      // As in the original, a blank id counts as missing.
-      if (key === 'publisherId' && typeof value === 'string' && value.trim() === '') continue;
-      const row = PUBLISHER_SETTINGS[key];
-      const text = textOf(key, value);
-      const parsed = text === undefined ? ({ fault: 'type' } as const) : row.parse(text);
-      if ('value' in parsed) specified[key] = parsed.value;
-      else {
-        wrong.add(key);
-        const seen = isHidden(row, seenText(value)) ? MASK : seenText(value);
-        this.#complain(`${path}.${fieldOf(key)}`, `${seen} is not ${expected(key)}`);
-      }
+      if (value !== undefined && value !== null) values.set(key, value);
     }
-    return { specified: specified as SpecifiedPublisher, wrong };
-  }
-
-  /** Checks the types of settings that have no effect. */
-  #checkUnused(item: Fields, path: string): void {
-    for (const name of ['idleMaxParkNs', 'idleMinParkNs', 'maxTargetEndpoints']) {
-      const value = item[name];
-      if (value === undefined || value === null || Number.isSafeInteger(value)) continue;
-      this.#complain(`${path}.${name}`, `${seenText(value)} is not an integer`);
-    }
-    this.#boolean(item, 'useEndpointPrivateAddress', `${path}.useEndpointPrivateAddress`);
+    return values;
   }
 
   /** Refuses enabled discovery; returns whether any is enabled. */
   #refuseDiscovery(item: Fields, path: string): boolean {
     const on = DISCOVERIES.filter((kind) => {
-      const section = this.#object(item, kind, `${path}.${kind}`);
-      return this.#boolean(section, 'enabled', `${path}.${kind}.enabled`) === true;
+      const section = this.#field(item, kind, 'object', path) ?? {};
+      return this.#field(section, 'enabled', 'boolean', `${path}.${kind}`) === true;
     });
-    const discovery = this.#object(item, 'discovery', `${path}.discovery`);
-    const strategies = this.#list(discovery, 'discoveryStrategy', `${path}.discovery`);
-    if (strategies.length > 0) on.push('discovery');
+    const discovery = this.#field(item, 'discovery', 'object', path) ?? {};
+    const strategies = this.#field(discovery, 'discoveryStrategy', 'list', `${path}.discovery`);
+    if (strategies !== undefined && strategies.length > 0) on.push('discovery');
     for (const kind of on) {
       this.#complain(
         `${path}.${kind}`,
@@ -232,40 +219,20 @@ class JsonReader {
     return on.length > 0;
   }
 
-  /** Returns the properties, which must be texts; as in the original, null is also wrong. */
-  #properties(item: Fields, path: string): Fields {
-    const properties = this.#object(item, 'properties', path);
-    const wrong = Object.entries(properties).filter(([, value]) => typeof value !== 'string');
-    for (const [name] of wrong) this.#complain(`${path}.${name}`, 'not a text');
-    return Object.fromEntries(Object.entries(properties).filter((each) => !wrong.includes(each)));
-  }
-
-  #text(fields: Fields, name: string, path: string): string | undefined {
+  /** Returns the value of a field; one of another type is a problem and counts as missing. */
+  #field<Kind extends keyof Kinds>(
+    fields: Fields,
+    name: string,
+    kind: Kind,
+    around?: string,
+  ): Kinds[Kind] | undefined {
     const value = fields[name] ?? undefined;
-    if (value === undefined || typeof value === 'string') return value;
-    this.#complain(path, `${seenText(value)} is not a text`);
+    if (value === undefined || KINDS[kind](value)) return value as Kinds[Kind] | undefined;
+    const path = around === undefined ? name : `${around}.${name}`;
+    const expected = EXPECTED[kind];
+    const isSeen = kind !== 'object' && kind !== 'list';
+    this.#complain(path, isSeen ? `${seenText(value)} is not ${expected}` : `not ${expected}`);
     return undefined;
-  }
-
-  #boolean(fields: Fields, name: string, path: string): boolean | undefined {
-    const value = fields[name] ?? undefined;
-    if (value === undefined || typeof value === 'boolean') return value;
-    this.#complain(path, `${seenText(value)} is not true or false`);
-    return undefined;
-  }
-
-  #object(fields: Fields, name: string, path: string): Fields {
-    const value = fields[name] ?? {};
-    if (isObject(value)) return value;
-    this.#complain(path, 'not an object');
-    return {};
-  }
-
-  #list(fields: Fields, name: string, around?: string): readonly unknown[] {
-    const value = fields[name] ?? [];
-    if (Array.isArray(value)) return value;
-    this.#complain(around === undefined ? name : `${around}.${name}`, 'not an array');
-    return [];
   }
 
   #complain(path: string, reason: string): void {
@@ -273,11 +240,30 @@ class JsonReader {
       this.#problems.push(`Cannot use ${quoted(path).slice(1, -1)}: ${reason}`);
     }
   }
-
-  #throwProblems(): void {
-    if (this.#problems.length > 0) throw fault(this.#problems);
-  }
 }
+
+interface Kinds {
+  readonly text: string;
+  readonly boolean: boolean;
+  readonly integer: number;
+  readonly object: Fields;
+  readonly list: readonly unknown[];
+}
+
+const KINDS: Readonly<Record<keyof Kinds, (value: unknown) => boolean>> = {
+  text: (value) => typeof value === 'string',
+  boolean: (value) => typeof value === 'boolean',
+  integer: Number.isSafeInteger,
+  object: isObject,
+  list: Array.isArray,
+};
+const EXPECTED: Readonly<Record<keyof Kinds, string>> = {
+  text: 'a text',
+  boolean: 'true or false',
+  integer: 'an integer',
+  object: 'an object',
+  list: 'an array',
+};
 
 function fault(problems: readonly string[]): ConfigFault {
   return new ConfigFault(problems.map((problem) => finding('error', problem)));
@@ -292,13 +278,16 @@ function fieldOf(key: PublisherKey): string {
   return publisherNameOf(key).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Returns the text that a file has for the value, or undefined for a value of another type. */
-function textOf(key: PublisherKey, value: unknown): string | undefined {
+/** Returns the statement that a file has for the value. */
+function statementOf(key: PublisherKey, value: unknown): Statement {
   const words = NUMBERED[key];
-  if (words !== undefined && typeof value === 'number') return words[value];
+  const isNumber = words !== undefined && typeof value === 'number';
+  const word = isNumber ? words[value] : undefined;
   const wanted = words === undefined ? typeof PUBLISHER_SETTINGS[key].fallback : 'string';
   const isText = typeof value === 'string' && (wanted === 'undefined' || BYTES.has(key));
-  return isText || typeof value === wanted ? String(value) : undefined;
+  const isOfType = isNumber ? word !== undefined : isText || typeof value === wanted;
+  const text = word ?? String(value);
+  return { path: [], pattern: '', at: NOWHERE, text, types: isOfType ? [] : [OTHER_TYPE] };
 }
 
 function expected(key: PublisherKey): string {

@@ -1,17 +1,17 @@
 /**
- * Reads `wan-replication` of a file: its replications and their publishers. A publisher has the
- * settings of wan-publisher-settings.ts; in YAML it is below a name, in XML it is an item. Features
- * that this member lacks (classes, discovery) are refused; settings without effect are left to a
- * warning. Tested by wan.spec.ts.
+ * Reads the part of a file for WAN replication: the replications with their publishers, and the
+ * settings of maps. A publisher is below a name in YAML, and an item in XML. Features that this
+ * member lacks (classes, discovery) are refused; settings without effect are left to a warning.
+ * Tested by wan.spec.ts.
  */
 import { type Config, configSourceOf } from './config.ts';
-import { quoted } from './finding-list.ts';
+import { pathText, quoted } from './finding-list.ts';
 import type { Place } from './place.ts';
 import { isOn } from './refused-settings.ts';
-import { isHidden, MASK } from './setting.ts';
+import { mapIn, SectionReading } from './section-reading.ts';
 import { pathOf } from './settings.ts';
-import { DEFAULT, sourceAt } from './source.ts';
-import { isOfType, pathText, type Statement, type WrittenSection } from './statements.ts';
+import type { NamedBlock, Statement, WrittenSection } from './statements.ts';
+import { endpointTls, ownTls, type TargetTls } from './tls-reading.ts';
 import {
   PUBLISHERS_MAX,
   type WanConfig,
@@ -19,29 +19,49 @@ import {
   type WanReplication,
   type WanTls,
 } from './wan-config.ts';
-import type { WanFindings, WanText } from './wan-findings.ts';
+import { readMapWan } from './wan-map-reading.ts';
+import { type PublisherFault, publisherOf, type SpecifiedPublisher } from './wan-publisher.ts';
 import {
   ENDPOINT_PATTERN,
   PUBLISHER_ITEM,
-  PUBLISHER_PATH,
-  REPLICATION_PATTERN,
-} from './wan-paths.ts';
-import { type PublisherFault, publisherOf, type SpecifiedPublisher } from './wan-publisher.ts';
-import {
   PUBLISHER_KEYS,
+  PUBLISHER_PATH,
   PUBLISHER_SETTINGS,
   type PublisherKey,
   publisherNameOf,
-} from './wan-publisher-settings.ts';
-import { endpointTls, ownTls, type TargetTls } from './wan-tls.ts';
+  REF_PATH,
+  REPLICATION_PATTERN,
+} from './wan-settings.ts';
 
-/** Reads the replications. `config`: the configuration without WAN replication. */
-export function readWanReplications(
+/** Patterns of names that have an effect without content. */
+export const WAN_BLOCKS = [
+  REPLICATION_PATTERN,
+  PUBLISHER_PATH,
+  ENDPOINT_PATTERN,
+  REF_PATH,
+] as const;
+
+interface WanText {
+  /** In order of increasing precedence. */
+  readonly statements: readonly Statement[];
+  readonly blocks: readonly NamedBlock[];
+  readonly written: readonly WrittenSection[];
+}
+
+/**
+ * Reads the part. `config`: the configuration without WAN replication. `replications`: the names
+ * that maps may refer to, if these are not defined in the text.
+ */
+export function readWan(
   text: WanText,
   config: Config,
-  findings: WanFindings,
-): Pick<WanConfig, 'wanReplications' | 'wanEndpoints'> {
-  return new WanReader(text, config, findings).read();
+  replications?: readonly string[],
+): { readonly config: WanConfig; readonly reading: SectionReading } {
+  const reading = new SectionReading();
+  const own = new WanReader(text, config, reading).read();
+  const names = new Set(replications ?? own.wanReplications.keys());
+  const mapWan = readMapWan(text.statements, text.blocks, names, reading);
+  return { config: { ...own, mapWan }, reading };
 }
 
 /** A publisher while it is read. */
@@ -50,7 +70,8 @@ interface Draft {
   readonly at: Place;
   /** Name of the block; undefined in XML. */
   readonly name: string | undefined;
-  /** Statements by their paths below the publisher, with the names of properties. */
+  readonly rows: Map<PublisherKey, Statement>;
+  /** All statements by their paths below the publisher. */
   readonly statements: Map<string, Statement>;
   /** Kinds of discovery that are written as sections. */
   readonly sections: Map<string, WrittenSection>;
@@ -69,7 +90,7 @@ const NO_CLASS = 'custom classes are not supported; ';
 class WanReader {
   readonly #text: WanText;
   readonly #config: Config;
-  readonly #findings: WanFindings;
+  readonly #reading: SectionReading;
   /** Drafts by replication, then by the name of the block or the item. */
   readonly #drafts = new Map<string, Map<string, Draft>>();
   /** Statements of endpoint configurations by name, then by path below. */
@@ -82,10 +103,10 @@ class WanReader {
   readonly #usable = new Map<string, WanTls | undefined>();
   #publisherCount = 0;
 
-  constructor(text: WanText, config: Config, findings: WanFindings) {
+  constructor(text: WanText, config: Config, reading: SectionReading) {
     this.#text = text;
     this.#config = config;
-    this.#findings = findings;
+    this.#reading = reading;
   }
 
   read(): Pick<WanConfig, 'wanReplications' | 'wanEndpoints'> {
@@ -94,11 +115,10 @@ class WanReader {
     this.#readEndpoints();
     const replications = new Map<string, WanReplication>();
     for (const [name, drafts] of this.#drafts) {
-      const publishers = this.#publishersOf(drafts);
-      replications.set(name, { name, publishers });
+      replications.set(name, { name, publishers: this.#publishersOf(drafts) });
       if (drafts.size > 0) continue;
       const steps = ['wan-replication', name];
-      this.#findings.values.push({ steps, value: '', source: { kind: 'file', name: '' } });
+      this.#reading.values.push({ steps, value: '', source: { kind: 'file', name: '' } });
     }
     return { wanReplications: replications, wanEndpoints: this.#usable };
   }
@@ -113,11 +133,10 @@ class WanReader {
       else if (pattern === PUBLISHER_PATH) this.#addDraft(block, name);
     }
     for (const section of this.#text.written) {
-      const { path, pattern, at, isEmpty } = section;
+      const { path, pattern, isEmpty } = section;
       if (pattern === PUBLISHER_ITEM) this.#addDraft(section, undefined);
       else if (pattern === `${REPLICATION_PATTERN}.custom-publisher` && !isEmpty) {
-        const statement = { path, pattern, at, text: '', types: [] };
-        this.#findings.refuse(statement, `${NO_CLASS}write a batch-publisher`);
+        this.#reading.refuse(statementAt(section), `${NO_CLASS}write a batch-publisher`);
       } else if (path.length === PUBLISHER_DEPTH + 1) {
         this.#draftAt(path)?.sections.set(path.at(-1) ?? '', section);
       }
@@ -128,7 +147,8 @@ class WanReader {
     const drafts = mapIn(this.#drafts, path[1] ?? '');
     const key = path[PUBLISHER_DEPTH - 1] ?? '';
     if (drafts.has(key)) return;
-    drafts.set(key, { path, at, name, statements: new Map(), sections: new Map() });
+    const draft = { path, at, name, rows: new Map(), statements: new Map(), sections: new Map() };
+    drafts.set(key, draft);
   }
 
   #draftAt(path: readonly string[]): Draft | undefined {
@@ -143,11 +163,15 @@ class WanReader {
       const statements = name === '' ? mapIn(this.#endpoints, '') : this.#endpoints.get(name);
       statements?.set(path.slice(3).join('.'), statement);
     } else if (pattern === `${REPLICATION_PATTERN}.consumer.class-name`) {
-      this.#findings.refuse(statement, `${NO_CLASS}remove it: a member receives without it`);
+      this.#reading.refuse(statement, `${NO_CLASS}remove it: a member receives without it`);
     } else if (pattern.startsWith(`${REPLICATION_PATTERN}.custom-publisher`)) {
-      this.#findings.used.add(statement);
+      this.#reading.used.add(statement);
     } else if (pattern.startsWith(PUBLISHER_PATH) || pattern.startsWith(PUBLISHER_ITEM)) {
-      this.#draftAt(path)?.statements.set(path.slice(PUBLISHER_DEPTH).join('.'), statement);
+      const draft = this.#draftAt(path);
+      const name = path.slice(PUBLISHER_DEPTH).join('.');
+      const key = KEYS.get(name);
+      draft?.statements.set(name, statement);
+      if (key !== undefined) draft?.rows.set(key, statement);
     }
   }
 
@@ -169,76 +193,46 @@ class WanReader {
       this.#tls.set(name, read);
       if (read.faults.length > 0) continue;
       this.#usable.set(name, read.tls);
-      for (const statement of read.used) this.#findings.showOnce(statement);
+      for (const statement of read.used) this.#reading.showOnce(statement);
     }
   }
 
   #publishersOf(drafts: ReadonlyMap<string, Draft>): WanPublisher[] {
     const publishers = new Map<string, WanPublisher>();
     for (const draft of drafts.values()) {
-      const { specified, wrong } = this.#readPublisher(draft);
+      const { values, wrong } = this.#reading.rows(PUBLISHER_SETTINGS, draft.rows);
       if (this.#refuseDiscovery(draft)) wrong.add('targetEndpoints');
       this.#refuseEngine(draft);
-      if (this.#refuseEndpoint(specified.endpoint ?? '')) wrong.add('endpoint');
-      const made = publisherOf(specified, draft.name, this.#usable, this.#config.wanQueueBytesMax);
+      if (this.#refuseEndpoint(values.endpoint ?? '')) wrong.add('endpoint');
+      const made = publisherOf(values, draft.name, this.#usable, this.#config.wanQueueBytesMax);
       if (!('publisherId' in made)) {
         for (const fault of made) if (!wrong.has(fault.key)) this.#complain(draft, fault);
-      } else if (publishers.has(made.publisherId)) this.#complainOfTwin(draft, made.publisherId);
-      else {
+      } else if (publishers.has(made.publisherId)) {
+        const id = quoted(made.publisherId);
+        this.#reading.problems.refuse(draft, () => `publisher id ${id} already exists`);
+      } else {
         publishers.set(made.publisherId, made);
-        this.#count(draft);
-        this.#show(draft, made, specified);
+        this.#publisherCount += 1;
+        if (this.#publisherCount === PUBLISHERS_MAX + 1) {
+          this.#reading.problems.refuse(draft, () => `more than ${PUBLISHERS_MAX} publishers`);
+        }
+        this.#show(draft, made, values);
       }
     }
     return [...publishers.values()];
   }
 
-  /**
-   * Returns the values of the settings, and the settings whose values are wrong, which are
-   * problems.
-   */
-  #readPublisher({ statements, path }: Draft): {
-    specified: SpecifiedPublisher;
-    wrong: Set<PublisherKey>;
-  } {
-    const { used, problems } = this.#findings;
-    const specified: Record<string, unknown> = {};
-    const wrong = new Set<PublisherKey>();
-    for (const [name, statement] of statements) {
-      const key = KEYS.get(name);
-      if (key === undefined) continue;
-      used.add(statement);
-      const { text, at } = statement;
-      // As in the original, a blank id counts as missing.
-      if (key === 'publisherId' && text.trim() === '') continue;
-      const row = PUBLISHER_SETTINGS[key];
-      const parsed = row.parse(text);
-      if ('value' in parsed) specified[key] = parsed.value;
-      else {
-        wrong.add(key);
-        const seen = isHidden(row, text) ? MASK : quoted(text);
-        // A text of another type is a problem reported elsewhere.
-        if (!isOfType(statement)) continue;
-        problems.add(
-          at,
-          () => `Cannot use ${pathText([...path, name])} ${seen}: not ${row.expects}`,
-        );
-      }
-    }
-    return { specified: specified as SpecifiedPublisher, wrong };
-  }
-
   /** Refuses enabled discovery; returns whether any is enabled. */
   #refuseDiscovery({ path, statements, name, sections }: Draft): boolean {
     const isXml = name === undefined;
-    const on: (readonly [Statement, string])[] = [];
+    const on: Statement[] = [];
     for (const kind of DISCOVERIES) {
       const enabled = statements.get(`${kind}.enabled`);
       const section = sections.get(kind);
       // As in the original, a section is on by default in XML and off in YAML.
-      if (isOn(enabled)) on.push([enabled as Statement, kind]);
+      if (enabled !== undefined && isOn(enabled)) on.push(enabled);
       else if (isXml && enabled === undefined && section !== undefined) {
-        on.push([{ ...section, text: '', types: [] }, kind]);
+        on.push(statementAt(section));
       }
     }
     for (const [place, statement] of statements) {
@@ -246,26 +240,19 @@ class WanReader {
       if (item === undefined) continue;
       const enabled = statements.get(`discovery-strategies.${item}.enabled`);
       const isDefault = !isXml && last === 'class' && enabled === undefined;
-      if (isDefault || (last === 'enabled' && isOn(statement))) on.push([statement, place]);
+      if (isDefault || (last === 'enabled' && isOn(statement))) on.push(statement);
     }
-    for (const [statement] of on) {
-      const publisher = pathText(path);
-      this.#findings.refuse(
-        statement,
-        `discovery of targets is not supported; set their addresses as target-endpoints of ${publisher}`,
-      );
-    }
+    const reason = `discovery of targets is not supported; set their addresses as target-endpoints of ${pathText(path)}`;
+    for (const statement of on) this.#reading.refuse(statement, reason);
     return on.length > 0;
   }
 
-  #refuseEngine({ path, at }: Draft): void {
-    const { engineUrl } = this.#config;
-    if (engineUrl === undefined) return;
+  #refuseEngine(draft: Draft): void {
+    if (this.#config.engineUrl === undefined) return;
     const { name } = configSourceOf(this.#config, 'engineUrl');
     const engine = `${pathOf('engineUrl')}${name === '' ? '' : ` (${name})`}`;
-    const statement = { path, pattern: '', at, text: '', types: [] };
-    this.#findings.refuse(
-      statement,
+    this.#reading.refuse(
+      statementAt(draft),
       `WAN replication needs a member that stores its own data; remove it or ${engine}`,
     );
   }
@@ -277,31 +264,19 @@ class WanReader {
   #refuseEndpoint(name: string): boolean {
     const { used = [], faults = [] } = this.#tls.get(name) ?? {};
     for (const [statement, reason] of faults) {
-      if (!this.#findings.used.has(statement)) this.#findings.refuse(statement, reason);
+      if (!this.#reading.used.has(statement)) this.#reading.refuse(statement, reason);
     }
-    for (const statement of used) this.#findings.showOnce(statement);
+    for (const statement of used) this.#reading.showOnce(statement);
     return faults.length > 0;
   }
 
-  #count({ path, at }: Draft): void {
-    this.#publisherCount += 1;
-    if (this.#publisherCount !== PUBLISHERS_MAX + 1) return;
-    const message = () => `Cannot use ${pathText(path)}: more than ${PUBLISHERS_MAX} publishers`;
-    this.#findings.problems.add(at, message);
-  }
-
-  #complain({ path, at, statements }: Draft, { key, isMissing, reason }: PublisherFault): void {
-    const name = publisherNameOf(key);
-    const statement = statements.get(name);
-    const message = isMissing
-      ? () => `Cannot use ${pathText(path)}: no ${name}; ${reason}`
-      : () => `Cannot use ${pathText([...path, name])} ${quoted(statement?.text ?? '')}: ${reason}`;
-    this.#findings.problems.add(statement?.at ?? at, message);
-  }
-
-  #complainOfTwin({ path, at }: Pick<Draft, 'path' | 'at'>, id: string): void {
-    const message = () => `Cannot use ${pathText(path)}: publisher id ${quoted(id)} already exists`;
-    this.#findings.problems.add(at, message);
+  #complain(draft: Draft, { key, isMissing, reason }: PublisherFault): void {
+    const statement = draft.rows.get(key);
+    const { problems } = this.#reading;
+    if (statement !== undefined && !isMissing) return problems.refuseText(statement, () => reason);
+    const { path } = draft;
+    const { at } = statement ?? draft;
+    problems.refuse({ path, at }, () => `no ${publisherNameOf(key)}; ${reason}`);
   }
 
   /** Shows a publisher below its id, as in YAML. */
@@ -310,23 +285,17 @@ class WanReader {
     const { targetEndpoints, endpoint } = specified;
     const texts: SpecifiedPublisher = { ...made, targetEndpoints, endpoint };
     for (const key of PUBLISHER_KEYS) {
-      const name = publisherNameOf(key);
       const value = texts[key];
       if (key === 'publisherId' || value === undefined) continue;
-      const statement = draft.statements.get(name);
-      const isNamed = key === 'clusterName' && statement === undefined && draft.name !== undefined;
-      const at = isNamed ? draft.at : statement?.at;
-      this.#findings.values.push({
-        steps: [...around, ...name.split('.')],
-        value: 'isSecret' in PUBLISHER_SETTINGS[key] ? MASK : value,
-        source: at === undefined ? DEFAULT : sourceAt(at),
-      });
+      const at = draft.rows.get(key)?.at;
+      const isNamed = key === 'clusterName' && draft.name !== undefined;
+      const steps = [...around, ...publisherNameOf(key).split('.')];
+      this.#reading.show(steps, PUBLISHER_SETTINGS[key], value, at ?? (isNamed ? draft.at : at));
     }
   }
 }
 
-function mapIn<Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
-  const inner = all.get(name) ?? new Map<string, Value>();
-  all.set(name, inner);
-  return inner;
+/** Returns a statement that stands for a whole section. */
+function statementAt({ path, at }: Pick<Statement, 'path' | 'at'>): Statement {
+  return { path, at, pattern: '', text: '', types: [] };
 }

@@ -6,13 +6,12 @@ import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';
 import type { Config } from '../config/config.ts';
 import { nameAmong } from '../config/name-lookup.ts';
+import type { MapWan, WanReplicationRef } from '../config/wan-config.ts';
 import {
-  type MapWan,
+  MAP_WAN_SETTINGS,
   MERGE_POLICIES,
   MERKLE_DEPTH_COUNTED_MAX,
-  MERKLE_DEPTH_DEFAULT,
-  type WanReplicationRef,
-} from '../config/wan-config.ts';
+} from '../config/wan-settings.ts';
 import type { MergeOptions } from '../engine/stored-engine.ts';
 import type { MapTree, RefOf, WanMapRef } from './publisher-options.ts';
 
@@ -48,7 +47,8 @@ export class WanMaps {
 
   /** Returns the hash-tree settings of the map, or the defaults. */
   treeOf(map: Buffer): MapTree {
-    const { enabled, depth = MERKLE_DEPTH_DEFAULT } = this.#of(map)?.merkleTree ?? {};
+    const { enabled, depth = MAP_WAN_SETTINGS.merkleTreeDepth.fallback } =
+      this.#of(map)?.merkleTree ?? {};
     return { isOn: enabled !== false, depth: Math.min(depth, MERKLE_DEPTH_COUNTED_MAX) };
   }
 
