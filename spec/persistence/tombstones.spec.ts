@@ -1,5 +1,5 @@
 /**
- * Covers src/persistence/dead-record-hashes.ts and src/persistence/record-codec.ts. Tombstones
+ * Covers src/persistence/compaction.ts and src/persistence/record-codec.ts. Tombstones
  * survive restarts, snapshots and the compaction of a full disk.
  */
 import assert from 'node:assert/strict';

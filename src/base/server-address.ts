@@ -10,3 +10,8 @@ export interface ServerAddress {
 export function addressText({ host, port }: ServerAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
+
+/** Whether an address or host name is a loopback one, unreachable from other hosts. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^(::ffff:)?127(\.(\d{1,3}|\*)){3}$/i.test(host);
+}

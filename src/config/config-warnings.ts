@@ -5,7 +5,7 @@
  * Tested by load.spec.ts.
  */
 import { parseEngineUrl } from '../base/engine-url.ts';
-import { isLoopback } from '../base/loopback.ts';
+import { isLoopback } from '../base/server-address.ts';
 import { type Config, configSourceOf } from './config.ts';
 import type { EndpointGroup } from './endpoint-group.ts';
 import { type Finding, finding } from './finding.ts';

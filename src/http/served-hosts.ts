@@ -4,7 +4,7 @@
  * whose own name resolves to 127.0.0.1 evades that, but its name is in Host. So a listener on loopback
  * serves only this machine's names, the configured ones, and addresses, which cannot be rebound.
  */
-import { isLoopback } from '../base/loopback.ts';
+import { isLoopback } from '../base/server-address.ts';
 
 export class ServedHosts {
   readonly #names: ReadonlySet<string>;

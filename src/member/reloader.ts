@@ -5,9 +5,8 @@
  * the other.
  */
 
-import { isDeepEqualInSlices } from '../base/deep-equal-in-slices.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
-import { Slices } from '../base/slices.ts';
+import { isDeepEqualInSlices, Slices } from '../base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from '../cluster/shared-record.ts';
 import { addedText, type HashPassword } from '../config/added-text.ts';
 import type { Config } from '../config/config.ts';

@@ -22,13 +22,13 @@ import { writeAtomically } from './atomic-file.ts';
 import { writeCheckedFile } from './checked-file.ts';
 import { sealAt } from './control-records.ts';
 import { DamagedData } from './damage.ts';
-import type { LogPosition } from './log-position.ts';
 import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
 import { MEMBER, type MemberValues } from './member-file.ts';
 import { checkRecord, SEAL, typeAt } from './record-codec.ts';
 import {
   HEADER_BYTES,
   LOG,
+  type LogPosition,
   type SegmentId,
   SNAPSHOT,
   segmentHeader,

@@ -3,8 +3,8 @@
  * damage. Tested by repair.spec.ts.
  */
 import { isBefore } from './log-end-file.ts';
-import type { LogPosition } from './log-position.ts';
 import { describeRecord, type Gap } from './record-scan.ts';
+import type { LogPosition } from './segment.ts';
 import type { ReadSegment } from './segment-reader.ts';
 
 export interface Finding {

@@ -28,10 +28,9 @@ import { writeAtomically } from './atomic-file.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { DATA_FORMAT } from './data-format.ts';
-import type { LogPosition } from './log-position.ts';
 import type { Manifest } from './manifest.ts';
 import { Page } from './page.ts';
-import { LOG, segmentName } from './segment.ts';
+import { LOG, type LogPosition, segmentName } from './segment.ts';
 import type { FileIdentity, Storage, StoredFile } from './storage.ts';
 
 export const LOG_END = 'log-end';

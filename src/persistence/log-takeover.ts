@@ -9,11 +9,10 @@
  */
 
 import { NEXT_DURABLE, NEXT_OF_START, writeControlRecord } from './control-records.ts';
-import type { LogPosition } from './log-position.ts';
 import { Page } from './page.ts';
 import { CONTROL_RECORD_BYTES, SEAL } from './record-codec.ts';
 import type { Recovered } from './recovery.ts';
-import { LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
+import { LOG, type LogPosition, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
 
 /** Bytes of a segment that are retained after the end of the log, for two SEALs. */

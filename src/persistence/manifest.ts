@@ -5,7 +5,7 @@
  */
 import { SerialQueue } from '../base/serial-queue.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
-import type { LogPosition } from './log-position.ts';
+import type { LogPosition } from './segment.ts';
 import type { Storage } from './storage.ts';
 
 export const MANIFEST = 'manifest';

@@ -6,14 +6,13 @@
  * Recovery does not skip damage: it rejects with DamagedData without having changed anything on the
  * disk.
  */
+
 import { GridError } from '../base/errors.ts';
 import { APPLIED, EVERY_PARTITION } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { sealAt } from './control-records.ts';
 import { DamagedData, unreadableRecord } from './damage.ts';
-import { insufficientMemory } from './insufficient-memory.ts';
-import type { LogPosition } from './log-position.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 import type { QueueRestore } from './queue-restore.ts';
 import {
@@ -32,6 +31,7 @@ import {
 import {
   HEADER_BYTES,
   LOG,
+  type LogPosition,
   parseSegmentName,
   type SegmentId,
   SNAPSHOT,
@@ -306,4 +306,40 @@ export class Recovery {
     await yieldToEventLoop();
     this.#sliceEndMs = now() + SLICE_MS;
   }
+}
+
+/**
+ * Memory that a partition uses besides its content, in bytes: one partly filled extent, and an
+ * index.
+ */
+const PARTITION_BYTES = 131_072;
+/**
+ * Factor from bytes of files to bytes of memory. An entry needs less memory than its record in a
+ * file, but extents in memory are not always full.
+ */
+const BYTES_PER_FILE_BYTE = 2;
+
+/**
+ * Returns an error that names a sufficient amount of memory: that of the last member or, if
+ * unknown, an estimate based on the files.
+ */
+async function insufficientMemory(
+  storage: Storage,
+  engine: StoredEngine,
+  manifest: Manifest,
+): Promise<GridError> {
+  const sufficient = manifest.memoryBytesMax ?? (await estimate(storage, engine.partitionCount));
+  const bytes = engine.memoryBytesMax;
+  return new GridError('DATA_NEEDS_MEMORY', { directory: storage.path, bytes, sufficient });
+}
+
+async function estimate(storage: Storage, partitionCount: number): Promise<number> {
+  let bytes = partitionCount * PARTITION_BYTES;
+  for (const name of await storage.list()) {
+    if (parseSegmentName(name) === undefined) continue;
+    const file = await storage.open(name);
+    bytes += file.length * BYTES_PER_FILE_BYTE;
+    await file.close();
+  }
+  return bytes;
 }

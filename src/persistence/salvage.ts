@@ -16,7 +16,6 @@ import { readCheckedFile } from './checked-file.ts';
 import { DamagedData, INVALID_FIELDS, unreadableRecord } from './damage.ts';
 import { type Finding, Findings } from './findings.ts';
 import { isBefore, LOG_END, provenEnd } from './log-end-file.ts';
-import type { LogPosition } from './log-position.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
 import { MEMBER, MEMBER_LOSS, type MemberValues } from './member-file.ts';
 import { Page } from './page.ts';
@@ -32,7 +31,7 @@ import {
 } from './record-codec.ts';
 import type { Pace, Scanned } from './record-scan.ts';
 import { SalvagedLog, SalvagedSnapshot, type SalvageTarget } from './salvaged-segments.ts';
-import { HEADER_BYTES, LOG, SNAPSHOT, segmentName } from './segment.ts';
+import { HEADER_BYTES, LOG, type LogPosition, SNAPSHOT, segmentName } from './segment.ts';
 import { type Candidate, SegmentCandidates } from './segment-candidates.ts';
 import type { ReadSegment } from './segment-reader.ts';
 import type { Storage } from './storage.ts';

@@ -146,3 +146,9 @@ function isWholeHeader(page: Page): boolean {
   if (words[2] === 1) return words[6] === checksum(page, 0, 6, 0) && words[7] === 0;
   return words[7] === checksum(page, 0, 7, 0);
 }
+
+/** A position in the log. */
+export interface LogPosition {
+  readonly segment: number;
+  readonly offset: number;
+}

@@ -14,10 +14,9 @@
  */
 import { DamagedData } from './damage.ts';
 import { isBefore, provenEnd } from './log-end-file.ts';
-import type { LogPosition } from './log-position.ts';
 import type { Manifest } from './manifest.ts';
 import { checkRecord, highAt, lowAt, MARK, typeAt } from './record-codec.ts';
-import { HEADER_BYTES, type SegmentId, segmentName } from './segment.ts';
+import { HEADER_BYTES, type LogPosition, type SegmentId, segmentName } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 

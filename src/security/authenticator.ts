@@ -18,7 +18,6 @@ import {
   parsePassword,
   type StoredPassword,
 } from '../base/stored-password.ts';
-import { Computations } from './computations.ts';
 import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './credentials.ts';
 import { type CountedBy, FailedLogins } from './failed-logins.ts';
 import {
@@ -223,4 +222,65 @@ function throttled(throttledKey: string, retryAfterMs: number): Verdict {
 /** Returns the bytes as text with one character per byte: names are equal if their bytes are. */
 function exactly(bytes: Buffer): string {
   return bytes.toString('latin1');
+}
+
+/** Number of computations that run at the same time. */
+const AT_ONCE = 2;
+/** Maximum number of waiting computations of one client. */
+const WAITING_MAX = 64;
+/** Maximum number of waiting computations of all clients. */
+const WAITING_IN_ALL_MAX = 1024;
+
+/**
+ * Computations on other threads, AT_ONCE at a time. The waiting ones are scheduled round-robin by
+ * client, so a client with many computations delays only its own: another client's starts after at
+ * most one of each other client.
+ */
+class Computations {
+  #running = 0;
+  #waitingCount = 0;
+  /**
+   * Functions that start the waiting computations, by client; the first client is the next to run.
+   */
+  readonly #waiting = new Map<string, (() => void)[]>();
+
+  /** Whether one more computation can start or wait. */
+  hasRoom(who: string): boolean {
+    if (this.#running < AT_ONCE) return true;
+    const own = this.#waiting.get(who)?.length ?? 0;
+    return own < WAITING_MAX && this.#waitingCount < WAITING_IN_ALL_MAX;
+  }
+
+  /**
+   * Runs the computation, after those scheduled before it. The promise settles with its result.
+   */
+  async run<Value>(who: string, compute: () => Promise<Value>): Promise<Value> {
+    if (this.#running < AT_ONCE) this.#running += 1;
+    else await new Promise<void>((resolve) => this.#wait(who, resolve));
+    try {
+      return await compute();
+    } finally {
+      this.#startNext();
+    }
+  }
+
+  #wait(who: string, begin: () => void): void {
+    const own = this.#waiting.get(who);
+    if (own === undefined) this.#waiting.set(who, [begin]);
+    else own.push(begin);
+    this.#waitingCount += 1;
+  }
+
+  /** Starts the next computation after one has ended. */
+  #startNext(): void {
+    for (const [who, own] of this.#waiting) {
+      const begin = own.shift();
+      this.#waiting.delete(who);
+      if (own.length > 0) this.#waiting.set(who, own);
+      if (begin === undefined) continue;
+      this.#waitingCount -= 1;
+      return begin();
+    }
+    this.#running -= 1;
+  }
 }

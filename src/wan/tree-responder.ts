@@ -3,14 +3,14 @@
  * request at a time, in slices; if a request reads below the roots, its trees are cached for the
  * next one (tree-cache.ts). A request changes no data. Tested by tree-comparison.spec.ts.
  */
+
 import { createHash } from 'node:crypto';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { SerialQueue } from '../base/serial-queue.ts';
-import type { PartitionTree } from './partition-tree.ts';
+import { type PartitionTree, TREE_BYTES_MAX, treeBytes } from './partition-tree.ts';
 import type { MapTree } from './publisher-options.ts';
 import { TreeBuilder } from './tree-builder.ts';
-import { TreeCache } from './tree-cache.ts';
 import {
   COMPARABLE,
   indexOf,
@@ -134,4 +134,69 @@ export class TreeResponder {
 function nameOf(sender: Buffer, { key, depth, map }: ReceivedTreeRequest): string {
   const hash = createHash('sha256').update(sender).update(key).update(`${depth}`).update(map);
   return `${hash.digest('base64')} `;
+}
+
+/** Time after which an unused tree is dropped, in ms. */
+const IDLE_MS_MAX = 10_000;
+
+interface CachedTree {
+  readonly tree: PartitionTree;
+  usedMs: number;
+}
+
+/**
+ * Cache of the trees that comparisons in progress have requested from this member. It has at most
+ * TREE_BYTES_MAX bytes and evicts the least recently used tree. A comparison requests level after
+ * level; an evicted tree is built again.
+ */
+class TreeCache {
+  readonly #clock: Clock;
+  /** Trees by name, least recently used first. */
+  readonly #trees = new Map<string, CachedTree>();
+  #timer: Timer | undefined;
+  /** Approximate size of the trees. */
+  bytes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get(name: string): PartitionTree | undefined {
+    const cached = this.#trees.get(name);
+    if (cached === undefined) return undefined;
+    this.#trees.delete(name);
+    cached.usedMs = this.#clock.now();
+    this.#trees.set(name, cached);
+    return cached.tree;
+  }
+
+  /** Adds a tree under a new name. Evicts the least recently used trees to make room. */
+  put(name: string, tree: PartitionTree): void {
+    const bytes = treeBytes(tree.bits);
+    for (const oldest of this.#trees.keys()) {
+      if (this.bytes + bytes <= TREE_BYTES_MAX) break;
+      this.#drop(oldest);
+    }
+    this.bytes += bytes;
+    this.#trees.set(name, { tree, usedMs: this.#clock.now() });
+    this.#timer ??= this.#clock.after(IDLE_MS_MAX, () => this.#dropUnused());
+  }
+
+  #drop(name: string): void {
+    this.bytes -= treeBytes(this.#trees.get(name)!.tree.bits);
+    this.#trees.delete(name);
+  }
+
+  #dropUnused(): void {
+    this.#timer = undefined;
+    const nowMs = this.#clock.now();
+    for (const [name, { usedMs }] of this.#trees) {
+      const restMs = usedMs + IDLE_MS_MAX - nowMs;
+      if (restMs > 0) {
+        this.#timer = this.#clock.after(restMs, () => this.#dropUnused());
+        return;
+      }
+      this.#drop(name);
+    }
+  }
 }

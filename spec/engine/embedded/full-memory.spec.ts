@@ -1,5 +1,5 @@
 /**
- * Covers src/engine/embedded/release-memory.ts and src/engine/embedded/maps.ts. An engine whose
+ * Covers src/engine/embedded/slabs.ts and src/engine/embedded/maps.ts. An engine whose
  * memory is used up: operations that still succeed, and those that may exceed the limit.
  */
 import assert from 'node:assert/strict';

@@ -4,6 +4,7 @@
  * monomorphic. They are reused, so that none is allocated per request.
  * Tested by changing-servers.spec.ts.
  */
+import { NumberAllocator } from '../../base/number-allocator.ts';
 import type { Confirmed } from './confirmations.ts';
 import type { Failure } from './failure.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
@@ -123,5 +124,33 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
 
   onLost(wasWritten: boolean): void {
     this.#sender.onLost(this, wasWritten);
+  }
+}
+
+/** A pool of reusable operations of one kind. The free one created first is used first. */
+export class OperationPool<Subject> {
+  readonly #make: () => Operation<Subject>;
+  readonly #operations: Operation<Subject>[] = [];
+  readonly #free = new NumberAllocator();
+
+  constructor(make: () => Operation<Subject>) {
+    this.#make = make;
+  }
+
+  take(): Operation<Subject> {
+    const number = this.#free.allocate();
+    return number < 0 ? this.#new() : this.#operations[number]!;
+  }
+
+  /** Returns an operation that is over to the pool. */
+  give(operation: Operation<Subject>): void {
+    this.#free.free(operation.poolNumber);
+  }
+
+  #new(): Operation<Subject> {
+    const operation = this.#make();
+    operation.poolNumber = this.#operations.length;
+    this.#operations.push(operation);
+    return operation;
   }
 }
