@@ -1,4 +1,4 @@
-/** Data that fitted into memory must fit again at the next start. */
+/** Covers src/persistence/recovery.ts. Data that fitted into memory must fit again at the next start. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
