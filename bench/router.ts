@@ -1,10 +1,10 @@
 /** Measures only the router: it finds the routes and parts of targets. */
+
+import { routerOf } from '../spec/surface/table.ts';
 import { Span } from '../src/base/span.ts';
 import { GET } from '../src/http/methods.ts';
 import { Request } from '../src/http/request.ts';
 import { resolveTarget } from '../src/http/target.ts';
-import { SURFACES } from '../src/member/surfaces.ts';
-import { Router } from '../src/surface/router.ts';
 import type { Bench } from './harness.ts';
 
 const TARGETS = {
@@ -21,7 +21,7 @@ export const bench: Bench = {
   name: 'router',
   about: 'targets resolved and matched, by the kind of their resource',
   run(harness) {
-    const router = new Router('grid', SURFACES.none);
+    const router = routerOf();
     const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
     for (const [name, target] of Object.entries(TARGETS)) {
       const bytes = Buffer.from(target);

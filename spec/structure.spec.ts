@@ -29,7 +29,7 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
   'src/http/parser.ts AT_REFUSAL': 'the connection handles it as its last case; the spec names it',
   'src/http/socket-reader.ts READ_BYTES_MAX': 'specs and a bench create buffers of that length',
   'src/persistence/checked-file.ts checkedBytes': 'specs create files of other formats',
-  'src/member/routes.ts statusesOf': 'test servers check every response against it',
+  'src/surface/route.ts statusesOf': 'test servers check every response against it',
 };
 
 test('There are no import cycles, except of types within one folder', () => {

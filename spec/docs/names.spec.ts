@@ -12,8 +12,8 @@ import { readEnvironment } from '../../src/config/environment.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
 import { PROPERTY_NAMES } from '../../src/config/property-names.ts';
 import { ALL_ROWS } from '../../src/config/setting-rows.ts';
-import { ROUTES } from '../../src/member/routes.ts';
 import { run } from '../cli/run-command.ts';
+import { PATHS } from '../surface/table.ts';
 import { PAGES, ROOT, spansOf } from './pages.ts';
 
 const FILE_NAME = /\.(c?js|ts|md|ya?ml|xml|json|tmp|tgz|wasm|pem|p12|service|lua|sh)$/;
@@ -60,7 +60,7 @@ const SETTING_WORDS: ReadonlySet<string> = new Set(
 );
 
 /** The parts of the served paths. */
-const PATH_STEPS: ReadonlySet<string> = new Set(ROUTES.flatMap(({ path }) => path.split('/')));
+const PATH_STEPS: ReadonlySet<string> = new Set(PATHS.flatMap((path) => path.split('/')));
 
 const spans = PAGES.flatMap(spansOf);
 /** Lines of prose and tables, including code spans. */

@@ -41,6 +41,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'surface',
     'administration',
     'data',
+    'health',
   ],
   redis: ['engine/redis', 'soak/servers'],
 };

@@ -1,16 +1,21 @@
 /** A complete in-memory server: REST over the embedded engine, without a port, with a stopped clock. */
 import assert from 'node:assert';
+import { administrationActions } from '../../src/administration/administration-actions.ts';
 import { GridError } from '../../src/base/errors.ts';
 import { clusterVersion, type Waiter } from '../../src/cluster/cluster.ts';
 import { License } from '../../src/cluster/license.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
+import { CP_ACTIONS } from '../../src/cp/cp-actions.ts';
+import { dataActions } from '../../src/data/data-actions.ts';
 import { MapLifetimes } from '../../src/data/map-lifetimes.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import { queueCapacity } from '../../src/engine/queue-capacity.ts';
+import { healthActions } from '../../src/health/health-actions.ts';
+import type { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
 import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
@@ -20,19 +25,24 @@ import type { ServedHosts } from '../../src/http/served-hosts.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import type { Observer } from '../../src/http/slot-host.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
-import { statusesOf } from '../../src/member/routes.ts';
-import { SURFACES } from '../../src/member/surfaces.ts';
+import { ROUTES } from '../../src/member/routes.ts';
+import type { Maintenance } from '../../src/persistence/maintenance.ts';
+import { persistenceActions } from '../../src/persistence/persistence-actions.ts';
 import { ClusterNameCredentials } from '../../src/security/credentials.ts';
+import type { Actions } from '../../src/surface/action.ts';
+import type { AdministrativeParts } from '../../src/surface/administrative-call.ts';
 import { CrossOriginPolicy } from '../../src/surface/cross-origin-policy.ts';
 import { DIALECTS } from '../../src/surface/dialect.ts';
 import { EndpointGroups } from '../../src/surface/endpoint-groups.ts';
 import { PathPart } from '../../src/surface/percent-decoding.ts';
-import { RestApplication } from '../../src/surface/rest-application.ts';
+import { resourcesOf } from '../../src/surface/resource.ts';
+import { restApplication } from '../../src/surface/rest-handler.ts';
+import { statusesOf } from '../../src/surface/route.ts';
 import { type RouteFinder, Router } from '../../src/surface/router.ts';
-import type { DataServices, RestServices } from '../../src/surface/services.ts';
 import type { Audit } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { LogLevelControl } from '../../src/telemetry/log-level-control.ts';
+import { type WanCalls, wanActions } from '../../src/wan/wan-actions.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
 import type { FakeSocket } from './fake-socket.ts';
@@ -61,18 +71,22 @@ export interface TestServer {
   connect(socket: FakeSocket): Connection;
 }
 
-/** Services of the endpoint groups. */
+/** Parts of the member that the actions and the checks use. */
 export type ServiceParts = Partial<
-  Pick<RestServices, 'cluster' | 'wan'> &
-    DataServices &
-    RestServices['access'] &
-    RestServices['administration'] &
-    RestServices['telemetry']
+  Parameters<typeof restApplication>[1] &
+    AdministrativeParts &
+    Parameters<typeof dataActions>[0] &
+    Parameters<typeof administrationActions>[0] & {
+      wan: WanCalls | undefined;
+      maintenance: Maintenance;
+    }
 >;
 
 export interface TestServerParts {
-  /** Replaces the server's router. */
-  readonly router?: RouteFinder;
+  /** Wraps the server's router. */
+  readonly route?: ((router: RouteFinder) => RouteFinder) | undefined;
+  /** The rows of the server, instead of all. */
+  readonly table?: typeof HEALTH_ROUTES;
   /** Wraps the server's application. */
   readonly wrap?: (application: Application) => Application;
   readonly clock?: FakeClock;
@@ -116,15 +130,14 @@ export function createTestServer(
       sinks,
       queueCapacity: queueCapacity(QUEUE_CAPACITIES),
     }),
-    compatibility,
-    router,
+    compatibility: stated,
+    route = (router) => router,
+    table = ROUTES,
     servedHosts,
   }: TestServerParts = {},
 ): TestServer {
   const dialect =
-    compatibility === undefined
-      ? { ...DIALECTS.none, memberVersion: '1.2.3' }
-      : DIALECTS[compatibility];
+    stated === undefined ? { ...DIALECTS.none, memberVersion: '1.2.3' } : DIALECTS[stated];
   const failures: unknown[] = [];
   const audited: Parameters<Audit['write']>[0][] = [];
   const stops: string[] = [];
@@ -138,28 +151,24 @@ export function createTestServer(
   const served = engineOn?.(engine, clock) ?? engine;
   const groups = new EndpointGroups(true, new Map(SERVED_GROUPS.map((group) => [group, true])));
   const crossOrigin = services.crossOrigin ?? new CrossOriginPolicy([], 600);
-  const ownRouter = new Router(dialect.pathSegment, SURFACES[compatibility ?? 'none']);
-  const application = new RestApplication(router ?? ownRouter, {
-    dialect,
-    data: {
-      engine: served,
-      isShared: false,
-      name: new PathPart(DEFAULT_LIMITS.targetBytesMax),
-      key: new PathPart(DEFAULT_LIMITS.targetBytesMax),
-      waiting,
-      lifetimes: new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]])),
-      ...services,
-    },
-    access: {
-      groups,
-      crossOrigin,
-      login: undefined,
-      memberLogin: undefined,
-      credentials: new ClusterNameCredentials('dev'),
-      ...services,
-    },
-    cluster: services.cluster ?? cluster,
-    administration: {
+  const isShared = services.isShared ?? false;
+  const audit = { write: (entry: Parameters<Audit['write']>[0]) => audited.push(entry) };
+  const checks = {
+    ...{ dialect, cluster, engine: served, isShared, groups, crossOrigin, audit },
+    login: undefined,
+    memberLogin: undefined,
+    credentials: new ClusterNameCredentials('dev'),
+    name: new PathPart(DEFAULT_LIMITS.targetBytesMax),
+    key: new PathPart(DEFAULT_LIMITS.targetBytesMax),
+    ...services,
+  };
+  const lifetimes = new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]]));
+  const actions: Actions<typeof ROUTES> = {
+    ...dataActions({ ...checks, engine: served, lifetimes, waiting }),
+    ...healthActions(services.cluster ?? cluster, served),
+    ...administrationActions({
+      dialect,
+      cluster,
       logLevel: new LogLevelControl(createLog('OFF', { write: () => {} }), 'OFF'),
       license: new License(record),
       reconfiguration: {
@@ -172,16 +181,21 @@ export function createTestServer(
       stopAll: async (because) => {
         stops.push(because);
       },
-      ...services,
-    },
-    telemetry: {
-      audit: { write: (entry) => audited.push(entry) },
       connectionCount: () => 1,
       allConnectionCount: () => 1,
       ...services,
-    },
-    wan: 'wan' in services ? services.wan : NO_PUBLISHERS,
-  });
+    }),
+    ...persistenceActions(services.maintenance, dialect, isShared),
+    ...wanActions({
+      ...checks,
+      wan: 'wan' in services ? services.wan : NO_PUBLISHERS,
+      hasMemberLogin: checks.memberLogin !== undefined,
+    }),
+    ...CP_ACTIONS,
+  };
+  const resources = resourcesOf(table, actions, stated ?? 'none', checks);
+  const router = route(new Router(dialect.pathSegment, resources));
+  const application = restApplication(router, checks);
   const server = new HttpServer({
     application: wrap(application),
     tls,
@@ -194,7 +208,7 @@ export function createTestServer(
     closesIdle,
     fieldLines: crossOrigin.commonLines,
   });
-  server.observe = statusCheck(router ?? ownRouter);
+  server.observe = statusCheck(router);
   cluster.start('127.0.0.1:5701');
   return {
     clock,
@@ -215,7 +229,7 @@ function unknownPublisher(replication: string, publisherId: string): never {
 }
 
 /** WAN calls of a member that has no publishers, and to which none can be added. */
-const NO_PUBLISHERS: RestServices['wan'] = {
+const NO_PUBLISHERS: WanCalls = {
   publisherOf: unknownPublisher,
   synchronise: unknownPublisher,
   check: unknownPublisher,
@@ -241,9 +255,9 @@ function statusCheck(router: RouteFinder): Observer {
     }
     if (request === undefined) return;
     const match = router.match(request, { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 });
-    const endpoint = match?.endpoints[request.method];
-    if (endpoint === undefined || statusesOf(endpoint.operation).has(status)) return;
-    const { summary } = endpoint.operation;
+    const row = match?.endpoints[request.method];
+    if (row === undefined || statusesOf(row).has(status)) return;
+    const { summary } = row;
     process.nextTick(() => assert.fail(`the operation "${summary}" has the status ${status}`));
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Covers src/member/hazelcast-routes.ts and src/surface/dialect.ts. Sends recorded requests to an
+ * Covers src/member/routes.ts and src/surface/dialect.ts. Sends recorded requests to an
  * original member to this member with `--compatibility hazelcast`. Every response equals the
  * recorded one, or differs for a reason listed in spec/vectors/compatibility/README.md.
  */

@@ -3,11 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
+import { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
 import { ServedHosts } from '../../src/http/served-hosts.ts';
-import { SURFACES } from '../../src/member/surfaces.ts';
 import { CrossOriginPolicy } from '../../src/surface/cross-origin-policy.ts';
-import { HealthRouter } from '../../src/surface/health-router.ts';
-import { Router } from '../../src/surface/router.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { socketTo } from '../http/test-client.ts';
 import { createTestServer, type TestServerParts } from '../http/test-server.ts';
@@ -208,8 +206,7 @@ describe('pages of other sites', () => {
   });
 
   it('get no health, not even on the health port, except through a link', () => {
-    const router = new HealthRouter(new Router('grid', SURFACES.none));
-    const { ask } = member({ router });
+    const { ask } = member({ table: HEALTH_ROUTES });
     assert.equal(ask('GET /grid/health', blob).status, 403);
     const link = ['Host: a', 'Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: navigate'];
     assert.equal(ask('GET /grid/health', link).status, 200);

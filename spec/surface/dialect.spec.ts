@@ -11,11 +11,11 @@ import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { DELETE, GET, HEAD, POST } from '../../src/http/methods.ts';
 import { Request } from '../../src/http/request.ts';
 import { resolveTarget } from '../../src/http/target.ts';
-import { SURFACES } from '../../src/member/surfaces.ts';
+import { ROUTES } from '../../src/member/routes.ts';
 import { ADD, READ, REMOVE } from '../../src/security/permissions.ts';
 import { DIALECTS } from '../../src/surface/dialect.ts';
-import { Router } from '../../src/surface/router.ts';
 import { failure, restMember } from './rest-member.ts';
+import { resourcesIn, routerOf } from './table.ts';
 
 type Name = keyof typeof DIALECTS;
 
@@ -188,14 +188,14 @@ test('GET polls wait like DELETE polls, with the flag', async () => {
 });
 
 test('a GET that polls needs the permission to remove, and one that reads the permission to read', () => {
-  const router = new Router('hazelcast', SURFACES.hazelcast);
+  const router = routerOf('hazelcast', 'hazelcast');
   const needOf = (method: number, path: string) => {
     const request = new Request();
     request.method = method;
     request.target.set(Buffer.from(path), 0, path.length);
     assert(resolveTarget(request, new Span()) === 0);
     const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
-    return router.match(request, parts)?.endpoints[method]?.need;
+    return router.match(request, parts)?.endpoints[method]?.permission.need;
   };
   assert.equal(needOf(GET, '/hazelcast/rest/queues/q/0'), REMOVE);
   assert.equal(needOf(DELETE, '/hazelcast/rest/queues/q/0'), REMOVE);
@@ -214,7 +214,11 @@ test('an address has its host in one pair of brackets, with the flag', () => {
 });
 
 test('both dialects have the same paths in the same groups', () => {
-  const paths = (name: Name) =>
-    SURFACES[name].routes.map(({ path, group, writeGroup }) => ({ path, group, writeGroup }));
-  assert.deepEqual(paths('hazelcast'), paths('none'));
+  const groupsOf = (name: Name) => {
+    const { known, unknown } = resourcesIn(ROUTES, name);
+    const resources = known.filter(({ path }) => !path.endsWith('/'));
+    const all = [...resources, ...unknown.map(({ resource }) => resource)];
+    return all.map(({ path, groups, groupBits }) => ({ path, groups, groupBits }));
+  };
+  assert.deepEqual(groupsOf('hazelcast'), groupsOf('none'));
 });

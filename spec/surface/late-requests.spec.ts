@@ -1,5 +1,5 @@
 /**
- * Covers src/surface/rest-handler.ts and src/surface/outcome-response.ts. Requests that are answered in a
+ * Covers src/surface/rest-handler.ts and src/surface/responses.ts. Requests that are answered in a
  * later turn of the event loop. Meanwhile the buffers of their bytes and of their decoded escapes
  * contain bytes of other clients. Each action of the table runs at once on one server and later on
  * another; both must respond, log and store the same.
@@ -10,23 +10,22 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DISK_FAILED } from '../../src/engine/mutation-sink.ts';
 import { INPUT_BYTES_MAX, llhttp } from '../../src/http/llhttp.ts';
 import { Request } from '../../src/http/request.ts';
-import { SURFACES } from '../../src/member/surfaces.ts';
+import type { Action } from '../../src/surface/action.ts';
 import { PathPart } from '../../src/surface/percent-decoding.ts';
-import type { Action, Route } from '../../src/surface/route.ts';
-import type { Match } from '../../src/surface/route-compiler.ts';
-import { type PathParts, type RouteFinder, Router } from '../../src/surface/router.ts';
+import type { Resource } from '../../src/surface/resource.ts';
+import type { PathParts, RouteFinder } from '../../src/surface/router.ts';
 import { RefusingSink } from '../engine/sinks.ts';
 import type { ReadResponse } from '../http/response-reader.ts';
 import { client, get, LIVE, poll } from '../http/test-client.ts';
 import { createTestServer } from '../http/test-server.ts';
 import { restMember } from './rest-member.ts';
+import { PATHS, ROWS } from './table.ts';
 
 const HASHES = Buffer.alloc(INPUT_BYTES_MAX, '#');
 /** Number of overwritten bytes of a decoded part, more than those of any part here. */
 const OVERWRITTEN_BYTES = 2048;
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-const { routes } = SURFACES.none;
 
 /** The readers of path parts, which requests share. */
 interface Parts {
@@ -49,14 +48,15 @@ function overwrite({ name, key }: Parts): void {
 
 /** Delays every action to a later turn, after the buffers that requests share are overwritten. */
 class LateRouter implements RouteFinder {
-  readonly #router = new Router('grid', SURFACES.none);
+  readonly #router: RouteFinder;
   readonly #parts: Parts;
 
-  constructor(parts: Parts) {
+  constructor(router: RouteFinder, parts: Parts) {
+    this.#router = router;
     this.#parts = parts;
   }
 
-  match(request: Request, parts: PathParts): Match | undefined {
+  match(request: Request, parts: PathParts): Resource | undefined {
     const match = this.#router.match(request, parts);
     if (match === undefined) return undefined;
     const endpoints = match.endpoints.map((each) => each && { ...each, run: this.#late(each.run) });
@@ -79,8 +79,8 @@ type Subject = ReturnType<typeof subject>;
 
 function subject(isLate: boolean) {
   const services = newParts();
-  const router = isLate ? new LateRouter(services) : undefined;
-  const member = restMember({ limits: { bodyBytesMax: 100_000 }, services, router });
+  const route = (router: RouteFinder) => (isLate ? new LateRouter(router, services) : router);
+  const member = restMember({ limits: { bodyBytesMax: 100_000 }, services, route });
   const observed: string[] = [];
   member.server.observe = (status, request) => {
     const { target, pathEnd } = request as Request;
@@ -115,7 +115,7 @@ function comparable({ status, body, fields }: ReadResponse): unknown {
 }
 
 /** Returns the path of a route with values for its parts, either plain or completely escaped. */
-function chosen({ path }: Route, isEscaped: boolean): string {
+function chosen(path: string, isEscaped: boolean): string {
   const [name, key] = isEscaped ? ['n%41me', 'k/%2541'] : ['nAme', 'b'];
   const filled = path
     .replace('{seconds}', isEscaped ? '%30' : '0')
@@ -134,11 +134,11 @@ describe('A request that is answered in a later turn', () => {
     it(`has the effect of one answered at once, for each action, ${isEscaped ? 'escaped' : 'plain'}`, async () => {
       let compared = 0;
       const readers = await subjects();
-      for (const route of routes) {
+      for (const route of PATHS) {
         for (const method of METHODS) {
           const action = method === 'HEAD' ? 'GET' : method;
-          if (route[action] === undefined && route.HEAD === undefined) continue;
-          const body = method === 'POST' ? bodyOf(route.path) : '';
+          if (!ROWS.some((row) => row.path === route && row.method === action)) continue;
+          const body = method === 'POST' ? bodyOf(route) : '';
           const path = chosen(route, isEscaped);
           const seen = [];
           // Only the other methods change what later requests find.
@@ -189,7 +189,8 @@ describe('A poll that waits', () => {
 
   it('after a login, with escapes in its name, gets an item of its queue', async () => {
     const parts = newParts();
-    const server = createTestServer({}, { router: new LateRouter(parts), services: parts });
+    const route = (router: RouteFinder) => new LateRouter(router, parts);
+    const server = createTestServer({}, { route, services: parts });
     const { socket, responses, another, clock } = client(server);
     socket.receive(poll('%71ueue') + LIVE);
     for (let turn = 0; turn < 5; turn++) await nextTurn();

@@ -22,12 +22,12 @@ interface Options {
   readonly compatibility?: Compatibility | undefined;
   readonly services?: ServiceParts | undefined;
   readonly limits?: Partial<HttpLimits> | undefined;
-  /** Replaces the server's router. */
-  readonly router?: RouteFinder | undefined;
+  /** Wraps the server's router. */
+  readonly route?: ((router: RouteFinder) => RouteFinder) | undefined;
 }
 
-export function restMember({ compatibility, services = {}, limits, router }: Options = {}) {
-  const server = createTestServer(limits, { compatibility, services, ...(router && { router }) });
+export function restMember({ compatibility, services = {}, limits, route }: Options = {}) {
+  const server = createTestServer(limits, { compatibility, services, route });
   const { pathSegment } = DIALECTS[compatibility ?? 'none'];
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
 

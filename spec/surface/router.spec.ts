@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Span } from '../../src/base/span.ts';
-import { GET } from '../../src/http/methods.ts';
+import { DELETE, GET, HEAD, POST, PUT } from '../../src/http/methods.ts';
 import { Request } from '../../src/http/request.ts';
 import { resolveTarget } from '../../src/http/target.ts';
-import { ROUTES } from '../../src/member/routes.ts';
-import { SURFACES } from '../../src/member/surfaces.ts';
-import { Router } from '../../src/surface/router.ts';
+import { ROWS, routerOf } from './table.ts';
+
+const METHODS = { DELETE, GET, HEAD, POST, PUT };
 
 function route(target: string, segment = 'grid') {
   const request = new Request();
@@ -16,7 +16,7 @@ function route(target: string, segment = 'grid') {
   request.target.set(bytes, 4, 4 + Buffer.byteLength(target, 'latin1'));
   assert(resolveTarget(request, new Span()) === 0, `${target} is a target`);
   const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
-  const match = new Router(segment, SURFACES.none).match(request, parts);
+  const match = routerOf('none', segment).match(request, parts);
   const text = (start: number, end: number): string => bytes.toString('latin1', 4 + start, 4 + end);
   return {
     match,
@@ -27,12 +27,13 @@ function route(target: string, segment = 'grid') {
 
 describe('Router.match', () => {
   it('finds every route of the table', () => {
-    for (const row of ROUTES) {
+    for (const row of ROWS) {
       const path = row.path.replace(/\{seconds\}/, '5').replace(/\{\w+\}/g, 'x');
       const { match } = route(`/grid/${path}`);
-      assert.equal(match?.group, row.group, row.path);
-      assert.equal(match?.unknown, row.unknown ?? 0, row.path);
-      assert.equal(match?.endpoints[GET]?.operation, row.GET, row.path);
+      const method = METHODS[row.method];
+      assert.equal(match?.groups[method], row.group, row.path);
+      assert.equal(match?.refusal, undefined, row.path);
+      assert.equal(match?.endpoints[method]?.summary, row.summary, row.path);
     }
   });
 
@@ -51,10 +52,10 @@ describe('Router.match', () => {
   });
 
   it('distinguishes an unknown path within a group from one outside all groups', () => {
-    assert.equal(route('/grid/rest/queues/a/b/c').match?.unknown, 404);
-    assert.equal(route('/grid/rest/maps//k').match?.unknown, 400);
-    assert.equal(route('/grid/healthy').match?.unknown, 400);
-    assert.equal(route('/grid/rest/wan/what').match?.group, 'WAN');
+    assert.equal(route('/grid/rest/queues/a/b/c').match?.refusal, 'PATH_UNKNOWN');
+    assert.equal(route('/grid/rest/maps//k').match?.refusal, 'PATH_WITHOUT_NAME');
+    assert.equal(route('/grid/healthy').match?.refusal, 'PATH_WITHOUT_NAME');
+    assert.equal(route('/grid/rest/wan/what').match?.groups[GET], 'WAN');
     assert.equal(route('/grid/rest/maps').match, undefined);
     assert.equal(route('/grid/rest/').match, undefined);
     assert.equal(route('/').match, undefined);

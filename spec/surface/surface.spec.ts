@@ -4,21 +4,47 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
+import { ADMINISTRATION_ROUTES } from '../../src/administration/administration-routes.ts';
+import { COMPATIBILITIES } from '../../src/config/compatibility.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
+import { CP_ROUTES } from '../../src/cp/cp-routes.ts';
+import { DATA_ROUTES } from '../../src/data/data-routes.ts';
+import { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
 import { ROUTES } from '../../src/member/routes.ts';
-import { SURFACES } from '../../src/member/surfaces.ts';
-import type { Operation, Route } from '../../src/surface/route.ts';
-import { RouteCompiler } from '../../src/surface/route-compiler.ts';
+import { PERSISTENCE_ROUTES } from '../../src/persistence/persistence-routes.ts';
+import type { Actions } from '../../src/surface/action.ts';
+import { ANYONE, type Route, route } from '../../src/surface/route.ts';
+import { WAN_ROUTES } from '../../src/wan/wan-routes.ts';
 import type { ReadResponse } from '../http/response-reader.ts';
 import { restMember } from './rest-member.ts';
+import { ALL_ROWS, PATHS as ROUTE_PATHS, ROWS, resourcesIn } from './table.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const;
 
 type Method = (typeof METHODS)[number];
 type Member = ReturnType<typeof restMember>;
 
+/** Paths that are not resources. */
+const UNKNOWN = [
+  'rest/maps/',
+  'rest/maps/{map}/',
+  'rest/queues/',
+  'rest/queues/{queue}/{seconds}/{more}',
+];
+
+const ROW = {
+  method: 'GET',
+  path: 'rest/x',
+  group: 'DATA',
+  permission: ANYONE,
+  summary: '',
+  statuses: [200],
+} as const;
+
 /** Paths of all routes, with values for `{parts}`; polls do not wait. */
-const PATHS = ROUTES.map(({ path }) => path.replace('{seconds}', '0').replace(/\{\w+\}/g, 'x'));
+const PATHS = [...ROUTE_PATHS, ...UNKNOWN].map((path) =>
+  path.replace('{seconds}', '0').replace(/\{\w+\}/g, 'x'),
+);
 
 /**
  * Returns the groups that permit a request, according to the rules of the interface instead of the
@@ -105,7 +131,7 @@ describe('The surface', () => {
   it('responds with 404 to an unknown path if its group is on, and with 403 if it is off', () => {
     const on = serverWith(true, ENDPOINT_GROUP_NAMES);
     const off = serverWith(true, []);
-    for (const { path } of ROUTES) {
+    for (const path of ROUTE_PATHS) {
       if (path.includes('{') || path.includes('maps/') || path.includes('queues/')) continue;
       const unknown = `${path}/unknown/x`;
       const isBelowHealth = path.startsWith('health');
@@ -135,7 +161,7 @@ describe('The surface', () => {
 
   it('checks the number of parameters, then credentials, then does the work or responds with 501', () => {
     const server = serverWith(true, ENDPOINT_GROUP_NAMES);
-    const administrative = ROUTES.filter(({ POST }) => POST?.permission === 'credentials');
+    const administrative = ROWS.filter(({ permission }) => permission.login === 'credentials');
     assert.ok(administrative.length >= 31);
     for (const { path: pattern } of administrative) {
       const path = pattern.replace(/\{\w+\}/g, 'x');
@@ -162,29 +188,64 @@ describe('The surface', () => {
 });
 
 test('a row without a group, or an operation without a permission, does not compile', () => {
-  const plain = { summary: '', changesData: false, readsQuery: false, statuses: [] } as const;
-  const operation = { ...plain, audited: 'path', permission: 'anyone', run() {} } as const;
-  const route: Route = { path: 'x', group: 'DATA', GET: operation };
+  const { group, permission, summary, statuses, ...others } = ROW;
   // @ts-expect-error
-  const ungrouped: Route = { path: 'x', GET: operation };
+  const ungrouped = route({ ...others, permission, summary, statuses });
   // @ts-expect-error
-  const open: Operation = { ...plain, audited: 'path', run() {} };
-  assert.deepEqual([route.group, ungrouped.group, open.permission], ['DATA', undefined, undefined]);
+  const open = route({ ...others, group, summary, statuses });
+  // @ts-expect-error
+  const undescribed = route({ ...others, group, permission, statuses });
+  // @ts-expect-error
+  const unanswered = route({ ...others, group, permission, summary });
+  // @ts-expect-error
+  const without = route({ ...ROW, statuses: [] });
+  const all = [route(ROW), ungrouped, open, undescribed, unanswered, without];
+  assert.equal(all.length, 6);
+});
+
+test('a row without an action, or an action without a row, does not compile', () => {
+  const table = { one: route(ROW), other: route({ ...ROW, mayWait: true }) } as const;
+  const work = { run() {}, waits: () => false };
+  const whole: Actions<typeof table> = { one() {}, other: work };
+  // @ts-expect-error
+  const partial: Actions<typeof table> = { one() {} };
+  // @ts-expect-error
+  const further: Actions<typeof table> = { one() {}, other: work, third() {} };
+  // @ts-expect-error
+  const unwaiting: Actions<typeof table> = { one() {}, other() {} };
+  assert.equal([whole, partial, further, unwaiting].length, 4);
+});
+
+test('a row that contradicts the table fails at the start', () => {
+  const row = route(ROW);
+  const of = (other: Route) => () => resourcesIn({ row, other });
+  assert.throws(of(row), new RangeError('Cannot serve GET rest/x with "other": a row does'));
+  assert.throws(
+    of({ ...row, path: 'rest/y', dialect: 'hazelcast' }),
+    new RangeError('Cannot change "rest/y" with "other": no row has the path'),
+  );
+  assert.doesNotThrow(of({ ...row, method: 'POST', dialect: 'hazelcast' }));
+});
+
+test('all parts have different names for their rows', () => {
+  const parts = [
+    ...[ADMINISTRATION_ROUTES, CP_ROUTES, DATA_ROUTES],
+    ...[HEALTH_ROUTES, PERSISTENCE_ROUTES, WAN_ROUTES],
+  ];
+  const names = parts.flatMap((part) => Object.keys(part));
+  assert.deepEqual(Object.keys(ROUTES).sort(), names.sort());
 });
 
 test('operations are numbered from 0 in the order of the table', () => {
-  for (const { routes } of Object.values(SURFACES)) {
-    const compiler = new RouteCompiler(routes);
-    const numbers = routes.flatMap((route) => {
-      const { reading, writing } = compiler.resource(route);
-      return [...reading.endpoints, ...writing.endpoints].map((each) => each?.number ?? 0);
-    });
-    const operations = routes.flatMap(({ GET, HEAD, POST, DELETE }) =>
-      [GET, HEAD, POST, DELETE].filter((each) => each !== undefined),
-    );
+  for (const compatibility of COMPATIBILITIES) {
+    const { known } = resourcesIn(ROUTES, compatibility);
+    const all = new Set(known.flatMap(({ endpoints }) => endpoints.filter((each) => each)));
+    const numbers = [...all].map((each) => each?.number ?? -1);
+    const common = ALL_ROWS.filter(({ dialect = compatibility }) => dialect === compatibility);
+    const paths = new Set(common.map(({ method, path }) => `${method} ${path}`));
     assert.deepEqual(
-      [...new Set(numbers)].sort((a, b) => a - b),
-      operations.map((_, number) => number),
+      numbers.sort((a, b) => a - b),
+      [...paths].map((_, number) => number),
     );
   }
 });

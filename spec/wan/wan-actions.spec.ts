@@ -9,7 +9,7 @@ import type { HttpLimits } from '../../src/http/limits.ts';
 import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import type { DIALECTS } from '../../src/surface/dialect.ts';
-import type { WanCalls } from '../../src/surface/services.ts';
+import type { WanCalls } from '../../src/wan/wan-actions.ts';
 import type { PublisherStatus, ReceiveResult, TaskStatus } from '../../src/wan/wan-service.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { postHead } from '../http/test-client.ts';

@@ -14,30 +14,29 @@ import {
   type OperationResult,
 } from '../engine/engine.ts';
 import { INDEPENDENT, type ItemHold } from '../http/response-delay.ts';
-import { RETRY_LATER } from '../surface/outcome-response.ts';
-import type { Call } from '../surface/route.ts';
-import type { DataServices } from '../surface/services.ts';
+import type { Call, Wait } from '../surface/action.ts';
+import { RETRY_LATER } from '../surface/responses.ts';
 
-export class QueuePoll implements Waiter {
+export class QueuePoll implements Wait, Waiter {
   readonly #call: Call;
-  readonly #data: DataServices;
-  readonly #refuse: () => void;
+  readonly #engine: Engine;
+  readonly #waiting: Set<Waiter>;
   #ticket = NO_TICKET;
 
-  /** `refuse`: refuses the request if it may no longer take an item. */
-  constructor(call: Call, refuse: () => void) {
+  /** `waiting`: the polls of the member that wait. */
+  constructor(call: Call, engine: Engine, waiting: Set<Waiter>) {
     this.#call = call;
-    this.#data = call.services.data;
-    this.#refuse = refuse;
+    this.#engine = engine;
+    this.#waiting = waiting;
   }
 
   /** Takes an item, or waits for one up to `timeoutMs`; the call is answered now or later. */
   begin(queue: Span, timeoutMs: number): void {
     if (this.#ticket !== NO_TICKET) assert.fail('a call polls once at a time');
-    const ticket = this.#data.engine.take(queue, timeoutMs, this.#call);
+    const ticket = this.#engine.take(queue, timeoutMs, this.#call);
     if (ticket === NO_TICKET) return;
     this.#ticket = ticket;
-    this.#data.waiting.add(this);
+    this.#waiting.add(this);
     if (timeoutMs > 0 && !this.#call.exchange.awaitItem()) this.#refuseToWait();
   }
 
@@ -46,7 +45,7 @@ export class QueuePoll implements Waiter {
     if (this.#ticket !== NO_TICKET) this.#leave();
     if (answer.hold === NO_HOLD) return undefined;
     if (answer.outcome !== FOUND) assert.fail('only a found item is held');
-    return new EngineHold(this.#data.engine, answer.hold);
+    return new EngineHold(this.#engine, answer.hold);
   }
 
   /** Ends a waiting poll without an item: the client has ended its input or disconnected. */
@@ -58,7 +57,7 @@ export class QueuePoll implements Waiter {
 
   endWait(): void {
     this.#cancel();
-    this.#refuse();
+    this.#call.refuseChange('wait for an item');
   }
 
   #refuseToWait(): void {
@@ -69,13 +68,13 @@ export class QueuePoll implements Waiter {
 
   #cancel(): void {
     if (this.#ticket === NO_TICKET) assert.fail('only a waiting poll is cancelled');
-    this.#data.engine.cancel(this.#ticket);
+    this.#engine.cancel(this.#ticket);
     this.#leave();
   }
 
   #leave(): void {
     this.#ticket = NO_TICKET;
-    this.#data.waiting.delete(this);
+    this.#waiting.delete(this);
   }
 }
 

@@ -2,6 +2,7 @@
  * Makes the parts of a member, each with the contracts of others that it needs. This is the only file
  * that knows all of them.
  */
+import { administrationActions } from '../administration/administration-actions.ts';
 import { type Clock, SystemClock } from '../base/clock.ts';
 import { openFiles } from '../base/open-files.ts';
 import type { Part } from '../base/part.ts';
@@ -12,30 +13,36 @@ import type { Config } from '../config/config.ts';
 import { matchingAddress } from '../config/interface-pattern.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { memoryWarning } from '../config/memory-defaults.ts';
+import { CP_ACTIONS } from '../cp/cp-actions.ts';
+import { dataActions } from '../data/data-actions.ts';
 import { MapLifetimes } from '../data/map-lifetimes.ts';
 import { EmbeddedPart } from '../engine/embedded/embedded-part.ts';
 import type { Engine } from '../engine/engine.ts';
+import { healthActions } from '../health/health-actions.ts';
+import { HEALTH_ROUTES } from '../health/health-routes.ts';
 import { ServedHosts } from '../http/served-hosts.ts';
+import { persistenceActions } from '../persistence/persistence-actions.ts';
 import type { PersistencePart } from '../persistence/persistence-part.ts';
 import { MemberSecurity } from '../security/member-security.ts';
 import { hashPassword } from '../security/password.ts';
-import { HttpServers, readTls } from '../servers/http-servers.ts';
+import { HttpServers, type HttpServersOptions, readTls } from '../servers/http-servers.ts';
+import type { Actions } from '../surface/action.ts';
 import { CrossOriginPolicy } from '../surface/cross-origin-policy.ts';
 import { DIALECTS } from '../surface/dialect.ts';
 import { EndpointGroups } from '../surface/endpoint-groups.ts';
-import { HealthRouter } from '../surface/health-router.ts';
 import { PathPart } from '../surface/percent-decoding.ts';
-import { RestApplication } from '../surface/rest-application.ts';
+import { resourcesOf } from '../surface/resource.ts';
+import { restApplication } from '../surface/rest-handler.ts';
 import { Router } from '../surface/router.ts';
-import type { RestServices } from '../surface/services.ts';
 import { type Audit, CountingAudit } from '../telemetry/audit.ts';
 import type { Log } from '../telemetry/log.ts';
 import { LogLevelControl } from '../telemetry/log-level-control.ts';
+import { wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
 import { change } from './life.ts';
 import { Reloader } from './reloader.ts';
-import { SURFACES } from './surfaces.ts';
+import { ROUTES } from './routes.ts';
 
 interface MemberParts {
   /** In the order of a start. */
@@ -108,18 +115,14 @@ export async function makeParts(
   const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
   const counting = new CountingAudit(audit, clock);
   const crossOrigin = new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds);
-  const services = servicesOf(config, data, {
-    ...{ groups, crossOrigin, security, logLevel, lifetimes, audit: counting, reloader, onStop },
-    serversOf: () => servers,
-  });
-  const { compatibility, pathSegment = DIALECTS[compatibility].pathSegment } = config;
-  const router = new Router(pathSegment, SURFACES[compatibility]);
   const servers = new HttpServers({
     ...{ config, clock, log, logLevel, tls, files, delay: persistence },
     servedHosts: new ServedHosts(ownNames(config), config.allowedHosts),
     fieldLines: crossOrigin.commonLines,
-    application: new RestApplication(router, services),
-    healthApplication: new RestApplication(new HealthRouter(router), services),
+    ...applicationsOf(config, data, {
+      ...{ groups, crossOrigin, security, logLevel, lifetimes, audit: counting, reloader, onStop },
+      serversOf: () => servers,
+    }),
   });
   persistence?.addSender(servers.data);
   const telemetry: Part<Config> = {
@@ -212,24 +215,23 @@ interface Served {
   readonly serversOf: () => HttpServers;
 }
 
-function servicesOf(config: Config, data: DataParts, served: Served): RestServices {
-  const { engine, persistence, wan } = data;
-  const { cluster, record, license, waiting } = data.cluster;
+/** Makes the HTTP interface, and that of the health port: the actions of all rows, and the checks. */
+function applicationsOf(
+  config: Config,
+  { engine, persistence, wan, serverConnectionCount, cluster: clusterPart }: DataParts,
+  served: Served,
+): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
+  const { cluster, record, license, waiting } = clusterPart;
   const { groups, crossOrigin, security, logLevel, lifetimes, audit, reloader } = served;
-  const connectionCount = () => served.serversOf().connectionCount;
+  const { compatibility, targetBytesMax } = config;
+  const dialect = DIALECTS[compatibility];
+  const { isShared } = record;
   const { access: login, memberAccess: memberLogin, credentials } = security;
-  return {
-    dialect: DIALECTS[config.compatibility],
-    data: {
-      ...{ engine, isShared: record.isShared, lifetimes, waiting },
-      name: new PathPart(config.targetBytesMax),
-      key: new PathPart(config.targetBytesMax),
-    },
-    access: { groups, crossOrigin, login, memberLogin, credentials },
-    cluster,
-    administration: {
-      license,
-      logLevel,
+  const connectionCount = () => served.serversOf().connectionCount;
+  const actions: Actions<typeof ROUTES> = {
+    ...dataActions({ engine, lifetimes, waiting, dialect }),
+    ...administrationActions({
+      ...{ dialect, cluster, license, logLevel, connectionCount },
       reconfiguration: {
         tcpIpMembers: config.tcpIpEnabled
           ? new TcpIpMembers(record, config.tcpIpMembers)
@@ -237,18 +239,32 @@ function servicesOf(config: Config, data: DataParts, served: Served): RestServic
         reload: () => reloader.reload(),
         add: (text) => reloader.add(text),
       },
-      maintenance: persistence,
       instanceName: () => config.instanceName || `gridnode-${served.serversOf().data.port}`,
+      allConnectionCount: () =>
+        connectionCount() + serverConnectionCount() + (wan?.connectionCount ?? 0),
       stop: served.onStop,
       stopAll: (because) => cluster.stopAll(because),
-    },
-    telemetry: {
-      audit,
-      connectionCount,
-      allConnectionCount: () =>
-        connectionCount() + data.serverConnectionCount() + (wan?.connectionCount ?? 0),
-    },
-    wan,
+    }),
+    ...persistenceActions(persistence, dialect, isShared),
+    ...wanActions({ wan, cluster, dialect, audit, hasMemberLogin: memberLogin !== undefined }),
+    ...CP_ACTIONS,
+    ...healthActions(cluster, engine),
+  };
+  const checks = {
+    ...{ dialect, cluster, engine, isShared, groups, crossOrigin, login, memberLogin, audit },
+    name: new PathPart(targetBytesMax),
+    key: new PathPart(targetBytesMax),
+  };
+  const applicationOf = (rows: typeof HEALTH_ROUTES) => {
+    const resources = resourcesOf(rows, actions, compatibility, { ...checks, credentials });
+    return restApplication(
+      new Router(config.pathSegment ?? dialect.pathSegment, resources),
+      checks,
+    );
+  };
+  return {
+    application: applicationOf(ROUTES),
+    healthApplication: applicationOf(HEALTH_ROUTES),
   };
 }
 

@@ -1,49 +1,75 @@
 /**
- * Operations on all stored data (group PERSISTENCE): backups, and starts that wait for an
- * operator's decision. Responses are sent when the work is done.
+ * Operations on all stored data: backups, and starts that wait for an operator's decision.
+ * Responses are sent when the work is done.
  */
 import { GridError } from '../base/errors.ts';
 import { pathOf } from '../config/settings.ts';
 import type { Fields } from '../http/exchange.ts';
-import type { AdministrativeCall } from '../surface/administrative-call.ts';
+import type { Actions, Work } from '../surface/action.ts';
+import { type AdministrativeCall, refusalOf } from '../surface/administrative-call.ts';
+import type { Dialect } from '../surface/dialect.ts';
 import type { BackupMade, Maintenance } from './maintenance.ts';
+import { PERSISTENCE_ROUTES } from './persistence-routes.ts';
 
-export const backUp = maintenanceWork((maintenance) => maintenance.backUp());
-export const interruptBackup = maintenanceWork((maintenance) =>
-  maintenance.interruptBackup().then(nothing),
-);
-export const forceStart = maintenanceWork((maintenance) => maintenance.forceStart().then(nothing));
-export const partialStart = maintenanceWork((maintenance) =>
-  maintenance.partialStart().then(nothing),
-);
+/** `maintenance`: undefined without persistence. `isShared`: whether servers store the data. */
+export function persistenceActions(
+  maintenance: Maintenance | undefined,
+  dialect: Dialect,
+  isShared: boolean,
+): Actions<typeof PERSISTENCE_ROUTES> {
+  /**
+   * A backup resolves with the fields of its response. `replacement`: the path of the current name
+   * of the call, if it has an old one.
+   */
+  const work = (
+    run: (maintenance: Maintenance) => Promise<BackupMade | undefined>,
+    refuse: (call: AdministrativeCall, fields?: Fields) => void,
+    replacement?: string,
+  ): Work => {
+    return (call) => {
+      const isOld = replacement !== undefined && dialect.reportsOldNames;
+      const fields = isOld ? deprecation(call, replacement) : undefined;
+      if (maintenance === undefined) return refuse(call, fields);
+      call.await(run(maintenance).catch(refusalOf), (outcome) => {
+        if (outcome instanceof GridError) call.fail(outcome, dialect.statusOf(outcome), {});
+        else call.succeed((dialect.reportsBackups && outcome) || {}, fields);
+      });
+    };
+  };
 
-/**
- * Creates the work of an endpoint. A backup resolves with the fields of its response. `fields`:
- * header fields of a successful response.
- */
-function maintenanceWork(run: (maintenance: Maintenance) => Promise<BackupMade | undefined>) {
-  return (call: AdministrativeCall, fields?: Fields): void => {
-    const { administration, dialect } = call.services;
-    const { maintenance } = administration;
-    if (maintenance === undefined) return refuse(call);
-    call.await(run(maintenance).catch(refusalOf), (outcome) => {
-      if (outcome instanceof GridError) call.fail(outcome, dialect.statusOf(outcome), {});
-      else call.succeed((dialect.reportsBackups && outcome) || {}, fields);
-    });
+  const refuseStart = (call: AdministrativeCall): void => {
+    if (dialect.answersWithoutPersistence) call.respondWithFailure();
+    else refuse(call, isShared);
+  };
+  const refuseBackup = (call: AdministrativeCall, fields?: Fields): void => {
+    if (dialect.answersWithoutPersistence) call.succeed({}, fields);
+    else refuse(call, isShared);
+  };
+
+  const backUp = (all: Maintenance) => all.backUp();
+  const interrupt = (all: Maintenance) => all.interruptBackup().then(nothing);
+  return {
+    forceStart: work((all) => all.forceStart().then(nothing), refuseStart),
+    partialStart: work((all) => all.partialStart().then(nothing), refuseStart),
+    backUp: work(backUp, refuseBackup),
+    interruptBackup: work(interrupt, refuseBackup),
+    hotBackup: work(backUp, refuseBackup, PERSISTENCE_ROUTES.backUp.path),
+    interruptHotBackup: work(interrupt, refuseBackup, PERSISTENCE_ROUTES.interruptBackup.path),
   };
 }
 
 /** Refuses a call on a member that stores no data on its disk. */
-function refuse(call: AdministrativeCall): void {
-  const { action, services } = call;
-  if (services.data.isShared) {
-    call.refuse('DATA_ELSEWHERE', { action, setting: pathOf('engineUrl') });
-  } else call.refuse('PERSISTENCE_OFF', { action, setting: pathOf('persistenceEnabled') });
+function refuse(call: AdministrativeCall, isShared: boolean): void {
+  const { action } = call;
+  if (isShared) call.refuse('DATA_ELSEWHERE', { action, setting: pathOf('engineUrl') });
+  else call.refuse('PERSISTENCE_OFF', { action, setting: pathOf('persistenceEnabled') });
 }
 
-function refusalOf(error: unknown): GridError {
-  if (error instanceof GridError) return error;
-  throw error;
+function deprecation(call: AdministrativeCall, replacement: string): Fields {
+  const [, segment] = call.action.split('/', 2);
+  const advice = `Please use /${segment}/${replacement} instead.`;
+  const warning = `299 - "Deprecated API". ${advice} This API will be removed in future releases.`;
+  return { Deprecation: 'true', Warning: warning };
 }
 
 function nothing(): undefined {}

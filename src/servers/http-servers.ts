@@ -33,7 +33,7 @@ const HEALTH_BODY_BYTES_MAX = 1024;
 /** Maximum size of the bodies and responses in flight per connection of probes, in bytes. */
 const HEALTH_IN_FLIGHT_BYTES = 65536;
 
-interface HttpServersOptions {
+export interface HttpServersOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;

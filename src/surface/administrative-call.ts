@@ -9,15 +9,18 @@ import assert from 'node:assert';
 import { GridError } from '../base/errors.ts';
 import { REFUSALS, type RefusalCode, type RefusalValues } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
+import { fileText } from '../config/file-text.ts';
+import { lineOf } from '../config/finding.ts';
+import { FindingList } from '../config/finding-list.ts';
 import type { Fields } from '../http/exchange.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
-import type { Verdict } from '../security/credentials.ts';
-import { auditedUser } from '../telemetry/audit.ts';
-import { respondJson } from './json.ts';
-import { NOT_APPLIED } from './outcome-response.ts';
+import type { Credentials, Verdict } from '../security/credentials.ts';
+import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
+import type { Action, Call, Work } from './action.ts';
+import type { Dialect } from './dialect.ts';
 import { decodeFormValue, decodeLongFormValue } from './percent-decoding.ts';
-import type { Action, Call } from './route.ts';
-import type { RestServices } from './services.ts';
+import { NOT_APPLIED, respondJson } from './responses.ts';
+import type { Parameter } from './route.ts';
 
 /**
  * Maximum length of an encoded user or password, in bytes; longer ones are neither decoded nor
@@ -28,45 +31,64 @@ const CREDENTIAL_BYTES_MAX = 4096;
 /** Number of parameters that are credentials: user and password. */
 const CREDENTIALS = 2;
 
-/** Does the work of a request whose parameters are read and whose credentials are right. */
-export type Work = (call: AdministrativeCall) => void;
-
 /**
- * Creates an action that expects the credentials and `further` parameters of at most `bytesMax`
- * bytes.
+ * The reasons why the configuration was not changed; `refusal`: the error that determines the
+ * status of the response, if any.
  */
+export interface RefusedConfig {
+  readonly faults: readonly string[];
+  readonly refusal?: GridError;
+}
+
+/** Parts of the member that every administrative request needs. */
+export interface AdministrativeParts {
+  readonly dialect: Dialect;
+  /** Checks the credentials in the body. */
+  readonly credentials: Credentials;
+  readonly audit: Pick<CountingAudit, 'write'>;
+  /** Whether several members share the engine. */
+  readonly isShared: boolean;
+}
+
+/** Creates an action that expects the credentials and the parameters. */
 export function withParameters(
-  further: number,
+  further: readonly Parameter[],
   work: Work,
-  bytesMax = Number.POSITIVE_INFINITY,
+  own: AdministrativeParts,
 ): Action {
-  const count = CREDENTIALS + further;
+  const count = CREDENTIALS + further.length;
+  const limits = further.map(({ bytesMax }) => bytesMax);
   return (request) => {
-    const { exchange, services } = request;
+    const { exchange } = request;
     const parts = splitParameters(exchange.request.body.toBuffer(), count);
-    const call = new AdministrativeCall(request, parts);
+    const call = new AdministrativeCall(request, parts, own);
     if (parts.length < count) {
       return call.refuse('PARAMETERS_MISSING', { count });
     }
     if (!call.decodeCredentials()) return;
-    const verdict = services.access.credentials.check({
+    const verdict = own.credentials.check({
       address: exchange.session.peerAddress,
       user: call.parameter(0),
       password: call.parameter(1),
       isCountedByUser: false,
     });
-    const proceed = (found: Verdict): void => decide(call, found, work, bytesMax);
+    const proceed = (found: Verdict): void => decide(call, found, work, limits);
     if (verdict instanceof Promise) call.await(verdict, proceed);
     else proceed(verdict);
   };
 }
 
-function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax: number): void {
+function decide(
+  call: AdministrativeCall,
+  verdict: Verdict,
+  work: Work,
+  limits: readonly number[],
+): void {
   if (verdict.isRight) {
     const proceed = (isDecoded: boolean): void => {
       if (isDecoded) work(call);
     };
-    const decoding = call.decodeRest(bytesMax);
+    const decoding = call.decodeRest(limits);
     if (decoding instanceof Promise) call.await(decoding, proceed);
     else proceed(decoding);
     return;
@@ -78,6 +100,7 @@ function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax
 
 export class AdministrativeCall {
   readonly #call: Call;
+  readonly #own: AdministrativeParts;
   /** The parameters, credentials first: encoded, and decoded up to `#decodedCount`. */
   readonly #parameters: Buffer[];
   #decodedCount = 0;
@@ -88,18 +111,15 @@ export class AdministrativeCall {
   /** Method and path. */
   readonly action: string;
 
-  constructor(call: Call, parts: Buffer[]) {
+  constructor(call: Call, parts: Buffer[], own: AdministrativeParts) {
     this.#call = call;
+    this.#own = own;
     this.#parameters = parts;
     this.#address = call.exchange.session.peerAddress;
     const [name] = parts;
     const user = name && name.length <= CREDENTIAL_BYTES_MAX ? decodeFormValue(name) : undefined;
     this.#user = user && auditedUser(user);
     this.action = call.describe();
-  }
-
-  get services(): RestServices {
-    return this.#call.services;
   }
 
   /** The first parameter after the credentials. */
@@ -132,19 +152,19 @@ export class AdministrativeCall {
 
   /**
    * Decodes the parameters after the credentials, long ones in slices. Returns false if one cannot
-   * be decoded; then the call has been refused.
+   * be decoded; then the call has been refused. `limits`: their maximum lengths, in bytes.
    */
-  decodeRest(bytesMax: number): boolean | Promise<boolean> {
+  decodeRest(limits: readonly number[]): boolean | Promise<boolean> {
     const rest = this.#parameters.slice(CREDENTIALS);
-    if (rest.some((part) => part.length > AT_ONCE_BYTES_MAX))
-      return this.#decodeLong(rest, bytesMax);
+    if (rest.some((part) => part.length > AT_ONCE_BYTES_MAX)) return this.#decodeLong(rest, limits);
     return rest.every((part, at) =>
-      this.#decoded(CREDENTIALS + at, decodeFormValue(part), bytesMax),
+      this.#decoded(CREDENTIALS + at, decodeFormValue(part), limits[at]!),
     );
   }
 
-  async #decodeLong(rest: readonly Buffer[], bytesMax: number): Promise<boolean> {
+  async #decodeLong(rest: readonly Buffer[], limits: readonly number[]): Promise<boolean> {
     for (const [at, part] of rest.entries()) {
+      const bytesMax = limits[at]!;
       // An encoded byte has up to three bytes, so a part longer than that is too long in any case.
       const value = part.length > 3 * bytesMax ? part : await decodeLongFormValue(part);
       if (!this.#decoded(CREDENTIALS + at, value, bytesMax)) return false;
@@ -176,6 +196,22 @@ export class AdministrativeCall {
     this.#call.await(audited, proceed);
   }
 
+  /** Continues when the promise is fulfilled, or responds with the GridError that rejects it. */
+  awaitOrFail<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void {
+    this.await(promise.catch(refusalOf), (outcome) => {
+      if (outcome instanceof GridError) this.fail(outcome);
+      else proceed(outcome);
+    });
+  }
+
+  /** Returns the argument, a configuration text; undefined if the call has been refused. */
+  document(): string | undefined {
+    const problems = new FindingList();
+    const read = fileText('configuration', this.argument, problems);
+    if (read === undefined) this.refuseConfig(problems.listed.map(lineOf));
+    return read?.text;
+  }
+
   /** Responds with 200 and the result. */
   succeed(result: object = {}, fields?: Fields): void {
     this.#respond(200, { status: 'success', ...result }, fields);
@@ -202,6 +238,16 @@ export class AdministrativeCall {
     this.#call.exchange.refuse(code, values, undefined, status);
   }
 
+  /** Refuses a well-formed request with an invalid value. */
+  refuseValue<Code extends RefusalCode>(code: Code, values: RefusalValues<Code>): void {
+    this.refuse(code, values, this.#own.dialect.badValueStatus);
+  }
+
+  /** Refuses an invalid configuration. */
+  refuseConfig(faults: readonly string[]): void {
+    this.refuseValue('CONFIG_INVALID', { faults: faults.join('; ') });
+  }
+
   /** Refuses a throttled login; see Verdict. */
   refuseThrottled(throttledKey: string | undefined, seconds: number): void {
     this.#audit(REFUSALS.CREDENTIALS_THROTTLED.status, throttledKey);
@@ -212,7 +258,7 @@ export class AdministrativeCall {
   /** Responds with the reason why the work was not done, or may not have been done. */
   fail(
     error: GridError,
-    status = this.services.dialect.statusOf(error),
+    status = this.#own.dialect.statusOf(error),
     fields = this.#outcomeOf(error, status),
   ): void {
     this.#audit(status);
@@ -222,12 +268,12 @@ export class AdministrativeCall {
   /** If members share servers, every 503 states whether the work may have been done. */
   #outcomeOf(error: GridError, status: number): Fields | undefined {
     if (error.isOutcomeUnknown) return OUTCOME_UNKNOWN;
-    return status === 503 && this.services.data.isShared ? NOT_APPLIED : undefined;
+    return status === 503 && this.#own.isShared ? NOT_APPLIED : undefined;
   }
 
   /** Responds with `result` as the failure's fields; the reason is only logged. */
   failWith(error: GridError, result: object): void {
-    const status = this.services.dialect.statusOf(error);
+    const status = this.#own.dialect.statusOf(error);
     if (status >= 400) this.#call.exchange.note(error.code, error.message);
     this.#respond(status, { status: 'fail', ...result });
   }
@@ -246,7 +292,7 @@ export class AdministrativeCall {
     if (this.#isAudited) assert.fail('a request has one line in the audit log');
     this.#isAudited = true;
     const entry = { user: this.#user, address: this.#address, action: this.action, status };
-    this.services.telemetry.audit.write(entry, throttledKey);
+    this.#own.audit.write(entry, throttledKey);
   }
 }
 

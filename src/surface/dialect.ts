@@ -2,8 +2,7 @@
  * The differences between the interface of gridnode and that of the original member
  * (`--compatibility hazelcast`). Everything else (framing, groups, credentials, names, values,
  * order) is the same in both. No code checks which dialect is active; it reads the one property
- * that it needs. So a difference is in one place: here, or in a row of hazelcast-routes.ts
- * (surface.ts).
+ * that it needs. So a difference is in one place: here, or in a row with a `dialect` (route.ts).
  */
 import type { GridError } from '../base/errors.ts';
 import { VERSION } from '../base/program-version.ts';
@@ -27,6 +26,15 @@ export interface Dialect {
    * Whether the progress of a synchronisation contains the number of entries that were not applied.
    */
   readonly reportsEntriesNotTaken: boolean;
+  /** Whether the refusal of a POST without the name of a map or queue names the missing thing. */
+  readonly reportsMissingNames: boolean;
+  /**
+   * Whether calls that need persistence are answered without it: a backup succeeds and does
+   * nothing, and a start reports a failure in its content, not in its status.
+   */
+  readonly answersWithoutPersistence: boolean;
+  /** Whether the response to a call with an old name names the current one. */
+  readonly reportsOldNames: boolean;
   /** Status of a request that the cluster refuses. */
   statusOf(refusal: GridError): number;
   /** Formats a member's address; `address` as in MemberInfo. */
@@ -51,6 +59,9 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     passiveStatus: 503,
     reportsBackups: true,
     reportsEntriesNotTaken: true,
+    reportsMissingNames: false,
+    answersWithoutPersistence: false,
+    reportsOldNames: false,
     statusOf: ({ status }) => status,
     formatAddress: (address) => address,
   },
@@ -61,6 +72,9 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     passiveStatus: 500,
     reportsBackups: false,
     reportsEntriesNotTaken: false,
+    reportsMissingNames: true,
+    answersWithoutPersistence: true,
+    reportsOldNames: true,
     statusOf: ({ code }) => (REPORTED_WITH_200.has(code) ? 200 : 500),
     formatAddress: (address) => address.replace(/^([^[\]]+):(\d+)$/, '[$1]:$2'),
   },

@@ -12,11 +12,12 @@ import { INDEPENDENT } from '../http/response-delay.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
 import type { Verdict } from '../security/credentials.ts';
 import type { Grants } from '../security/permissions.ts';
-import { auditedUser } from '../telemetry/audit.ts';
-import type { Call } from './route.ts';
+import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
+import type { Call } from './action.ts';
 
 /** A request that runs once its user is authenticated. */
 export interface LoginCall extends Call {
+  readonly audit: Pick<CountingAudit, 'write'>;
   /** Runs the request; `grants`: the user's permissions. */
   work(grants: Grants | undefined): void;
   /** Returns method and path, as the audit log may show them. */
@@ -166,9 +167,8 @@ function writeAudit(
   action = call.describeAction(),
   throttledKey?: string,
 ): void {
-  const { exchange, services } = call;
-  const address = exchange.session.peerAddress;
-  services.telemetry.audit.write({ user, address, action, status }, throttledKey);
+  const address = call.exchange.session.peerAddress;
+  call.audit.write({ user, address, action, status }, throttledKey);
 }
 
 const CHALLENGE: Fields = { 'WWW-Authenticate': 'Basic realm="gridnode", charset="UTF-8"' };

@@ -6,17 +6,16 @@
  */
 import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { pathOf } from '../config/settings.ts';
-import { QueuePoll } from '../data/queue-poll.ts';
-import type { OperationResult } from '../engine/engine.ts';
-import type { RequestHandler } from '../http/application.ts';
+import type { Engine, OperationResult } from '../engine/engine.ts';
+import type { Application, RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import {
   allowedMethods,
   GET,
   isServedMethod,
-  methodBit,
   methodName,
   OPTIONS,
   POST,
@@ -24,48 +23,82 @@ import {
 } from '../http/methods.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
-import { OPENED_VALUE } from './cross-origin-policy.ts';
+import type { CountingAudit } from '../telemetry/audit.ts';
+import type { Wait } from './action.ts';
+import { type CrossOriginPolicy, OPENED_VALUE } from './cross-origin-policy.ts';
+import type { Dialect } from './dialect.ts';
+import type { EndpointGroups } from './endpoint-groups.ts';
 import { Login, type LoginCall } from './login.ts';
-import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './outcome-response.ts';
-import { hasValidEscapes } from './percent-decoding.ts';
-import type { Endpoint, Match } from './route-compiler.ts';
+import { hasValidEscapes, type PathPart } from './percent-decoding.ts';
+import type { Endpoint, Resource } from './resource.ts';
+import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './responses.ts';
+import type { UnknownPath } from './route.ts';
 import type { PathParts, RouteFinder } from './router.ts';
-import type { RestServices } from './services.ts';
 
-export class RestHandler implements RequestHandler, LoginCall, PathParts {
+/** Parts of the member that the checks need; one object for all connections. */
+interface SurfaceParts {
+  readonly dialect: Dialect;
+  readonly cluster: Pick<Cluster, 'isStarted' | 'acceptsWrites' | 'isCutOff'>;
+  readonly engine: Pick<Engine, 'isOrdered'>;
+  /** Whether several members share the engine. */
+  readonly isShared: boolean;
+  readonly groups: EndpointGroups;
+  readonly crossOrigin: CrossOriginPolicy;
+  /** HTTP Basic of clients; undefined if no login is required. */
+  readonly login: AccessControl | undefined;
+  /**
+   * HTTP Basic of other members, with the users that may administer; undefined if security is off.
+   */
+  readonly memberLogin: AccessControl | undefined;
+  readonly audit: Pick<CountingAudit, 'write'>;
+  /** Readers of the running request's name and key. */
+  readonly name: PathPart;
+  readonly key: PathPart;
+}
+
+/** Returns the interface as an application of the HTTP server. */
+export function restApplication(router: RouteFinder, parts: SurfaceParts): Application {
+  return { open: (exchange) => new RestHandler(exchange, router, parts) };
+}
+
+class RestHandler implements RequestHandler, LoginCall, PathParts {
   readonly exchange: Exchange;
-  /** The poll; created by the slot's first request that polls. */
-  #poll: QueuePoll | undefined;
+  wait: Wait | undefined;
   isExclusive = true;
   /** Whether the request's credentials must still be checked. */
   #needsLoginCheck = false;
   #endpoint: Endpoint | undefined;
-  readonly services: RestServices;
+  readonly #parts: SurfaceParts;
   readonly #router: RouteFinder;
   nameStart = 0;
   nameEnd = 0;
   keyStart = 0;
   keyEnd = 0;
 
-  constructor(exchange: Exchange, router: RouteFinder, services: RestServices) {
+  constructor(exchange: Exchange, router: RouteFinder, parts: SurfaceParts) {
     this.exchange = exchange;
-    this.services = services;
+    this.#parts = parts;
     this.#router = router;
   }
 
   get name(): Span {
-    return this.services.data.name.read(this.exchange.request, this.nameStart, this.nameEnd);
+    return this.#parts.name.read(this.exchange.request, this.nameStart, this.nameEnd);
   }
 
   get key(): Span {
-    return this.services.data.key.read(this.exchange.request, this.keyStart, this.keyEnd);
+    return this.#parts.key.read(this.exchange.request, this.keyStart, this.keyEnd);
+  }
+
+  get audit(): SurfaceParts['audit'] {
+    return this.#parts.audit;
   }
 
   admit(): boolean {
-    const { exchange, services } = this;
+    const { exchange } = this;
+    const { crossOrigin, groups, cluster } = this.#parts;
     const { request } = exchange;
     const { target, method, browser } = request;
-    if (browser !== undefined) services.access.crossOrigin.begin(browser);
+    if (browser !== undefined) crossOrigin.begin(browser);
     if (request.escaped && !hasValidEscapes(target.bytes, target.start, request.pathEnd)) {
       return this.#refuse('ESCAPE_INVALID');
     }
@@ -77,23 +110,21 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
     this.#endpoint = undefined;
     this.isExclusive = true;
-    const match = this.#router.match(request, this);
-    if (match === undefined) return this.#refuseUnknown();
-    const { groups } = services.access;
-    if ((groups.enabled & match.groupBits) === 0) {
-      return this.#refuseGroup(match.group);
+    const resource = this.#router.match(request, this);
+    if (resource === undefined) return this.#refuseUnknown();
+    if ((groups.enabled & resource.groupBits[method]!) === 0) {
+      return this.#refuseGroup(resource.groups[method]!);
     }
-    const endpoint = match.endpoints[method];
-    if (endpoint === undefined) return this.#refuseMethod(match);
+    const endpoint = resource.endpoints[method];
+    if (endpoint === undefined) return this.#refuseMethod(resource);
     this.#endpoint = endpoint;
     if (endpoint.furtherContentBytes > 0) exchange.permitContent(endpoint.furtherContentBytes);
     const login = this.#loginFor(endpoint);
     this.#needsLoginCheck = login !== undefined && this.#mustLogIn(login, endpoint);
     this.isExclusive = this.#mustBeExclusive(endpoint);
-    if (!services.cluster.isStarted && !match.isServedWhileStarting)
-      return this.#refuseWhileStarting();
+    if (!cluster.isStarted && !endpoint.isServedWhileStarting) return this.#refuseWhileStarting();
     if (browser === undefined && request.unservedHost === undefined) return true;
-    return this.#admitPage(match, endpoint);
+    return this.#admitPage(endpoint);
   }
 
   run(): void {
@@ -106,14 +137,9 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   work(grants: Grants | undefined): void {
     const endpoint = this.#admitted();
     if (grants !== undefined && !this.#isGranted(grants, endpoint)) this.#refuseUser();
-    else if (endpoint.changesData && !this.services.cluster.acceptsWrites) {
-      this.#refuseChange(this.describe());
+    else if (endpoint.changesData && !this.#parts.cluster.acceptsWrites) {
+      this.refuseChange(this.describe());
     } else if (!this.#refuseForMemory(endpoint)) endpoint.run(this);
-  }
-
-  poll(timeoutMs: number): void {
-    this.#poll ??= new QueuePoll(this, () => this.#refuseChange('wait for an item'));
-    this.#poll.begin(this.name, timeoutMs);
   }
 
   await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void {
@@ -128,19 +154,19 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   describeAction(): string {
-    const hidesItem = this.#endpoint?.operation.audited === 'name';
+    const hidesItem = this.#endpoint?.audited === 'name';
     return hidesItem ? this.#describe(this.nameEnd) : this.describe();
   }
 
   finishNow(): void {
-    this.#poll?.finishNow();
+    this.wait?.finishNow();
   }
 
   onResult(answer: OperationResult): void {
     const { exchange } = this;
     const { number } = exchange;
     try {
-      respondOutcome(exchange, answer, this.#poll?.onResult(answer), this);
+      respondOutcome(exchange, answer, this.wait?.onResult(answer), this);
     } catch (error) {
       exchange.fail(error, number);
     }
@@ -150,20 +176,21 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
    * Whether Host and the page that a browser sends the request for are allowed; otherwise refuses
    * the request.
    */
-  #admitPage(match: Match, { kind, changesData }: Endpoint): boolean {
+  #admitPage({ group, permission, changesData }: Endpoint): boolean {
     const { exchange } = this;
     const { browser, method, unservedHost } = exchange.request;
-    if (unservedHost !== undefined && match.group !== 'HEALTH_CHECK') {
+    if (unservedHost !== undefined && group !== 'HEALTH_CHECK') {
       const setting = pathOf('allowedHosts');
       exchange.refuse('HOST_NOT_ALLOWED', { host: unservedHost, setting });
       return false;
     }
     if (browser === undefined) return true;
-    if (this.services.access.crossOrigin.refuses(browser, method === GET && !changesData)) {
+    if (this.#parts.crossOrigin.refuses(browser, method === GET && !changesData)) {
       this.#refusePage(browser.origin);
       return false;
     }
-    if (browser.opensDocument && kind !== undefined) browser.responseLines += OPENED_VALUE;
+    if (browser.opensDocument && permission.kind !== undefined)
+      browser.responseLines += OPENED_VALUE;
     return true;
   }
 
@@ -189,8 +216,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
    * Refuses the request if there is no memory for its response: a value received from servers
    * occupies memory until the client has read it.
    */
-  #refuseForMemory({ kind, changesData, mayWait }: Endpoint): boolean {
-    if (!this.services.data.isShared || kind === undefined || (changesData && !mayWait))
+  #refuseForMemory({ permission, changesData, mayWait }: Endpoint): boolean {
+    if (!this.#parts.isShared || permission.kind === undefined || (changesData && !mayWait))
       return false;
     const bytesMax = this.exchange.usedUpBytes;
     if (bytesMax > 0) this.exchange.refuse('NO_ROOM_FOR_ANSWERS', { bytesMax }, NOT_APPLIED);
@@ -202,21 +229,15 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
    * maps and queues may run together; on an ordered engine changes may as well. Everything else
    * runs exclusively: a poll that may wait, a login that is computed, another path.
    */
-  #mustBeExclusive({ kind, changesData, mayWait }: Endpoint): boolean {
-    if (kind === undefined) return true;
-    if (changesData && !this.services.data.engine.isOrdered) return true;
-    return (mayWait && !this.#isKeyZero()) || this.#needsLoginCheck;
+  #mustBeExclusive({ permission, changesData, waits }: Endpoint): boolean {
+    if (permission.kind === undefined) return true;
+    if (changesData && !this.#parts.engine.isOrdered) return true;
+    return this.#needsLoginCheck || waits?.(this) === true;
   }
 
-  /** Whether the last part of the path is `0`: a poll that does not wait. */
-  #isKeyZero(): boolean {
-    const { bytes, start } = this.exchange.request.target;
-    return this.keyEnd === this.keyStart + 1 && bytes[start + this.keyStart] === DIGIT_0;
-  }
-
-  #loginFor({ needsMember }: Endpoint): AccessControl | undefined {
-    const { access } = this.services;
-    return needsMember ? access.memberLogin : access.login;
+  #loginFor({ permission }: Endpoint): AccessControl | undefined {
+    const { login, memberLogin } = this.#parts;
+    return permission.login === 'member' ? memberLogin : login;
   }
 
   #mustLogIn(login: AccessControl, endpoint: Endpoint): boolean {
@@ -224,18 +245,17 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     return !Login.of(this.exchange, login).isVerified(this.exchange.request.authorization);
   }
 
-  #isGranted(grants: Grants, { kind, need }: Endpoint): boolean {
+  #isGranted(grants: Grants, { permission: { kind, need } }: Endpoint): boolean {
     return kind === undefined || grants.allow(kind, this.name, need);
   }
 
   #refuseUser(): void {
-    const { login } = this.services.access;
+    const { login } = this.#parts;
     if (login !== undefined) Login.of(this.exchange, login).refuse(this);
   }
 
   #refuseWhileStarting(): false {
-    const { isShared } = this.services.data;
-    this.exchange.refuse(isShared ? 'JOINING' : 'RECOVERING', {}, RETRY_LATER);
+    this.exchange.refuse(this.#parts.isShared ? 'JOINING' : 'RECOVERING', {}, RETRY_LATER);
     return false;
   }
 
@@ -244,8 +264,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     return false;
   }
 
-  #refuseChange(what: string): void {
-    const { cluster, dialect } = this.services;
+  refuseChange(what: string): void {
+    const { cluster, dialect } = this.#parts;
     if (cluster.isCutOff)
       return this.exchange.refuse('MEMBER_CUT_OFF', { action: what }, NOT_APPLIED);
     const { passiveStatus } = dialect;
@@ -253,7 +273,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   #refuseGroup(group: EndpointGroup): false {
-    const { groups } = this.services.access;
+    const { groups } = this.#parts;
     if (!groups.isRestOn) return this.#refuseAll();
     this.exchange.refuse('GROUP_DISABLED', { group, setting: pathOf('endpointGroups', group) });
     return false;
@@ -265,48 +285,41 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   #refuseUnknown(): false {
-    const { groups } = this.services.access;
+    const { groups } = this.#parts;
     return groups.isRestOn ? this.#refuse('PATH_UNKNOWN') : this.#refuseAll();
   }
 
   /** Refuses or answers a request whose path has no action for the method. */
-  #refuseMethod(match: Match): false {
-    const { method } = this.exchange.request;
-    if (match.missing !== '' && (method === POST || method === PUT)) {
-      this.exchange.refuse('NAME_MISSING', { thing: match.missing });
+  #refuseMethod({ allow, isIncomplete, refusal, thing }: Resource): false {
+    const { method, browser } = this.exchange.request;
+    const { crossOrigin, dialect } = this.#parts;
+    const isPost = method === POST || method === PUT;
+    if (thing !== undefined && isPost && dialect.reportsMissingNames) {
+      this.exchange.refuse('NAME_MISSING', { thing });
       return false;
     }
-    if (match.unknown === 400) return this.#refuse('PATH_WITHOUT_NAME');
-    if (match.unknown === 404) return this.#refuse('PATH_UNKNOWN');
+    if (refusal !== undefined) return this.#refuse(refusal);
     if (method === OPTIONS) {
-      const { browser } = this.exchange.request;
-      const { crossOrigin } = this.services.access;
-      const preflight = browser && crossOrigin.preflightFields(browser, match.allow);
-      this.exchange.respond(204, '', '', { Allow: match.allow, ...preflight });
+      const preflight = browser && crossOrigin.preflightFields(browser, allow);
+      this.exchange.respond(204, '', '', { Allow: allow, ...preflight });
       return false;
     }
-    if ((match.incomplete & methodBit(method)) !== 0) {
-      return this.#refuse('PATH_INCOMPLETE');
-    }
-    const { allow } = match;
+    if (isIncomplete) return this.#refuse('PATH_INCOMPLETE');
     const values = { action: this.describe(), methods: allow };
     this.exchange.refuse('METHOD_NOT_ALLOWED', values, { Allow: allow });
     return false;
   }
 }
 
-type PathRefusal =
-  | 'ESCAPE_INVALID'
-  | 'METHOD_NOT_SERVED'
-  | 'PATH_INCOMPLETE'
-  | 'PATH_UNKNOWN'
-  | 'PATH_WITHOUT_NAME';
+type PathRefusal = 'ESCAPE_INVALID' | 'METHOD_NOT_SERVED' | 'PATH_INCOMPLETE' | UnknownPath;
 
-function needsUser(endpoint: Endpoint, login: AccessControl): boolean {
-  const { needsUser, needsMember, needsUserForHealth } = endpoint;
-  return needsUser || needsMember || (needsUserForHealth && login.coversHealth);
+function needsUser(
+  { permission: { login: needed, kind } }: Endpoint,
+  login: AccessControl,
+): boolean {
+  if (kind !== undefined || needed === 'user' || needed === 'member') return true;
+  return needed === 'health' && login.coversHealth;
 }
 
-const DIGIT_0 = 0x30;
 const ASTERISK = 0x2a;
 const EVERY_METHOD = allowedMethods((1 << (OPTIONS + 1)) - 1);

@@ -1,60 +1,38 @@
 /**
- * A row of the table of the surface (routes.ts): everything that depends on a path and its methods,
- * and the view of a request that an action gets. Only types.
+ * A row of the table of the surface: one method of one path, with everything that depends on it.
+ * The router, the checks of a request, the client's commands and the pages read it. Rows are data:
+ * each part has a file of them (`*-routes.ts`) that imports no code, and beside it a file with an
+ * action for each (`*-actions.ts`); src/member/routes.ts lists them all. The properties that all
+ * rows of a kind have are stated once, in the functions here. Tested by surface.spec.ts.
  */
-
-import type { Span } from '../base/span.ts';
+import type { Compatibility } from '../config/compatibility.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
-import type { Receiver } from '../engine/engine.ts';
-import type { Exchange } from '../http/exchange.ts';
-import type { ADD, Kind, PUT, READ, REMOVE } from '../security/permissions.ts';
-import type { RestServices } from './services.ts';
-
-export interface Surface {
-  readonly routes: readonly Route[];
-  /** Whether `queues/{queue}/SIZE`, in any case of the letters, also returns the queue's size. */
-  readonly takesSizeInAnyCase: boolean;
-}
+import type { Kind } from '../security/permissions.ts';
 
 export interface Route {
-  /** Path after `/{segment}/`; a part in braces is variable. */
+  /** POST below `rest/` also serves PUT, and GET also HEAD if the path has no row for it. */
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
+  /**
+   * Path after `/{segment}/`. A part in braces is variable and not empty; `{key}` takes all the
+   * rest, except one trailing slash. A last part `*` is every path of the table that begins so, and
+   * every unknown one.
+   */
   readonly path: string;
   readonly group: EndpointGroup;
-  /** Group of all methods but GET and HEAD, if it differs. OPTIONS needs either group. */
-  readonly writeGroup?: EndpointGroup;
-  readonly GET?: Operation;
-  /** Set only if HEAD differs from GET without the content. */
-  readonly HEAD?: Operation;
-  /** Also used for PUT. */
-  readonly POST?: Operation;
-  readonly DELETE?: Operation;
-  /** Methods that need a further part in the path; without it they get 400. */
-  readonly incomplete?: readonly ('GET' | 'POST' | 'DELETE')[];
-  /**
-   * Name of the part that is missing in the URL of an incomplete POST; undefined for a response
-   * without content.
-   */
-  readonly missing?: 'map' | 'queue';
-  /** Whether it is served before the member has started. */
-  readonly isServedWhileStarting?: true;
-  /** Status of all methods without an operation, for a path that is not a resource. */
-  readonly unknown?: 400 | 404;
-}
-
-/** A method of a path. */
-export interface Operation {
-  readonly summary: string;
   readonly permission: Permission;
+  readonly summary: string;
+  /** Statuses of the action itself; statusesOf adds those of the checks before it. */
+  readonly statuses: readonly [number, ...number[]];
+  /** Parameters, those in the body in order after the credentials. */
+  readonly parameters: readonly Parameter[];
   /**
    * Whether it changes maps or queues; such operations are refused while the cluster is PASSIVE.
    */
   readonly changesData: boolean;
-  /** Names of the body's parameters after the credentials. */
-  readonly parameters?: readonly string[];
+  /** Whether it may wait for an item; its action decides which calls do. */
+  readonly mayWait: boolean;
   /** Whether it reads the query; otherwise the query is ignored. */
   readonly readsQuery: boolean;
-  /** Statuses of the operation itself; those of the checks before it are in routes.ts. */
-  readonly statuses: readonly number[];
   /**
    * The part of the path in the audit log: the whole path, or all but the last part, which is an
    * item.
@@ -63,53 +41,186 @@ export interface Operation {
   /**
    * Bytes that its content may have beyond `body-bytes-max`; such content is urgent (in-flight.ts).
    */
-  readonly furtherContentBytes?: number;
-  /** Whether it may wait for an item. */
-  readonly mayWait?: true;
-  readonly run: Action;
+  readonly furtherContentBytes: number;
+  /** Whether it is served before the member has started. */
+  readonly isServedWhileStarting: boolean;
+  /** Whether other methods of the path are answered 400 because a further part is missing. */
+  readonly isIncomplete: boolean;
+  /** Whether the last part of the path is accepted in any case of its letters. */
+  readonly isInAnyCase: boolean;
+  /**
+   * The only dialect that has the row, instead of the common one of that path and method, if any.
+   * Its path is one of the common rows; undefined for a row of all dialects.
+   */
+  readonly dialect: Compatibility | undefined;
+  /** The client's command, without the words for its parameters; empty if it has none. */
+  readonly command: string;
+  /** The client's description of the command, if the summary does not describe it; else empty. */
+  readonly about: string;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly place: 'path' | 'query' | 'body';
+  /** A document is a text that the client reads from a file or from standard input. */
+  readonly kind: 'text' | 'integer' | 'document';
+  /** Maximum length of the decoded text, in bytes. */
+  readonly bytesMax: number;
+  /** Range of an integer. */
+  readonly least: number;
+  readonly most: number;
+  /** Whether it may be empty. */
+  readonly isOptional: boolean;
+}
+
+/** Who may use an operation. */
+export interface Permission {
+  /**
+   * - `none`: anyone
+   * - `health`: a user, if HTTP Basic is required for health
+   * - `user`: a user, if HTTP Basic is required
+   * - `credentials`: a client with the cluster's credentials in the body
+   * - `member`: another member, with these credentials in HTTP Basic if security is on
+   */
+  readonly login: 'none' | 'health' | 'user' | 'credentials' | 'member';
+  /** Kind of data on which a user needs the actions, if permissions are configured. */
+  readonly kind: Kind | undefined;
+  /** Bits of the actions that the user needs. */
+  readonly need: number;
+}
+
+/** Paths that begin with a text and are not resources: their group, and how they are refused. */
+export interface Prefix {
+  /** Beginning of the path after `/{segment}/`. */
+  readonly prefix: string;
+  readonly group: EndpointGroup;
+  readonly refusal: UnknownPath;
+  /** Refusal of a path with an empty part after the prefix, if it differs. */
+  readonly nameless?: UnknownPath;
+  /** The thing that the message of a POST without its name names, in the dialect that has one. */
+  readonly thing?: 'map' | 'queue';
+}
+
+export type UnknownPath = 'PATH_UNKNOWN' | 'PATH_WITHOUT_NAME';
+
+/** Rows by the names of their actions, and prefixes. */
+export type Rows = Readonly<Record<string, Route | Prefix>>;
+
+type Stated = Pick<Route, 'method' | 'path' | 'group' | 'permission' | 'summary' | 'statuses'>;
+type Further = Partial<Omit<Route, keyof Stated>>;
+
+export const ANYONE = { login: 'none', kind: undefined, need: 0 } as const;
+export const USER_FOR_HEALTH = { login: 'health', kind: undefined, need: 0 } as const;
+export const USER = { login: 'user', kind: undefined, need: 0 } as const;
+const CREDENTIALS = { login: 'credentials', kind: undefined, need: 0 } as const;
+const MEMBER = { login: 'member', kind: undefined, need: 0 } as const;
+
+/** Returns a row without anything optional. */
+const blank = (): Route => ({
+  method: 'GET',
+  path: '',
+  group: 'DATA',
+  permission: CREDENTIALS,
+  summary: '',
+  statuses: [200],
+  parameters: [],
+  changesData: false,
+  mayWait: false,
+  readsQuery: false,
+  audited: 'path',
+  furtherContentBytes: 0,
+  isServedWhileStarting: false,
+  isIncomplete: false,
+  isInAnyCase: false,
+  dialect: undefined,
+  command: '',
+  about: '',
+});
+
+export function route<const Row extends Stated & Further>(row: Row): Route & Row {
+  return sameShape(row);
 }
 
 /**
- * Who may use the operation:
- * - `anyone`
- * - `user-for-health`: a user, if HTTP Basic is required for health
- * - `user`: a user, if HTTP Basic is required
- * - `credentials`: a client with the cluster's credentials in the body
- * - `member`: another member, with these credentials in HTTP Basic if security is on
- * - DataPermission: a user with that permission on the map or queue, if permissions are configured
+ * Returns an object of the shape of all rows, with further properties after them: the checks of a
+ * request see objects of one shape, which V8 reads without a lookup.
  */
-export type Permission =
-  | ('anyone' | 'user-for-health' | 'user' | 'credentials' | 'member')
-  | DataPermission;
-
-export interface DataPermission {
-  readonly kind: Kind;
-  readonly action: typeof READ | typeof PUT | typeof ADD | typeof REMOVE;
+export function sameShape<Row extends Partial<Route>>(row: Row): Route & Row {
+  return Object.assign(blank(), row);
 }
 
-/** Handles a request and responds through its exchange, now or later. */
-export type Action = (call: Call) => void;
+/** An operation that reads information other than maps and queues. */
+export function informing(
+  group: EndpointGroup,
+  path: string,
+  summary: string,
+  further: Further & Partial<Pick<Stated, 'statuses'>> = {},
+): Route {
+  return route({
+    method: 'GET',
+    path,
+    group,
+    permission: USER,
+    summary,
+    statuses: [200],
+    ...further,
+  });
+}
+
+/** An administrative operation: a POST with the credentials and the parameters in its body. */
+export function administering(
+  group: EndpointGroup,
+  path: string,
+  summary: string,
+  further: Further & Partial<Pick<Stated, 'statuses'>> = {},
+): Route & { readonly permission: typeof CREDENTIALS } {
+  return route({
+    method: 'POST',
+    path,
+    group,
+    permission: CREDENTIALS,
+    summary,
+    statuses: [200],
+    ...further,
+  });
+}
+
+/** An operation that receives another member's message, which may be longer than a client's content. */
+export function receiving(row: Omit<Stated, 'method' | 'permission'> & Further): Route {
+  return route({ method: 'POST', permission: MEMBER, ...row });
+}
+
+/** A text in the body. */
+export function text(name: string, bytesMax = Number.POSITIVE_INFINITY): Parameter {
+  return parameter({ name, place: 'body', kind: 'text', bytesMax });
+}
+
+/** A text in the body that may be empty. */
+export function optionalText(name: string, bytesMax: number): Parameter {
+  return parameter({ name, place: 'body', kind: 'text', bytesMax, isOptional: true });
+}
+
+/** An integer in the path. The part may be empty, as the action refuses it. */
+export function integerInPath(name: string, most: number): Parameter {
+  return parameter({ name, place: 'path', kind: 'integer', least: Number.NEGATIVE_INFINITY, most });
+}
+
+/** A configuration text in the body. */
+export function document(name: string, bytesMax: number): Parameter {
+  return parameter({ name, place: 'body', kind: 'document', bytesMax });
+}
+
+function parameter(
+  stated: Pick<Parameter, 'name' | 'place' | 'kind'> & Partial<Parameter>,
+): Parameter {
+  return { bytesMax: 0, least: 0, most: 0, isOptional: false, ...stated };
+}
 
 /**
- * A request, as an action sees it. As a receiver it converts the engine's result to the response.
+ * Returns the possible statuses of an operation: its own, and those of the checks before it, of the
+ * engine and of faults.
  */
-export interface Call extends Receiver {
-  readonly exchange: Exchange;
-  readonly services: RestServices;
-  /**
-   * The decoded map, queue, or first variable part of another path. Valid until any call reads its
-   * `name`.
-   */
-  readonly name: Span;
-  /**
-   * The decoded key, last part of a queue's path, or last variable part of another path. Valid
-   * until any call reads its `key`.
-   */
-  readonly key: Span;
-  /** Takes an item of the queue `name`, or waits for one up to `timeoutMs`. */
-  poll(timeoutMs: number): void;
-  /** Continues when the promise is fulfilled. A rejection is a fault of the member. */
-  await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void;
-  /** Returns method and path, as sent. */
-  describe(): string;
+export function statusesOf({ permission, statuses }: Route): ReadonlySet<number> {
+  const ofLogin = permission.login === 'none' ? [] : [401, 403, 429];
+  return new Set([...statuses, ...ofLogin, 400, 403, 408, 413, 415, 417, 500, 503]);
 }

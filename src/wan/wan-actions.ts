@@ -1,66 +1,112 @@
 /**
- * WAN replication (group WAN): control of one or all publishers, added publishers, and messages
- * from other members. If servers store the data, no member sees all changes, so every call is
- * refused.
+ * WAN replication over HTTP: control of one or all publishers, added publishers, and messages from
+ * other members. If servers store the data, no member sees all changes, so every call is refused.
  */
 import { GridError } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
-import { fileText } from '../config/file-text.ts';
-import { lineOf } from '../config/finding.ts';
-import { FindingList } from '../config/finding-list.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import { pathOf } from '../config/settings.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
+import type { Session } from '../http/session.ts';
 import { readBasicField } from '../security/access-control.ts';
-import { type AdministrativeCall, refusalOf, type Work } from '../surface/administrative-call.ts';
-import { respondJson } from '../surface/json.ts';
-import { RETRY_LATER } from '../surface/outcome-response.ts';
-import type { Action, Call } from '../surface/route.ts';
-import type { WanCalls } from '../surface/services.ts';
-import { auditedUser } from '../telemetry/audit.ts';
-import type { PublisherStatus, ReceiveResult, WanPublisherControl } from './wan-service.ts';
+import type { Actions, Call, Work } from '../surface/action.ts';
+import {
+  type AdministrativeCall,
+  type RefusedConfig,
+  refusalOf,
+} from '../surface/administrative-call.ts';
+import type { Dialect } from '../surface/dialect.ts';
+import { RETRY_LATER, respondJson } from '../surface/responses.ts';
+import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
+import type { WAN_ROUTES } from './wan-routes.ts';
+import type {
+  PublisherStatus,
+  ReceiveResult,
+  WanPublisherControl,
+  WanService,
+} from './wan-service.ts';
 
-/**
- * Bytes that a message may have beyond `body-bytes-max`, for the fields around a value of that
- * length.
- */
-export const MESSAGE_BYTES_FURTHER = 1_048_576;
-/** Maximum length of the name of a replication or publisher, in bytes. */
-export const NAME_BYTES_MAX = 65_536;
+/** WAN replication as its calls use it. */
+export interface WanCalls
+  extends Pick<
+    WanService,
+    'publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf' | 'receive'
+  > {
+  /** Adds the new publishers of a replication given as JSON. */
+  add(text: string): Promise<
+    | {
+        readonly addedPublisherIds: readonly string[];
+        readonly ignoredPublisherIds: readonly string[];
+      }
+    | RefusedConfig
+  >;
+  /**
+   * Drops all events that are queued for a publisher; events in flight may still arrive. If the
+   * queue outlives the process, resolves once a crash cannot restore them, or with a GridError and
+   * an unchanged queue. Throws the errors of publisherOf.
+   */
+  clear(replication: string, publisherId: string): Promise<GridError | undefined>;
+  /**
+   * Removes an added publisher and its queue. Resolves like `add` if that fails. Throws the errors
+   * of publisherOf.
+   */
+  remove(replication: string, publisherId: string): Promise<RefusedConfig | undefined>;
+  /** Connections on which messages of other members have been received. */
+  readonly senders: WeakSet<Session>;
+}
 
-export const pause = publisherWork('WAN publisher paused', (publisher) => publisher.pause());
-export const resume = publisherWork('WAN publisher resumed', (publisher) => publisher.resume());
-export const stop = publisherWork('WAN publisher stopped', (publisher) => publisher.stop());
-export const clear = wanWork((wan, call) => {
-  attempt(call, () => {
-    call.await(wan.clear(textOf(call, 2), textOf(call, 3)), (error) => {
-      if (error !== undefined) call.fail(error);
-      else call.succeed({ message: 'WAN replication queues are cleared.' });
-    });
-  });
-});
-export const remove = wanWork((wan, call) => {
-  attempt(call, () => {
-    call.await(wan.remove(textOf(call, 2), textOf(call, 3)), (failed) => {
-      if (failed === undefined) call.succeed({ message: 'WAN publisher removed.' });
-      else refuse(call, failed);
-    });
-  });
-});
-export const add = wanWork(addConfig);
-export const syncMap = taskWork('Sync initiated', (wan, call) =>
-  wan.synchronise(textOf(call, 2), textOf(call, 3), call.parameter(4)),
-);
-export const syncAllMaps = taskWork('Sync initiated', (wan, call) =>
-  wan.synchronise(textOf(call, 2), textOf(call, 3), undefined),
-);
-export const checkMap = taskWork('Consistency check initiated', (wan, call) =>
-  wan.check(textOf(call, 2), textOf(call, 3), call.parameter(4)),
-);
+interface WanActionParts {
+  /** Undefined if servers store the data. */
+  readonly wan: WanCalls | undefined;
+  readonly cluster: Pick<Cluster, 'acceptsWrites'>;
+  readonly dialect: Dialect;
+  readonly audit: Pick<CountingAudit, 'write'>;
+  /** Whether other members log in with HTTP Basic. */
+  readonly hasMemberLogin: boolean;
+}
+
+export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
+  const syncAllMaps = taskWork(parts, 'Sync initiated', (wan, call) =>
+    wan.synchronise(...publisherOf(call), undefined),
+  );
+  return {
+    pausePublisher: publisherWork(parts, 'WAN publisher paused', (each) => each.pause()),
+    resumePublisher: publisherWork(parts, 'WAN publisher resumed', (each) => each.resume()),
+    stopPublisher: publisherWork(parts, 'WAN publisher stopped', (each) => each.stop()),
+    clearPublisher: wanWork(parts, (wan, call) => {
+      call.await(wan.clear(...publisherOf(call)), (error) => {
+        if (error !== undefined) call.fail(error);
+        else call.succeed({ message: 'WAN replication queues are cleared.' });
+      });
+    }),
+    removePublisher: wanWork(parts, (wan, call) => {
+      call.await(wan.remove(...publisherOf(call)), (failed) => {
+        if (failed === undefined) call.succeed({ message: 'WAN publisher removed.' });
+        else refuse(call, failed);
+      });
+    }),
+    addPublishers: wanWork(parts, addConfig),
+    syncMap: taskWork(parts, 'Sync initiated', (wan, call) =>
+      wan.synchronise(...publisherOf(call), call.parameter(4)),
+    ),
+    syncAllMaps,
+    syncAllMapsToo: syncAllMaps,
+    checkMap: taskWork(parts, 'Consistency check initiated', (wan, call) =>
+      wan.check(...publisherOf(call), call.parameter(4)),
+    ),
+    taskProgress: (call) => respondProgress(parts, call),
+    publishers(call) {
+      const { wan } = parts;
+      if (wan === undefined) return refuseWithoutWan(call);
+      respondJson(call, { publishers: wan.publishers().map(inOrder) });
+    },
+    receiveMessage: (call) => receive(parts, call),
+  };
+}
 
 /** Responds with the progress of the synchronisation or check with the uuid in the path. */
-export function progress(call: Call): void {
-  const { exchange, services } = call;
-  const { wan, dialect } = services;
+function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
+  const { exchange } = call;
   const uuid = call.name.toBuffer().toString();
   const status = wan?.progressOf(uuid);
   if (status !== undefined) {
@@ -75,37 +121,34 @@ export function progress(call: Call): void {
   exchange.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
 }
 
-export function publishers(call: Call): void {
-  const { wan } = call.services;
-  if (wan === undefined) return refuseWithoutWan(call);
-  respondJson(call, { publishers: wan.publishers().map(inOrder) });
-}
-
 /**
  * Receives a message from another member, in any cluster state but PASSIVE. The audit log gets a
  * line for the connection's first message, unless the connection's login has one, and for every
  * failure. The statuses do not depend on the dialect, because only members read them.
  */
-export const receive: Action = (call) => {
-  const { exchange, services } = call;
-  const { wan, cluster } = services;
+function receive(parts: WanActionParts, call: Call): void {
+  const { exchange } = call;
+  const { wan, cluster } = parts;
   if (wan === undefined) {
-    auditFailure(call, 409);
+    writeAudit(parts, call, 409);
     return refuseWithoutWan(call);
   }
   if (!cluster.acceptsWrites) {
-    auditFailure(call, 503);
+    wan.senders.add(exchange.session);
+    writeAudit(parts, call, 503);
     const action = call.describe();
     return exchange.refuse('CLUSTER_PASSIVE', { action }, RETRY_LATER, 503);
   }
-  call.await(wan.receive(exchange.request.body), (answer) => respondTo(call, wan, answer));
-};
+  call.await(wan.receive(exchange.request.body), (answer) => respondTo(parts, call, wan, answer));
+}
 
-function respondTo(call: Call, wan: WanCalls, answer: ReceiveResult): void {
-  const { exchange, services } = call;
+function respondTo(parts: WanActionParts, call: Call, wan: WanCalls, answer: ReceiveResult): void {
+  const { exchange } = call;
   const { error } = answer;
+  const isFirst = !wan.senders.has(exchange.session);
+  wan.senders.add(exchange.session);
   if (error !== undefined) {
-    auditFailure(call, error.status);
+    writeAudit(parts, call, error.status);
     if (error.code === 'WAN_MESSAGE_TOO_LONG') {
       exchange.note(error.code, error.message);
       return exchange.respondEmpty(error.status, INDEPENDENT, 0);
@@ -113,64 +156,62 @@ function respondTo(call: Call, wan: WanCalls, answer: ReceiveResult): void {
     const fields = error.status === 503 ? RETRY_LATER : undefined;
     return exchange.refuseWith(error.code, error.message, error.status, fields);
   }
-  const isFirst = !wan.senders.has(exchange.session);
-  wan.senders.add(exchange.session);
-  if (isFirst && services.access.memberLogin === undefined) writeAudit(call, 200);
+  if (isFirst && !parts.hasMemberLogin) writeAudit(parts, call, 200);
   const { body, partition } = answer;
   exchange.respondBytes(MESSAGE_TYPE, new Span().set(body, 0, body.length), partition, 0);
 }
 
-function auditFailure(call: Call, status: number): void {
-  call.services.wan?.senders.add(call.exchange.session);
-  writeAudit(call, status);
-}
-
-function writeAudit(call: Call, status: number): void {
-  const { exchange, services } = call;
-  const login = readBasicField(exchange.request.authorization);
+function writeAudit({ audit }: WanActionParts, call: Call, status: number): void {
+  const { request, session } = call.exchange;
+  const login = readBasicField(request.authorization);
   const user = login && auditedUser(login.user);
-  const address = exchange.session.peerAddress;
-  services.telemetry.audit.write({ user, address, action: call.describe(), status });
+  audit.write({ user, address: session.peerAddress, action: call.describe(), status });
 }
 
-function publisherWork(message: string, run: (publisher: WanPublisherControl) => void): Work {
-  return wanWork((wan, call) => {
-    attempt(call, () => {
-      run(wan.publisherOf(textOf(call, 2), textOf(call, 3)));
-      call.succeed({ message });
-    });
+function publisherWork(
+  parts: WanActionParts,
+  message: string,
+  run: (publisher: WanPublisherControl) => void,
+): Work {
+  return wanWork(parts, (wan, call) => {
+    run(wan.publisherOf(...publisherOf(call)));
+    call.succeed({ message });
   });
-}
-
-/** Runs the work; if it throws a GridError, refuses the call with it. */
-function attempt(call: AdministrativeCall, work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    call.fail(refusalOf(error));
-  }
 }
 
 /** Starts a background task and responds with its uuid. */
 function taskWork(
+  parts: WanActionParts,
   message: string,
   begin: (wan: WanCalls, call: AdministrativeCall) => string,
 ): Work {
-  return wanWork((wan, call) => {
-    attempt(call, () => call.succeed({ message, uuid: begin(wan, call) }));
-  });
+  return wanWork(parts, (wan, call) => call.succeed({ message, uuid: begin(wan, call) }));
 }
 
-function textOf(call: AdministrativeCall, index: number): string {
-  return call.parameter(index).toString();
+/** Runs the work; if it throws a GridError, refuses the call with it. */
+function wanWork(
+  { wan }: WanActionParts,
+  run: (wan: WanCalls, call: AdministrativeCall) => void,
+): Work {
+  return (call) => {
+    if (wan === undefined) return call.fail(withoutWan(call.action));
+    try {
+      run(wan, call);
+    } catch (error) {
+      call.fail(refusalOf(error));
+    }
+  };
 }
 
-/** Adds publishers. The argument is JSON of at most ADDED_TEXT_BYTES_MAX. */
+function publisherOf(call: AdministrativeCall): [replication: string, publisherId: string] {
+  return [call.parameter(2).toString(), call.parameter(3).toString()];
+}
+
+/** Adds publishers. The argument is JSON. */
 function addConfig(wan: WanCalls, call: AdministrativeCall): void {
-  const problems = new FindingList();
-  const read = fileText('configuration', call.argument, problems);
-  if (read === undefined) return refuseConfig(call, problems.listed.map(lineOf));
-  call.await(wan.add(read.text), (outcome) => {
+  const text = call.document();
+  if (text === undefined) return;
+  call.await(wan.add(text), (outcome) => {
     if ('faults' in outcome) return refuse(call, outcome);
     const { addedPublisherIds, ignoredPublisherIds } = outcome;
     const message = 'WAN configuration added.';
@@ -178,25 +219,9 @@ function addConfig(wan: WanCalls, call: AdministrativeCall): void {
   });
 }
 
-function refuse(
-  call: AdministrativeCall,
-  { faults, refusal }: { readonly faults: readonly string[]; readonly refusal?: GridError },
-): void {
+function refuse(call: AdministrativeCall, { faults, refusal }: RefusedConfig): void {
   if (refusal !== undefined) call.fail(refusal);
-  else refuseConfig(call, faults);
-}
-
-function refuseConfig(call: AdministrativeCall, faults: readonly string[]): void {
-  const { badValueStatus } = call.services.dialect;
-  call.refuse('CONFIG_INVALID', { faults: faults.join('; ') }, badValueStatus);
-}
-
-function wanWork(run: (wan: WanCalls, call: AdministrativeCall) => void): Work {
-  return (call) => {
-    const { wan } = call.services;
-    if (wan === undefined) call.fail(withoutWan(call.action));
-    else run(wan, call);
-  };
+  else call.refuseConfig(faults);
 }
 
 function refuseWithoutWan(call: Call): void {

@@ -15,13 +15,13 @@ import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
 import type { Session } from '../http/session.ts';
-import type { WanCalls } from '../surface/services.ts';
 import type { Log } from '../telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import type { PublisherTransport } from './publisher-transport.ts';
-import { MESSAGE_BYTES_FURTHER } from './wan-actions.ts';
+import type { WanCalls } from './wan-actions.ts';
 import type { WanMaps } from './wan-maps.ts';
 import type { WanReplications } from './wan-replications.ts';
+import { MESSAGE_BYTES_FURTHER } from './wan-routes.ts';
 import type {
   PublisherStatus,
   ReceiveResult,

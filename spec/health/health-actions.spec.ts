@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SURFACES } from '../../src/member/surfaces.ts';
-import { HealthRouter } from '../../src/surface/health-router.ts';
-import { Router } from '../../src/surface/router.ts';
+import { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
 import { client } from '../http/test-client.ts';
 import { createTestServer } from '../http/test-server.ts';
 
-const router = new HealthRouter(new Router('grid', SURFACES.none));
-const server = createTestServer({}, { router });
+const server = createTestServer({}, { table: HEALTH_ROUTES });
 
 function statusOf(method: string, path: string, of = server): number | undefined {
   const { socket, responses } = client(of);
@@ -34,19 +31,19 @@ const CASES: readonly (readonly [string, string, number])[] = [
 ];
 
 for (const [method, path, status] of CASES) {
-  test(`HealthRouter: ${method} ${path} is ${status}`, () => {
+  test(`The health port: ${method} ${path} is ${status}`, () => {
     assert.equal(statusOf(method, path), status);
   });
 }
 
-test('HealthRouter: a member with an unreachable engine is live but not ready', async () => {
+test('The health port: a member with an unreachable engine is live but not ready', async () => {
   const server = createTestServer();
   await server.engine.close();
   const statuses = ['live', 'ready'].map((path) => statusOf('GET', `/grid/health/${path}`, server));
   assert.deepEqual(statuses, [200, 503]);
 });
 
-test('HealthRouter: health is refused while its group is off', () => {
+test('The health port: health is refused while its group is off', () => {
   server.groups.set(true, new Map([['DATA', true]]));
   assert.equal(statusOf('GET', '/grid/health/live'), 403);
   assert.equal(statusOf('GET', '/grid/rest/maps/m/k'), 404);

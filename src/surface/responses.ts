@@ -1,4 +1,4 @@
-/** Converts the engine's result to a response. */
+/** Responses of the interface: the engine's result, JSON, and fields of refusals. */
 import assert from 'node:assert';
 import { REFUSALS } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
@@ -19,7 +19,17 @@ import {
 import { failureCode } from '../engine/failure-code.ts';
 import type { Exchange, Fields } from '../http/exchange.ts';
 import type { ItemHold } from '../http/response-delay.ts';
-import { TEXT_PLAIN } from './text-plain.ts';
+import type { Call } from './action.ts';
+
+/** Responds in compact JSON, with the members in the order of the value's properties. */
+export function respondJson(
+  { exchange }: Pick<Call, 'exchange'>,
+  value: unknown,
+  status = 200,
+  fields?: Fields,
+): void {
+  exchange.respond(status, 'application/json', JSON.stringify(value), fields);
+}
 
 /** The map or queue of the request. */
 interface Subject {
@@ -84,6 +94,9 @@ function respondFailure(exchange: Exchange, answer: OperationResult, name: Span)
 }
 
 const DIGITS = new Span();
+const PLAIN = Buffer.from('text/plain');
+/** Content type of the plain-text responses that the member generates. */
+export const TEXT_PLAIN = new Span().set(PLAIN, 0, PLAIN.length);
 /** Delay before a client should retry, in seconds. */
 const RETRY_AFTER_SECONDS = 5;
 export const RETRY_LATER: Fields = { 'Retry-After': String(RETRY_AFTER_SECONDS) };

@@ -1,0 +1,85 @@
+/**
+ * Maps and queues over HTTP: set, get, delete, clear, offer, poll with a time limit, size (seed
+ * section 4). Tested by surface/dialect.spec.ts.
+ */
+import type { Waiter } from '../cluster/cluster.ts';
+import type { Engine } from '../engine/engine.ts';
+import { INDEPENDENT } from '../http/response-delay.ts';
+import type { Action, Actions, Call, WaitingAction } from '../surface/action.ts';
+import type { Dialect } from '../surface/dialect.ts';
+import { TEXT_PLAIN } from '../surface/responses.ts';
+import { type DATA_ROUTES, POLL_SECONDS_MAX } from './data-routes.ts';
+import type { MapLifetimes } from './map-lifetimes.ts';
+import { QueuePoll } from './queue-poll.ts';
+
+interface DataActionParts {
+  readonly engine: Engine;
+  /** Lifetimes of the maps' entries. */
+  readonly lifetimes: MapLifetimes;
+  /** Waiting polls. */
+  readonly waiting: Set<Waiter>;
+  readonly dialect: Pick<Dialect, 'badValueStatus'>;
+}
+
+export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES> {
+  const { engine, lifetimes, waiting, dialect } = parts;
+
+  const clearMap: Action = (call) => engine.clear(call.name, call);
+
+  /** Offers the last part of the path as an item without a content type. */
+  const offerFromPath: Action = (call) => engine.offer(call.name, call.key, TEXT_PLAIN, call);
+
+  const head: Action = ({ exchange }) => exchange.respondEmpty(200, INDEPENDENT, 0);
+
+  /**
+   * Polls the queue. The last part of the path is the time to wait, in seconds; zero or less means
+   * no wait.
+   */
+  const poll: WaitingAction = {
+    waits: ({ key }) => key.length !== 1 || key.bytes[key.start] !== DIGIT_0,
+    run(call) {
+      const { exchange } = call;
+      const text = call.key.toBuffer().toString('latin1');
+      const seconds = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+      if (!(seconds <= POLL_SECONDS_MAX)) {
+        const seen = JSON.stringify(text);
+        const values = { seen, most: POLL_SECONDS_MAX };
+        exchange.refuse('POLL_TIME_INVALID', values, undefined, dialect.badValueStatus);
+      } else if (exchange.session.hasInputEnded) exchange.respondEmpty(204, INDEPENDENT, 0);
+      else pollOf(call).begin(call.name, seconds > 0 && exchange.mayWait ? seconds * 1000 : 0);
+    },
+  };
+
+  /** Returns the poll of the call's slot; its first call that polls creates it. */
+  const pollOf = (call: Call): QueuePoll => {
+    if (call.wait instanceof QueuePoll) return call.wait;
+    const created = new QueuePoll(call, engine, waiting);
+    call.wait = created;
+    return created;
+  };
+
+  return {
+    getEntry: (call) => engine.get(call.name, call.key, call),
+    setEntry(call) {
+      const { body, contentType } = call.exchange.request;
+      const { name, key } = call;
+      engine.set(name, key, body, contentType, lifetimes.of(name), undefined, call);
+    },
+    deleteEntry: (call) => engine.delete(call.name, call.key, undefined, call),
+    clearMap,
+    offer(call) {
+      const { body, contentType } = call.exchange.request;
+      engine.offer(call.name, body, contentType, call);
+    },
+    queueSize: (call) => engine.queueSize(call.name, call),
+    poll,
+    pollWithGet: poll,
+    offerFromPath,
+    offerSize: offerFromPath,
+    clearUnnamedMap: clearMap,
+    headOfMaps: head,
+    headOfQueues: head,
+  };
+}
+
+const DIGIT_0 = 0x30;
