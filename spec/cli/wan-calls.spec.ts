@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClusterResponse } from '../../src/cli/cluster-calls.ts';
 import { WAN_CALLS } from '../../src/cli/wan-calls.ts';
-import type { PublisherStatus } from '../../src/wan/wan-service.ts';
+import type { PublisherStatus } from '../../src/wan/wan-status.ts';
 
 const PUBLISHER: PublisherStatus = {
   wanReplicationName: 'map',

@@ -230,17 +230,22 @@ function unknownPublisher(replication: string, publisherId: string): never {
 
 /** WAN calls of a member that has no publishers, and to which none can be added. */
 const NO_PUBLISHERS: WanCalls = {
-  publisherOf: unknownPublisher,
-  synchronise: unknownPublisher,
-  check: unknownPublisher,
-  progressOf: () => undefined,
-  publishers: () => [],
+  running: undefined,
+  load: async () => ({
+    publisherOf: unknownPublisher,
+    synchronise: unknownPublisher,
+    check: unknownPublisher,
+    progressOf: () => undefined,
+    publishers: () => [],
+    receiver: {
+      receive: async () => ({
+        error: new GridError('WAN_MESSAGE_INVALID', { reason: 'nothing is taken' }),
+      }),
+    },
+  }),
   add: async () => ({ faults: ['no WAN replication'] }),
   clear: unknownPublisher,
   remove: unknownPublisher,
-  receive: async () => ({
-    error: new GridError('WAN_MESSAGE_INVALID', { reason: 'nothing is taken' }),
-  }),
   senders: new WeakSet(),
 };
 

@@ -6,7 +6,7 @@ import { type ConfigRequest, loadConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
 import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import type { PublisherStatus } from '../../src/wan/wan-service.ts';
+import type { PublisherStatus } from '../../src/wan/wan-status.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient, type ReceivedResponse } from './client.ts';
 import { type Line, startQuietly } from './member-on.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, describe, it } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
-import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import type { TaskStatus } from '../../src/wan/wan-status.ts';
 import { run as runCommand } from '../cli/run-command.ts';
 import { freePort } from '../free-port.ts';
 import { requestBytes } from './client.ts';

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { it } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
-import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import type { TaskStatus } from '../../src/wan/wan-status.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
 import { replicating, WanProcess } from './wan/wan-process.ts';
 

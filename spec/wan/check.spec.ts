@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH } from '../../src/wan/message-format.ts';
-import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import type { TaskStatus } from '../../src/wan/wan-status.ts';
 import { durableMember, pairOf } from './members.ts';
 
 const PARTITIONS = 7;

@@ -1,13 +1,13 @@
 /** Members for the specs of replication, and a network that the test controls. */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
-import { Span } from '../../src/base/span.ts';
+import type { Span } from '../../src/base/span.ts';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
 import { FROM_CLIENT, type Mutation, SET } from '../../src/engine/mutation.ts';
 import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
-import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import type { TaskStatus } from '../../src/wan/wan-status.ts';
 import type { TransportResponse, WanTransport } from '../../src/wan/wan-transport.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -301,12 +301,8 @@ export class Member {
   }
 
   async receive(message: Buffer): Promise<TransportResponse> {
-    const scratch = Buffer.from(message);
     const { engine, replications } = this;
-    const answering = replications.receive(new Span().set(scratch, 0, scratch.length));
-    // The bytes are valid only during the call.
-    scratch.fill(0xee);
-    const answer = await answering;
+    const answer = await replications.receiver.receive(Buffer.from(message));
     if (answer.error !== undefined) {
       const { status } = answer.error;
       return { status, body: Buffer.from(answer.error.message) };

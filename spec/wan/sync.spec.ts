@@ -9,7 +9,7 @@ import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { BATCH } from '../../src/wan/message-format.ts';
 import type { PublisherState, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
-import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import type { TaskStatus } from '../../src/wan/wan-status.ts';
 import { durableMember, type Member, type Network, pairOf, setKeys } from './members.ts';
 
 /** Returns a source `a` that publishes to `b`, under PassThrough. */

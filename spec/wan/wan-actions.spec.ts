@@ -10,7 +10,7 @@ import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import type { DIALECTS } from '../../src/surface/dialect.ts';
 import type { WanCalls } from '../../src/wan/wan-actions.ts';
-import type { PublisherStatus, ReceiveResult, TaskStatus } from '../../src/wan/wan-service.ts';
+import type { PublisherStatus, ReceiveResult, TaskStatus } from '../../src/wan/wan-status.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { postHead } from '../http/test-client.ts';
 import type { ServiceParts } from '../http/test-server.ts';
@@ -74,7 +74,7 @@ function recordingWan(
     }
     calls.push(`${action} ${replication} ${map}`);
   };
-  const wan: WanCalls = {
+  const running: NonNullable<WanCalls['running']> = {
     synchronise(replication, publisherId, map) {
       find(replication, publisherId);
       begin('synchronise', replication, map?.toString());
@@ -90,8 +90,22 @@ function recordingWan(
       find(replication, publisherId);
       const note = (what: string) => () => calls.push(`${what} ${replication} ${publisherId}`);
       const [pause, resume] = [note('pause'), note('resume')];
-      return { pause, resume, stop: note('stop'), clear: note('clear') };
+      return { pause, resume, stop: note('stop') };
     },
+    publishers: () => [STATUS],
+    receiver: {
+      async receive(message) {
+        calls.push(`receive ${message.length}`);
+        const text = message.toString();
+        await new Promise((resolve) => setImmediate(resolve));
+        assert.equal(message.toString(), text, 'the message has bytes of its own');
+        return answer;
+      },
+    },
+  };
+  const wan: WanCalls = {
+    running,
+    load: async () => running,
     clear(replication, publisherId) {
       find(replication, publisherId);
       calls.push(`clear ${replication} ${publisherId}`);
@@ -106,7 +120,6 @@ function recordingWan(
       calls.push(`remove ${replication} ${publisherId}`);
       return Promise.resolve(undefined);
     },
-    publishers: () => [STATUS],
     async add(text) {
       calls.push(`add ${text}`);
       if (text === 'many') {
@@ -115,10 +128,6 @@ function recordingWan(
       }
       if (text === 'wrong') return { faults: ['Cannot use batchPublishers[0].batchSize 0'] };
       return { addedPublisherIds: ['p'], ignoredPublisherIds: [] };
-    },
-    async receive(message) {
-      calls.push(`receive ${message.length}`);
-      return answer;
     },
     senders: new WeakSet(),
   };

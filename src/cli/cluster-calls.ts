@@ -2,7 +2,7 @@
  * The calls of `gridnode cluster`, one row each: the request, and how its response is shown. The calls of
  * `gridnode wan` are rows of the same type (wan-calls.ts). Tested by output.spec.ts.
  */
-import type { PublisherStatus } from '../wan/wan-service.ts';
+import type { PublisherStatus } from '../wan/wan-status.ts';
 
 export interface ClusterCall {
   /** The command and its arguments, as commander reads them. */

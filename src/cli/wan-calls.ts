@@ -1,5 +1,5 @@
 /** The calls of `gridnode wan`, one row each. */
-import type { PublisherStatus } from '../wan/wan-service.ts';
+import type { PublisherStatus } from '../wan/wan-status.ts';
 import { type ClusterCall, type ClusterResponse, messageOf } from './cluster-calls.ts';
 
 export const WAN_CALLS: readonly ClusterCall[] = [

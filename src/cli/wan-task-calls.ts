@@ -3,7 +3,7 @@
  * Tested by integration/wan-sync.spec.ts.
  */
 import { setTimeout as passed } from 'node:timers/promises';
-import type { TaskStatus } from '../wan/wan-service.ts';
+import type { TaskStatus } from '../wan/wan-status.ts';
 import type { Client } from './client.ts';
 import type { ClusterCall, ClusterResponse } from './cluster-calls.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';

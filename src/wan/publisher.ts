@@ -22,7 +22,7 @@ import type { PublisherState, RefOf, WanMapRef, WanPublisherOptions } from './pu
 import { PublisherQueue } from './publisher-queue.ts';
 import type { SyncReading } from './sync-lanes.ts';
 import type { TreeTarget } from './tree-comparison.ts';
-import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
+import type { PublisherStatus } from './wan-status.ts';
 
 /** Maximum number of cached references of maps; the full cache is emptied. */
 const REFS_MAX = 10_000;
@@ -34,7 +34,7 @@ interface PublisherParts extends Omit<SenderParts, 'queue'> {
   readonly firstNumber: number;
 }
 
-export class WanPublisher implements MutationSink, WanPublisherControl {
+export class WanPublisher implements MutationSink {
   readonly ignoresReplay = true;
   readonly ignoresQueues = true;
   readonly replication: string;
@@ -152,18 +152,22 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     return Number.POSITIVE_INFINITY;
   }
 
+  /** Queues new events without sending any. Batches in flight may still arrive. */
   pause(): void {
     this.#enter('PAUSED');
   }
 
+  /** Queues and sends new events. */
   resume(): void {
     this.#enter('REPLICATING');
   }
 
+  /** Drops new events; waiting ones remain. */
   stop(): void {
     this.#enter('STOPPED');
   }
 
+  /** Drops all waiting events. Batches in flight may still arrive. */
   clear(): void {
     this.#queue.clear();
     this.#sender.onCleared();

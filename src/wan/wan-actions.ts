@@ -18,20 +18,28 @@ import {
 import type { Dialect } from '../surface/dialect.ts';
 import { RETRY_LATER, respondJson } from '../surface/responses.ts';
 import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
+import type { WanPublisher } from './publisher.ts';
+import type { WanReceiver } from './wan-receiver.ts';
+import type { WanReplications } from './wan-replications.ts';
 import type { WAN_ROUTES } from './wan-routes.ts';
-import type {
-  PublisherStatus,
-  ReceiveResult,
-  WanPublisherControl,
-  WanService,
-} from './wan-service.ts';
+import type { PublisherStatus, ReceiveResult } from './wan-status.ts';
+
+/** The running replication as its calls use it. */
+interface RunningWan
+  extends Pick<WanReplications, 'publishers' | 'synchronise' | 'check' | 'progressOf'> {
+  publisherOf(
+    replication: string,
+    publisherId: string,
+  ): Pick<WanPublisher, 'pause' | 'resume' | 'stop'>;
+  readonly receiver: Pick<WanReceiver, 'receive'>;
+}
 
 /** WAN replication as its calls use it. */
-export interface WanCalls
-  extends Pick<
-    WanService,
-    'publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf' | 'receive'
-  > {
+export interface WanCalls {
+  /** Undefined until the first publisher, or the first message of another member. */
+  readonly running: RunningWan | undefined;
+  /** Resolves with the running replication, which is loaded if necessary. */
+  load(): Promise<RunningWan>;
   /** Adds the new publishers of a replication given as JSON. */
   add(text: string): Promise<
     | {
@@ -66,8 +74,8 @@ interface WanActionParts {
 }
 
 export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
-  const syncAllMaps = taskWork(parts, 'Sync initiated', (wan, call) =>
-    wan.synchronise(...publisherOf(call), undefined),
+  const syncAllMaps = taskWork(parts, 'Sync initiated', (running, publisher) =>
+    running.synchronise(...publisher, undefined),
   );
   return {
     pausePublisher: publisherWork(parts, 'WAN publisher paused', (each) => each.pause()),
@@ -86,19 +94,19 @@ export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
       });
     }),
     addPublishers: wanWork(parts, addConfig),
-    syncMap: taskWork(parts, 'Sync initiated', (wan, call) =>
-      wan.synchronise(...publisherOf(call), call.parameter(4)),
+    syncMap: taskWork(parts, 'Sync initiated', (running, publisher, call) =>
+      running.synchronise(...publisher, call.parameter(4)),
     ),
     syncAllMaps,
     syncAllMapsToo: syncAllMaps,
-    checkMap: taskWork(parts, 'Consistency check initiated', (wan, call) =>
-      wan.check(...publisherOf(call), call.parameter(4)),
+    checkMap: taskWork(parts, 'Consistency check initiated', (running, publisher, call) =>
+      running.check(...publisher, call.parameter(4)),
     ),
     taskProgress: (call) => respondProgress(parts, call),
     publishers(call) {
       const { wan } = parts;
       if (wan === undefined) return refuseWithoutWan(call);
-      respondJson(call, { publishers: wan.publishers().map(inOrder) });
+      respondJson(call, { publishers: (wan.running?.publishers() ?? []).map(inOrder) });
     },
     receiveMessage: (call) => receive(parts, call),
   };
@@ -108,7 +116,7 @@ export function wanActions(parts: WanActionParts): Actions<typeof WAN_ROUTES> {
 function respondProgress({ wan, dialect }: WanActionParts, call: Call): void {
   const { exchange } = call;
   const uuid = call.name.toBuffer().toString();
-  const status = wan?.progressOf(uuid);
+  const status = wan?.running?.progressOf(uuid);
   if (status !== undefined) {
     const { entriesNotTaken, ...original } = status;
     const result = dialect.reportsEntriesNotTaken ? status : original;
@@ -139,7 +147,12 @@ function receive(parts: WanActionParts, call: Call): void {
     const action = call.describe();
     return exchange.refuse('CLUSTER_PASSIVE', { action }, RETRY_LATER, 503);
   }
-  call.await(wan.receive(exchange.request.body), (answer) => respondTo(parts, call, wan, answer));
+  // The bytes are only valid during the call.
+  const message = exchange.request.body.toBuffer();
+  const received =
+    wan.running?.receiver.receive(message) ??
+    wan.load().then(({ receiver }) => receiver.receive(message));
+  call.await(received, (answer) => respondTo(parts, call, wan, answer));
 }
 
 function respondTo(parts: WanActionParts, call: Call, wan: WanCalls, answer: ReceiveResult): void {
@@ -171,10 +184,11 @@ function writeAudit({ audit }: WanActionParts, call: Call, status: number): void
 function publisherWork(
   parts: WanActionParts,
   message: string,
-  run: (publisher: WanPublisherControl) => void,
+  run: (publisher: ReturnType<RunningWan['publisherOf']>) => void,
 ): Work {
   return wanWork(parts, (wan, call) => {
-    run(wan.publisherOf(...publisherOf(call)));
+    const publisher = publisherOf(call);
+    run(runningOf(wan, publisher).publisherOf(...publisher));
     call.succeed({ message });
   });
 }
@@ -183,9 +197,12 @@ function publisherWork(
 function taskWork(
   parts: WanActionParts,
   message: string,
-  begin: (wan: WanCalls, call: AdministrativeCall) => string,
+  begin: (running: RunningWan, publisher: PublisherNames, call: AdministrativeCall) => string,
 ): Work {
-  return wanWork(parts, (wan, call) => call.succeed({ message, uuid: begin(wan, call) }));
+  return wanWork(parts, (wan, call) => {
+    const publisher = publisherOf(call);
+    call.succeed({ message, uuid: begin(runningOf(wan, publisher), publisher, call) });
+  });
 }
 
 /** Runs the work; if it throws a GridError, refuses the call with it. */
@@ -203,7 +220,15 @@ function wanWork(
   };
 }
 
-function publisherOf(call: AdministrativeCall): [replication: string, publisherId: string] {
+type PublisherNames = readonly [replication: string, publisherId: string];
+
+/** Throws GridError WAN_UNKNOWN if there is no publisher at all. */
+function runningOf({ running }: WanCalls, [replication, publisherId]: PublisherNames): RunningWan {
+  if (running !== undefined) return running;
+  throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+}
+
+function publisherOf(call: AdministrativeCall): PublisherNames {
   return [call.parameter(2).toString(), call.parameter(3).toString()];
 }
 

@@ -8,7 +8,6 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { collectGarbage } from '../base/collect-garbage.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import type { Part } from '../base/part.ts';
-import { Span } from '../base/span.ts';
 import type { Config } from '../config/config.ts';
 import type { WanPublisher } from '../config/wan-config.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
@@ -22,12 +21,6 @@ import type { WanCalls } from './wan-actions.ts';
 import type { WanMaps } from './wan-maps.ts';
 import type { WanReplications } from './wan-replications.ts';
 import { MESSAGE_BYTES_FURTHER } from './wan-routes.ts';
-import type {
-  PublisherStatus,
-  ReceiveResult,
-  TaskStatus,
-  WanPublisherControl,
-} from './wan-service.ts';
 
 /** Dropped queue size from which memory is released early, in bytes, and the delay, in ms. */
 const FREED_BYTES_MIN = 8_388_608;
@@ -100,7 +93,7 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
     engine.identify(this.#dataSetId);
     if (this.#publishers().length === 0) return;
     await checkTls(this.#publishers());
-    await this.#load();
+    await this.load();
   }
 
   /** Called when the queues are recovered: publishers begin to send. */
@@ -147,29 +140,18 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
     return this.#clear(publisher);
   }
 
-  publisherOf(replication: string, publisherId: string): WanPublisherControl {
-    return this.#required(replication, publisherId).publisherOf(replication, publisherId);
+  get running(): WanReplications | undefined {
+    return this.#replications;
   }
 
-  synchronise(replication: string, publisherId: string, map: Buffer | undefined): string {
-    return this.#required(replication, publisherId).synchronise(replication, publisherId, map);
-  }
-
-  check(replication: string, publisherId: string, map: Buffer): string {
-    return this.#required(replication, publisherId).check(replication, publisherId, map);
-  }
-
-  progressOf(uuid: string): TaskStatus | undefined {
-    return this.#replications?.progressOf(uuid);
-  }
-
-  publishers(): readonly PublisherStatus[] {
-    return this.#replications?.publishers() ?? [];
+  load(): Promise<WanReplications> {
+    this.#loading ??= this.#make();
+    return this.#loading;
   }
 
   /** Loads the replication code first, as addToConfig extends the configuration during its call. */
   async add(text: string): ReturnType<WanCalls['add']> {
-    await this.#load();
+    await this.load();
     const added = await this.#options.addToConfig(text);
     await this.#keepQueues();
     return added;
@@ -178,14 +160,6 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
   remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
     const { id } = this.#required(replication, publisherId).publisherOf(replication, publisherId);
     return this.#remove(replication, id);
-  }
-
-  async receive(message: Span): Promise<ReceiveResult> {
-    if (this.#replications !== undefined) return await this.#replications.receive(message);
-    // The bytes are only valid during the call.
-    const bytes = message.toBuffer();
-    const replications = await this.#load();
-    return await replications.receive(new Span().set(bytes, 0, bytes.length));
   }
 
   get connectionCount(): number {
@@ -257,11 +231,6 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
   #required(replication: string, publisherId: string): WanReplications {
     if (this.#replications !== undefined) return this.#replications;
     throw new GridError('WAN_UNKNOWN', { replication, publisherId });
-  }
-
-  #load(): Promise<WanReplications> {
-    this.#loading ??= this.#make();
-    return this.#loading;
   }
 
   async #make(): Promise<WanReplications> {

@@ -66,7 +66,7 @@ import { type PublisherNumbers, ReceivedNumbers, type SourceNumbers } from './re
 import { readTreeRequest } from './tree-messages.ts';
 import { type TreeParts, TreeResponder } from './tree-responder.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import type { ReceiveResult } from './wan-service.ts';
+import type { ReceiveResult } from './wan-status.ts';
 
 const WARNING_PERIOD_MS = 60_000;
 /** Maximum number of characters of a name in the log and in errors. */

@@ -4,7 +4,6 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
-import type { Span } from '../base/span.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
 import type { RequestLimits } from './event-rules.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
@@ -19,13 +18,7 @@ import {
 import { compareMap } from './tree-comparison.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import { WanReceiver } from './wan-receiver.ts';
-import type {
-  AddedPublishers,
-  PublisherStatus,
-  ReceiveResult,
-  TaskStatus,
-  WanService,
-} from './wan-service.ts';
+import type { PublisherStatus, TaskStatus } from './wan-status.ts';
 import { WanTasks } from './wan-tasks.ts';
 import type { WanTransport } from './wan-transport.ts';
 
@@ -64,10 +57,11 @@ interface WanReplicationsParts {
   readonly onProgress?: () => void;
 }
 
-export class WanReplications implements WanService {
+export class WanReplications {
   readonly #parts: WanReplicationsParts;
   readonly #publishers: WanPublisher[] = [];
-  readonly #receiver: WanReceiver;
+  /** Receives the messages of other members. */
+  readonly receiver: WanReceiver;
   readonly #tasks: WanTasks;
   #hasBegun: boolean;
   /** First event number of an added publisher: greater than the numbers of removed ones. */
@@ -83,7 +77,7 @@ export class WanReplications implements WanService {
     const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
     this.#sender = { dataSetId, epoch, now: (version) => engine.now(version) };
     this.#tasks = new WanTasks({ ...parts, sender: this.#sender, compare: compareMap });
-    this.#receiver = new WanReceiver({
+    this.receiver = new WanReceiver({
       ...parts,
       onKnown: (change) => {
         for (const publisher of this.#publishers) publisher.record(change);
@@ -91,6 +85,11 @@ export class WanReplications implements WanService {
     });
   }
 
+  /**
+   * Returns the publisher with exactly these names. An empty id stands for the only publisher of
+   * the replication. Throws GridError: WAN_UNKNOWN, or WAN_AMBIGUOUS if several publishers match an
+   * empty id.
+   */
   publisherOf(replication: string, publisherId: string): WanPublisher {
     const own = this.#publishers.filter((each) => each.replication === replication);
     if (publisherId === '' && own.length > 1) {
@@ -102,21 +101,24 @@ export class WanReplications implements WanService {
     return found;
   }
 
+  /** Returns every publisher: those of the configuration first, then in the order added. */
   publishers(): readonly PublisherStatus[] {
     return this.#publishers.map(({ status }) => status);
   }
 
-  add(replication: string, publishers: readonly WanPublisherOptions[]): AddedPublishers {
+  /**
+   * Adds the publishers whose ids the replication does not have yet; the replication may be new.
+   * Adds all or none: throws GridError WAN_PUBLISHERS_MAX. Ids are unique.
+   */
+  add(replication: string, publishers: readonly WanPublisherOptions[]): void {
     const existing = this.#publishers.filter((each) => each.replication === replication);
-    const isKnown = ({ publisherId }: WanPublisherOptions) =>
-      existing.some(({ id }) => id === publisherId);
-    const added = publishers.filter((each) => !isKnown(each));
+    const added = publishers.filter(
+      ({ publisherId }) => !existing.some(({ id }) => id === publisherId),
+    );
     if (this.#publishers.length + added.length > PUBLISHERS_MAX) {
       throw new GridError('WAN_PUBLISHERS_MAX', { replication, max: PUBLISHERS_MAX });
     }
     for (const options of added) this.#join(replication, options);
-    const idsOf = (all: readonly WanPublisherOptions[]) => all.map((each) => each.publisherId);
-    return { added: idsOf(added), ignored: idsOf(publishers.filter(isKnown)) };
   }
 
   /** Removes the publisher and drops the waiting events of its queue. Throws like publisherOf. */
@@ -131,14 +133,21 @@ export class WanReplications implements WanService {
     this.#share();
   }
 
+  /**
+   * Begins to send a map, or all maps that refer to the replication, to the publisher's target.
+   * Returns the uuid of the synchronisation. Throws GridError: like publisherOf, WAN_MAP_UNKNOWN,
+   * or WAN_TASK_UNDER_WAY.
+   */
   synchronise(replication: string, publisherId: string, map: Buffer | undefined): string {
     return this.#tasks.synchronise(this.publisherOf(replication, publisherId), map);
   }
 
+  /** Begins to compare a map with the target's. Like `synchronise`, or throws WAN_CHECK_OFF. */
   check(replication: string, publisherId: string, map: Buffer): string {
     return this.#tasks.check(this.publisherOf(replication, publisherId), map);
   }
 
+  /** Returns the status of a synchronisation or check; undefined if the uuid is not remembered. */
   progressOf(uuid: string): TaskStatus | undefined {
     return this.#tasks.statusOf(uuid);
   }
@@ -152,10 +161,6 @@ export class WanReplications implements WanService {
   begin(): void {
     this.#hasBegun = true;
     for (const publisher of this.#publishers) publisher.begin();
-  }
-
-  receive(message: Span): Promise<ReceiveResult> {
-    return this.#receiver.receive(message.toBuffer());
   }
 
   /**
@@ -205,7 +210,7 @@ export class WanReplications implements WanService {
   }
 
   #isDraining(): boolean {
-    return this.#receiver.isApplying || this.#publishers.some(({ isDraining }) => isDraining);
+    return this.receiver.isApplying || this.#publishers.some(({ isDraining }) => isDraining);
   }
 
   #join(replication: string, options: WanPublisherOptions): void {

@@ -1,7 +1,7 @@
 /** The status of a synchronisation or check. Tested by check.spec.ts. */
 import { randomUUID } from 'node:crypto';
 import type { Differences } from './tree-comparison.ts';
-import type { ComparisonFigures, TaskStage, TaskStatus } from './wan-service.ts';
+import type { ComparisonFigures, TaskStage, TaskStatus } from './wan-status.ts';
 
 interface TaskParts {
   readonly isCheck: boolean;

@@ -14,7 +14,7 @@ import type { WanPublisher } from './publisher.ts';
 import type { MapTree } from './publisher-options.ts';
 import type { ComparisonParts, compareMap, Differences } from './tree-comparison.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import type { TaskStatus } from './wan-service.ts';
+import type { TaskStatus } from './wan-status.ts';
 import { WanTask } from './wan-task.ts';
 
 /**

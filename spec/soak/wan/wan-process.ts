@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuUsOf, residentMibOf } from '../../../bench/load/process-figures.ts';
-import type { PublisherStatus } from '../../../src/wan/wan-service.ts';
+import type { PublisherStatus } from '../../../src/wan/wan-status.ts';
 import { freePort } from '../../free-port.ts';
 import { RawClient } from '../../integration/client.ts';
 import { serve } from '../../integration/member-process.ts';

@@ -1,53 +1,9 @@
 /**
- * The interface of WAN replication for its calls: publishers by name with their status, and the
- * receipt of messages from other members. WanReplications implements it.
+ * The results of WAN replication for its calls: the status of publishers, of synchronisations and
+ * of checks, and the response to a message.
  */
 import type { GridError } from '../base/errors.ts';
-import type { Span } from '../base/span.ts';
-import type { PublisherState, WanPublisherOptions } from './publisher-options.ts';
-
-export interface WanService {
-  /**
-   * Returns the publisher with exactly these names. An empty id stands for the only publisher of
-   * the replication. Throws GridError: WAN_UNKNOWN, or WAN_AMBIGUOUS if several publishers match an
-   * empty id.
-   */
-  publisherOf(replication: string, publisherId: string): WanPublisherControl;
-  /** Returns every publisher: those of the configuration first, then in the order added. */
-  publishers(): readonly PublisherStatus[];
-  /**
-   * Adds the publishers whose ids the replication does not have yet; the replication may be new.
-   * Adds all or none: throws GridError WAN_PUBLISHERS_MAX. Ids are unique.
-   */
-  add(replication: string, publishers: readonly WanPublisherOptions[]): AddedPublishers;
-  /**
-   * Begins to send a map, or all maps that refer to the replication, to the publisher's target.
-   * Returns the uuid of the synchronisation. Throws GridError: like publisherOf, WAN_MAP_UNKNOWN,
-   * or WAN_TASK_UNDER_WAY.
-   */
-  synchronise(replication: string, publisherId: string, map: Buffer | undefined): string;
-  /** Begins to compare a map with the target's. Like `synchronise`, or throws WAN_CHECK_OFF. */
-  check(replication: string, publisherId: string, map: Buffer): string;
-  /** Returns the status of a synchronisation or check; undefined if the uuid is not remembered. */
-  progressOf(uuid: string): TaskStatus | undefined;
-  /**
-   * Processes a message of another member, whose bytes are only read during the call. Never
-   * rejects: a fault of the message is the `error` of the result.
-   */
-  receive(message: Span): Promise<ReceiveResult>;
-}
-
-/** Controls a publisher until the process ends. Each call is allowed in any state, repeatedly. */
-export interface WanPublisherControl {
-  /** Queues new events without sending any. Batches in flight may still arrive. */
-  pause(): void;
-  /** Queues and sends new events. */
-  resume(): void;
-  /** Drops new events; waiting ones remain. */
-  stop(): void;
-  /** Drops all waiting events. Batches in flight may still arrive. */
-  clear(): void;
-}
+import type { PublisherState } from './publisher-options.ts';
 
 /** The fields of an element of `publishers`, in that order. */
 export interface PublisherStatus {
@@ -100,11 +56,6 @@ export interface ComparisonFigures {
   readonly differentLeaves: number;
   /** Number of the source's entries in leaves that differ. */
   readonly entriesToSync: number;
-}
-
-export interface AddedPublishers {
-  readonly added: readonly string[];
-  readonly ignored: readonly string[];
 }
 
 /** The result of a message of another member. */
