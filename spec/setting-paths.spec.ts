@@ -30,7 +30,6 @@ const TABLE = [
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   // A command and a path of REST.
   'src/administration/administration-routes.ts': ['log-level'],
-  'src/cli/cluster-calls.ts': ['log-level', 'log-level', 'log-level'],
 };
 
 const rows: [string, AnySetting][] = Object.entries(SETTINGS);

@@ -37,6 +37,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'persistence',
     'security',
     'types of wan',
+    'types of surface',
+    'src/data/data-routes.ts',
     'config',
     'telemetry',
     'base',

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
+import { CLUSTER_CALLS } from '../../src/cli/member-calls.ts';
 import { SETTING_FLAGS } from '../../src/config/flags.ts';
 import { run } from './run-command.ts';
 
@@ -14,7 +14,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
     assert.deepEqual([code, errors], [0, '']);
     const commands = ['serve', 'config', 'restore', 'repair', 'hash-password', 'completion'];
     const below = ['map', 'get', 'queue', 'offer', 'backup', 'list', 'verify', 'prune'];
-    const calls = CLUSTER_CALLS.map(({ words }) => words.replace(/ .*/, ''));
+    const calls = CLUSTER_CALLS.map(([{ command }]) => command);
     for (const word of [...commands, ...below, ...calls]) {
       assert.match(output, new RegExp(`[' ]${word}[': ]`), word);
     }
@@ -31,7 +31,7 @@ test('the help of every command has an example; client commands and serve have g
     ...['serve', 'config', 'restore', 'repair', 'hash-password', 'completion', 'health'],
     ...['map get', 'map set', 'map delete', 'map clear', 'queue offer', 'queue poll', 'queue size'],
     ...['backup list', 'backup verify', 'backup prune'],
-    ...CLUSTER_CALLS.map(({ words }) => `cluster ${words.replace(/ .*/, '')}`),
+    ...CLUSTER_CALLS.map(([{ command }]) => `cluster ${command}`),
   ];
   for (const command of commands) {
     const { code, output } = await run(...command.split(' '), '--help');

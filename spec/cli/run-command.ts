@@ -1,8 +1,7 @@
 /** Runs commands in this process. Most behaviour of the command line does not need another one. */
 import { PassThrough, Writable } from 'node:stream';
-import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
 import { runCli } from '../../src/cli/main.ts';
-import { WAN_CALLS } from '../../src/cli/wan-calls.ts';
+import { CLUSTER_CALLS, WAN_CALLS, wordsOf } from '../../src/cli/member-calls.ts';
 
 /** Every client command with its arguments. */
 export const CLIENT_COMMANDS: readonly (readonly string[])[] = [
@@ -12,13 +11,13 @@ export const CLIENT_COMMANDS: readonly (readonly string[])[] = [
   ['queue', 'offer', 'q', 'v'],
   ...['poll', 'size'].map((word) => ['queue', word, 'q']),
   ['health'],
-  ...CLUSTER_CALLS.map(({ words }) => {
+  ...CLUSTER_CALLS.map(([row]) => {
     // Standard input instead of a file, which would have to exist.
-    const typed = words.replace(/<.*>/, 'x').replace(' [file]', '');
+    const typed = wordsOf(row).replace(/<.*>/, 'x').replace(' [file]', '');
     return ['cluster', ...typed.split(' ')];
   }),
-  ...WAN_CALLS.map(({ words }) => {
-    const typed = words.replace(' <replication> [publisher]', ' x y').replace(' [file]', '');
+  ...WAN_CALLS.map(([row]) => {
+    const typed = wordsOf(row).replace(' <replication> [publisher]', ' x y').replace(' [file]', '');
     return ['wan', ...typed.split(' ')];
   }),
 ];

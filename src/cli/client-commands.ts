@@ -3,12 +3,12 @@
  * loaded only when one of them is given.
  */
 import { type Command, Option } from 'commander';
+import { ROUTES } from '../member/routes.ts';
 import type { Client, ClientOptions, ValueOptions } from './client.ts';
-import { CLUSTER_CALLS, type ClusterCall } from './cluster-calls.ts';
 import type { KeyOptions } from './entry-key.ts';
 import type { ExitCode } from './exit-code.ts';
+import { CLUSTER_CALLS, type MemberCall, WAN_CALLS, wordsOf } from './member-calls.ts';
 import type { Streams } from './output.ts';
-import { WAN_CALLS } from './wan-calls.ts';
 import type { TaskOptions, WaitOptions } from './wan-task-calls.ts';
 
 /** Runs a command and returns the exit code. */
@@ -67,12 +67,13 @@ export function addClientCommands(
       place(command, (client) => client.queueSize(name)),
   );
 
-  const addCalls = (parent: Command, calls: readonly ClusterCall[]) => {
+  const addCalls = (parent: Command, calls: readonly MemberCall[]) => {
     for (const call of calls) {
-      add(parent, call.words, call.about).action((...parameters: unknown[]) => {
+      const [row] = call;
+      add(parent, wordsOf(row), row.about || row.summary).action((...parameters: unknown[]) => {
         // commander's last two arguments are the options and the command itself.
         const texts = parameters.slice(0, -2).filter((each) => each !== undefined) as string[];
-        place(parameters.at(-1) as Command, (client) => client.callCluster(call, texts));
+        place(parameters.at(-1) as Command, (client) => client.callMember(call, ...texts));
       });
     }
   };
@@ -107,7 +108,7 @@ function addWanTasks(
         return await sync(client, streams, map, options.all === true, options);
       }),
     );
-  addTaskFlags(add(wan, 'check <map>', 'Compare a map with the map of the target')).action(
+  addTaskFlags(add(wan, 'check <map>', ROUTES.checkMap.summary)).action(
     (map: string, options: TaskOptions, command: Command) =>
       place(command, async (client) =>
         (await import('./wan-task-calls.ts')).check(client, streams, map, options),

@@ -10,7 +10,9 @@ import {
   type MemberResponse,
   UnreachableError,
 } from '../client/member-client.ts';
-import type { ClusterCall, ClusterResponse } from './cluster-calls.ts';
+import { POLL_SECONDS_MAX } from '../data/data-routes.ts';
+import { ROUTES } from '../member/routes.ts';
+import type { Route } from '../surface/route.ts';
 import { passwordOfEnvironment, readPassword, readText, readValue } from './command-input.ts';
 import { type KeyOptions, readKey, refuseReplaced } from './entry-key.ts';
 import {
@@ -21,6 +23,7 @@ import {
   type ExitCode,
 } from './exit-code.ts';
 import { type AddressOptions, locateMember } from './member-address.ts';
+import type { CallResponse, MemberCall } from './member-calls.ts';
 import { print, printLine, type Streams } from './output.ts';
 import { percentEncoded } from './percent-encoded.ts';
 import { refusalReason } from './refusal-text.ts';
@@ -83,8 +86,8 @@ export class Client {
 
   /** `words`: the key, unless a flag sets it. */
   async getEntry(map: string, words: readonly string[], options: KeyOptions): Promise<ExitCode> {
-    const { path } = await entryOf(map, words, options, 0);
-    return await this.#printValue({ method: 'GET', path: this.#path(`rest/${path}`) });
+    const { request } = await this.#entryOf(ROUTES.getEntry, map, words, options, 0);
+    return await this.#printValue(request);
   }
 
   /** `words`: the key, unless a flag sets it, then the value, unless it has another source. */
@@ -93,39 +96,37 @@ export class Client {
     words: readonly string[],
     options: KeyOptions & ValueOptions,
   ): Promise<ExitCode> {
-    const { path, value } = await entryOf(map, words, options, 1);
-    return await this.#send(`rest/${path}`, value, options, false);
+    const { request, value } = await this.#entryOf(ROUTES.setEntry, map, words, options, 1);
+    return await this.#send(request, value, options, false);
   }
 
   async deleteEntry(map: string, words: readonly string[], options: KeyOptions): Promise<ExitCode> {
-    const { path } = await entryOf(map, words, options, 0);
-    return await this.#do({ method: 'DELETE', path: this.#path(`rest/${path}`) });
+    const { request } = await this.#entryOf(ROUTES.deleteEntry, map, words, options, 0);
+    return await this.#do(request);
   }
 
   async clearMap(map: string): Promise<ExitCode> {
-    const path = this.#path(`rest/${namePath('maps', map)}`);
-    return await this.#do({ method: 'DELETE', path });
+    return await this.#do(this.#named(ROUTES.clearMap, map));
   }
 
   async offer(queue: string, value: string | undefined, options: ValueOptions): Promise<ExitCode> {
     refuseReplaced('value', value);
-    return await this.#send(`rest/${namePath('queues', queue)}`, value, options, true);
+    return await this.#send(this.#named(ROUTES.offer, queue), value, options, true);
   }
 
   /** `timeout` in seconds. */
   async poll(queue: string, timeout: string): Promise<ExitCode> {
     const waitSeconds = Number(timeout);
-    if (!/^-?\d+$/.test(timeout) || waitSeconds >= 2 ** 31) {
+    if (!/^-?\d+$/.test(timeout) || waitSeconds > POLL_SECONDS_MAX) {
       const seen = JSON.stringify(timeout);
       throw new RangeError(`Cannot use --timeout ${seen}: not an integer up to 2^31-1`);
     }
-    const path = this.#path(`rest/${namePath('queues', queue)}/${waitSeconds}`);
-    return await this.#printValue({ method: 'DELETE', path, waitSeconds });
+    const request = this.#named(ROUTES.poll, queue, String(waitSeconds));
+    return await this.#printValue({ ...request, waitSeconds });
   }
 
   async queueSize(queue: string): Promise<ExitCode> {
-    const path = this.#path(`rest/${namePath('queues', queue)}/size`);
-    const call = { method: 'GET', path } as const;
+    const call = this.#named(ROUTES.queueSize, queue);
     const response = await this.#request(call);
     if (response.status !== 200) return await this.#refuse(response, call);
     const text = response.body.toString();
@@ -133,47 +134,50 @@ export class Client {
     return EXIT_CLEAN;
   }
 
-  async callCluster(call: ClusterCall, parameters: readonly string[]): Promise<ExitCode> {
-    const value = await this.responseTo(call, parameters);
+  /** Makes a call and prints its response; see responseTo. */
+  async callMember([row, show]: MemberCall, ...words: readonly string[]): Promise<ExitCode> {
+    const value = await this.responseTo(row, ...words);
     if (typeof value === 'number') return value;
-    await this.printResult(call.show(value), value);
+    await this.printResult(show(value), value);
     return EXIT_CLEAN;
   }
 
-  /** Returns the response to the call, or the exit code if it is a refusal, which has been printed. */
-  async responseTo(
-    call: ClusterCall,
-    parameters: readonly string[],
-  ): Promise<ClusterResponse | ExitCode> {
-    const path = this.#path(`rest/${call.path}`);
-    const request: MemberRequest = call.isRead
-      ? { method: 'GET', path }
-      : { method: 'POST', path, body: await this.#parameters(call, parameters) };
-    const response = await (call.isRead ? this.#request(request) : this.#call(request));
+  /**
+   * Returns the response to a call, or the exit code if it is a refusal, which has been printed.
+   * `words`: the parameters of a POST, or the variable parts of the path of a GET.
+   */
+  async responseTo(row: Route, ...words: readonly string[]): Promise<CallResponse | ExitCode> {
+    const isRead = row.method === 'GET';
+    const request = isRead
+      ? this.#requestOf(row, ...words)
+      : { ...this.#requestOf(row), body: await this.#parameters(row, words) };
+    const response = await (isRead ? this.#request(request) : this.#call(request));
     if (response.status !== 200) return await this.#refuse(response, request);
-    const value = response.json() as ClusterResponse;
+    const value = response.json() as CallResponse;
     // Members with --compatibility return 200 for some failures.
     return value.status === 'fail' ? await this.#refuse(response, request) : value;
   }
 
   /** A call with credentials and arguments in its content. */
-  async #parameters(call: ClusterCall, parameters: readonly string[]): Promise<Buffer> {
-    for (const text of parameters) refuseReplaced('parameter', text);
+  async #parameters({ parameters }: Route, words: readonly string[]): Promise<Buffer> {
+    for (const text of words) refuseReplaced('parameter', text);
     const { user, clusterName } = this.#options;
     const texts: (string | Buffer)[] = [
       user ?? clusterName,
       user === undefined ? '' : await this.#passwordOf(user),
     ];
-    texts.push(...(call.takesFile ? [await readText(this.#streams, parameters[0])] : parameters));
-    const missing = (call.parameterCount ?? parameters.length) - parameters.length;
-    for (let count = 0; count < missing; count++) texts.push('');
+    for (const [index, { kind }] of parameters.entries()) {
+      const word = words[index];
+      texts.push(kind === 'document' ? await readText(this.#streams, word) : (word ?? ''));
+    }
     return Buffer.from(texts.map(percentEncoded).join('&'));
   }
 
   /** The response for a yes or no part of health has no content. */
   async health(part: string | undefined): Promise<ExitCode> {
-    const path = part === undefined ? 'health' : `health/${percentEncoded(part)}`;
-    const call = { method: 'GET', path: this.#path(path) } as const;
+    const whole = this.#requestOf(ROUTES.health);
+    const path = part === undefined ? whole.path : `${whole.path}/${percentEncoded(part)}`;
+    const call = { ...whole, path };
     const response = await this.#request(call);
     const isNo = isBare503(response);
     if (response.status !== 200 && !isNo) return await this.#refuse(response, call);
@@ -198,7 +202,7 @@ export class Client {
   }
 
   async #send(
-    path: string,
+    request: MemberRequest,
     value: string | undefined,
     { file, contentType }: ValueOptions,
     canBeFull: boolean,
@@ -209,8 +213,7 @@ export class Client {
     }
     const body = await readValue(this.#streams, value, file);
     const type = contentType === undefined ? {} : { contentType };
-    const call = { method: 'POST', path: this.#path(path), body, ...type } as const;
-    return await this.#do(call, canBeFull);
+    return await this.#do({ ...request, body, ...type }, canBeFull);
   }
 
   /** A call whose response has no content. A full queue is a 503 without a message. */
@@ -237,8 +240,36 @@ export class Client {
     await printLine(this.#streams, this.#options.json ? JSON.stringify(value) : words);
   }
 
-  #path(rest: string): string {
-    return `/${this.#options.pathSegment}/${rest}`;
+  /** Returns the request of a row. `parts`: the variable parts of its path. */
+  #requestOf({ method, path }: Route, ...parts: readonly (Buffer | string)[]): MemberRequest {
+    const left = parts.values();
+    const filled = path.replace(/\{\w+\}/g, () => percentEncoded(left.next().value ?? ''));
+    return { method, path: `/${this.#options.pathSegment}/${filled}` };
+  }
+
+  /** Returns the request of a row for a map or queue. */
+  #named(row: Route, name: string, ...parts: readonly string[]): MemberRequest {
+    checkName(row, name);
+    return this.#requestOf(row, name, ...parts);
+  }
+
+  /** Returns the request for an entry, and the word for its value. */
+  async #entryOf(
+    row: Route,
+    map: string,
+    words: readonly string[],
+    options: KeyOptions,
+    valuesMax: number,
+  ): Promise<{ readonly request: MemberRequest; readonly value: string | undefined }> {
+    checkName(row, map);
+    const { key, rest } = await readKey(words, options);
+    const [value, tooMany] = valuesMax === 0 ? [undefined, rest[0]] : rest;
+    if (tooMany !== undefined) {
+      const flag = options.keyFile === undefined ? '--key-base64' : '--key-file';
+      throw new TypeError(`Cannot use ${JSON.stringify(words[0])} as a key: ${flag} has it`);
+    }
+    refuseReplaced('value', value);
+    return { request: this.#requestOf(row, map, key), value };
   }
 
   /**
@@ -281,26 +312,9 @@ function inWords(value: unknown): string {
     .join('\n');
 }
 
-/** The path of an entry, and the word for its value. */
-async function entryOf(
-  map: string,
-  words: readonly string[],
-  options: KeyOptions,
-  valuesMax: number,
-): Promise<{ readonly path: string; readonly value: string | undefined }> {
-  const name = namePath('maps', map);
-  const { key, rest } = await readKey(words, options);
-  const [value, tooMany] = valuesMax === 0 ? [undefined, rest[0]] : rest;
-  if (tooMany !== undefined) {
-    const flag = options.keyFile === undefined ? '--key-base64' : '--key-file';
-    throw new TypeError(`Cannot use ${JSON.stringify(words[0])} as a key: ${flag} has it`);
-  }
-  refuseReplaced('value', value);
-  return { path: `${name}/${percentEncoded(key)}`, value };
-}
-
-function namePath(kind: 'maps' | 'queues', name: string): string {
+/** Checks the name of a map or queue. */
+function checkName({ path }: Route, name: string): void {
+  const kind = path.split('/')[1];
   if (name === '') throw new RangeError(`Cannot use "" as a name below ${kind}: it is empty`);
   refuseReplaced('name', name);
-  return `${kind}/${percentEncoded(name)}`;
 }

@@ -3,7 +3,7 @@
  * Tested by client-options.spec.ts.
  */
 import type { MemberRequest, MemberResponse } from '../client/member-client.ts';
-import type { ClusterResponse } from './cluster-calls.ts';
+import type { CallResponse } from './member-calls.ts';
 
 /** The flags that administrative calls authenticate with. */
 interface CredentialFlags {
@@ -24,7 +24,7 @@ export function refusalReason(
 /** The member's message; empty if there is none. */
 function messageOf(response: MemberResponse): string {
   if (response.contentType !== 'application/json') return '';
-  const { message, state } = response.json() as ClusterResponse;
+  const { message, state } = response.json() as CallResponse;
   return message ?? (state === undefined ? '' : `the state is ${state}`);
 }
 

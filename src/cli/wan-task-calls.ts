@@ -3,14 +3,14 @@
  * Tested by integration/wan-sync.spec.ts.
  */
 import { setTimeout as passed } from 'node:timers/promises';
+import { ROUTES } from '../member/routes.ts';
+import type { Route } from '../surface/route.ts';
 import type { TaskStatus } from '../wan/wan-status.ts';
 import type { Client } from './client.ts';
-import type { ClusterCall, ClusterResponse } from './cluster-calls.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
+import type { CallResponse } from './member-calls.ts';
 import type { Streams } from './output.ts';
-import { percentEncoded } from './percent-encoded.ts';
 import { Progress } from './progress.ts';
-import { WAN_CALLS } from './wan-calls.ts';
 
 /** Interval between two queries of the progress, in ms. */
 const POLL_MS = 250;
@@ -37,8 +37,8 @@ export async function sync(
   if (map !== undefined && isAll) {
     throw new TypeError(`Cannot sync ${JSON.stringify(map)} and --all: give one of them`);
   }
-  const path = isAll ? 'wan/sync/allmaps' : 'wan/sync/map';
-  return await begin(client, streams, path, map, options);
+  const row = isAll ? ROUTES.syncAllMaps : ROUTES.syncMap;
+  return await begin(client, streams, row, map, options);
 }
 
 /** Compares the map with the map of the target. */
@@ -48,7 +48,7 @@ export async function check(
   map: string,
   options: TaskOptions,
 ): Promise<ExitCode> {
-  return await begin(client, streams, 'wan/consistencyCheck/map', map, options);
+  return await begin(client, streams, ROUTES.checkMap, map, options);
 }
 
 /** Prints the progress of a synchronisation or check. */
@@ -59,35 +59,30 @@ export async function progress(
   { wait }: WaitOptions,
 ): Promise<ExitCode> {
   if (wait) return await follow(client, streams, uuid);
-  return await client.callCluster(progressOf(uuid), []);
+  const show = (response: CallResponse) => lineOf(taskOf(response));
+  return await client.callMember([ROUTES.taskProgress, show], uuid);
 }
 
 async function begin(
   client: Client,
   streams: Streams,
-  path: string,
+  row: Route,
   map: string | undefined,
   { replication, publisher = '', wait }: TaskOptions,
 ): Promise<ExitCode> {
   const name = replication ?? (await onlyReplication(client));
   if (typeof name === 'number') return name;
-  const call: ClusterCall = {
-    words: '',
-    about: '',
-    path,
-    show: ({ message = 'done', uuid = '' }) => `${message} ${uuid}`,
-  };
   const parameters = [name, publisher, ...(map === undefined ? [] : [map])];
-  if (!wait) return await client.callCluster(call, parameters);
-  const response = await client.responseTo(call, parameters);
+  const show = ({ message = 'done', uuid = '' }: CallResponse) => `${message} ${uuid}`;
+  if (!wait) return await client.callMember([row, show], ...parameters);
+  const response = await client.responseTo(row, ...parameters);
   if (typeof response === 'number') return response;
   return await follow(client, streams, response.uuid ?? '');
 }
 
 /** The name of the only replication of the member, or the exit code of a refusal. */
 async function onlyReplication(client: Client): Promise<string | ExitCode> {
-  const [publishersCall] = WAN_CALLS;
-  const response = await client.responseTo(publishersCall!, []);
+  const response = await client.responseTo(ROUTES.publishers);
   if (typeof response === 'number') return response;
   const all = (response.publishers ?? []).map(({ wanReplicationName }) => wanReplicationName);
   const names = [...new Set(all)];
@@ -101,7 +96,7 @@ async function follow(client: Client, streams: Streams, uuid: string): Promise<E
   const display = new Progress(streams, uuid);
   try {
     for (;;) {
-      const response = await client.responseTo(progressOf(uuid), []);
+      const response = await client.responseTo(ROUTES.taskProgress, uuid);
       if (typeof response === 'number') return response;
       const status = taskOf(response);
       if (status.stage === 'FINISHED' || status.stage === 'FAILED') {
@@ -118,17 +113,7 @@ async function follow(client: Client, streams: Streams, uuid: string): Promise<E
   }
 }
 
-function progressOf(uuid: string): ClusterCall {
-  return {
-    words: '',
-    about: '',
-    isRead: true,
-    path: `wan/sync/progress/${percentEncoded(uuid)}`,
-    show: (response) => lineOf(taskOf(response)),
-  };
-}
-
-function taskOf({ result }: ClusterResponse): TaskStatus {
+function taskOf({ result }: CallResponse): TaskStatus {
   return result as unknown as TaskStatus;
 }
 

@@ -26,7 +26,7 @@ interface Login {
 }
 
 export interface MemberRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** Path and query, encoded as sent. */
   readonly path: string;
   readonly body?: Buffer;

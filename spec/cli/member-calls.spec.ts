@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterResponse } from '../../src/cli/cluster-calls.ts';
-import { WAN_CALLS } from '../../src/cli/wan-calls.ts';
+import { type CallResponse, WAN_CALLS, wordsOf } from '../../src/cli/member-calls.ts';
 import type { PublisherStatus } from '../../src/wan/wan-status.ts';
 
 const PUBLISHER: PublisherStatus = {
@@ -19,8 +18,8 @@ const PUBLISHER: PublisherStatus = {
   lastError: null,
 };
 
-function shown(words: string, response: ClusterResponse): string | undefined {
-  return WAN_CALLS.find((call) => call.words === words)?.show(response);
+function shown(words: string, response: CallResponse): string | undefined {
+  return WAN_CALLS.find(([row]) => wordsOf(row) === words)?.[1](response);
 }
 
 test('publishers prints one line per publisher, with its last error', () => {

@@ -1,0 +1,144 @@
+/**
+ * The commands of `gridnode cluster` and `gridnode wan` that are one call each: the row of the
+ * call, which has its request and its words, and how its response is shown.
+ */
+import { ROUTES } from '../member/routes.ts';
+import type { Route } from '../surface/route.ts';
+import type { PublisherStatus } from '../wan/wan-status.ts';
+
+/** The row of a call, and a function that formats its response for people. */
+export type MemberCall = readonly [row: Route, show: (response: CallResponse) => string];
+
+/** The fields of the responses of all calls. */
+export interface CallResponse {
+  readonly status?: string;
+  readonly message?: string;
+  readonly state?: string;
+  readonly version?: string;
+  readonly response?: string;
+  readonly name?: string;
+  readonly logLevel?: string | null;
+  readonly licenseInfo?: { readonly keyHash?: string } | null;
+  readonly members?: readonly {
+    readonly address: string;
+    readonly uuid: string;
+    readonly memberVersion: string;
+    readonly liteMember: boolean;
+    readonly localMember: boolean;
+  }[];
+  readonly 'member-list'?: readonly string[];
+  readonly result?: {
+    readonly addedConfigs: readonly NamedSection[];
+    readonly ignoredConfigs: readonly NamedSection[];
+  };
+  readonly path?: string;
+  readonly bytes?: number;
+  readonly seconds?: number;
+  readonly uuid?: string;
+  readonly publishers?: readonly PublisherStatus[];
+  readonly addedPublisherIds?: readonly string[];
+  readonly ignoredPublisherIds?: readonly string[];
+}
+
+interface NamedSection {
+  readonly sectionName: string;
+  readonly configName?: string;
+}
+
+/** In the order of the help. */
+export const CLUSTER_CALLS: readonly MemberCall[] = [
+  [ROUTES.members, showMembers],
+  [ROUTES.instance, ({ name = '' }) => name],
+  [ROUTES.state, ({ state = '' }) => state],
+  [ROUTES.changeState, ({ state = '' }) => state],
+  [ROUTES.version, ({ version = '' }) => version],
+  [ROUTES.changeVersion, ({ version = '' }) => version],
+  [ROUTES.nodes, ({ response = '' }) => response],
+  [ROUTES.shutDownAll, messageOf],
+  [ROUTES.shutDown, messageOf],
+  [ROUTES.forceStart, messageOf],
+  [ROUTES.partialStart, messageOf],
+  [
+    ROUTES.backUp,
+    ({ path, bytes, seconds, status = 'done' }) =>
+      path === undefined ? status : `${path}  ${bytes} bytes  ${seconds} s`,
+  ],
+  [ROUTES.interruptBackup, messageOf],
+  [ROUTES.logLevel, ({ logLevel }) => logLevel ?? 'not set'],
+  [ROUTES.changeLogLevel, messageOf],
+  [ROUTES.resetLogLevel, messageOf],
+  [ROUTES.license, ({ licenseInfo }) => licenseInfo?.keyHash ?? 'none'],
+  [ROUTES.setLicense, messageOf],
+  [ROUTES.reload, messageOf],
+  [ROUTES.updateConfig, showUpdate],
+  [ROUTES.memberList, (response) => (response['member-list'] ?? []).join('\n')],
+  [ROUTES.changeMemberList, messageOf],
+];
+
+export const WAN_CALLS: readonly MemberCall[] = [
+  [ROUTES.publishers, ({ publishers = [] }) => publishers.map(lineOf).join('\n')],
+  [ROUTES.pausePublisher, messageOf],
+  [ROUTES.resumePublisher, messageOf],
+  [ROUTES.stopPublisher, messageOf],
+  [ROUTES.clearPublisher, messageOf],
+  [ROUTES.addPublishers, showAdded],
+  [ROUTES.removePublisher, messageOf],
+];
+
+/** Returns the command of a row and its arguments, as commander reads them. */
+export function wordsOf({ command, parameters }: Route): string {
+  const words = parameters.map(({ name, kind, isOptional }) => {
+    if (kind === 'document') return '[file]';
+    return isOptional ? `[${name}]` : `<${name}>`;
+  });
+  return [command, ...words].join(' ');
+}
+
+function messageOf({ message, status }: CallResponse): string {
+  return message?.trim() ?? status ?? 'done';
+}
+
+function showMembers({ members = [] }: CallResponse): string {
+  const lines = members.map(({ address, uuid, memberVersion, liteMember, localMember }) => {
+    const marks = `${liteMember ? '  lite' : ''}${localMember ? '  this member' : ''}`;
+    return `${address}  ${uuid}  ${memberVersion}${marks}`;
+  });
+  return lines.join('\n');
+}
+
+/** One line per block: whether it was added or ignored, its section and its name. */
+function showUpdate({ message = 'done', result }: CallResponse): string {
+  const lines = (word: string, sections: readonly NamedSection[] = []) =>
+    sections.map(({ sectionName, configName }) =>
+      [word.padEnd(8), sectionName, ...(configName === undefined ? [] : [configName])].join(' '),
+    );
+  const blocks = [
+    ...lines('added', result?.addedConfigs),
+    ...lines('ignored', result?.ignoredConfigs),
+  ];
+  return [message.trim(), ...blocks].join('\n');
+}
+
+function lineOf(publisher: PublisherStatus): string {
+  const { wanReplicationName, wanPublisherId, clusterName, state, lastError } = publisher;
+  const { queueSize, queueCapacity, lagMillis } = publisher;
+  const { eventsSent, eventsDropped, eventsRejected } = publisher;
+  return [
+    `${wanReplicationName} ${wanPublisherId}`,
+    `to ${clusterName}`,
+    state,
+    `${queueSize} of ${queueCapacity} wait, the oldest for ${lagMillis} ms`,
+    `${eventsSent} sent, ${eventsDropped} dropped, ${eventsRejected} rejected`,
+    ...(lastError === null ? [] : [lastError]),
+  ].join('  ');
+}
+
+/** One line per publisher: whether it was added or ignored, and its id. */
+function showAdded({
+  message = 'done',
+  addedPublisherIds = [],
+  ignoredPublisherIds = [],
+}: CallResponse): string {
+  const added = addedPublisherIds.map((id) => `added    ${id}`);
+  return [message, ...added, ...ignoredPublisherIds.map((id) => `ignored  ${id}`)].join('\n');
+}
