@@ -1,5 +1,5 @@
 /**
- * Covers src/wan/event-rules.ts. Events must obey the limits of clients' requests. Those with hostile
+ * Covers src/wan/received-batch.ts. Events must obey the limits of clients' requests. Those with hostile
  * content types, keys and names are sent among events that clients could have written. None of the
  * former is stored, all of the latter are, and the response counts the rejected ones. `make soak`
  * sends a million.
@@ -8,8 +8,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, Mutation, SET } from '../../src/engine/mutation.ts';
-import { EventRules } from '../../src/wan/event-rules.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
+import { EventRules } from '../../src/wan/received-batch.ts';
 import { span } from '../engine/results.ts';
 import { generator, pairOf, REQUEST_LIMITS } from './members.ts';
 import { batchOf, headOf, receiver, WALL_MS } from './messages.ts';

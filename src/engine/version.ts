@@ -50,3 +50,8 @@ export class Version {
 export function isAfter(low: number, high: number, otherLow: number, otherHigh: number): boolean {
   return high === otherHigh ? low >>> 0 > otherLow >>> 0 : high >>> 0 > otherHigh >>> 0;
 }
+
+/** Returns the time of a version in ms since 1970, given its two words. */
+export function msOf(low: number, high: number): number {
+  return (high >>> 0) * 2 ** 16 + (low >>> 16);
+}

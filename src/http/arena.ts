@@ -9,8 +9,8 @@
  */
 import assert from 'node:assert/strict';
 import { copyRange, copySpan, ViewedBytes } from '../base/copy-bytes.ts';
-import { isFieldValue } from '../base/field-value.ts';
 import type { Span } from '../base/span.ts';
+import { isFieldValue } from './fields.ts';
 import { statusLine } from './status.ts';
 
 /** Size of the buffer, in bytes: room for the responses to one full read of pipelined requests. */

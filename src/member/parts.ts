@@ -195,7 +195,6 @@ async function storedData(
     removeFromConfig: (...publisher) => reloader().removeWan(...publisher),
   });
   persistence?.attach(engine, wan);
-  persistence?.addSender(wan);
   return {
     ...{ engine, persistence, cluster: standalone, wan },
     serverConnectionCount: () => 0,

@@ -1,4 +1,7 @@
-/** Limits of batches that cannot be configured. Tested by restored-queue.spec.ts. */
+/**
+ * Limits of batches, and of the clocks of their senders, that cannot be configured.
+ * Tested by restored-queue.spec.ts.
+ */
 
 /**
  * Maximum size of the events of a batch, in bytes. A longer event is sent in a batch of its own.
@@ -12,3 +15,9 @@ const BATCHES_PER_ENDPOINT = 4;
 export function batchesPerEndpoint(maxConcurrentInvocations: number): number {
   return maxConcurrentInvocations < 2 ? BATCHES_PER_ENDPOINT : maxConcurrentInvocations;
 }
+
+/**
+ * Lead of another member's clock from which its versions are refused, in ms: they would set this
+ * clock ahead for ever.
+ */
+export const AHEAD_MS_MAX = 86_400_000;

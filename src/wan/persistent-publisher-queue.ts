@@ -13,7 +13,7 @@ import type { Clock } from '../base/clock.ts';
 import { viewed } from '../base/copy-bytes.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { Mutation } from '../engine/mutation.ts';
-import { msOf } from './clock-skew.ts';
+import { msOf } from '../engine/version.ts';
 import { policyAt } from './event-codec.ts';
 import type { LaneContent } from './lane-content.ts';
 import { FILE_HEAD_BYTES, isCopyAt, readRecord } from './lane-record.ts';
@@ -145,7 +145,7 @@ export class PersistentPublisherQueue {
    */
   #recordedMs({ version }: Mutation): number {
     const { clock } = this.#parts;
-    return clock.now() - Math.max(0, clock.wall() - msOf(version));
+    return clock.now() - Math.max(0, clock.wall() - msOf(version.low, version.high));
   }
 }
 

@@ -3,16 +3,17 @@
  * endpoint is usable from a successful handshake until something fails; it is tried again after a
  * delay (target-endpoint.ts). Tested by publisher.spec.ts.
  */
+
 import type { Clock, Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
+import { msOf } from '../engine/version.ts';
 import {
   handshakeMessage,
   type MessageTexts,
   readHandshakeResponse,
   type Sender,
 } from './batch.ts';
-import { BATCH_BYTES_MAX } from './batch-limits.ts';
-import { AHEAD_MS_MAX, msOf } from './clock-skew.ts';
+import { AHEAD_MS_MAX, BATCH_BYTES_MAX } from './batch-limits.ts';
 import { epochMs, type OpenedMessage } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
 import { TargetDataSet } from './target-data-set.ts';
@@ -138,7 +139,7 @@ export class PublisherTarget {
 
   /** Advances the clock to the target's. If that is too far ahead, the endpoint fails instead. */
   accepts(endpoint: TargetEndpoint, response: OpenedMessage): boolean {
-    const aheadMs = msOf(response.clock) - this.#parts.clock.wall();
+    const aheadMs = msOf(response.clock.low, response.clock.high) - this.#parts.clock.wall();
     if (aheadMs <= AHEAD_MS_MAX) {
       if (!response.clock.isNone) this.#parts.engine.observe(response.clock);
       return true;

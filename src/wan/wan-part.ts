@@ -43,7 +43,7 @@ interface WanPartOptions {
   /** First segment of the member's paths. */
   readonly segment: string;
   /** Stores the queues; undefined if they are not persisted. */
-  readonly store: QueueStore | undefined;
+  readonly store: (QueueStore & { addSender(sender: ResponseSender): void }) | undefined;
   /** Returns the member's uuid, which is the id of its data set. */
   readonly uuidOf: () => string;
   /** Returns whether the cluster's state permits changes. */
@@ -54,14 +54,14 @@ interface WanPartOptions {
   readonly removeFromConfig: WanCalls['remove'];
 }
 
-export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQueues {
+export class WanPart implements Part<Config>, WanCalls, DurableQueues {
   readonly senders = new WeakSet<Session>();
+  running: WanReplications | undefined;
   readonly #options: WanPartOptions;
   #config: Config;
   /** Id of this data set; undefined until the member's uuid is known. */
   #dataSetId: Buffer | undefined;
   #loading: Promise<WanReplications> | undefined;
-  #replications: WanReplications | undefined;
   readonly #transports = new Map<object, PublisherTransport>();
   #hasBegun = false;
   /** Time at which the drain began, in ms of the clock. */
@@ -99,7 +99,7 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
   /** Called when the queues are recovered: publishers begin to send. */
   async recover(): Promise<void> {
     this.#hasBegun = true;
-    this.#replications?.begin();
+    this.running?.begin();
   }
 
   async drain(): Promise<void> {
@@ -108,16 +108,16 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
 
   /** Sends until all events are acknowledged or the time limit is over. */
   async close(): Promise<void> {
-    if (this.#replications === undefined) return;
+    if (this.running === undefined) return;
     const passedMs = this.#options.clock.now() - this.#drainedMs;
     const graceMs = Math.max(SENDING_MS - passedMs, SENDING_MS_MIN);
     // The clock's timers would not keep the process alive until the events are sent.
     const alive = setTimeout(() => {}, graceMs + SENDING_MS_MIN);
-    await this.#replications.close(graceMs).finally(() => clearTimeout(alive));
+    await this.running.close(graceMs).finally(() => clearTimeout(alive));
   }
 
   queues(): readonly DurableQueue[] {
-    return this.#replications?.persistentQueues() ?? [];
+    return this.running?.persistentQueues() ?? [];
   }
 
   watch(onProgress: () => void): void {
@@ -138,10 +138,6 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
       publisherId,
     );
     return this.#clear(publisher);
-  }
-
-  get running(): WanReplications | undefined {
-    return this.#replications;
   }
 
   load(): Promise<WanReplications> {
@@ -167,13 +163,6 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
     for (const transport of this.#transports.values()) count += transport.connectionCount;
     return count;
   }
-
-  release(): void {
-    this.#replications?.release();
-  }
-
-  /** Does nothing: delayed events stay delayed and are never sent. */
-  failDelayed(): void {}
 
   async #clear(
     publisher: ReturnType<WanReplications['publisherOf']>,
@@ -214,7 +203,7 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
   }
 
   #configure(config: Config): void {
-    const replications = this.#replications;
+    const replications = this.running;
     this.#config = config;
     this.#options.maps.replace(config);
     if (replications !== undefined) this.#removePublishers(replications);
@@ -229,7 +218,7 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
 
   /** Throws GridError WAN_UNKNOWN if there is no publisher at all. */
   #required(replication: string, publisherId: string): WanReplications {
-    if (this.#replications !== undefined) return this.#replications;
+    if (this.running !== undefined) return this.running;
     throw new GridError('WAN_UNKNOWN', { replication, publisherId });
   }
 
@@ -240,7 +229,7 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
     const dataSetId = this.#dataSetId;
     if (dataSetId === undefined)
       throw new Error('the uuid must be known before replication begins');
-    this.#replications = new WanReplications({
+    this.running = new WanReplications({
       ...options,
       dataSetId,
       waitsForBegin: !this.#hasBegun,
@@ -261,8 +250,9 @@ export class WanPart implements Part<Config>, WanCalls, ResponseSender, DurableQ
       refsTo: (replication) => maps.refsTo(replication),
       treeOf: (map) => maps.treeOf(map),
     });
-    this.#addPublishers(this.#replications);
-    return this.#replications;
+    store?.addSender(this.running);
+    this.#addPublishers(this.running);
+    return this.running;
   }
 
   #removePublishers(replications: WanReplications): void {

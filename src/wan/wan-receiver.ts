@@ -32,10 +32,9 @@ import {
   makerOf,
   PATH_LENGTH_MAX,
 } from '../engine/mutation.ts';
-import { Version } from '../engine/version.ts';
-import { AHEAD_MS_MAX, AHEAD_WARNED_MS, msOf } from './clock-skew.ts';
+import { msOf, Version } from '../engine/version.ts';
+import { AHEAD_MS_MAX } from './batch-limits.ts';
 import { hasDataSet, policyAt, readEvent } from './event-codec.ts';
-import { EventRules, type RequestLimits } from './event-rules.ts';
 import { InflationLimit } from './inflation-limit.ts';
 import {
   BATCH,
@@ -56,9 +55,11 @@ import {
 } from './message-format.ts';
 import {
   checkEvents,
+  EventRules,
   type MessageNames,
   type ReceivedBatch,
   type ReceivedSection,
+  type RequestLimits,
   readBatch,
   readHandshake,
 } from './received-batch.ts';
@@ -68,6 +69,8 @@ import { type TreeParts, TreeResponder } from './tree-responder.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { ReceiveResult } from './wan-status.ts';
 
+/** Lead of another member's clock from which it is logged, in ms. */
+const AHEAD_WARNED_MS = 60_000;
 const WARNING_PERIOD_MS = 60_000;
 /** Maximum number of characters of a name in the log and in errors. */
 const NAME_LENGTH_MAX = 200;
@@ -366,7 +369,7 @@ export class WanReceiver implements Receiver {
 
   #checkClock(version: Version, { dataSet }: OpenedMessage): void {
     const { clock, log } = this.#parts;
-    const aheadMs = msOf(version) - clock.wall();
+    const aheadMs = msOf(version.low, version.high) - clock.wall();
     if (aheadMs <= AHEAD_WARNED_MS) return;
     const seconds = Math.round(aheadMs / 1000);
     if (aheadMs > AHEAD_MS_MAX) throw new GridError('WAN_CLOCK_AHEAD', { seconds });

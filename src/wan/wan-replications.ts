@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
-import type { RequestLimits } from './event-rules.ts';
+import type { ResponseSender } from '../http/response-delay.ts';
 import { EPOCHS_A_MS } from './message-format.ts';
 import type { PersistentPublisherQueue } from './persistent-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
@@ -15,6 +15,7 @@ import {
   type RefOf,
   type WanPublisherOptions,
 } from './publisher-options.ts';
+import type { RequestLimits } from './received-batch.ts';
 import { compareMap } from './tree-comparison.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import { WanReceiver } from './wan-receiver.ts';
@@ -57,7 +58,7 @@ interface WanReplicationsParts {
   readonly onProgress?: () => void;
 }
 
-export class WanReplications {
+export class WanReplications implements ResponseSender {
   readonly #parts: WanReplicationsParts;
   readonly #publishers: WanPublisher[] = [];
   /** Receives the messages of other members. */
@@ -169,6 +170,9 @@ export class WanReplications {
   review(): void {
     for (const publisher of this.#publishers) publisher.review();
   }
+
+  /** Does nothing: delayed events stay delayed and are never sent. */
+  failDelayed(): void {}
 
   /** Sends more events. To be called whenever the engine's `delays` may have changed. */
   release(): void {

@@ -20,7 +20,7 @@ import type {
   TombstoneCursor,
   TombstoneFigures,
 } from '../stored-engine.ts';
-import type { Version } from '../version.ts';
+import { msOf, type Version } from '../version.ts';
 import type { CellStore } from './cell-store.ts';
 import { IdColumns } from './id-columns.ts';
 import type { PagedDoubles, PagedIntegers, PagedVersions } from './paged-array.ts';
@@ -331,10 +331,6 @@ export class Tombstones implements TombstoneFigures {
     if (rest === 0) this.#timer = this.#clock.after(STEP_PAUSE_MS, this.#step);
     else this.#arm();
   }
-}
-
-function msOf(low: number, high: number): number {
-  return (high >>> 0) * 2 ** 16 + (low >>> 16);
 }
 
 /** Whether the message is from StoredEngine.visitTombstones: it has no sequence. */
