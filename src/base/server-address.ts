@@ -15,3 +15,5 @@ export function addressText({ host, port }: ServerAddress): string {
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^(::ffff:)?127(\.(\d{1,3}|\*)){3}$/i.test(host);
 }
+
+export const DEFAULT_PORT = 5701;

@@ -2,7 +2,7 @@
  * Parses the address of the member for client commands, and reads the TLS files for authentication.
  * Tested by client-options.spec.ts.
  */
-import { DEFAULT_PORT } from '../base/default-port.ts';
+import { DEFAULT_PORT } from '../base/server-address.ts';
 import type { MemberLocation } from '../client/member-client.ts';
 import { readInput } from './command-input.ts';
 

@@ -2,8 +2,9 @@
  * All settings, in one table. Flags and their help, checks, defaults and the type of the effective
  * configuration are derived from it. Tested by config.spec.ts.
  */
-import { DEFAULT_PORT } from '../base/default-port.ts';
+
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
+import { DEFAULT_PORT } from '../base/server-address.ts';
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import { BROWSER_SETTINGS } from './browser-settings.ts';
 import { COMPATIBILITIES, type Compatibility, parseCompatibility } from './compatibility.ts';

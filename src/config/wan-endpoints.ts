@@ -3,7 +3,7 @@
  * spaces around them. An IPv6 address is in brackets. A user is a property of the publisher.
  * Tested by wan.spec.ts.
  */
-import { DEFAULT_PORT } from '../base/default-port.ts';
+import { DEFAULT_PORT } from '../base/server-address.ts';
 
 /** A member of the target as it was written; without a scheme, TLS is decided elsewhere. */
 interface WrittenEndpoint {
