@@ -16,4 +16,4 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^(::ffff:)?127(\.(\d{1,3}|\*)){3}$/i.test(host);
 }
 
-export const DEFAULT_PORT = 5701;
+/** The port of a member whose configuration or address names none. */
