@@ -106,10 +106,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   wan: ['surface', 'types of cluster', 'security', 'http', 'engine', 'telemetry', 'config', 'base'],
   client: ['base'],
-  cluster: ['engine', 'types of telemetry', 'base'],
+  cluster: ['engine', 'types of telemetry', 'config', 'base'],
   security: ['types of config', 'base'],
-  config: ['base'],
-  telemetry: ['base'],
+  config: [
+    'src/cluster/cluster-settings.ts',
+    'src/data/data-settings.ts',
+    'src/engine/engine-settings.ts',
+    'src/servers/server-settings.ts',
+    'src/surface/surface-settings.ts',
+    'src/telemetry/log-settings.ts',
+    'base',
+  ],
+  telemetry: ['config', 'base'],
   base: [],
 };
 

@@ -2,10 +2,11 @@
  * The output of `gridnode completion` contains every command and flag. spec/peers runs it in the
  * shells.
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CLUSTER_CALLS } from '../../src/cli/member-calls.ts';
-import { SETTING_FLAGS } from '../../src/config/flags.ts';
+import { SETTING_FLAGS } from '../../src/config/settings.ts';
 import { run } from './run-command.ts';
 
 for (const shell of ['bash', 'zsh', 'fish']) {

@@ -8,7 +8,7 @@ import { ConfigFault } from '../../src/config/config-fault.ts';
 import { documentSchema } from '../../src/config/document-schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { isNamed } from '../../src/config/setting.ts';
-import { rowOf, SETTINGS, type SettingKey } from '../../src/config/settings.ts';
+import { SETTINGS, type SettingKey, TABLE } from '../../src/config/settings.ts';
 import { readBoolean } from '../../src/config/value-type.ts';
 import { load, loadText, xmlOf, yamlOf } from './documents.ts';
 import { isWhole, schemaPaths } from './schema-paths.ts';
@@ -36,7 +36,7 @@ for (const form of ['yaml', 'xml'] as const) {
 
 test('Every boolean of the settings table is read identically from file, environment and flags', async () => {
   const rows = (Object.keys(SETTINGS) as SettingKey[])
-    .map((key) => ({ key, row: rowOf(key) }))
+    .map((key) => ({ key, row: TABLE.rowOf(key) }))
     .filter(({ row }) => row.expects === 'true or false');
   assert.ok(rows.length >= 6, `${rows.length}`);
   for (const { key, row } of rows) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Config, resolveConfig } from '../../src/config/config.ts';
-import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
+import { assignmentsOf } from '../../src/config/flags.ts';
 import type { NamedSetting, Setting } from '../../src/config/setting.ts';
-import { SETTINGS, type SettingKey } from '../../src/config/settings.ts';
+import { SETTING_FLAGS, SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 
 /** A machine with more memory than the default of any setting needs. */
 const MACHINE = { bytes: 2 ** 34, isContainer: false };

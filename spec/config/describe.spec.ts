@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exampleFile, settingsTables } from '../../src/config/describe.ts';
-import { ALL_ROWS } from '../../src/config/setting-rows.ts';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { SETTINGS, TABLE } from '../../src/config/settings.ts';
 import { load } from './documents.ts';
 
 test('settingsTables lists each setting once, below its section', () => {
   const rows = settingsTables()
     .split('\n')
     .filter((line) => /^\| (`|no setting)/.test(line));
-  assert.equal(rows.length, ALL_ROWS.length);
+  assert.equal(rows.length, TABLE.all.length);
   assert.match(settingsTables(), /## Limits\n[^#]*network\.http\.body-bytes-max/);
 });
 

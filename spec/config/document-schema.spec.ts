@@ -7,8 +7,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { documentSchema } from '../../src/config/document-schema.ts';
+import { TABLE } from '../../src/config/settings.ts';
 import { StatementReader } from '../../src/config/statements.ts';
-import { STRICT_SECTIONS } from '../../src/config/strict-sections.ts';
+import { strictSections } from '../../src/config/strict-sections.ts';
 import { parseXml } from '../../src/config/xml-document.ts';
 import { parseYaml } from '../../src/config/yaml-document.ts';
 import { loadText } from './documents.ts';
@@ -16,6 +17,7 @@ import { isWhole, misspelt, schemaPaths, stated } from './schema-paths.ts';
 
 /** Sections in which every name has a meaning, and some sections in which no name has one. */
 const COUNTS = new Set(['security']);
+const SECTIONS = strictSections(TABLE);
 const MEANS_NOTHING = new Set(['jet', 'cache', 'serialization', 'metrics', 'rest']);
 
 for (const form of ['yaml', 'xml'] as const) {
@@ -45,7 +47,7 @@ for (const form of ['yaml', 'xml'] as const) {
       for (const path of all) {
         const { name, text, line } = misspelt(form, path);
         const { root } = (form === 'yaml' ? parseYaml : parseXml)(text, 'wrong');
-        const reader = new StatementReader(STRICT_SECTIONS);
+        const reader = new StatementReader(SECTIONS);
         if (root !== undefined) reader.read(root.node, known, form);
         const { problems, unknown } = reader;
         const [{ place, message } = { place: '', message: '' }] = [

@@ -1,9 +1,9 @@
 /** The compatibility that the original's root element enables, and the sources that override it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Assignment } from '../../src/config/config.ts';
 import { explainAsJson } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import type { Assignment } from '../../src/config/resolve.ts';
 import { loadText, withFindings, writeConfig } from './documents.ts';
 
 const XML = '<?xml version="1.0"?>\n<hazelcast xmlns="http://www.hazelcast.com/schema/config"/>';
@@ -16,7 +16,7 @@ interface Given {
   readonly text?: string;
   readonly environment?: NodeJS.ProcessEnv;
   /** Flags by key. */
-  readonly flags?: Readonly<Partial<Record<Assignment['key'], string>>>;
+  readonly flags?: Readonly<Record<string, string>>;
 }
 
 const ON = /The root is hazelcast, so --compatibility hazelcast is on .* none turns it off$/;
@@ -67,7 +67,7 @@ describe('A file with the root of the original', () => {
       const file = writeConfig('root', text);
       const assignments = Object.entries(flags).map(([key, flagText]): Assignment => {
         const source = { kind: 'flag', name: `--${key}` } as const;
-        return { key: key as Assignment['key'], text: flagText, source };
+        return { key, text: flagText, source };
       });
       const loaded = withFindings(await loadConfig({ file, environment, flags: assignments }));
       const { value, source } = JSON.parse(explainAsJson(loaded)).compatibility;

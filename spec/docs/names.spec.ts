@@ -11,7 +11,7 @@ import {
 import { readEnvironment } from '../../src/config/environment.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
 import { PROPERTY_NAMES } from '../../src/config/property-names.ts';
-import { ALL_ROWS } from '../../src/config/setting-rows.ts';
+import { TABLE } from '../../src/config/settings.ts';
 import { run } from '../cli/run-command.ts';
 import { PATHS } from '../surface/table.ts';
 import { PAGES, ROOT, spansOf } from './pages.ts';
@@ -37,7 +37,7 @@ const OTHER_WORDS = new Set([
 const PROJECT_FILE = /^(\.ci|bench|bin|docs|packaging|spec|src)\/[\w./-]*$/;
 
 // The program's names that pages may use.
-const OWN_PATHS = ALL_ROWS.flatMap(({ path, aliases = [] }) =>
+const OWN_PATHS = TABLE.all.flatMap(({ path, aliases = [] }) =>
   path === undefined ? [] : [path, ...aliases],
 );
 
@@ -56,7 +56,7 @@ const SETTING_STEPS: ReadonlySet<string> = new Set([
 
 /** The values of settings that accept only certain words. */
 const SETTING_WORDS: ReadonlySet<string> = new Set(
-  ALL_ROWS.flatMap(({ expects }) => expects.replace(/^one of /, '').split(/, | or /)),
+  TABLE.all.flatMap(({ expects }) => expects.replace(/^one of /, '').split(/, | or /)),
 );
 
 /** The parts of the served paths. */
@@ -207,7 +207,7 @@ async function commandFlags(): Promise<ReadonlyMap<string, ReadonlySet<string>>>
 
 /** Whether a member reads a setting from that variable. */
 function isVariable(name: string): boolean {
-  const { warnings } = readEnvironment({ [name]: '1' }, OWN_PATHS, { statements: [], blocks: [] });
+  const { warnings } = readEnvironment(TABLE, { [name]: '1' }, { statements: [], blocks: [] });
   return warnings.length === 0;
 }
 

@@ -1,8 +1,9 @@
 /** The options of a member that a program starts: names, values, and invalid options. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SETTING_FLAGS } from '../../src/config/flags.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { SETTING_FLAGS } from '../../src/config/settings.ts';
 import {
   configRequestOf,
   type MemberOptions,

@@ -1,6 +1,7 @@
 /** The default limits of a connection, from the table of settings. */
-import { LIMIT_SETTINGS } from '../../src/config/limit-settings.ts';
+
 import type { HttpLimits } from '../../src/http/limits.ts';
+import { LIMIT_SETTINGS } from '../../src/servers/server-settings.ts';
 
 type Defaults = Record<keyof typeof LIMIT_SETTINGS, number>;
 

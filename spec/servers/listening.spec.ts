@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
-import { type Assignment, resolveConfig } from '../../src/config/config.ts';
+import { resolveConfig } from '../../src/config/config.ts';
+import type { SettingKey } from '../../src/config/settings.ts';
 import { listenAsConfigured } from '../../src/servers/listening.ts';
 
 const FILE = { kind: 'file', name: 'f:1:1' } as const;
@@ -18,7 +19,7 @@ function listenerAbove(free: number) {
   return { tried, listen };
 }
 
-function configOf(...assignments: readonly (readonly [Assignment['key'], string])[]) {
+function configOf(...assignments: readonly (readonly [SettingKey, string])[]) {
   return resolveConfig(assignments.map(([key, text]) => ({ key, text, source: FILE })));
 }
 

@@ -17,3 +17,4 @@ export function isLoopback(host: string): boolean {
 }
 
 /** The port of a member whose configuration or address names none. */
+export const DEFAULT_PORT = 5701;

@@ -5,14 +5,14 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { SystemClock } from '../base/clock.ts';
 import { VERSION } from '../base/program-version.ts';
-import type { Assignment } from '../config/config.ts';
 import { ConfigFault } from '../config/config-fault.ts';
+import { sectionOf } from '../config/describe.ts';
 import { linesOf } from '../config/finding.ts';
-import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
+import { assignmentsOf } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
 import { type ConfigRequest, refusedFault } from '../config/load.ts';
-import { sectionOf } from '../config/section.ts';
-import { rowOf } from '../config/settings.ts';
+import type { Assignment } from '../config/resolve.ts';
+import { SETTING_FLAGS } from '../config/settings.ts';
 import { startMember } from '../member/member.ts';
 import { openAudit } from '../telemetry/audit.ts';
 import { LineWriter } from '../telemetry/line-writer.ts';
@@ -178,9 +178,9 @@ function addFlags(command: Command): () => ConfigRequest {
     'Read this configuration, YAML or XML; the default is GRID_CONFIG',
   );
   for (const settingFlag of SETTING_FLAGS) {
-    const { key, flag, help } = settingFlag;
+    const { row, flag, help } = settingFlag;
     const option = new Option(`${flag.name} <${flag.argument}>`, help);
-    option.helpGroup(`${sectionOf(rowOf(key))}:`);
+    option.helpGroup(`${sectionOf(row)}:`);
     // Collected in the order given: `--enable-group all --disable-group DATA` differs from its reverse.
     option.argParser((text) => flags.push(...assignmentsOf(settingFlag, text)));
     command.addOption(option);

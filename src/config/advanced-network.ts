@@ -6,7 +6,6 @@
 import { type Finding, finding } from './finding.ts';
 import { bounded, pathText } from './finding-list.ts';
 import { isOn } from './refused-settings.ts';
-import { pathOf } from './settings.ts';
 import type { Statement } from './statements.ts';
 
 const SECTION = 'advanced-network';
@@ -31,8 +30,14 @@ interface Translated {
   readonly warnings: readonly Finding[];
 }
 
-/** Returns the statements; those of an enabled `advanced-network` replace the ones of `network`. */
-export function translateAdvancedNetwork(statements: readonly Statement[]): Translated {
+/**
+ * Returns the statements; those of an enabled `advanced-network` replace the ones of `network`.
+ * `restEnabled`: the path of the setting that enables REST.
+ */
+export function translateAdvancedNetwork(
+  statements: readonly Statement[],
+  restEnabled: string,
+): Translated {
   const enabled = statements.findLast(({ pattern }) => pattern === 'advanced-network.enabled');
   if (enabled === undefined || !isOn(enabled)) return { statements, warnings: [] };
   const used: Statement[] = [];
@@ -43,12 +48,12 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
     hasEndpoint ||= first === SECTION && second === ENDPOINT;
     const moved = first === SECTION ? inNetwork(statement) : undefined;
     if (moved !== undefined) used.push(moved);
-    else if (isOverridden(statement)) overridden.push(statement);
+    else if (statement.pattern === restEnabled || isOverridden(statement))
+      overridden.push(statement);
     else used.push(statement);
   }
-  const pattern = pathOf('restEnabled');
   const text = String(hasEndpoint);
-  used.push({ ...enabled, path: pattern.split('.'), pattern, text });
+  used.push({ ...enabled, path: restEnabled.split('.'), pattern: restEnabled, text });
   if (overridden.length === 0) return { statements: used, warnings: [] };
   const names = [...new Set(overridden.map(({ path }) => pathText(path)))];
   const named = bounded(names, 'settings').join(', ');
@@ -79,7 +84,6 @@ export function advancedPatterns(patterns: readonly string[]): string[] {
   return [`${SECTION}.enabled`, ...moved];
 }
 
-function isOverridden({ path, pattern }: Statement): boolean {
-  if (pattern === pathOf('restEnabled')) return true;
+function isOverridden({ path }: Statement): boolean {
   return PLACES.some((place) => place.every((step, index) => path[index] === step));
 }

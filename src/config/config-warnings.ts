@@ -6,11 +6,13 @@
  */
 import { parseEngineUrl } from '../base/engine-url.ts';
 import { isLoopback } from '../base/server-address.ts';
-import { type Config, configSourceOf } from './config.ts';
+import type { Config } from './config.ts';
 import type { EndpointGroup } from './endpoint-group.ts';
 import { type Finding, finding } from './finding.ts';
+import { sourceOf } from './resolve.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import { pathOf, type SettingKey } from './settings.ts';
+import { pathOf } from './setting.ts';
+import { SETTINGS, type SettingKey } from './settings.ts';
 
 export function configWarnings(config: Config): Finding[] {
   return [
@@ -22,7 +24,7 @@ export function configWarnings(config: Config): Finding[] {
 }
 
 function exposureWarnings(config: Config): Finding[] {
-  const isHostSet = configSourceOf(config, 'host').kind !== 'default';
+  const isHostSet = sourceOf(config, SETTINGS.host).kind !== 'default';
   const isInside =
     config.interfacesEnabled && !isHostSet
       ? config.interfaces.every(isLoopback)
@@ -34,10 +36,12 @@ function exposureWarnings(config: Config): Finding[] {
     .map(([group]) => group);
   if (!config.restEnabled || groups.length === 0) return [];
   const who = isInside ? 'used by any program on this machine' : 'reached from outside';
-  const narrower = isInside ? '' : `network.interfaces or ${pathOf('host')} narrows the address; `;
+  const narrower = isInside
+    ? ''
+    : `network.interfaces or ${pathOf(SETTINGS.host)} narrows the address; `;
   const message =
     `Can be ${who} without credentials: ${groups.join(', ')}; ${narrower}` +
-    `${SECURITY_PATHS.isEnabled} and ${pathOf('authentication')} require a login`;
+    `${SECURITY_PATHS.isEnabled} and ${pathOf(SETTINGS.authentication)} require a login`;
   return [finding('warning', message)];
 }
 
@@ -45,7 +49,7 @@ function permissionWarnings({ security, authentication }: Config): Finding[] {
   if (security.permissions === undefined) return [];
   const missing = !security.isEnabled
     ? `${SECURITY_PATHS.isEnabled} is not true`
-    : authentication === 'none' && `${pathOf('authentication')} is "none"`;
+    : authentication === 'none' && `${pathOf(SETTINGS.authentication)} is "none"`;
   if (!missing) return [];
   return [finding('warning', `${SECURITY_PATHS.permissions} has no effect: ${missing}`)];
 }
@@ -55,13 +59,13 @@ function tcpIpWarnings(config: Config): Finding[] {
   const message =
     'join.tcp-ip joins nothing: its list of members is stored and returned, but members do not find ' +
     'one another through it';
-  return [finding('warning', message, configSourceOf(config, 'tcpIpEnabled').name)];
+  return [finding('warning', message, sourceOf(config, SETTINGS.tcpIpEnabled).name)];
 }
 
 /** Warns about settings without effect, because servers store the data, or because none do. */
 function engineWarnings(config: Config): Finding[] {
   const { engineUrl } = config;
-  const engine = pathOf('engineUrl');
+  const engine = pathOf(SETTINGS.engineUrl);
   if (engineUrl === undefined) {
     const why = `${engine} is not set`;
     return [...withoutEffect(config, OF_SERVERS, why), ...countsWithoutEffect(config, why)];
@@ -75,10 +79,10 @@ function engineWarnings(config: Config): Finding[] {
 
 function withoutEffect(config: Config, keys: readonly SettingKey[], why: string): Finding[] {
   return keys
-    .map((key) => ({ key, source: configSourceOf(config, key) }))
+    .map((key) => ({ key, source: sourceOf(config, SETTINGS[key]) }))
     .filter(({ source }) => source.kind !== 'default')
     .map(({ key, source }) =>
-      finding('warning', `${pathOf(key)} has no effect: ${why}`, source.name),
+      finding('warning', `${pathOf(SETTINGS[key])} has no effect: ${why}`, source.name),
     );
 }
 
@@ -87,8 +91,8 @@ function countsWithoutEffect(config: Config, why: string): Finding[] {
   return BACKUP_COUNTS.flatMap((key) => {
     const [name] = config[key].keys();
     if (name === undefined) return [];
-    const place = config.sources.get(pathOf(key, name))?.name ?? '';
-    return [finding('warning', `${pathOf(key)} has no effect: ${why}`, place)];
+    const place = config.sources.get(pathOf(SETTINGS[key], name))?.name ?? '';
+    return [finding('warning', `${pathOf(SETTINGS[key])} has no effect: ${why}`, place)];
   });
 }
 

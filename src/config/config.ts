@@ -1,63 +1,31 @@
 /**
- * The effective configuration: each setting with its value and the source of the value. Assignments
- * are in order of increasing precedence: the last one of a setting is used. Every assignment is
- * checked, even if a later one overrides it.
+ * The effective configuration: the value of each setting, and the parts of it that are not rows of
+ * the table. Checks settings that contradict one another. Tested by config.spec.ts.
  */
-
 import type { MachineMemory } from '../base/machine-memory.ts';
-import { type Finding, finding, lineOf } from './finding.ts';
-import { FINDINGS_MAX, pathText, quoted } from './finding-list.ts';
+import { finding, lineOf } from './finding.ts';
+import { optionName } from './flags.ts';
 import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.ts';
-import { hintOf, nearestNames } from './nearest-name.ts';
+import {
+  type Assignment,
+  type Block,
+  resolveValues,
+  sourceOf,
+  type ValueFault,
+} from './resolve.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import {
-  type AnySetting,
-  isHidden,
-  isNamed,
-  MASK,
-  type NamedSetting,
-  notExpected,
-  type Setting,
-} from './setting.ts';
-import { pathOf, rowOf, SETTING_KEYS, type SettingKey, type Settings } from './settings.ts';
+import { type AnySetting, pathOf, type ValuesOf } from './setting.ts';
+import { SETTINGS, type SettingKey, TABLE } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
-
 import { NO_WAN, type WanConfig } from './wan-config.ts';
-
-/** A value that a source sets. */
-export interface Assignment {
-  readonly key: SettingKey;
-  /** The free name, for settings that have one. */
-  readonly name?: string;
-  readonly text: string;
-  readonly source: Source;
-  /** Steps of the path that was set, if the source's name does not show it. */
-  readonly path?: readonly string[];
-  /** The user's whole text, if `text` is a part of it. */
-  readonly seen?: string;
-  /** Whether the items of the list are appended to those before. */
-  readonly isAddition?: true;
-  /** The texts that the source accepts, if they differ from the setting's. */
-  readonly expects?: string;
-}
-
-/** The value of a row; for a row with free names, a value for each name. */
-type ValueOf<Row> =
-  Row extends NamedSetting<infer Name, infer Value>
-    ? ReadonlyMap<Name, Value>
-    : Row extends Setting<infer Value>
-      ? Value
-      : never;
-
-type Values = { readonly [Key in SettingKey]: ValueOf<Settings[Key]> };
 
 /**
  * Values by setting. If `instanceName` is undefined, the member is named `gridnode-` and the bound
  * port. If `pathSegment` is undefined, the dialect's segment is used. In `queueMaxSizes` 0 means no
  * limit.
  */
-export interface Config extends Values, WanConfig {
+export interface Config extends ValuesOf<typeof SETTINGS>, WanConfig {
   /** Sources by path, with free names filled in; by flag for a setting without a path. */
   readonly sources: ReadonlyMap<string, Source>;
   readonly security: SecurityConfig;
@@ -74,17 +42,6 @@ export function resolveConfig(assignments: readonly Assignment[], memory?: Machi
   throw new (fault.isOutOfRange ? RangeError : TypeError)(lineOf(fault));
 }
 
-/** A finding about a value that is not of its setting's type or is out of range. */
-interface ValueFault extends Finding {
-  readonly isOutOfRange: boolean;
-}
-
-/** A map or queue that a file names, and its settings, which are 0 unless they are assigned. */
-export interface Block {
-  readonly name: string;
-  readonly keys: readonly SettingKey[];
-}
-
 /** Returns the configuration, and every fault of the assignments. */
 export function buildConfig(
   assignments: readonly Assignment[],
@@ -98,42 +55,7 @@ export function buildConfig(
   readonly faults: readonly ValueFault[];
   readonly faultCount: number;
 } {
-  const values: Record<string, unknown> = {};
-  const sources = new Map<string, Source>();
-  const faults: ValueFault[] = [];
-  let faultCount = 0;
-  for (const key of SETTING_KEYS) {
-    const row = rowOf(key);
-    values[key] = isNamed(row) ? new Map(row.fallback) : row.fallback;
-    const names = isNamed(row) ? row.fallback.keys() : [''];
-    for (const name of names) sources.set(pathOf(key, name), DEFAULT);
-  }
-  for (const { name, keys } of blocks) {
-    for (const key of keys) (values[key] as Map<string, unknown>).set(name, 0);
-  }
-  for (const assignment of assignments) {
-    const row = rowOf(assignment.key);
-    const name = isNamed(row) ? row.parseName(assignment.name ?? '') : '';
-    const parsed = name === undefined ? ({ fault: 'range' } as const) : row.parse(assignment.text);
-    if (name === undefined || 'fault' in parsed) {
-      faultCount += 1;
-      if (faultCount > FINDINGS_MAX) continue;
-      const isOutOfRange = 'fault' in parsed && parsed.fault === 'range';
-      const isNoName = name === undefined && isNamed(row);
-      const hint = isNoName ? nameHint(assignment, row) : '';
-      const message = wrongValue(assignment, row) + hint;
-      const place = assignment.path === undefined ? '' : assignment.source.name;
-      faults.push({ ...finding('error', message, place), isOutOfRange });
-      continue;
-    }
-    if (isNamed(row)) (values[assignment.key] as Map<string, unknown>).set(name, parsed.value);
-    else if (assignment.isAddition === undefined) values[assignment.key] = parsed.value;
-    else {
-      const before = values[assignment.key] as readonly unknown[];
-      values[assignment.key] = [...before, ...(parsed.value as readonly unknown[])];
-    }
-    sources.set(pathOf(assignment.key, name), assignment.source);
-  }
+  const { values, sources, faults, faultCount } = resolveValues(TABLE, assignments, blocks);
   const groups = values.endpointGroups as Config['endpointGroups'];
   setMemoryDefaults(values, sources, memory, hasPublishers || groups.get('WAN') === true);
   const config = { ...values, ...NO_WAN, sources, security } as unknown as Config;
@@ -149,7 +71,7 @@ function setMemoryDefaults(
   memory: MachineMemory | undefined,
   hasWan: boolean,
 ): void {
-  const isDefault = (key: MemoryKey): boolean => sources.get(pathOf(key)) === DEFAULT;
+  const isDefault = (key: MemoryKey): boolean => sources.get(pathOf(SETTINGS[key])) === DEFAULT;
   const open = MEMORY_KEYS.filter(isDefault);
   const specified = MEMORY_KEYS.filter((key) => !open.includes(key)).map((key) => [
     key,
@@ -159,7 +81,7 @@ function setMemoryDefaults(
   for (const key of open) {
     const { value, from } = defaults[key];
     values[key] = value;
-    if (from !== '') sources.set(pathOf(key), { ...DEFAULT, from });
+    if (from !== '') sources.set(pathOf(SETTINGS[key]), { ...DEFAULT, from });
   }
 }
 
@@ -185,7 +107,7 @@ function contradictions(config: Config): ValueFault[] {
 function bodyFaults(config: Config): ValueFault[] {
   const { bodyBytesMax, inFlightBytesMax } = config;
   if (bodyBytesMax <= inFlightBytesMax) return [];
-  const isBodySet = configSourceOf(config, 'bodyBytesMax').kind !== 'default';
+  const isBodySet = sourceOf(config, SETTINGS.bodyBytesMax).kind !== 'default';
   return isBodySet
     ? cannotUse(
         config,
@@ -220,8 +142,8 @@ function engineFaults(config: Config): ValueFault[] {
 /** Returns a fault if a setting is set without another one that it needs. */
 function missingCompanion(config: Config, key: SettingKey, other: SettingKey): ValueFault[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
-  const { kind, name } = configSourceOf(config, key);
-  const missing = kind === 'flag' ? flagLike(name, rowOf(other)) : pathOf(other);
+  const { kind, name } = sourceOf(config, SETTINGS[key]);
+  const missing = kind === 'flag' ? flagLike(name, SETTINGS[other]) : pathOf(SETTINGS[other]);
   return cannotUse(config, key, `${missing} is not given`);
 }
 
@@ -232,23 +154,18 @@ function cannotUse(
   reason: string,
   isOutOfRange = false,
 ): ValueFault[] {
-  const { kind, name } = configSourceOf(config, key);
+  const { kind, name } = sourceOf(config, SETTINGS[key]);
   const [place, subject] = kind === 'file' ? [name, ''] : ['', name];
-  const message = `Cannot use ${subject || pathOf(key)} "${config[key]}": ${reason}`;
+  const message = `Cannot use ${subject || pathOf(SETTINGS[key])} "${config[key]}": ${reason}`;
   return [{ ...finding('error', message, place), isOutOfRange }];
 }
 
 /** Returns the name, source and value of another setting, for a message. */
 function settingText(config: Config, key: SettingKey): string {
-  const { kind, name } = configSourceOf(config, key);
-  const place = pathOf(key);
+  const { kind, name } = sourceOf(config, SETTINGS[key]);
+  const place = pathOf(SETTINGS[key]);
   const subject = kind === 'file' ? `${place} at ${name}` : name || place;
   return `${subject}, which is ${config[key]}`;
-}
-
-/** Returns the source of a setting without free names. */
-export function configSourceOf({ sources }: Pick<Config, 'sources'>, key: SettingKey): Source {
-  return sources.get(pathOf(key)) ?? DEFAULT;
 }
 
 /**
@@ -258,22 +175,4 @@ export function configSourceOf({ sources }: Pick<Config, 'sources'>, key: Settin
 function flagLike(specified: string, { flags }: AnySetting): string {
   const flag = flags[0]?.name ?? '';
   return specified.startsWith('--') ? flag : optionName(flag);
-}
-
-/** Returns the name of a flag as an option of a program: `--tls-key` is `tlsKey`. */
-export function optionName(flag: string): string {
-  return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-function wrongValue({ source, path, seen, text, expects }: Assignment, row: AnySetting): string {
-  const subject = path && pathText(path);
-  const whole = seen ?? text;
-  const shown = isHidden(row, whole) ? MASK : quoted(whole);
-  const reason = notExpected(expects === undefined ? row : { ...row, expects }, whole);
-  return `Cannot use ${subject ?? source.name} ${shown}: ${reason}`;
-}
-
-/** Returns a hint with the nearest known name, as it is written in a file. */
-function nameHint({ name = '' }: Assignment, row: NamedSetting<string, unknown>): string {
-  return hintOf(nearestNames(name, row.fallback.keys()));
 }

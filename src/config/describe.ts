@@ -1,10 +1,48 @@
 /**
  * Describes the settings as text: a configuration file in which every setting is commented out,
- * with its description, and the tables of the documentation.
+ * with its description, and the tables of the documentation, in sections as in the help.
  */
-import { SECTIONS, type Section, sectionOf } from './section.ts';
-import { type AnySetting, isNamed } from './setting.ts';
-import { ALL_ROWS } from './setting-rows.ts';
+import { type AnySetting, isNamed, pathOf } from './setting.ts';
+import { SETTINGS, TABLE } from './settings.ts';
+import { MAP_WAN_SETTINGS } from './wan-settings.ts';
+
+/** In the order in which readers look for them. */
+const SECTIONS = [
+  'Address',
+  'TLS',
+  'What is served',
+  'Maps, queues and memory',
+  'Member',
+  'Data on the disk',
+  'Several members',
+  'WAN replication',
+  'Limits',
+] as const;
+
+type Section = (typeof SECTIONS)[number];
+
+/** Path prefixes of each section; the first match is used. */
+const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
+  ['network.http.', 'Limits'],
+  ['network.ssl.', 'TLS'],
+  ['network.rest-api.', 'What is served'],
+  [pathOf(SETTINGS.compatibility), 'What is served'],
+  ['network.', 'Address'],
+  ['persistence.', 'Data on the disk'],
+  ['engine.', 'Several members'],
+  ['wan.', 'WAN replication'],
+  ['wan-replication.', 'WAN replication'],
+  ...Object.values(MAP_WAN_SETTINGS).map(({ path = '' }) => [path, 'WAN replication'] as const),
+  ['map.', 'Maps, queues and memory'],
+  ['queue.', 'Maps, queues and memory'],
+  [pathOf(SETTINGS.maxMemory), 'Maps, queues and memory'],
+  [pathOf(SETTINGS.partitionCount), 'Maps, queues and memory'],
+];
+
+export function sectionOf({ path }: Pick<AnySetting, 'path'>): Section {
+  if (path === undefined) return 'Address';
+  return PREFIXES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Member';
+}
 
 const EXAMPLE_NAME = 'example';
 
@@ -31,7 +69,7 @@ export function exampleFile(): string {
 /** Returns Markdown: a table for each section, of setting, flag, range, default and meaning. */
 export function settingsTables(): string {
   const rows = new Map<Section, string[]>(SECTIONS.map((section) => [section, []]));
-  for (const row of ALL_ROWS) rows.get(sectionOf(row))?.push(tableRow(row));
+  for (const row of TABLE.all) rows.get(sectionOf(row))?.push(tableRow(row));
   return [...rows]
     .map(([section, lines]) => [`## ${section}`, '', ...TABLE_HEAD, ...lines].join('\n'))
     .join('\n\n');
@@ -58,7 +96,7 @@ interface ExampleLine {
  * order of the table.
  */
 function sortedByPath(): ExampleLine[] {
-  const lines = ALL_ROWS.flatMap(linesOf);
+  const lines = TABLE.all.flatMap(linesOf);
   const sections = new Map<string, ExampleLine[]>();
   for (const line of lines) {
     const section = line.steps.slice(0, -1).join('.');

@@ -6,7 +6,6 @@
  * file, with their `-`, `_` and `.` omitted or written as `_`, and set whole lists. `GRID_`
  * overrides `HZ_`. A variable that matches no setting is a warning.
  */
-import type { Config } from './config.ts';
 import { documentSchema, type SectionSchema } from './document-schema.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from './endpoint-group.ts';
 import { type Finding, finding } from './finding.ts';
@@ -14,8 +13,7 @@ import { FINDINGS_MAX, FindingList, pathText, quoted } from './finding-list.ts';
 import { insteadOfJavaOptions } from './java-options.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import { isOn, type RefusedSetting, refusedAt } from './refused-settings.ts';
-import { ALL_ROWS } from './setting-rows.ts';
-import { pathOf, SETTING_KEYS, SETTINGS } from './settings.ts';
+import type { SettingTable } from './setting-table.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from './statements.ts';
 import { BOOLEAN_TEXTS, isBooleanType } from './value-type.ts';
 import { bare, type Target, VariableNames } from './variable-names.ts';
@@ -23,25 +21,6 @@ import { bare, type Target, VariableNames } from './variable-names.ts';
 const PREFIXES = ['HZ_', 'GRID_'] as const;
 type Prefix = (typeof PREFIXES)[number];
 
-/** Variables that set flags without a path, by the flag's name. */
-const FLAG_VARIABLES: ReadonlyMap<string, string> = new Map([
-  ...SETTING_KEYS.flatMap((key) => {
-    const { path, flags } = SETTINGS[key];
-    const [first, ...more] = flags;
-    if (path !== undefined || first === undefined || more.length > 0) return [];
-    return [
-      [`GRID_${first.name.slice(2).replaceAll('-', '_').toUpperCase()}`, first.name] as const,
-    ];
-  }),
-  ['GRID_CLUSTER_NAME', pathOf('clusterName')],
-]);
-/** Paths of boolean settings; a variable accepts only true and false for them. */
-const BOOLEANS: ReadonlySet<string> = new Set(
-  ALL_ROWS.filter(({ expects }) => expects === BOOLEAN_TEXTS).flatMap(({ path, aliases = [] }) => [
-    ...(path === undefined ? [] : [path]),
-    ...aliases,
-  ]),
-);
 /** Variables of the command line client, and the one that names the file. */
 const OTHERS: ReadonlySet<string> = new Set([
   'GRID_CONFIG',
@@ -86,11 +65,11 @@ interface FileNames {
 }
 
 export function readEnvironment(
+  table: SettingTable,
   environment: NodeJS.ProcessEnv,
-  ownPaths: readonly string[],
   file: FileNames,
 ): EnvironmentContent {
-  const reader = new EnvironmentReader(environment, ownPaths, file);
+  const reader = new EnvironmentReader(table, environment, file);
   for (const prefix of PREFIXES) reader.read(prefix);
   return reader.end();
 }
@@ -98,6 +77,11 @@ export function readEnvironment(
 class EnvironmentReader {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #file: FileNames;
+  /** Variables that set flags without a path, by the flag's name. */
+  readonly #flagVariables: ReadonlyMap<string, string>;
+  /** Paths of boolean settings; a variable accepts only true and false for them. */
+  readonly #booleans: ReadonlySet<string>;
+  readonly #restEnabled: string;
   readonly #schema: SectionSchema;
   readonly #names: VariableNames;
   readonly #statements: Statement[] = [];
@@ -108,10 +92,13 @@ class EnvironmentReader {
   readonly #warnings: Finding[] = [];
   readonly #unclear: UnclearSwitch[] = [];
 
-  constructor(environment: NodeJS.ProcessEnv, ownPaths: readonly string[], file: FileNames) {
+  constructor(table: SettingTable, environment: NodeJS.ProcessEnv, file: FileNames) {
     this.#environment = environment;
     this.#file = file;
-    this.#schema = documentSchema('yaml', ownPaths);
+    this.#flagVariables = flagVariables(table);
+    this.#booleans = booleanPaths(table);
+    this.#restEnabled = table.pathOf('restEnabled');
+    this.#schema = documentSchema('yaml', table.ownPaths);
     this.#names = new VariableNames(this.#schema, file.blocks);
   }
 
@@ -132,7 +119,7 @@ class EnvironmentReader {
   end(): EnvironmentContent {
     const refused = [
       ...unmergedVariables(this.#statements, this.#file.statements),
-      ...restVariables(this.#statements, this.#file.statements),
+      ...restVariables(this.#restEnabled, this.#statements, this.#file.statements),
     ];
     return {
       statements: this.#statements,
@@ -145,7 +132,7 @@ class EnvironmentReader {
   }
 
   #targetOf(name: string, prefix: Prefix): Target | undefined {
-    const path = FLAG_VARIABLES.get(name);
+    const path = this.#flagVariables.get(name);
     if (path !== undefined) return { path: [path], pattern: path, types: [] };
     const rest = name.slice(prefix.length);
     const targets = prefix === 'HZ_' ? this.#names.ofOriginal(rest) : this.#names.own(rest);
@@ -167,7 +154,8 @@ class EnvironmentReader {
     }
     variables.set(key, name);
     if (path.includes('')) this.#problems.add(at, () => EMPTY_NAME);
-    const isBoolean = BOOLEANS.has(pattern) || (types.length > 0 && types.every(isBooleanType));
+    const isBoolean =
+      this.#booleans.has(pattern) || (types.length > 0 && types.every(isBooleanType));
     if (isBoolean && !/^(true|false)$/i.test(text)) {
       this.#problems.refuseText({ path, at, text }, () => `not ${BOOLEAN_TEXTS}`);
       return;
@@ -210,7 +198,9 @@ class EnvironmentReader {
   }
 
   #nearest(rest: string, prefix: Prefix): readonly string[] {
-    const others = [...OTHERS, ...FLAG_VARIABLES.keys()].filter((name) => name.startsWith(prefix));
+    const others = [...OTHERS, ...this.#flagVariables.keys()].filter((name) =>
+      name.startsWith(prefix),
+    );
     const fixed = prefix === 'HZ_' ? this.#names.fixedOfOriginal() : this.#names.fixedOwn();
     const names = [...fixed, ...others.map((name) => name.slice(prefix.length))];
     return slippedNames(rest, names).map((each) => prefix + each);
@@ -230,6 +220,24 @@ class EnvironmentReader {
     const isFree = this.#schema.children.get(section)?.content.named !== undefined;
     return isFree ? ', whose names are free; set it in a file' : '';
   }
+}
+
+function flagVariables(table: SettingTable): ReadonlyMap<string, string> {
+  const variables = table.keys.flatMap((key) => {
+    const { path, flags } = table.rowOf(key);
+    const [first, ...more] = flags;
+    if (path !== undefined || first === undefined || more.length > 0) return [];
+    const name = first.name.slice(2).replaceAll('-', '_').toUpperCase();
+    return [[`GRID_${name}`, first.name] as const];
+  });
+  return new Map([...variables, ['GRID_CLUSTER_NAME', table.pathOf('clusterName')]]);
+}
+
+function booleanPaths(table: SettingTable): ReadonlySet<string> {
+  const rows = table.all.filter(({ expects }) => expects === BOOLEAN_TEXTS);
+  return new Set(
+    rows.flatMap(({ path, aliases = [] }) => (path === undefined ? aliases : [path, ...aliases])),
+  );
 }
 
 /** A variable that matches no setting, and the feature that it may be meant to disable. */
@@ -342,23 +350,22 @@ function isBelow(path: readonly string[], around: readonly string[]): boolean {
   return around.every((step, index) => path[index] === step);
 }
 
-const REST = pathOf('restEnabled').replace(/\.[^.]*$/, '');
-
 /**
  * Returns the `HZ_` variables of REST if the file enables REST and no variable does. The original
  * would then turn REST off. They are refused, as they may also be meant to add a group to those of
  * the file.
  */
 function restVariables(
+  restEnabled: string,
   statements: readonly Statement[],
   ofFile: readonly Statement[],
 ): RefusedSetting[] {
-  const restEnabled = pathOf('restEnabled');
+  const section = restEnabled.slice(0, restEnabled.lastIndexOf('.') + 1);
   const inFile = ofFile.findLast(({ pattern }) => pattern === restEnabled);
   if (inFile === undefined || !isOn(inFile)) return [];
   if (statements.some(({ pattern }) => pattern === restEnabled)) return [];
   return statements
-    .filter(({ pattern, at }) => pattern.startsWith(`${REST}.`) && at.file.startsWith('HZ_'))
+    .filter(({ pattern, at }) => pattern.startsWith(section) && at.file.startsWith('HZ_'))
     .map((statement) => {
       const own = statement.at.file.replace(/^HZ_/, 'GRID_');
       const reason =
@@ -371,7 +378,12 @@ function restVariables(
 /** Refuses the variables that may be meant to disable something that is enabled. */
 export function refusedSwitches(
   unclear: readonly UnclearSwitch[],
-  config: Pick<Config, 'restEnabled' | 'endpointGroups' | 'security' | 'tlsEnabled'>,
+  config: {
+    readonly restEnabled: boolean;
+    readonly tlsEnabled: boolean;
+    readonly endpointGroups: ReadonlyMap<EndpointGroup, boolean>;
+    readonly security: { readonly isEnabled: boolean };
+  },
 ): RefusedSetting[] {
   const { restEnabled, endpointGroups, security, tlsEnabled } = config;
   const others = { REST: restEnabled, security: security.isEnabled, TLS: tlsEnabled };

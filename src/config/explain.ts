@@ -8,8 +8,8 @@ import { lineOf } from './finding.ts';
 import type { LoadedConfig } from './load.ts';
 import { MEMORY_KEYS, type MemoryKey } from './memory-defaults.ts';
 import { refusedAmong } from './refused-settings.ts';
-import { isNamed, MASK } from './setting.ts';
-import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
+import { type AnySetting, isNamed, MASK, pathOf } from './setting.ts';
+import { SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
 import { textOfSteps } from './statements.ts';
 
@@ -105,7 +105,7 @@ const ITEM = /^\[\d+\]$/;
 
 function* explained({ config, structured }: LoadedConfig): Generator<Explained> {
   for (const key of SETTING_KEYS) {
-    const row = rowOf(key);
+    const row: AnySetting = SETTINGS[key];
     if (isNamed(row)) {
       for (const [name, value] of config[key] as ReadonlyMap<string, unknown>) {
         yield explain(config, key, name, value);
@@ -116,8 +116,8 @@ function* explained({ config, structured }: LoadedConfig): Generator<Explained> 
 }
 
 function explain(config: Config, key: SettingKey, name: string, value: unknown): Explained {
-  const row = rowOf(key);
-  const place = pathOf(key, name);
+  const row: AnySetting = SETTINGS[key];
+  const place = pathOf(row, name);
   const steps = (STEPS.get(key) ?? []).map((step) => (step === '{name}' ? name : step));
   const shown = row.isSecret === true && value !== undefined ? MASK : value;
   return { place, steps, value: shown, source: config.sources.get(place) ?? DEFAULT };
@@ -125,7 +125,10 @@ function explain(config: Config, key: SettingKey, name: string, value: unknown):
 
 /** The steps of the path of each setting that has one. */
 const STEPS: ReadonlyMap<SettingKey, readonly string[]> = new Map(
-  SETTING_KEYS.map((key) => [key, rowOf(key).path?.split('.') ?? []]),
+  SETTING_KEYS.map((key) => {
+    const { path }: AnySetting = SETTINGS[key];
+    return [key, path?.split('.') ?? []];
+  }),
 );
 
 /** Returns `flag --port`, `default`, or a default with its calculation. */

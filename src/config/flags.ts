@@ -2,21 +2,25 @@
  * The command line flags of the settings, their help, and the assignments that they make.
  * Tested by config.spec.ts.
  */
-import type { Assignment } from './config.ts';
+import type { Assignment } from './resolve.ts';
 import type { AnySetting, Flag } from './setting.ts';
-import { SETTINGS, type SettingKey } from './settings.ts';
+import type { SettingTable } from './setting-table.ts';
 
 export interface SettingFlag {
-  readonly key: SettingKey;
+  readonly key: string;
+  readonly row: AnySetting;
   readonly flag: Flag;
   /** Its meaning, with unit, range and default. */
   readonly help: string;
 }
 
-/** Every flag of a setting, in the order of the table. */
-export const SETTING_FLAGS: readonly SettingFlag[] = (
-  Object.entries(SETTINGS) as [SettingKey, AnySetting][]
-).flatMap(([key, row]) => row.flags.map((flag) => ({ key, flag, help: helpOf(row, flag) })));
+/** Returns every flag of a setting, in the order of the table. */
+export function flagsOf(table: SettingTable): readonly SettingFlag[] {
+  return table.keys.flatMap((key) => {
+    const row = table.rowOf(key);
+    return row.flags.map((flag) => ({ key, row, flag, help: helpOf(row, flag) }));
+  });
+}
 
 /**
  * Returns the assignments of a flag with this text; several if the text stands for several names.
@@ -25,7 +29,7 @@ export const SETTING_FLAGS: readonly SettingFlag[] = (
 export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonly Assignment[] {
   const source = { kind: 'flag', name: flag.name } as const;
   const implied = Object.entries(flag.implies ?? {}).map(([implied, text]) => ({
-    key: implied as SettingKey,
+    key: implied,
     text,
     source,
   }));
@@ -45,6 +49,11 @@ export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonl
     ...expects,
   }));
   return [...assignments, ...implied];
+}
+
+/** Returns the name of a flag as an option of a program: `--tls-key` is `tlsKey`. */
+export function optionName(flag: string): string {
+  return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 function helpOf(row: AnySetting, flag: Flag): string {

@@ -3,10 +3,12 @@
  * for a member whose clients are the original's, so it turns `--compatibility hazelcast` on. A
  * configured `compatibility` overrides the root, and so does a path segment with another name.
  */
-import { type Assignment, type Config, configSourceOf } from './config.ts';
+import type { Config } from './config.ts';
 import { type Finding, finding } from './finding.ts';
 import { quoted } from './finding-list.ts';
 import type { Place } from './place.ts';
+import { type Assignment, sourceOf } from './resolve.ts';
+import { SETTINGS } from './settings.ts';
 import { sourceAt } from './source.ts';
 
 /** The root of a file. */
@@ -32,7 +34,7 @@ export function assignmentsOfRoot(root: Root, others: readonly Assignment[]): As
 export function notesOfRoot(root: Root, config: Config): Finding[] {
   if (root.name !== ORIGINAL) return [];
   const place = sourceAt(root.at).name;
-  const source = configSourceOf(config, 'compatibility');
+  const source = sourceOf(config, SETTINGS.compatibility);
   const note = (rest: string) => [finding('note', `The root is ${ORIGINAL}, ${rest}`, place)];
   if (config.compatibility === ORIGINAL && source.name === place) {
     return note(

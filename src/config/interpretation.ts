@@ -3,102 +3,78 @@
  * effect. Statements that no reader uses are reported in one warning for each section. Values of a
  * wrong type are problems. Tested by load.spec.ts.
  */
-import type { Assignment } from './config.ts';
-import { Effective } from './effective-statements.ts';
 import { type Finding, finding } from './finding.ts';
 import { bounded, FindingList, quoted, shortened } from './finding-list.ts';
-import { isOn, RefusedList, refuseSettings } from './refused-settings.ts';
+import { isOn, type RefusedList } from './refused-settings.ts';
+import type { Assignment } from './resolve.ts';
 import { isNamed, MASK } from './setting.ts';
-import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
+import { isProperty, type SettingTable } from './setting-table.ts';
 import { sourceAt } from './source.ts';
 import { isOfType, type Statement, textOfSteps } from './statements.ts';
-import { readTls } from './tls-reading.ts';
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
-
-/** Settings by pattern; for a list also by that of its items, with `.[]`. */
-const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
-  SETTING_KEYS.flatMap((key) =>
-    [pathOf(key), ...(rowOf(key).aliases ?? [])].flatMap((path) => [
-      [path, key] as const,
-      [`${path}.[]`, key] as const,
-    ]),
-  ),
-);
-/** Index of the step with the free name, by the pattern of a path or alias. */
-const NAME_STEPS: ReadonlyMap<string, number> = new Map(
-  [...KEYS_BY_PATTERN.keys()]
-    .map((pattern) => [pattern, pattern.split('.').indexOf('{name}')] as const)
-    .filter(([, step]) => step >= 0),
-);
 
 const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelcast.rest.enabled'];
 
+/** The readings of other readers, which precede. */
+interface Preceding {
+  /** The settings of a section that another reader assigns, and its statements. */
+  readonly tls: {
+    readonly section: string;
+    readonly assigned: readonly (readonly [string, Statement])[];
+    readonly used: ReadonlySet<Statement>;
+  };
+  /** Statements that other readers have used. */
+  readonly used: ReadonlySet<Statement>;
+  readonly refused: RefusedList;
+}
+
 interface Interpretation {
-  readonly effective: Effective;
   readonly assignments: readonly Assignment[];
   /** Assignments of deprecated settings, which any other assignment overrides. */
   readonly deprecated: Assignment[];
   readonly problems: FindingList;
   /** Warnings about deprecated settings. */
   readonly warnings: readonly Finding[];
-  readonly refused: readonly Finding[];
   /** Statements that have no effect, except those that another reader uses. */
   readonly unused: readonly Statement[];
 }
 
-/** Interprets the statements. `used`: statements that another reader has used. */
 export function interpret(
+  table: SettingTable,
   statements: readonly Statement[],
-  used: ReadonlySet<Statement>,
+  { tls, used, refused }: Preceding,
 ): Interpretation {
-  // Settings with a free name, which may be very many, are not looked up, and none can be refused.
-  const effective = new Effective(statements.filter(({ pattern }) => !NAME_STEPS.has(pattern)));
-  const assignments = new AssignmentList();
+  const assignments = new AssignmentList(table);
   const deprecated: Assignment[] = [];
   const problems = new FindingList();
   const warnings: Finding[] = [];
   const unused: Statement[] = [];
-  const list = new RefusedList();
-  refuseSettings(effective, list);
-  const tls = readTls(effective, list);
   for (const [key, statement] of tls.assigned) assignments.add(key, statement);
   for (const statement of statements) {
-    const isOfTls = statement.pattern.startsWith('network.ssl.');
-    const key = isOfTls ? undefined : keyOf(statement);
+    const isOfTls = statement.pattern.startsWith(tls.section);
+    const key = isOfTls ? undefined : table.keyOf(statement);
     if (tls.used.has(statement)) continue;
     if (key !== undefined) {
-      if (isNameUsable(key, statement)) assignments.add(key, statement);
+      if (isNameUsable(table, key, statement)) assignments.add(key, statement);
     } else if (isDeprecatedSwitch(statement)) {
       deprecated.push(...assignmentsOfDeprecated(statement, problems));
-      if (warnings.length < DEPRECATED_SWITCHES.length) warnings.push(deprecationOf(statement));
+      if (warnings.length < DEPRECATED_SWITCHES.length) {
+        warnings.push(deprecationOf(table, statement));
+      }
     } else {
       checkType(statement, problems);
       if (statement.pattern === 'advanced-network.enabled' || used.has(statement)) continue;
       unused.push(statement);
     }
   }
-  const refused = list.statements();
+  const others = refused.statements();
   return {
-    effective,
     assignments: assignments.end(),
     deprecated,
     problems,
     warnings,
-    refused: list.end(),
-    unused: unused.filter((each) => !refused.has(each)),
+    unused: unused.filter((each) => !others.has(each)),
   };
-}
-
-/** Returns the setting of the table that the statement sets. */
-function keyOf({ path, pattern }: Statement): SettingKey | undefined {
-  const key = KEYS_BY_PATTERN.get(pattern);
-  // A path with a free name can be a setting only as a property, by the property's name.
-  return key ?? (isProperty(pattern) ? KEYS_BY_PATTERN.get(textOfSteps(path)) : undefined);
-}
-
-function isProperty(pattern: string): boolean {
-  const isLast = pattern.indexOf('{name}') === pattern.length - '{name}'.length;
-  return isLast && pattern.endsWith('properties.{name}');
 }
 
 /**
@@ -106,12 +82,17 @@ function isProperty(pattern: string): boolean {
  * assignment.
  */
 class AssignmentList {
+  readonly #table: SettingTable;
   readonly #assignments: Assignment[] = [];
   readonly #lists = new Map<string, { readonly index: number; readonly items: string[] }>();
 
-  add(key: SettingKey, statement: Statement): void {
-    const row = rowOf(key);
-    const assignment = assignmentOf(key, statement);
+  constructor(table: SettingTable) {
+    this.#table = table;
+  }
+
+  add(key: string, statement: Statement): void {
+    const row = this.#table.rowOf(key);
+    const assignment = assignmentOf(this.#table, key, statement);
     // An invalid item is a separate assignment, so that the message names its place.
     const isItem = row.isList === true && 'value' in row.parse(assignment.text);
     const list = isItem ? `${key} ${assignment.source.kind} ${assignment.isAddition}` : '';
@@ -132,27 +113,24 @@ class AssignmentList {
   }
 }
 
-function assignmentOf(key: SettingKey, statement: Statement): Assignment {
+function assignmentOf(table: SettingTable, key: string, statement: Statement): Assignment {
   const { path, text, at } = statement;
   const source = sourceAt(at);
-  const name = isNamed(rowOf(key)) ? freeName(statement) : undefined;
+  const row = table.rowOf(key);
+  const name = isNamed(row) ? table.nameIn(statement) : undefined;
   if (source.kind !== 'file') {
     // As in the original, variables append to the lists of a file.
-    const isAddition = rowOf(key).isList === true && at.file.startsWith('HZ_');
+    const isAddition = row.isList === true && at.file.startsWith('HZ_');
     const all = { key, text, source, ...(name !== undefined && { name }) };
     return isAddition ? { ...all, isAddition } : all;
   }
   return name === undefined ? { key, text, source, path } : { key, name, text, source, path };
 }
 
-function freeName({ path, pattern }: Statement): string {
-  return path[NAME_STEPS.get(pattern) ?? -1] ?? '';
-}
-
 /** Whether the name is allowed; one that is not is reported elsewhere. */
-function isNameUsable(key: SettingKey, statement: Statement): boolean {
-  const row = rowOf(key);
-  return !isNamed(row) || row.parseName(freeName(statement)) !== undefined;
+function isNameUsable(table: SettingTable, key: string, statement: Statement): boolean {
+  const row = table.rowOf(key);
+  return !isNamed(row) || row.parseName(table.nameIn(statement)) !== undefined;
 }
 
 function checkType(statement: Statement, problems: FindingList): void {
@@ -179,8 +157,8 @@ function assignmentsOfDeprecated(statement: Statement, problems: FindingList): A
   ];
 }
 
-function deprecationOf({ path, at }: Statement): Finding {
-  const instead = `${pathOf('restEnabled')} and ${pathOf('endpointGroups', 'DATA')}`;
+function deprecationOf(table: SettingTable, { path, at }: Statement): Finding {
+  const instead = `${table.pathOf('restEnabled')} and ${table.pathOf('endpointGroups', 'DATA')}`;
   const message = `${textOfSteps(path)} is deprecated; write ${instead}`;
   return finding('warning', message, sourceAt(at).name);
 }

@@ -5,11 +5,11 @@
  */
 import { lazyModule } from '../base/lazy-module.ts';
 import { translateAdvancedNetwork } from './advanced-network.ts';
-import { type Assignment, type Block, buildConfig, type Config } from './config.ts';
+import { buildConfig, type Config } from './config.ts';
 import { ConfigFault, configFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
 import { configWarnings } from './config-warnings.ts';
-import type { Effective } from './effective-statements.ts';
+import { Effective } from './effective-statements.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
 import type { EnvironmentContent } from './environment.ts';
 import type { PipedFile } from './file-bytes.ts';
@@ -27,16 +27,17 @@ import {
   type RefusedSetting,
   refusedAmong,
   refusedAt,
+  refuseSettings,
 } from './refused-settings.ts';
+import type { Assignment, Block } from './resolve.ts';
 import type { StructuredValue } from './section-reading.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import { isNamed, MASK } from './setting.ts';
-import { ALL_ROWS } from './setting-rows.ts';
-import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
+import { type AnySetting, isNamed, MASK, pathOf } from './setting.ts';
+import { SETTING_KEYS, SETTINGS, type SettingKey, TABLE } from './settings.ts';
 import { DEFAULT, type Source, sourceAt } from './source.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from './statements.ts';
-import { NO_CERTIFICATE } from './tls-reading.ts';
+import { NO_CERTIFICATE, readTls } from './tls-reading.ts';
 import { readWan, WAN_BLOCKS } from './wan-reading.ts';
 import { REPLICATION_PATTERN } from './wan-settings.ts';
 
@@ -94,10 +95,15 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   const fromEnvironment = await readVariables(request.environment, file);
   const blocks = [...(file?.blocks ?? []), ...(fromEnvironment?.blocks ?? [])];
   const stated = [...(file?.statements ?? []), ...(fromEnvironment?.statements ?? [])];
-  const { statements, warnings } = translateAdvancedNetwork(stated);
+  const { statements, warnings } = translateAdvancedNetwork(stated, pathOf(SETTINGS.restEnabled));
   const secured = readSecurity(statements, file?.written ?? []);
   const all = [...statements, ...emptyBlocks(file)];
-  const reading = interpret(all, secured.used);
+  // Settings with a free name, which may be very many, are not looked up, and none can be refused.
+  const effective = new Effective(all.filter(({ pattern }) => !TABLE.hasName(pattern)));
+  const refused = new RefusedList();
+  refuseSettings(effective, isOn(effective.get(SECURITY_PATHS.isEnabled)), refused);
+  const tls = readTls(effective, refused);
+  const reading = interpret(TABLE, all, { tls, used: secured.used, refused });
   const assignments = [...reading.deprecated, ...reading.assignments, ...request.flags];
   // The root of an added text has no effect.
   const isText = typeof named === 'object' && 'text' in named;
@@ -142,7 +148,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...warnings,
       ...reading.warnings,
       ...unusedWarnings(reading.unused.filter((each) => !wan.reading.used.has(each))),
-      ...reading.refused,
+      ...refused.end(),
       ...wan.reading.refused.end(),
       ...shown(wan.reading.warnings, 'warnings'),
       ...unknownWarnings(file),
@@ -152,8 +158,8 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...(root === undefined ? [] : notesOfRoot(root, config)),
       ...secured.refused,
       ...(await refusedVariables(fromEnvironment, config)),
-      ...refusedCertificate(config, reading.effective),
-      ...refusedPlaceholders(file, reading.effective),
+      ...refusedCertificate(config, effective),
+      ...refusedPlaceholders(file, effective),
     ],
     piped: file?.piped,
   };
@@ -184,28 +190,24 @@ function throwProblems(
 
 /** Refuses TLS that is enabled without a certificate. */
 function refusedCertificate(config: Config, effective: Effective): RefusedSetting[] {
-  const statement = effective.get(pathOf('tlsEnabled'));
+  const statement = effective.get(pathOf(SETTINGS.tlsEnabled));
   const hasCertificate = config.tlsCertificate !== undefined || config.tlsKeyStore !== undefined;
   if (statement === undefined || !config.tlsEnabled || hasCertificate) return [];
   return [refusedAt(statement, NO_CERTIFICATE)];
 }
 
 /** Defaults that apply with a file: REST is off, and the member listens on all interfaces. */
-const FILE_DEFAULTS: readonly Assignment[] = [
+const FILE_DEFAULTS: readonly Assignment<SettingKey>[] = [
   { key: 'restEnabled', text: 'false', source: DEFAULT },
   { key: 'host', text: '0.0.0.0', source: DEFAULT },
 ];
 
 const configFile = lazyModule(() => import('./config-file.ts'));
-const meanings = lazyModule(() => import('./strict-sections.ts'));
-const environmentReader = lazyModule(() => import('./environment.ts'));
-
-/** The paths in the tables of settings, in the form of document-schema.ts. */
-const OWN_PATHS: readonly string[] = ALL_ROWS.flatMap(({ path, isList, isOwnList }) => {
-  // Properties may have any name.
-  if (path === undefined || path.includes('.properties.')) return [];
-  return [...(isOwnList || !isList ? [path] : []), ...(isList ? [`${path}.[]`] : [])];
+const meanings = lazyModule(async () => {
+  const { listPatterns, strictSections } = await import('./strict-sections.ts');
+  return { sections: strictSections(TABLE), lists: listPatterns(TABLE) };
 });
+const environmentReader = lazyModule(() => import('./environment.ts'));
 
 async function readFile(
   file: ConfigRequest['file'],
@@ -214,14 +216,7 @@ async function readFile(
 ): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
   const { fileFault, readConfigFile, readConfigText, readPipedFile } = await configFile();
-  const { LIST_PATTERNS, STRICT_SECTIONS } = await meanings();
-  const reading = {
-    environment,
-    onProgress,
-    ownPaths: OWN_PATHS,
-    sections: STRICT_SECTIONS,
-    lists: LIST_PATTERNS,
-  };
+  const reading = { environment, onProgress, ownPaths: TABLE.ownPaths, ...(await meanings()) };
   if (typeof file !== 'string') {
     if ('bytes' in file) return await readPipedFile(file, reading);
     return await readConfigText('configuration', file.text, reading);
@@ -245,7 +240,7 @@ async function readVariables(
 ): Promise<EnvironmentContent | undefined> {
   if (!Object.keys(environment).some((name) => VARIABLES.test(name))) return undefined;
   const { readEnvironment } = await environmentReader();
-  return readEnvironment(environment, OWN_PATHS, { statements, blocks });
+  return readEnvironment(TABLE, environment, { statements, blocks });
 }
 
 async function refusedVariables(
@@ -271,7 +266,7 @@ const USED_BLOCKS: ReadonlySet<string> = new Set([
   'map.{name}',
   'queue.{name}',
   ...WAN_BLOCKS,
-  ...(rowOf('endpointGroups').aliases ?? []),
+  ...(SETTINGS.endpointGroups.aliases ?? []),
   'advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{name}',
 ]);
 
@@ -296,7 +291,7 @@ function filledBlocks(blocks: readonly NamedBlock[]): Block[] {
 
 function keysBelow(pattern: string): readonly SettingKey[] {
   return SETTING_KEYS.filter((key) => {
-    const row = rowOf(key);
+    const row: AnySetting = SETTINGS[key];
     const isFilledIn = isNamed(row) && row.isSparse !== true && key !== 'endpointGroups';
     return isFilledIn && row.path.startsWith(`${pattern}.`);
   });
@@ -386,7 +381,7 @@ function refusedPlaceholders(
   effective: Effective,
 ): RefusedSetting[] {
   const isSecured = isOn(effective.get(SECURITY_PATHS.isEnabled));
-  if (!isSecured && !isOn(effective.get(pathOf('tlsEnabled')))) return [];
+  if (!isSecured && !isOn(effective.get(pathOf(SETTINGS.tlsEnabled)))) return [];
   const refused = new RefusedList();
   for (const { name, statement } of file?.unset ?? []) {
     const { path } = statement;

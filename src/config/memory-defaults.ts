@@ -5,7 +5,9 @@
  */
 import { type MachineMemory, machineMemory } from '../base/machine-memory.ts';
 import { exceptionBytes } from '../base/wan-bytes.ts';
-import { MEMORY_SHARE, pathOf, SETTINGS } from './settings.ts';
+import { MEMORY_SHARE } from '../engine/engine-settings.ts';
+import { pathOf } from './setting.ts';
+import { SETTINGS } from './settings.ts';
 
 /**
  * Share of the memory for one body, for all bytes in flight, and for WAN queues; never more than
@@ -71,7 +73,7 @@ export function memoryDefaults(
   const body = specified.bodyBytesMax ?? bodyBytesMax.value;
   const flight = least(SETTINGS.inFlightBytesMax.fallback);
   const inFlightBytesMax =
-    flight.value >= body ? flight : { value: body, from: pathOf('bodyBytesMax') };
+    flight.value >= body ? flight : { value: body, from: pathOf(SETTINGS.bodyBytesMax) };
   const wanQueueBytesMax = least(SETTINGS.wanQueueBytesMax.fallback);
   const ofWan = hasWan ? wanBytes(specified.wanQueueBytesMax ?? wanQueueBytesMax.value) : 0;
   // Recovery reads while no requests run, into less memory than requests in flight may use.
@@ -118,10 +120,10 @@ export function memoryWarning(
   const all = maxMemory + inFlightBytesMax + PROCESS_BYTES + ofWan;
   if (all <= memory.bytes) return undefined;
   const queues =
-    ofWan === 0 ? '' : `, WAN replication (${inMib(ofWan)}, ${pathOf('wanQueueBytesMax')})`;
+    ofWan === 0 ? '' : `, WAN replication (${inMib(ofWan)}, ${pathOf(SETTINGS.wanQueueBytesMax)})`;
   return (
-    `${pathOf('maxMemory')} (${inMib(maxMemory)}), ` +
-    `${pathOf('inFlightBytesMax')} (${inMib(inFlightBytesMax)})${queues} ` +
+    `${pathOf(SETTINGS.maxMemory)} (${inMib(maxMemory)}), ` +
+    `${pathOf(SETTINGS.inFlightBytesMax)} (${inMib(inFlightBytesMax)})${queues} ` +
     `and the process (${inMib(PROCESS_BYTES)}) are more than the ` +
     `${memory.isContainer ? 'container' : 'machine'} has, ${inMib(memory.bytes)}`
   );

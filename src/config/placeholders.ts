@@ -4,6 +4,16 @@
  * with `_` for dots and dashes. `${NAME:text}` is replaced by `text` if none of them is set. A
  * placeholder without a value remains as it is.
  */
+import { booleanSetting } from './setting.ts';
+import type { SettingRows } from './setting-table.ts';
+
+export const PLACEHOLDER_SETTINGS = {
+  failIfValueMissing: booleanSetting({
+    path: 'config-replacers.fail-if-value-missing',
+    about: 'Whether a placeholder without a value is an error instead of a warning',
+    fallback: false,
+  }),
+} as const satisfies SettingRows;
 
 interface Replaced {
   readonly text: string;

@@ -3,7 +3,6 @@
  * settings (document-schema.ts), which are loaded only for a file or variables.
  * Tested by document-schema.spec.ts.
  */
-import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-settings.ts';
 
 /** Names of properties that have an effect, by the path of the properties. */
 export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -14,8 +13,8 @@ export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
     'hazelcast.max.no.heartbeat.seconds',
   ],
   ...Object.fromEntries(
-    [PUBLISHER_PATH, PUBLISHER_ITEM].map((path) => [
-      `${path}.properties`,
+    ['{name}', '[]'].map((publisher) => [
+      `wan-replication.{name}.batch-publisher.${publisher}.properties`,
       ['username', 'password'],
     ]),
   ),
@@ -23,7 +22,7 @@ export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
     [
       'network.ssl',
       'advanced-network.rest-server-socket-endpoint-config.ssl',
-      `${ENDPOINT_PATTERN}.ssl`,
+      'advanced-network.wan-endpoint-config.{name}.ssl',
     ].map((ssl) => [
       `${ssl}.properties`,
       [

@@ -6,7 +6,6 @@
 import type { Effective } from './effective-statements.ts';
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX, pathText } from './finding-list.ts';
-import { SECURITY_PATHS } from './security-paths.ts';
 import { type Source, sourceAt } from './source.ts';
 import type { Statement } from './statements.ts';
 import { readBoolean } from './value-type.ts';
@@ -117,8 +116,11 @@ export const REFUSED_PATTERNS: readonly string[] = [
   COMPARATOR,
 ];
 
-export function refuseSettings(effective: Effective, refused: RefusedList): void {
-  const isSecurityOn = isOn(effective.get(SECURITY_PATHS.isEnabled));
+export function refuseSettings(
+  effective: Effective,
+  isSecurityOn: boolean,
+  refused: RefusedList,
+): void {
   const kinds = new Set<string>();
   const isAdvanced = isOn(effective.get('advanced-network.enabled'));
   for (const statement of effective.values()) {

@@ -69,7 +69,7 @@ export class SectionReading {
 }
 
 /** The rows of a section, by key. */
-type SectionRows = Readonly<Record<string, Setting<unknown>>>;
+export type SectionRows = Readonly<Record<string, Setting<unknown>>>;
 
 export interface RowReading<Rows extends SectionRows> {
   /** The values that are set and valid. */

@@ -103,6 +103,28 @@ export function isNamed(row: AnySetting): row is NamedSetting<string, unknown> {
   return 'parseName' in row;
 }
 
+/**
+ * Returns the path of a setting, with `name` in place of its free name, or the flag of a setting
+ * without a path.
+ */
+export function pathOf(
+  { path, flags }: Pick<AnySetting, 'path' | 'flags'>,
+  name = '{name}',
+): string {
+  return path?.replace('{name}', () => name) ?? flags[0]?.name ?? '';
+}
+
+/** The value of a row; for a row with free names, a value for each name. */
+type ValueOf<Row> =
+  Row extends NamedSetting<infer Name, infer Value>
+    ? ReadonlyMap<Name, Value>
+    : Row extends Setting<infer Value>
+      ? Value
+      : never;
+
+/** The values of rows, by key. */
+export type ValuesOf<Rows> = { readonly [Key in keyof Rows]: ValueOf<Rows[Key]> };
+
 /** The fields of a row that the functions below do not fill in. */
 type Row<Value> = Omit<Setting<Value>, 'expects' | 'parse' | 'flags'> & { readonly flag?: Flag };
 

@@ -7,44 +7,16 @@ import { advancedPatterns } from './advanced-network.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
 import { REFUSED_PATTERNS } from './refused-settings.ts';
 import type { AnySetting } from './setting.ts';
-import { ALL_ROWS } from './setting-rows.ts';
-import {
-  ENDPOINT_PATTERN,
-  PUBLISHER_ITEM,
-  PUBLISHER_PATH,
-  REF_PATH,
-  REPLICATION_PATTERN,
-} from './wan-settings.ts';
+import type { SettingTable } from './setting-table.ts';
 
-/**
- * Patterns of WAN replication in addition to its rows: those of XML, and those that are refused.
- */
-const OF_WAN: readonly string[] = [
-  ...[PUBLISHER_PATH, PUBLISHER_ITEM].flatMap((publisher) =>
-    ['any', 'properties.{name}', 'sync.any'].map((name) => `${publisher}.${name}`),
-  ),
-  ...['custom-publisher.{name}.any', 'custom-publisher.any', 'consumer.any'].map(
-    (name) => `${REPLICATION_PATTERN}.${name}`,
-  ),
-  `${REF_PATH}.filters.any`,
-  ...['ssl.properties.{name}', 'symmetric-encryption.any', 'socket-interceptor.any'].map(
-    (name) => `${ENDPOINT_PATTERN}.${name}`,
-  ),
-];
-
-/** Patterns of the sections, as in statements; that of the root is ''. */
-export const STRICT_SECTIONS = strictSections();
-
-/** Patterns of the XML elements that are items of a list although their path has no number. */
-export const LIST_PATTERNS = listPatterns();
-
-function strictSections(): ReadonlySet<string> {
+/** Returns the patterns of the sections, as in statements; that of the root is ''. */
+export function strictSections(table: SettingTable): ReadonlySet<string> {
   const patterns = [
-    ...patternsOf(ALL_ROWS),
+    ...patternsOf(table.all),
     ...REFUSED_PATTERNS,
     'import.resource',
     'auditlog.enabled',
-    ...OF_WAN,
+    ...table.patterns,
     ...Object.keys(PROPERTY_NAMES).map((section) => `${section}.{name}`),
   ];
   const sections = new Set<string>();
@@ -57,9 +29,14 @@ function strictSections(): ReadonlySet<string> {
   return sections;
 }
 
-function listPatterns(): ReadonlySet<string> {
-  const lists = patternsOf(ALL_ROWS.filter(({ isList }) => isList));
-  return new Set([...lists, ...advancedPatterns(lists), `${REF_PATH}.filters.filter-impl`]);
+/**
+ * Returns the patterns of the XML elements that are items of a list although their path has no
+ * number.
+ */
+export function listPatterns(table: SettingTable): ReadonlySet<string> {
+  const lists = patternsOf(table.all.filter(({ isList }) => isList));
+  const ofXml = table.patterns.filter((pattern) => pattern.endsWith('.filter-impl'));
+  return new Set([...lists, ...advancedPatterns(lists), ...ofXml]);
 }
 
 function patternsOf(rows: readonly AnySetting[]): string[] {

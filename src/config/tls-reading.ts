@@ -11,20 +11,21 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import type { Config } from './config.ts';
 import type { Effective } from './effective-statements.ts';
 import { isOn, type RefusedList } from './refused-settings.ts';
-import { pathOf, type SettingKey } from './settings.ts';
+import { pathOf } from './setting.ts';
 import type { Statement } from './statements.ts';
+import { TLS_SETTINGS } from './tls-settings.ts';
 import type { WanTls } from './wan-config.ts';
 
 const SECTION = 'network.ssl';
 /** Settings of the table that properties set directly. */
-const KEYS: readonly SettingKey[] = [
+const KEYS = [
   'tlsCertificate',
   'tlsKey',
   'tlsKeyPassword',
   'tlsKeyStore',
   'tlsKeyStorePassword',
   'tlsMutualAuthentication',
-];
+] as const;
 /** Classes of the original with the same effect as the TLS of this member. */
 const FACTORY = /^com\.hazelcast\.nio\.ssl\.(Basic|OpenSSL)\w*$/;
 const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
@@ -33,19 +34,21 @@ const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
 type Lookup = (name: string) => Statement | undefined;
 
 interface TlsReading {
+  readonly section: string;
   /** The settings that are set, each with its statement. */
-  readonly assigned: readonly (readonly [SettingKey, Statement])[];
+  readonly assigned: readonly (readonly [keyof typeof TLS_SETTINGS, Statement])[];
   /** Statements that have an effect. */
   readonly used: ReadonlySet<Statement>;
 }
 
 /** Reads `network.ssl`. */
 export function readTls(effective: Effective, refused: RefusedList): TlsReading {
-  const assigned: [SettingKey, Statement][] = [];
+  const assigned: [keyof typeof TLS_SETTINGS, Statement][] = [];
   const used = new Set<Statement>();
-  const enabled = effective.get(pathOf('tlsEnabled'));
-  if (enabled === undefined || !isOn(enabled)) return { assigned, used };
-  const assign = (key: SettingKey, statement: Statement | undefined): void => {
+  const reading = { section: `${SECTION}.`, assigned, used };
+  const enabled = effective.get(pathOf(TLS_SETTINGS.tlsEnabled));
+  if (enabled === undefined || !isOn(enabled)) return reading;
+  const assign = (key: keyof typeof TLS_SETTINGS, statement: Statement | undefined): void => {
     if (statement === undefined) return;
     used.add(statement);
     assigned.push([key, statement]);
@@ -57,21 +60,21 @@ export function readTls(effective: Effective, refused: RefusedList): TlsReading 
   };
   const property: Lookup = (name) => effective.get(`${SECTION}.properties.${name}`);
   assign('tlsEnabled', enabled);
-  for (const key of KEYS) assign(key, effective.get(pathOf(key)));
+  for (const key of KEYS) assign(key, effective.get(pathOf(TLS_SETTINGS[key])));
   const store = property('keyStore');
   refuse(store, keyStoreFault(store, property('keyStoreType')));
   for (const name of ['factory-class-name', 'protocol', 'ciphersuites', 'keyStoreType']) {
     const statement = effective.get(`${SECTION}.${name}`) ?? property(name);
     refuse(statement, statement && otherTlsFault(name, statement.text));
   }
-  const authentication = effective.get(pathOf('tlsMutualAuthentication'));
+  const authentication = effective.get(pathOf(TLS_SETTINGS.tlsMutualAuthentication));
   if (authentication?.text.toUpperCase() === 'REQUIRED') {
     const authorities = authoritiesIn(property);
     const fault = trustFault(authorities);
     if (fault !== undefined) refuse(authorities ?? authentication, fault);
     else assign('tlsClientCa', authorities);
   }
-  return { assigned, used };
+  return reading;
 }
 
 /** TLS from a member to targets. */

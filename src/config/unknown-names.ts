@@ -2,18 +2,18 @@
  * Messages about unknown names in a document, with similar known names.
  * Tested by broken-files.spec.ts.
  */
+import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import type { DocumentEntry } from './document.ts';
 import type { SectionSchema } from './document-schema.ts';
 import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
-import { pathOf } from './settings.ts';
 
 /** Maximum number of known names that a message lists besides the nearest one. */
 const NAMES_LISTED_MAX = 12;
 
 /** Names at the root of 3.x files of the original, with their replacements. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
-  ['group', pathOf('clusterName')],
+  ['group', SETTINGS_IN_MESSAGES.clusterName],
   ['quorum', 'split-brain-protection'],
   ['semaphore', 'cp-subsystem'],
 ]);

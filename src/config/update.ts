@@ -12,7 +12,8 @@ import { type ConfigRequest, type LoadedConfig, refusedFault, tooManyPatterns } 
 import { isPattern, PATTERNS_MAX } from './name-lookup.ts';
 import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import { pathOf } from './settings.ts';
+import { pathOf } from './setting.ts';
+import { SETTINGS } from './settings.ts';
 
 /** A map, queue, user or section that the text names. */
 export interface NamedConfig {
@@ -59,7 +60,7 @@ export async function addConfigText(
     update.note(isNewQueue(name), 'queue', name);
   });
   for (const group of addition.endpointGroups.keys()) {
-    const isStated = addition.sources.get(pathOf('endpointGroups', group))?.kind === 'file';
+    const isStated = addition.sources.get(pathOf(SETTINGS.endpointGroups, group))?.kind === 'file';
     if (isStated) update.note(false, 'endpoint-groups', group);
   }
   const realms = await addedRealms(config, addition, update);

@@ -6,10 +6,10 @@
 import { quoted } from './finding-list.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { defaultsOf, type RowReading } from './section-reading.ts';
-import { pathOf } from './settings.ts';
+import { pathOf } from './setting.ts';
 import { NO_WAN_TLS, type WanConfig, type WanPublisher } from './wan-config.ts';
 import { targetEndpointsIn } from './wan-endpoints.ts';
-import { PUBLISHER_SETTINGS, type PublisherKey } from './wan-settings.ts';
+import { PUBLISHER_SETTINGS, type PublisherKey, WAN_SETTINGS } from './wan-settings.ts';
 
 /** The values that were set; each is of its type. */
 export type SpecifiedPublisher = RowReading<typeof PUBLISHER_SETTINGS>['values'];
@@ -50,7 +50,7 @@ export function publisherOf(
   if (username === undefined && password !== undefined) lack('username', 'it has a password');
   if (username !== undefined && password === undefined) lack('password', 'it has a username');
   if (specified.queueBytesMax !== undefined && specified.queueBytesMax > queueBytesMax) {
-    refuse('queueBytesMax', `more than ${pathOf('wanQueueBytesMax')}, ${queueBytesMax}`);
+    refuse('queueBytesMax', `more than ${pathOf(WAN_SETTINGS.wanQueueBytesMax)}, ${queueBytesMax}`);
   }
   if (endpoint !== undefined && !endpoints.has(endpoint)) {
     const hint = hintOf(nearestNames(endpoint, [...endpoints.keys()].filter(Boolean)));

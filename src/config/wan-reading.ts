@@ -4,12 +4,15 @@
  * member lacks (classes, discovery) are refused; settings without effect are left to a warning.
  * Tested by wan.spec.ts.
  */
-import { type Config, configSourceOf } from './config.ts';
+
+import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
+import type { Config } from './config.ts';
 import { pathText, quoted } from './finding-list.ts';
 import type { Place } from './place.ts';
 import { isOn } from './refused-settings.ts';
+import { sourceOf } from './resolve.ts';
 import { mapIn, SectionReading } from './section-reading.ts';
-import { pathOf } from './settings.ts';
+import { pathOf } from './setting.ts';
 import type { NamedBlock, Statement, WrittenSection } from './statements.ts';
 import { endpointTls, ownTls, type TargetTls } from './tls-reading.ts';
 import {
@@ -249,8 +252,8 @@ class WanReader {
 
   #refuseEngine(draft: Draft): void {
     if (this.#config.engineUrl === undefined) return;
-    const { name } = configSourceOf(this.#config, 'engineUrl');
-    const engine = `${pathOf('engineUrl')}${name === '' ? '' : ` (${name})`}`;
+    const { name } = sourceOf(this.#config, ENGINE_SETTINGS.engineUrl);
+    const engine = `${pathOf(ENGINE_SETTINGS.engineUrl)}${name === '' ? '' : ` (${name})`}`;
     this.#reading.refuse(
       statementAt(draft),
       `WAN replication needs a member that stores its own data; remove it or ${engine}`,

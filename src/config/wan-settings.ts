@@ -26,6 +26,22 @@ export const PUBLISHER_ITEM = `${REPLICATION_PATTERN}.batch-publisher.[]`;
 export const REF_PATH = 'map.{name}.wan-replication-ref.{name}';
 export const ENDPOINT_PATTERN = 'advanced-network.wan-endpoint-config.{name}';
 
+/**
+ * Patterns that have an effect in addition to the rows: those of XML, and those that are refused.
+ */
+export const WAN_PATTERNS: readonly string[] = [
+  ...[PUBLISHER_PATH, PUBLISHER_ITEM].flatMap((publisher) =>
+    ['any', 'properties.{name}', 'sync.any'].map((name) => `${publisher}.${name}`),
+  ),
+  ...['custom-publisher.{name}.any', 'custom-publisher.any', 'consumer.any'].map(
+    (name) => `${REPLICATION_PATTERN}.${name}`,
+  ),
+  `${REF_PATH}.filters.filter-impl`,
+  ...['ssl.properties.{name}', 'symmetric-encryption.any', 'socket-interceptor.any'].map(
+    (name) => `${ENDPOINT_PATTERN}.${name}`,
+  ),
+];
+
 /** Words in the order of the numbers that the original has for them in requests. */
 export const ACKNOWLEDGE_TYPES = ['ACK_ON_RECEIPT', 'ACK_ON_OPERATION_COMPLETE'] as const;
 export const PUBLISHER_STATES = ['REPLICATING', 'PAUSED', 'STOPPED'] as const;

@@ -16,7 +16,8 @@ import { type ConfigRequest, type LoadedConfig, refusedFault } from '../config/l
 import { byName, isPattern } from '../config/name-lookup.ts';
 import type { SecurityConfig } from '../config/security.ts';
 import { SECURITY_PATHS } from '../config/security-paths.ts';
-import { isReloadable, pathOf, SETTING_KEYS, type SettingKey } from '../config/settings.ts';
+import { pathOf } from '../config/setting.ts';
+import { isReloadable, SETTING_KEYS, SETTINGS, type SettingKey } from '../config/settings.ts';
 import { addConfigText, type ConfigUpdate, shownNames, withNames } from '../config/update.ts';
 import { addWanText, type WanAddition, withoutWanPublisher } from '../config/wan-addition.ts';
 import { WAN_PLACES, type WanConfig } from '../config/wan-config.ts';
@@ -331,11 +332,11 @@ export class Reloader {
     const appliedValues = Object.fromEntries(applied.map((key) => [key, loaded[key]]));
     const outcome = {
       applied: [
-        ...applied.map((key) => pathOf(key)),
+        ...applied.map((key) => pathOf(SETTINGS[key])),
         ...changedParts.map((part) => SECURITY_PATHS[part]),
       ],
       unapplied: [
-        ...unapplied.map((key) => pathOf(key)),
+        ...unapplied.map((key) => pathOf(SETTINGS[key])),
         ...(isSwitched ? [SECURITY_PATHS.isEnabled] : []),
         ...(await changedKeys(WAN_KEYS, this.#configuredWan, loaded)).map((key) => WAN_PLACES[key]),
       ],

@@ -3,7 +3,9 @@
  * Responses are sent when the work is done.
  */
 import { GridError } from '../base/errors.ts';
-import { pathOf } from '../config/settings.ts';
+import { PERSISTENCE_SETTINGS } from '../config/persistence-settings.ts';
+import { pathOf } from '../config/setting.ts';
+import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import type { Fields } from '../http/exchange.ts';
 import type { Actions, Work } from '../surface/action.ts';
 import { type AdministrativeCall, refusalOf } from '../surface/administrative-call.ts';
@@ -60,8 +62,13 @@ export function persistenceActions(
 /** Refuses a call on a member that stores no data on its disk. */
 function refuse(call: AdministrativeCall, isShared: boolean): void {
   const { action } = call;
-  if (isShared) call.refuse('DATA_ELSEWHERE', { action, setting: pathOf('engineUrl') });
-  else call.refuse('PERSISTENCE_OFF', { action, setting: pathOf('persistenceEnabled') });
+  if (isShared)
+    call.refuse('DATA_ELSEWHERE', { action, setting: pathOf(ENGINE_SETTINGS.engineUrl) });
+  else
+    call.refuse('PERSISTENCE_OFF', {
+      action,
+      setting: pathOf(PERSISTENCE_SETTINGS.persistenceEnabled),
+    });
 }
 
 function deprecation(call: AdministrativeCall, replacement: string): Fields {

@@ -12,7 +12,8 @@ import type { MemberStore, StoredMember } from '../cluster/cluster-part.ts';
 import type { SharedValues } from '../cluster/shared-record.ts';
 import type { Config } from '../config/config.ts';
 import { segmentBytesMax } from '../config/memory-defaults.ts';
-import { pathOf } from '../config/settings.ts';
+import { PERSISTENCE_SETTINGS } from '../config/persistence-settings.ts';
+import { pathOf } from '../config/setting.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
@@ -237,7 +238,13 @@ export class PersistencePart
       timer = this.#clock.after(seconds * 1000, () => {
         const directory = this.#persistence.storage.path;
         this.#isLate = true;
-        reject(new GridError('DATA_TIMEOUT', { directory, seconds, setting: pathOf(key) }));
+        reject(
+          new GridError('DATA_TIMEOUT', {
+            directory,
+            seconds,
+            setting: pathOf(PERSISTENCE_SETTINGS[key]),
+          }),
+        );
       });
     });
     try {

@@ -7,8 +7,9 @@
  */
 import { type OpenFiles, openFiles } from '../base/open-files.ts';
 import type { Config } from '../config/config.ts';
-import { pathOf } from '../config/settings.ts';
+import { pathOf } from '../config/setting.ts';
 import { batchesPerEndpoint } from '../wan/batch-limits.ts';
+import { LIMIT_SETTINGS } from './server-settings.ts';
 
 /** Listeners, a reload's thread and files, and the program that notifies the service manager. */
 const OTHER_COUNT = 16;
@@ -56,7 +57,7 @@ export function descriptorShares(
   const warning =
     connectionsMax === config.connectionsMax
       ? undefined
-      : `${pathOf('connectionsMax')} is ${connectionsMax} instead of ${config.connectionsMax}: ` +
+      : `${pathOf(LIMIT_SETTINGS.connectionsMax)} is ${connectionsMax} instead of ${config.connectionsMax}: ` +
         `the process may have ${limit} files open (ulimit -n, LimitNOFILE), ` +
         `and ${others} are reserved for everything else`;
   return { connectionsMax, healthConnectionsMax, refusedConnectionsMax, warning };

@@ -6,8 +6,10 @@
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { GridError } from '../base/errors.ts';
-import { type Config, configSourceOf } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { matchingAddress } from '../config/interface-pattern.ts';
+import { sourceOf } from '../config/resolve.ts';
+import { ADDRESS_SETTINGS } from './server-settings.ts';
 
 /** A server that can listen. */
 interface Listener {
@@ -35,7 +37,7 @@ export async function listenAsConfigured(server: Listener, config: Config): Prom
 
 function hostOf(config: Config): string {
   const { host, interfaces, interfacesEnabled } = config;
-  if (!interfacesEnabled || configSourceOf(config, 'host').kind !== 'default') return host;
+  if (!interfacesEnabled || sourceOf(config, ADDRESS_SETTINGS.host).kind !== 'default') return host;
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   const found = matchingAddress(
     interfaces,
@@ -52,6 +54,6 @@ function hostOf(config: Config): string {
 function lastPort(config: Config): number {
   const { port, portAutoIncrement, portCount } = config;
   const isFixed = !portAutoIncrement || port === 0;
-  if (isFixed || configSourceOf(config, 'port').kind === 'flag') return port;
+  if (isFixed || sourceOf(config, ADDRESS_SETTINGS.port).kind === 'flag') return port;
   return Math.min(port + portCount - 1, 65535);
 }

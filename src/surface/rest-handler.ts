@@ -8,7 +8,7 @@ import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
-import { pathOf } from '../config/settings.ts';
+import { pathOf } from '../config/setting.ts';
 import type { Engine, OperationResult } from '../engine/engine.ts';
 import type { Application, RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -34,6 +34,7 @@ import type { Endpoint, Resource } from './resource.ts';
 import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './responses.ts';
 import type { UnknownPath } from './route.ts';
 import type { PathParts, RouteFinder } from './router.ts';
+import { SURFACE_SETTINGS } from './surface-settings.ts';
 
 /** Parts of the member that the checks need; one object for all connections. */
 interface SurfaceParts {
@@ -180,7 +181,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     const { exchange } = this;
     const { browser, method, unservedHost } = exchange.request;
     if (unservedHost !== undefined && group !== 'HEALTH_CHECK') {
-      const setting = pathOf('allowedHosts');
+      const setting = pathOf(SURFACE_SETTINGS.allowedHosts);
       exchange.refuse('HOST_NOT_ALLOWED', { host: unservedHost, setting });
       return false;
     }
@@ -195,7 +196,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   #refusePage(origin: string | undefined): void {
-    const setting = pathOf('corsAllowedOrigins');
+    const setting = pathOf(SURFACE_SETTINGS.corsAllowedOrigins);
     if (origin === undefined) this.exchange.refuse('SITE_NOT_ALLOWED', { setting });
     else this.exchange.refuse('ORIGIN_NOT_ALLOWED', { origin, setting });
   }
@@ -275,12 +276,15 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   #refuseGroup(group: EndpointGroup): false {
     const { groups } = this.#parts;
     if (!groups.isRestOn) return this.#refuseAll();
-    this.exchange.refuse('GROUP_DISABLED', { group, setting: pathOf('endpointGroups', group) });
+    this.exchange.refuse('GROUP_DISABLED', {
+      group,
+      setting: pathOf(SURFACE_SETTINGS.endpointGroups, group),
+    });
     return false;
   }
 
   #refuseAll(): false {
-    this.exchange.refuse('REST_DISABLED', { setting: pathOf('restEnabled') });
+    this.exchange.refuse('REST_DISABLED', { setting: pathOf(SURFACE_SETTINGS.restEnabled) });
     return false;
   }
 

@@ -5,7 +5,8 @@
 import { GridError } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { pathOf } from '../config/settings.ts';
+import { pathOf } from '../config/setting.ts';
+import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Session } from '../http/session.ts';
 import { readBasicField } from '../security/access-control.ts';
@@ -250,11 +251,14 @@ function refuse(call: AdministrativeCall, { faults, refusal }: RefusedConfig): v
 }
 
 function refuseWithoutWan(call: Call): void {
-  call.exchange.refuse('WAN_ELSEWHERE', { action: call.describe(), setting: pathOf('engineUrl') });
+  call.exchange.refuse('WAN_ELSEWHERE', {
+    action: call.describe(),
+    setting: pathOf(ENGINE_SETTINGS.engineUrl),
+  });
 }
 
 function withoutWan(action: string): GridError {
-  return new GridError('WAN_ELSEWHERE', { action, setting: pathOf('engineUrl') });
+  return new GridError('WAN_ELSEWHERE', { action, setting: pathOf(ENGINE_SETTINGS.engineUrl) });
 }
 
 /** Returns the status with its fields in the order of the response. */

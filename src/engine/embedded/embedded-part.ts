@@ -4,7 +4,8 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Part } from '../../base/part.ts';
 import type { Config } from '../../config/config.ts';
-import { pathOf } from '../../config/settings.ts';
+import { pathOf } from '../../config/setting.ts';
+import { WAN_SETTINGS } from '../../config/wan-settings.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import { queueCapacity } from '../queue-capacity.ts';
@@ -12,7 +13,7 @@ import type { MergeOptions } from '../stored-engine.ts';
 import { EmbeddedEngine, STOCK_BYTES } from './embedded-engine.ts';
 
 const TOMBSTONES_DROPPED =
-  `tombstones were dropped early, as ${pathOf('wanTombstonesMax')} was reached: an older change ` +
+  `tombstones were dropped early, as ${pathOf(WAN_SETTINGS.wanTombstonesMax)} was reached: an older change ` +
   'from another cluster may restore a removed entry';
 
 export class EmbeddedPart implements Part<Config> {

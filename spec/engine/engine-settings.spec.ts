@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainAsJson } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { load } from './documents.ts';
+import { load } from '../config/documents.ts';
 
 const SECRET = 'pa55word';
 

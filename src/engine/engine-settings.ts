@@ -1,18 +1,27 @@
-/**
- * Settings of the servers that store the data of several members: rows of the table in settings.ts.
- */
+/** Settings of the data engine, in the member or on servers. */
 import { engineUrlAdvice, hasSecret, parseEngineUrl } from '../base/engine-url.ts';
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import {
-  type AnySetting,
   booleanSetting,
   integerRule,
   integerSetting,
   type NamedSetting,
+  parseBytes,
   type Setting,
   textSetting,
-} from './setting.ts';
+  wordSetting,
+} from '../config/setting.ts';
+import type { SettingRows } from '../config/setting-table.ts';
 
+/**
+ * Maximum number of partitions. Each has its own index; beyond this number, more cost more than
+ * they gain.
+ */
+const PARTITION_COUNT_MAX = 32768;
+/** Minimum in bytes. Less would be used up by a few partitions, each of which takes 64 KiB. */
+const MEMORY_BYTES_MIN = 1_048_576;
+/** Share of the memory for stored data. */
+export const MEMORY_SHARE = 0.7;
 /**
  * Minimum in ms. Servers check timeouts ten times a second, so less would be too short for
  * replicas.
@@ -28,6 +37,34 @@ const NO_HEARTBEAT_SECONDS_MAX = 3600;
 /** Largest number of backups, as in the original. */
 const BACKUP_COUNT_MAX = 6;
 
+export const MEMORY_SETTINGS = {
+  maxMemory: wordSetting<number>({
+    path: SETTINGS_IN_MESSAGES.maxMemory,
+    flag: { name: '--max-memory', argument: 'BYTES' },
+    about: 'Memory for stored data, in bytes or with k, m, g; writes above it get 503',
+    fallback: MEMORY_BYTES_MIN,
+    fallbackText:
+      `${MEMORY_SHARE * 100} % of the memory of the machine or container, or less if the process ` +
+      'and in-flight-bytes-max need more than the rest',
+    example: '4g',
+    expects: 'a number of bytes from 1m up, or one with k, m or g',
+    read: readMemory,
+  }),
+} as const satisfies SettingRows;
+
+export const PARTITION_SETTINGS = {
+  partitionCount: integerSetting({
+    path: SETTINGS_IN_MESSAGES.partitionCount,
+    aliases: ['properties.hazelcast.partition.count'],
+    flag: { name: '--partition-count', argument: 'COUNT' },
+    about: 'Number of partitions for keys; fixed for the lifetime of the data',
+    fallback: 271,
+    minimum: 1,
+    maximum: PARTITION_COUNT_MAX,
+  }),
+} as const satisfies SettingRows;
+
+/** The servers that store the data of several members. */
 export const ENGINE_SETTINGS = {
   engineUrl: {
     ...textSetting({
@@ -85,7 +122,7 @@ export const ENGINE_SETTINGS = {
     'Certificate that the member presents to the servers, in PEM form',
   ),
   engineTlsKey: engineFile('key', 'Private key of that certificate, in PEM form'),
-} as const satisfies Readonly<Record<string, AnySetting>>;
+} as const satisfies SettingRows;
 
 function backupCounts(kind: 'map' | 'queue'): NamedSetting<string, number> {
   return {
@@ -137,4 +174,9 @@ function isUrl(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+function readMemory(text: string): number | undefined {
+  const bytes = parseBytes(text) ?? 0;
+  return bytes >= MEMORY_BYTES_MIN && bytes <= Number.MAX_SAFE_INTEGER ? bytes : undefined;
 }
