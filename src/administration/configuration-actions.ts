@@ -4,7 +4,6 @@
  */
 import { Slices } from '../base/slices.ts';
 import type { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
-import type { NamedConfig } from '../config/update.ts';
 import type { Actions } from '../surface/action.ts';
 import type { RefusedConfig } from '../surface/administrative-call.ts';
 import { respondJson } from '../surface/responses.ts';
@@ -25,6 +24,13 @@ export interface Reconfiguration {
   }>;
   /** Adds the new items of a configuration text. */
   add(text: string): Promise<Added | RefusedConfig>;
+}
+
+/** A map, queue, user or section that the text names. */
+export interface NamedConfig {
+  readonly sectionName: string;
+  /** Missing if the entry stands for the whole section. */
+  readonly configName?: string;
 }
 
 interface Added {

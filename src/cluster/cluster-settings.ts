@@ -1,5 +1,7 @@
 /** Settings of the cluster and of a member in it. Tested by config/config.spec.ts. */
+
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
+import type { ValuesOf } from '../config/setting.ts';
 import { booleanSetting, listSetting, nameRule, textSetting } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';
 
@@ -42,3 +44,5 @@ export const CLUSTER_SETTINGS = {
     fallback: false,
   }),
 } as const satisfies SettingRows;
+
+export type ClusterConfig = ValuesOf<typeof CLUSTER_SETTINGS>;

@@ -16,9 +16,6 @@ import { SETTINGS } from './settings.ts';
 const FLIGHT_SHARE = 1 / 8;
 /** Memory of the process itself under load, in bytes. */
 const PROCESS_BYTES = 88_080_384;
-/** Share of the memory that recovery reads into, limited to two segments of 32 MiB. */
-const RECOVERY_SHARE = 1 / 16;
-const RECOVERY_BYTES_MAX = 67_108_864;
 /**
  * Maximum amount of memory reserved for the C library's heap, in bytes, even on a large machine.
  * The heap stores values of 16 to 256 KiB, and retains freed memory when shorter values replace
@@ -88,16 +85,6 @@ export function memoryDefaults(
       ? { value: share, from: `${MEMORY_SHARE * 100} % of ${whole}` }
       : { value: left, from: `${Math.floor((left / memory.bytes) * 100)} % of ${whole}` };
   return { maxMemory, bodyBytesMax, inFlightBytesMax, wanQueueBytesMax };
-}
-
-/** Returns the bytes that recovery may read at a time; two such pieces are in memory. */
-export function segmentBytesMax(memory: MachineMemory): number {
-  return Math.floor(recoveryBytes(memory) / 2);
-}
-
-/** Returns the bytes that recovery may use in addition to the data. */
-function recoveryBytes({ bytes }: MachineMemory): number {
-  return Math.min(Math.floor(bytes * RECOVERY_SHARE), RECOVERY_BYTES_MAX);
 }
 
 /**

@@ -1,5 +1,7 @@
 /** Settings of the data on disk: rows of the table in settings.ts. Tested by config.spec.ts. */
+
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
+import type { ValuesOf } from './setting.ts';
 import {
   booleanSetting,
   integerSetting,
@@ -7,6 +9,7 @@ import {
   textSetting,
   wordSetting,
 } from './setting.ts';
+import type { SettingRows } from './setting-table.ts';
 
 const SYNC_MODES = ['always', 'interval', 'never'] as const;
 const HOUR_MS = 3_600_000;
@@ -91,7 +94,9 @@ export const PERSISTENCE_SETTINGS = {
     minimum: 1,
     maximum: HOUR_MS,
   }),
-} as const;
+} as const satisfies SettingRows;
+
+export type PersistenceConfig = ValuesOf<typeof PERSISTENCE_SETTINGS>;
 
 function timeoutSetting(name: string, about: string, fallback: number): Setting<number> {
   return integerSetting({

@@ -102,11 +102,14 @@ export function resolveValues(
   return { values, sources, faults, faultCount };
 }
 
+/** A configuration with its sources. */
+export interface Sourced {
+  /** Sources by path, with free names filled in; by flag for a setting without a path. */
+  readonly sources: ReadonlyMap<string, Source>;
+}
+
 /** Returns the source of a setting without free names. */
-export function sourceOf(
-  { sources }: { readonly sources: ReadonlyMap<string, Source> },
-  row: AnySetting,
-): Source {
+export function sourceOf({ sources }: Sourced, row: AnySetting): Source {
   return sources.get(pathOf(row)) ?? DEFAULT;
 }
 

@@ -8,13 +8,11 @@
  * Tested by load.spec.ts.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { Config } from './config.ts';
 import type { Effective } from './effective-statements.ts';
 import { isOn, type RefusedList } from './refused-settings.ts';
 import { pathOf } from './setting.ts';
 import type { Statement } from './statements.ts';
-import { TLS_SETTINGS } from './tls-settings.ts';
-import type { WanTls } from './wan-config.ts';
+import { TLS_SETTINGS, type TlsConfig } from './tls-settings.ts';
 
 const SECTION = 'network.ssl';
 /** Settings of the table that properties set directly. */
@@ -77,10 +75,22 @@ export function readTls(effective: Effective, refused: RefusedList): TlsReading 
   return reading;
 }
 
+/** Files for TLS from a member to targets: their paths, and their passwords. */
+export interface TargetTlsFiles {
+  /** Authorities of the certificates of targets; undefined for those of the system. */
+  readonly authorities: string | undefined;
+  /** Certificate for targets that request one: two PEM files, or one PKCS12 file. */
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+  readonly keyPassword: string | undefined;
+  readonly keyStore: string | undefined;
+  readonly keyStorePassword: string | undefined;
+}
+
 /** TLS from a member to targets. */
 export interface TargetTls {
   /** Undefined if TLS is off. */
-  readonly tls: WanTls | undefined;
+  readonly tls: TargetTlsFiles | undefined;
   readonly used: readonly Statement[];
   /** Faults, each with its statement; with any of them, the endpoint cannot be used. */
   readonly faults: readonly (readonly [Statement, string])[];
@@ -124,7 +134,7 @@ export function endpointTls(statements: ReadonlyMap<string, Statement>): TargetT
   const key = property('keyFile');
   if (key === undefined) check(certificate, 'keyFile is not given');
   if (certificate === undefined) check(key, 'keyCertChainFile is not given');
-  const tls: WanTls = {
+  const tls: TargetTlsFiles = {
     authorities: authorities?.text,
     certificate: certificate?.text,
     key: key?.text,
@@ -139,7 +149,7 @@ export function endpointTls(statements: ReadonlyMap<string, Statement>): TargetT
  * Returns the TLS of the member itself. `properties`: those of `network.ssl` in a file. Authorities
  * are used even if clients need no certificate.
  */
-export function ownTls(config: Config, properties: ReadonlyMap<string, Statement>): TargetTls {
+export function ownTls(config: TlsConfig, properties: ReadonlyMap<string, Statement>): TargetTls {
   if (!config.tlsEnabled) return { tls: undefined, used: [], faults: [] };
   const authorities =
     config.tlsClientCa === undefined ? authoritiesIn((name) => properties.get(name)) : undefined;

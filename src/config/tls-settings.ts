@@ -2,6 +2,7 @@
  * Settings of TLS; their paths are those of the original, below `network.ssl`.
  * Tested by config.spec.ts.
  */
+import type { ValuesOf } from './setting.ts';
 import {
   booleanSetting,
   type Flag,
@@ -11,6 +12,7 @@ import {
   textSetting,
   wordSetting,
 } from './setting.ts';
+import type { SettingRows } from './setting-table.ts';
 
 export const TLS_SETTINGS = {
   tlsEnabled: booleanSetting({
@@ -63,7 +65,9 @@ export const TLS_SETTINGS = {
     expects: 'one of NONE, OPTIONAL, REQUIRED',
     read: (text) => /^(NONE|OPTIONAL|REQUIRED)$/i.exec(text)?.[0].toUpperCase(),
   }),
-} as const satisfies Readonly<Record<string, Setting<unknown>>>;
+} as const satisfies SettingRows;
+
+export type TlsConfig = ValuesOf<typeof TLS_SETTINGS>;
 
 /** Returns the setting of a file that TLS needs, or of its password; a reload reads both again. */
 function tlsSetting(row: {

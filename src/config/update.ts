@@ -4,6 +4,8 @@
  * call changes which endpoints are served. A text may name many things, so all work is done in
  * slices. Tested by member/reloader.spec.ts.
  */
+
+import type { NamedConfig } from '../administration/configuration-actions.ts';
 import { Slices } from '../base/slices.ts';
 import type { Config } from './config.ts';
 import { configFault } from './config-fault.ts';
@@ -14,13 +16,6 @@ import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './setting.ts';
 import { SETTINGS } from './settings.ts';
-
-/** A map, queue, user or section that the text names. */
-export interface NamedConfig {
-  readonly sectionName: string;
-  /** Missing if the entry stands for the whole section. */
-  readonly configName?: string;
-}
 
 export interface ConfigUpdate {
   readonly config: Config;

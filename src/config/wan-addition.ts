@@ -3,13 +3,20 @@
  * Tested by wan-json.spec.ts.
  */
 import { GridError } from '../base/errors.ts';
-import type { Config } from './config.ts';
-import { PUBLISHERS_MAX, type WanPublisher, type WanReplication } from './wan-config.ts';
+import {
+  PUBLISHERS_MAX,
+  type WanConfig,
+  type WanPublisher,
+  type WanReplication,
+} from './wan-config.ts';
 import { parseWanReplication } from './wan-json.ts';
+import type { WanSettings } from './wan-settings.ts';
 
 const NONE: WanReplication = { name: '', publishers: [] };
 
-export interface WanAddition {
+type Needed = WanConfig & Pick<WanSettings, 'wanQueueBytesMax'>;
+
+export interface WanAddition<Config> {
   readonly config: Config;
   readonly addedPublisherIds: readonly string[];
   /** Publishers that the replication already has; they do not change. */
@@ -21,7 +28,10 @@ export interface WanAddition {
  * Throws ConfigFault, and GridError WAN_PUBLISHERS_MAX if the member would have more than
  * PUBLISHERS_MAX.
  */
-export function addWanText(config: Config, text: string): WanAddition {
+export function addWanText<Config extends Needed>(
+  config: Config,
+  text: string,
+): WanAddition<Config> {
   const { name, publishers } = parseWanReplication(text, config);
   const before = config.wanReplications.get(name)?.publishers ?? [];
   const existing = new Set(before.map(idOf));
@@ -42,7 +52,7 @@ export function addWanText(config: Config, text: string): WanAddition {
  * Returns the configuration without the publisher. The replication remains, because maps may refer
  * to it.
  */
-export function withoutWanPublisher(
+export function withoutWanPublisher<Config extends Needed>(
   config: Config,
   replication: string,
   publisherId: string,

@@ -3,6 +3,7 @@
  * publishers, and for maps the replication that receives their changes. wan-reading.ts reads it
  * from a file, wan-json.ts from a request.
  */
+import type { TargetTlsFiles } from './tls-reading.ts';
 import type { MAP_WAN_SETTINGS, PUBLISHER_SETTINGS } from './wan-settings.ts';
 
 /**
@@ -33,7 +34,7 @@ export type WanPublisher = {
   /** At least one. */
   readonly targetEndpoints: readonly WanEndpoint[];
   /** Files for the connections to the endpoints that use TLS. */
-  readonly tls: WanTls;
+  readonly tls: TargetTlsFiles;
 };
 
 interface WanEndpoint {
@@ -43,18 +44,6 @@ interface WanEndpoint {
   /** First segment of the target's paths; undefined if it equals that of this member. */
   readonly segment: string | undefined;
   readonly tls: boolean;
-}
-
-/** Paths of files, and their passwords. */
-export interface WanTls {
-  /** Authorities of the certificates of targets; undefined for those of the system. */
-  readonly authorities: string | undefined;
-  /** Certificate for targets that request one: two PEM files, or one PKCS12 file. */
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-  readonly keyPassword: string | undefined;
-  readonly keyStore: string | undefined;
-  readonly keyStorePassword: string | undefined;
 }
 
 /** Settings of a map, or of the maps of a pattern. */
@@ -92,7 +81,7 @@ export interface WanConfig {
    * TLS towards targets, by the name of an endpoint configuration; '' is that of one without a
    * name, or else of the member itself. Undefined for connections without TLS.
    */
-  readonly wanEndpoints: ReadonlyMap<string, WanTls | undefined>;
+  readonly wanEndpoints: ReadonlyMap<string, TargetTlsFiles | undefined>;
 }
 
 /** The places of these parts in a file, for messages. */
@@ -108,7 +97,7 @@ export const NO_WAN: WanConfig = {
   wanEndpoints: new Map(),
 };
 
-export const NO_WAN_TLS: WanTls = {
+export const NO_WAN_TLS: TargetTlsFiles = {
   authorities: undefined,
   certificate: undefined,
   key: undefined,

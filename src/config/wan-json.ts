@@ -6,14 +6,18 @@
  * field: `batchPublishers[0].batchSize`.
  */
 import { GridError } from '../base/errors.ts';
-import type { Config } from './config.ts';
 import { ConfigFault } from './config-fault.ts';
 import { finding } from './finding.ts';
 import { FINDINGS_MAX, quoted } from './finding-list.ts';
 import { readRows } from './section-reading.ts';
 import { isHidden, MASK } from './setting.ts';
 import type { Statement } from './statements.ts';
-import { PUBLISHERS_MAX, type WanPublisher, type WanReplication } from './wan-config.ts';
+import {
+  PUBLISHERS_MAX,
+  type WanConfig,
+  type WanPublisher,
+  type WanReplication,
+} from './wan-config.ts';
 import { publisherOf } from './wan-publisher.ts';
 import {
   ACKNOWLEDGE_TYPES,
@@ -24,8 +28,10 @@ import {
   type PublisherKey,
   publisherNameOf,
   QUEUE_FULL_BEHAVIORS,
+  type WanSettings,
 } from './wan-settings.ts';
 
+type Config = Pick<WanConfig, 'wanEndpoints'> & Pick<WanSettings, 'wanQueueBytesMax'>;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Settings whose words have numbers: the words in the order of the numbers. */
@@ -49,10 +55,7 @@ const OTHER_TYPE = { expects: '', accepts: () => false };
  * Parses the text. `config`: the configuration in force. Throws ConfigFault with all problems, and
  * GridError WAN_PUBLISHERS_MAX for more publishers than a member may have.
  */
-export function parseWanReplication(
-  text: string,
-  config: Pick<Config, 'wanEndpoints' | 'wanQueueBytesMax'>,
-): WanReplication {
+export function parseWanReplication(text: string, config: Config): WanReplication {
   return new JsonReader(config).read(text);
 }
 
@@ -93,10 +96,10 @@ function publisherIdIn({ publisherId, clusterName }: Fields): unknown {
 }
 
 class JsonReader {
-  readonly #config: Pick<Config, 'wanEndpoints' | 'wanQueueBytesMax'>;
+  readonly #config: Config;
   readonly #problems: string[] = [];
 
-  constructor(config: Pick<Config, 'wanEndpoints' | 'wanQueueBytesMax'>) {
+  constructor(config: Config) {
     this.#config = config;
   }
 

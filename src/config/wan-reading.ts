@@ -5,22 +5,21 @@
  * Tested by wan.spec.ts.
  */
 
-import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
-import type { Config } from './config.ts';
+import { ENGINE_SETTINGS, type EngineConfig } from '../engine/engine-settings.ts';
 import { pathText, quoted } from './finding-list.ts';
 import type { Place } from './place.ts';
 import { isOn } from './refused-settings.ts';
-import { sourceOf } from './resolve.ts';
+import { type Sourced, sourceOf } from './resolve.ts';
 import { mapIn, SectionReading } from './section-reading.ts';
 import { pathOf } from './setting.ts';
 import type { NamedBlock, Statement, WrittenSection } from './statements.ts';
-import { endpointTls, ownTls, type TargetTls } from './tls-reading.ts';
+import { endpointTls, ownTls, type TargetTls, type TargetTlsFiles } from './tls-reading.ts';
+import type { TlsConfig } from './tls-settings.ts';
 import {
   PUBLISHERS_MAX,
   type WanConfig,
   type WanPublisher,
   type WanReplication,
-  type WanTls,
 } from './wan-config.ts';
 import { readMapWan } from './wan-map-reading.ts';
 import { type PublisherFault, publisherOf, type SpecifiedPublisher } from './wan-publisher.ts';
@@ -34,6 +33,7 @@ import {
   publisherNameOf,
   REF_PATH,
   REPLICATION_PATTERN,
+  type WanSettings,
 } from './wan-settings.ts';
 
 /** Patterns of names that have an effect without content. */
@@ -43,6 +43,9 @@ export const WAN_BLOCKS = [
   ENDPOINT_PATTERN,
   REF_PATH,
 ] as const;
+
+/** The settings that the reader needs. */
+type Config = Sourced & TlsConfig & WanSettings & Pick<EngineConfig, 'engineUrl'>;
 
 interface WanText {
   /** In order of increasing precedence. */
@@ -103,7 +106,7 @@ class WanReader {
    * `network.ssl`.
    */
   readonly #tls = new Map<string, TargetTls>();
-  readonly #usable = new Map<string, WanTls | undefined>();
+  readonly #usable = new Map<string, TargetTlsFiles | undefined>();
   #publisherCount = 0;
 
   constructor(text: WanText, config: Config, reading: SectionReading) {

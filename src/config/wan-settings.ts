@@ -3,7 +3,10 @@
  * Defaults of the latter two are those of the original 5.7.0, whose only ranges for a publisher are
  * those of 32-bit integers (WanBatchPublisherConfig). Tested by wan.spec.ts.
  */
+
 import { nearestNames, questionOf } from './nearest-name.ts';
+import type { SectionRows } from './section-reading.ts';
+import type { ValuesOf } from './setting.ts';
 import {
   booleanRule,
   booleanSetting,
@@ -15,6 +18,7 @@ import {
   textSetting,
   wordSetting,
 } from './setting.ts';
+import type { SettingRows } from './setting-table.ts';
 import { targetEndpointsIn } from './wan-endpoints.ts';
 
 /** Patterns of the sections, as in statements. */
@@ -119,7 +123,9 @@ export const WAN_SETTINGS = {
     minimum: QUEUE_BYTES_MIN,
     maximum: QUEUE_BYTES_LIMIT,
   }),
-} as const satisfies Readonly<Record<string, Setting<number>>>;
+} as const satisfies SettingRows;
+
+export type WanSettings = ValuesOf<typeof WAN_SETTINGS>;
 
 export const PUBLISHER_SETTINGS = {
   clusterName: textSetting({
@@ -279,7 +285,7 @@ export const PUBLISHER_SETTINGS = {
     'none',
     'Compression of the content of a batch',
   ),
-} as const satisfies Readonly<Record<string, Setting<unknown>>>;
+} as const satisfies SectionRows;
 
 export type PublisherKey = keyof typeof PUBLISHER_SETTINGS;
 
@@ -332,7 +338,7 @@ export const MAP_WAN_SETTINGS = {
     minimum: DEPTH.min,
     maximum: DEPTH.max,
   }),
-} as const satisfies Readonly<Record<string, Setting<unknown>>>;
+} as const satisfies SectionRows;
 
 export type MapWanKey = keyof typeof MAP_WAN_SETTINGS;
 

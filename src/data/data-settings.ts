@@ -1,4 +1,5 @@
 /** Settings of maps and queues. Tested by config/config.spec.ts. */
+import type { ValuesOf } from '../config/setting.ts';
 import { integerRule, type NamedSetting } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';
 
@@ -36,6 +37,8 @@ export const MAP_SETTINGS = {
     'Time that an entry remains after it was last read or written; 0 for no limit',
   ),
 } as const satisfies SettingRows;
+
+export type DataConfig = ValuesOf<typeof QUEUE_SETTINGS & typeof MAP_SETTINGS>;
 
 function secondsByMap(name: string, about: string): NamedSetting<string, number> {
   return {

@@ -1,6 +1,8 @@
 /** Settings of the data engine, in the member or on servers. */
+
 import { engineUrlAdvice, hasSecret, parseEngineUrl } from '../base/engine-url.ts';
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
+import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanSetting,
   integerRule,
@@ -123,6 +125,10 @@ export const ENGINE_SETTINGS = {
   ),
   engineTlsKey: engineFile('key', 'Private key of that certificate, in PEM form'),
 } as const satisfies SettingRows;
+
+export type EngineConfig = ValuesOf<
+  typeof MEMORY_SETTINGS & typeof PARTITION_SETTINGS & typeof ENGINE_SETTINGS
+>;
 
 function backupCounts(kind: 'map' | 'queue'): NamedSetting<string, number> {
   return {

@@ -106,7 +106,7 @@ export async function makeParts(
   };
   const data = await makeData(config, clock, log, links);
   const { engine, persistence, cluster, wan } = data;
-  const prepare = (changed: Config, rereads: boolean) => change(all, changed, rereads);
+  const prepare = (changed: Config, rereads: boolean) => change<Config>(all, changed, rereads);
   const { record } = cluster;
   const reloader = new Reloader(config, { change: prepare, log, load, record, hashPassword });
   const security = new MemberSecurity({ ...config, clock, matchesAddress });

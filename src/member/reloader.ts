@@ -105,7 +105,7 @@ export class Reloader {
    * Adds the new publishers of a WAN replication, given as JSON. They remain until the member ends,
    * or longer if it persists them.
    */
-  addWan(text: string): Promise<WanAddition | Failed> {
+  addWan(text: string): Promise<WanAddition<Config> | Failed> {
     return this.#inTurn(() => this.#addWan(text), NOT_ADDED_WAN);
   }
 
@@ -161,7 +161,7 @@ export class Reloader {
     }
   }
 
-  async #addWan(text: string): Promise<WanAddition> {
+  async #addWan(text: string): Promise<WanAddition<Config>> {
     const record = this.#record;
     // Other members would need the files that the text names, and the shared record is readable by
     // all.

@@ -3,20 +3,21 @@
  * they may be sent, stores the values of the cluster, and provides the administration of the stored
  * data.
  */
+
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
-import { machineMemory } from '../base/machine-memory.ts';
+import { type MachineMemory, machineMemory } from '../base/machine-memory.ts';
 import type { Part } from '../base/part.ts';
 import type { SettledState } from '../cluster/cluster.ts';
 import type { MemberStore, StoredMember } from '../cluster/cluster-part.ts';
 import type { SharedValues } from '../cluster/shared-record.ts';
-import type { Config } from '../config/config.ts';
-import { segmentBytesMax } from '../config/memory-defaults.ts';
-import { PERSISTENCE_SETTINGS } from '../config/persistence-settings.ts';
+import { PERSISTENCE_SETTINGS, type PersistenceConfig } from '../config/persistence-settings.ts';
 import { pathOf } from '../config/setting.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
+import type { EngineConfig } from '../engine/engine-settings.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
+import type { SurfaceConfig } from '../surface/surface-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import { Backups } from './backups.ts';
 import { DamagedData } from './damage.ts';
@@ -29,6 +30,15 @@ import { PersistenceEvents } from './persistence-events.ts';
 import { type Start, StartAfterDamage } from './start-after-damage.ts';
 import type { Storage } from './storage.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
+
+/** Share of the memory that recovery reads into, limited to two segments of 32 MiB. */
+const RECOVERY_SHARE = 1 / 16;
+const RECOVERY_BYTES_MAX = 67_108_864;
+
+/** The settings of the part, and those of others that it names. */
+type Config = PersistenceConfig &
+  Pick<EngineConfig, 'partitionCount'> &
+  Pick<SurfaceConfig, 'restEnabled' | 'endpointGroups'>;
 
 export class PersistencePart
   implements Part<Config>, ResponseDelay, Maintenance, MemberStore, QueueStore
@@ -294,3 +304,13 @@ function openStorage(directory: string): FileStorage {
 
 /** The key of the setting that limits a part of the recovery. */
 type Limit = 'validationTimeoutSeconds' | 'dataLoadTimeoutSeconds';
+
+/** Returns the bytes that recovery may read at a time; two such pieces are in memory. */
+function segmentBytesMax(memory: MachineMemory): number {
+  return Math.floor(recoveryBytes(memory) / 2);
+}
+
+/** Returns the bytes that recovery may use in addition to the data. */
+function recoveryBytes({ bytes }: MachineMemory): number {
+  return Math.min(Math.floor(bytes * RECOVERY_SHARE), RECOVERY_BYTES_MAX);
+}

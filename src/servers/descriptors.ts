@@ -6,10 +6,12 @@
  * for the rest, also when WAN publishers are added at run time.
  */
 import { type OpenFiles, openFiles } from '../base/open-files.ts';
-import type { Config } from '../config/config.ts';
+import type { PersistenceConfig } from '../config/persistence-settings.ts';
 import { pathOf } from '../config/setting.ts';
+import type { WanConfig } from '../config/wan-config.ts';
+import type { EngineConfig } from '../engine/engine-settings.ts';
 import { batchesPerEndpoint } from '../wan/batch-limits.ts';
-import { LIMIT_SETTINGS } from './server-settings.ts';
+import { LIMIT_SETTINGS, type ServerConfig } from './server-settings.ts';
 
 /** Listeners, a reload's thread and files, and the program that notifies the service manager. */
 const OTHER_COUNT = 16;
@@ -26,6 +28,12 @@ const HEALTH_MAX = 128;
 const HEALTH_MIN = 4;
 /** Share of each of these if there are fewer descriptors than all of them need. */
 const SHARE = 1 / 8;
+
+/** The settings that need descriptors. */
+export type DescriptorConfig = Pick<ServerConfig, 'healthPort' | 'connectionsMax'> &
+  Pick<PersistenceConfig, 'persistenceEnabled'> &
+  Pick<EngineConfig, 'engineUrl'> &
+  Pick<WanConfig, 'wanReplications'>;
 
 interface ListenerShares {
   readonly healthConnectionsMax: number;
@@ -44,7 +52,7 @@ export interface DescriptorShares extends ListenerShares {
  * shares at the start, which stay valid for an extended configuration.
  */
 export function descriptorShares(
-  config: Config,
+  config: DescriptorConfig,
   files: OpenFiles = openFiles(),
   listeners: ListenerShares = listenerShares(config, files),
 ): DescriptorShares {
@@ -63,7 +71,7 @@ export function descriptorShares(
   return { connectionsMax, healthConnectionsMax, refusedConnectionsMax, warning };
 }
 
-function listenerShares(config: Config, files: OpenFiles): ListenerShares {
+function listenerShares(config: DescriptorConfig, files: OpenFiles): ListenerShares {
   const share = Math.floor((files.limit - otherCount(config, files)) * SHARE);
   const hasHealth = config.healthPort !== undefined;
   return {
@@ -73,17 +81,17 @@ function listenerShares(config: Config, files: OpenFiles): ListenerShares {
 }
 
 /** Returns the number of files, and of connections that are not of clients. */
-function otherCount(config: Config, { count }: OpenFiles): number {
+function otherCount(config: DescriptorConfig, { count }: OpenFiles): number {
   return count + OTHER_COUNT + filesOf(config) + wanConnections(config);
 }
 
-function filesOf({ persistenceEnabled, engineUrl }: Config): number {
+function filesOf({ persistenceEnabled, engineUrl }: DescriptorConfig): number {
   if (engineUrl !== undefined) return ENGINE_COUNT;
   return persistenceEnabled ? PERSISTENCE_COUNT : 0;
 }
 
 /** Returns the connections of all publishers: one for each batch in flight. */
-function wanConnections({ wanReplications }: Config): number {
+function wanConnections({ wanReplications }: DescriptorConfig): number {
   let count = 0;
   for (const { publishers } of wanReplications.values()) {
     for (const { targetEndpoints, maxConcurrentInvocations } of publishers) {

@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import type { OpenFiles } from '../base/open-files.ts';
 import type { Part } from '../base/part.ts';
 import { RepeatedEvents } from '../base/repeated-events.ts';
-import type { Config } from '../config/config.ts';
+import type { TlsConfig } from '../config/tls-settings.ts';
 import type { Application } from '../http/application.ts';
 import { describeCutOff } from '../http/cut-off.ts';
 import { methodName } from '../http/methods.ts';
@@ -19,8 +19,9 @@ import type { TlsIdentity } from '../http/tls.ts';
 import type { TlsFiles } from '../http/tls-files.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
-import { type DescriptorShares, descriptorShares } from './descriptors.ts';
+import { type DescriptorConfig, type DescriptorShares, descriptorShares } from './descriptors.ts';
 import { listenAsConfigured } from './listening.ts';
+import type { ServerConfig } from './server-settings.ts';
 
 /** Interval for which refused connections share a log line, in ms. */
 const REFUSED_MS = 60_000;
@@ -32,6 +33,9 @@ const HEALTH_FIRST_REQUEST_SECONDS = 5;
 const HEALTH_BODY_BYTES_MAX = 1024;
 /** Maximum size of the bodies and responses in flight per connection of probes, in bytes. */
 const HEALTH_IN_FLIGHT_BYTES = 65536;
+
+/** The settings of the part, and those of others that it names. */
+type Config = ServerConfig & TlsConfig & DescriptorConfig;
 
 export interface HttpServersOptions {
   readonly config: Config;
@@ -167,13 +171,13 @@ export class HttpServers implements Part<Config> {
 }
 
 /** Reads the TLS files. Rejects with GridError TLS_FILE_UNUSABLE. */
-export async function readTls(config: Config): Promise<TlsIdentity | undefined> {
+export async function readTls(config: TlsConfig): Promise<TlsIdentity | undefined> {
   const files = tlsFilesOf(config);
   // The code is only loaded if TLS is on.
   return files && (await import('../http/tls-files.ts')).readTlsFiles(files);
 }
 
-function tlsFilesOf(config: Config): TlsFiles | undefined {
+function tlsFilesOf(config: TlsConfig): TlsFiles | undefined {
   const { tlsCertificate, tlsKey, tlsKeyPassword, tlsKeyStore, tlsKeyStorePassword } = config;
   const clientCa = config.tlsClientCa;
   if (tlsCertificate !== undefined && tlsKey !== undefined) {

@@ -6,10 +6,9 @@
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { GridError } from '../base/errors.ts';
-import type { Config } from '../config/config.ts';
 import { matchingAddress } from '../config/interface-pattern.ts';
 import { sourceOf } from '../config/resolve.ts';
-import { ADDRESS_SETTINGS } from './server-settings.ts';
+import { ADDRESS_SETTINGS, type ServerConfig } from './server-settings.ts';
 
 /** A server that can listen. */
 interface Listener {
@@ -18,7 +17,10 @@ interface Listener {
 }
 
 /** Starts to listen. Rejects with the system's error, ADDRESS_NOT_HERE or ADDRESS_IN_USE. */
-export async function listenAsConfigured(server: Listener, config: Config): Promise<AddressInfo> {
+export async function listenAsConfigured(
+  server: Listener,
+  config: ServerConfig,
+): Promise<AddressInfo> {
   const host = hostOf(config);
   const last = lastPort(config);
   for (let port = config.port; ; port++) {
@@ -35,7 +37,7 @@ export async function listenAsConfigured(server: Listener, config: Config): Prom
   }
 }
 
-function hostOf(config: Config): string {
+function hostOf(config: ServerConfig): string {
   const { host, interfaces, interfacesEnabled } = config;
   if (!interfacesEnabled || sourceOf(config, ADDRESS_SETTINGS.host).kind !== 'default') return host;
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
@@ -51,7 +53,7 @@ function hostOf(config: Config): string {
  * Returns the last port to try. A port given by a flag is not incremented; port 0, which the system
  * chooses, needs no second try.
  */
-function lastPort(config: Config): number {
+function lastPort(config: ServerConfig): number {
   const { port, portAutoIncrement, portCount } = config;
   const isFixed = !portAutoIncrement || port === 0;
   if (isFixed || sourceOf(config, ADDRESS_SETTINGS.port).kind === 'flag') return port;

@@ -2,8 +2,11 @@
  * Settings of the HTTP servers: where they listen, how they stop, and their limits.
  * Tested by config/config.spec.ts.
  */
+
 import { DEFAULT_PORT } from '../base/server-address.ts';
 import { isInterfacePattern } from '../config/interface-pattern.ts';
+import type { Sourced } from '../config/resolve.ts';
+import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanSetting,
   bytesSetting,
@@ -191,6 +194,11 @@ export const LIMIT_SETTINGS = {
     maximum: IN_FLIGHT_BYTES_LIMIT,
   }),
 } as const satisfies SettingRows;
+
+export type ServerConfig = ValuesOf<
+  typeof ADDRESS_SETTINGS & typeof LISTENING_SETTINGS & typeof LIMIT_SETTINGS
+> &
+  Sourced;
 
 function secondsSetting(name: string, fallback: number, about: string): Setting<number> {
   return integerSetting({

@@ -2,6 +2,7 @@
  * Settings of the interface: its paths and endpoint groups, logins, and requests by browsers, with
  * accepted host names, and origins whose pages may use the member. Tested by config/config.spec.ts.
  */
+
 import {
   COMPATIBILITIES,
   type Compatibility,
@@ -13,6 +14,7 @@ import {
   type EndpointGroup,
   parseEndpointGroup,
 } from '../config/endpoint-group.ts';
+import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanRule,
   booleanSetting,
@@ -106,6 +108,8 @@ export const SURFACE_SETTINGS = {
     ...booleanRule,
   }),
 } as const satisfies SettingRows;
+
+export type SurfaceConfig = ValuesOf<typeof SURFACE_SETTINGS>;
 
 function groupFlag(name: string, enabled: boolean): Flag {
   const does = enabled ? 'Serve' : 'Do not serve';

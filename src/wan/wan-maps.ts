@@ -4,18 +4,18 @@
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';
-import type { Config } from '../config/config.ts';
 import { nameAmong } from '../config/name-lookup.ts';
-import type { MapWan, WanReplicationRef } from '../config/wan-config.ts';
+import type { MapWan, WanConfig, WanReplicationRef } from '../config/wan-config.ts';
 import {
   MAP_WAN_SETTINGS,
   MERGE_POLICIES,
   MERKLE_DEPTH_COUNTED_MAX,
 } from '../config/wan-settings.ts';
+import type { DataConfig } from '../data/data-settings.ts';
 import type { MergeOptions } from '../engine/stored-engine.ts';
 import type { MapTree, RefOf, WanMapRef } from './publisher-options.ts';
 
-type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
+type Settings = Pick<WanConfig, 'mapWan'> & Pick<DataConfig, 'mapTimeToLiveSeconds'>;
 
 export class WanMaps {
   #of: (map: Buffer) => MapWan | undefined = () => undefined;

@@ -8,12 +8,15 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { collectGarbage } from '../base/collect-garbage.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import type { Part } from '../base/part.ts';
-import type { Config } from '../config/config.ts';
-import type { WanPublisher } from '../config/wan-config.ts';
+import type { ClusterConfig } from '../cluster/cluster-settings.ts';
+import type { WanConfig, WanPublisher } from '../config/wan-config.ts';
+import type { WanSettings } from '../config/wan-settings.ts';
+import type { DataConfig } from '../data/data-settings.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
 import type { Session } from '../http/session.ts';
+import type { ServerConfig } from '../servers/server-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import type { PublisherTransport } from './publisher-transport.ts';
@@ -33,6 +36,13 @@ const MARKS_FAILED =
   'cannot store which changes were sent, will try again: after a crash WAN publishers resend more';
 /** Minimum time for sending events, in ms, if clients' requests used up the limit. */
 const SENDING_MS_MIN = 500;
+
+/** The settings of the part, and those of others that it names. */
+type Config = WanSettings &
+  WanConfig &
+  ServerConfig &
+  Pick<ClusterConfig, 'clusterName'> &
+  Pick<DataConfig, 'mapTimeToLiveSeconds'>;
 
 interface WanPartOptions {
   readonly config: Config;

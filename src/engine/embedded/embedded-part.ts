@@ -3,10 +3,11 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Part } from '../../base/part.ts';
-import type { Config } from '../../config/config.ts';
 import { pathOf } from '../../config/setting.ts';
-import { WAN_SETTINGS } from '../../config/wan-settings.ts';
+import { WAN_SETTINGS, type WanSettings } from '../../config/wan-settings.ts';
+import type { DataConfig } from '../../data/data-settings.ts';
 import type { Log } from '../../telemetry/log.ts';
+import type { EngineConfig } from '../engine-settings.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import { queueCapacity } from '../queue-capacity.ts';
 import type { MergeOptions } from '../stored-engine.ts';
@@ -15,6 +16,9 @@ import { EmbeddedEngine, STOCK_BYTES } from './embedded-engine.ts';
 const TOMBSTONES_DROPPED =
   `tombstones were dropped early, as ${pathOf(WAN_SETTINGS.wanTombstonesMax)} was reached: an older change ` +
   'from another cluster may restore a removed entry';
+
+/** The settings of the part, and those of others that it names. */
+type Config = EngineConfig & DataConfig & WanSettings;
 
 export class EmbeddedPart implements Part<Config> {
   readonly engine: EmbeddedEngine;

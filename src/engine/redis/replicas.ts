@@ -4,17 +4,16 @@
  * and the shared record use the greater of the map's and the queue's `default`.
  */
 import type { Span } from '../../base/span.ts';
-import type { Config } from '../../config/config.ts';
 import { MapSettings } from '../../config/map-settings.ts';
 import { nameAmong } from '../../config/name-lookup.ts';
+import type { DataConfig } from '../../data/data-settings.ts';
+import type { EngineConfig } from '../engine-settings.ts';
 
 /** Stands for undefined, as values of MapSettings are never undefined. */
 const USUAL = -1;
 
-type Counts = Pick<
-  Config,
-  'mapBackupCounts' | 'queueBackupCounts' | 'mapTimeToLiveSeconds' | 'queueMaxSizes'
->;
+type Counts = Pick<EngineConfig, 'mapBackupCounts' | 'queueBackupCounts'> &
+  Pick<DataConfig, 'mapTimeToLiveSeconds' | 'queueMaxSizes'>;
 
 export class ReplicaCounts extends MapSettings<number> {
   #ofQueue: (queue: Buffer) => number | undefined = () => undefined;

@@ -9,8 +9,10 @@ import { type EngineUrl, parseEngineUrl } from '../../base/engine-url.ts';
 import { GridError, reasonOf } from '../../base/errors.ts';
 import type { Part } from '../../base/part.ts';
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
-import type { Config } from '../../config/config.ts';
+import type { ClusterConfig } from '../../cluster/cluster-settings.ts';
+import type { DataConfig } from '../../data/data-settings.ts';
 import type { Log } from '../../telemetry/log.ts';
+import type { EngineConfig } from '../engine-settings.ts';
 import { queueCapacity } from '../queue-capacity.ts';
 import { firstWord } from './error-reply.ts';
 import { isRightsError } from './primary.ts';
@@ -25,6 +27,9 @@ const SERVER_LOG_INTERVAL_MS = 10_000;
 const FAULT_LOG_INTERVAL_MS = 60_000;
 /** Number of leading characters of an error that identify its kind. */
 const FAULT_KIND_LENGTH = 48;
+
+/** The settings of the part, and those of others that it names. */
+type Config = EngineConfig & DataConfig & Pick<ClusterConfig, 'clusterName'>;
 
 interface SharedEnginePart extends Part<Config> {
   readonly engine: RedisEngine;
