@@ -11,10 +11,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { resolveConfig } from '../src/config/config.ts';
-import type { ConfigRequest } from '../src/config/load.ts';
-import { loadInThread } from '../src/config/reading-thread.ts';
+import { resolveConfig } from '../src/member/config.ts';
+import type { ConfigRequest } from '../src/member/load.ts';
 import { startMember } from '../src/member/member.ts';
+import { loadInThread } from '../src/member/reading-thread.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { type Bench, type Harness, time } from './harness.ts';
 

@@ -4,5 +4,5 @@
  * nothing.
  */
 export { runCli } from '../src/cli/main.ts';
-export { answerReadings } from '../src/config/reading-thread-worker.ts';
 export * from '../src/index.ts';
+export { answerReadings } from '../src/member/reading-thread-worker.ts';

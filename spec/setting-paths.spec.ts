@@ -5,19 +5,19 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SECURITY_PATHS } from '../src/config/security-paths.ts';
 import type { AnySetting } from '../src/config/setting.ts';
-import { SETTINGS } from '../src/config/settings.ts';
+import { SETTINGS } from '../src/member/settings.ts';
+import { SECURITY_PATHS } from '../src/security/security-paths.ts';
 import { sources, textOf } from './project-files.ts';
 
 /** Files of the rows. */
 const ROWS = [
   'src/cluster/cluster-settings.ts',
   'src/config/placeholders.ts',
-  'src/config/persistence-settings.ts',
-  'src/config/security-paths.ts',
-  'src/config/tls-settings.ts',
-  'src/config/wan-settings.ts',
+  'src/persistence/persistence-settings.ts',
+  'src/security/security-paths.ts',
+  'src/security/tls-settings.ts',
+  'src/wan/wan-settings.ts',
   'src/data/data-settings.ts',
   'src/engine/engine-settings.ts',
   'src/servers/server-settings.ts',

@@ -16,8 +16,8 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
   'src/base/machine-memory.ts memoryBelow': 'the spec passes a directory of control groups',
   'src/cli/node-version.ts versionFault': 'the spec passes other versions of Node',
   'src/cluster/state-changes.ts TRANSITION_MS': 'specs advance the clock by it',
-  'src/config/config.ts resolveConfig': 'specs and a bench create configurations without a file',
-  'src/config/describe.ts settingsTables': '`make docs` writes the tables of a page with it',
+  'src/member/config.ts resolveConfig': 'specs and a bench create configurations without a file',
+  'src/member/describe.ts settingsTables': '`make docs` writes the tables of a page with it',
   'src/config/document-schema.ts readNotation': 'specs read other notations',
   'src/embedding/member-options.ts optionNames': 'the spec compares the names with the flags',
   'src/engine/redis/control-connection.ts replyValue':

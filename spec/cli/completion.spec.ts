@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CLUSTER_CALLS } from '../../src/cli/member-calls.ts';
-import { SETTING_FLAGS } from '../../src/config/settings.ts';
+import { SETTING_FLAGS } from '../../src/member/settings.ts';
 import { run } from './run-command.ts';
 
 for (const shell of ['bash', 'zsh', 'fish']) {

@@ -1,5 +1,5 @@
 /**
- * Covers src/config/load.ts. The sources of the configuration: each overrides the previous one, and
+ * Covers src/member/load.ts. The sources of the configuration: each overrides the previous one, and
  * messages name the source.
  */
 import assert from 'node:assert/strict';

@@ -1,11 +1,11 @@
 /**
- * Covers src/config/memory-defaults.ts and src/base/machine-memory.ts. The messages of a member
+ * Covers src/member/memory-defaults.ts and src/base/machine-memory.ts. The messages of a member
  * about its memory.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineMemory } from '../../src/base/machine-memory.ts';
-import { MEMORY_KEYS, memoryDefaults } from '../../src/config/memory-defaults.ts';
+import { MEMORY_KEYS, memoryDefaults } from '../../src/member/memory-defaults.ts';
 import { serveWith } from '../integration/member-process.ts';
 import { run } from './run-command.ts';
 

@@ -5,7 +5,7 @@ import { GridError } from '../../src/base/errors.ts';
 import { listeningLine } from '../../src/cli/listening-line.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
-import { resolveConfig } from '../../src/config/config.ts';
+import { resolveConfig } from '../../src/member/config.ts';
 import type { Member } from '../../src/member/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { configWith } from '../integration/member-on.ts';

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
 import { documentSchema } from '../../src/config/document-schema.ts';
-import { loadConfig } from '../../src/config/load.ts';
 import { isNamed } from '../../src/config/setting.ts';
-import { SETTINGS, type SettingKey, TABLE } from '../../src/config/settings.ts';
 import { readBoolean } from '../../src/config/value-type.ts';
+import { loadConfig } from '../../src/member/load.ts';
+import { SETTINGS, type SettingKey, TABLE } from '../../src/member/settings.ts';
 import { load, loadText, xmlOf, yamlOf } from './documents.ts';
 import { isWhole, schemaPaths } from './schema-paths.ts';
 

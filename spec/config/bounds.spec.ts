@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loadConfig } from '../../src/config/load.ts';
 import { PATTERNS_MAX } from '../../src/config/name-lookup.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
-import { loadInThread } from '../../src/config/reading-thread.ts';
+import { loadConfig } from '../../src/member/load.ts';
+import { loadInThread } from '../../src/member/reading-thread.ts';
 import { loadText, problemsOf } from './documents.ts';
 
 const problemsIn = (text: string) => problemsOf(loadText(text));

@@ -7,11 +7,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { documentSchema } from '../../src/config/document-schema.ts';
-import { TABLE } from '../../src/config/settings.ts';
 import { StatementReader } from '../../src/config/statements.ts';
 import { strictSections } from '../../src/config/strict-sections.ts';
 import { parseXml } from '../../src/config/xml-document.ts';
 import { parseYaml } from '../../src/config/yaml-document.ts';
+import { TABLE } from '../../src/member/settings.ts';
 import { loadText } from './documents.ts';
 import { isWhole, misspelt, schemaPaths, stated } from './schema-paths.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { lineOf } from '../../src/config/finding.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/member/load.ts';
 import { load, withFindings, writeConfig } from './documents.ts';
 
 async function loadOf(environment: NodeJS.ProcessEnv) {

@@ -7,8 +7,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { loadInThread } from '../../src/config/reading-thread.ts';
+import { loadConfig } from '../../src/member/load.ts';
+import { loadInThread } from '../../src/member/reading-thread.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { problemsOf, withFindings } from './documents.ts';
 

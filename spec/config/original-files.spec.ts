@@ -1,5 +1,5 @@
 /**
- * Covers src/config/load.ts. Excerpts from the original's examples and documentation, all of which
+ * Covers src/member/load.ts. Excerpts from the original's examples and documentation, all of which
  * load. Also the warnings for unknown names in a section without meaning.
  */
 import assert from 'node:assert/strict';

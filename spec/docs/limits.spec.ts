@@ -1,7 +1,7 @@
 /** The figures of docs/limits-and-memory.md that the program computes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryDefaults } from '../../src/config/memory-defaults.ts';
+import { memoryDefaults } from '../../src/member/memory-defaults.ts';
 import { type Line, pageOf } from './pages.ts';
 
 const MIB = 1_048_576;

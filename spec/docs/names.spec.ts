@@ -11,7 +11,7 @@ import {
 import { readEnvironment } from '../../src/config/environment.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
 import { PROPERTY_NAMES } from '../../src/config/property-names.ts';
-import { TABLE } from '../../src/config/settings.ts';
+import { TABLE } from '../../src/member/settings.ts';
 import { run } from '../cli/run-command.ts';
 import { PATHS } from '../surface/table.ts';
 import { PAGES, ROOT, spansOf } from './pages.ts';

@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { REFUSALS } from '../../src/base/refusals.ts';
-import { settingsTables } from '../../src/config/describe.ts';
+import { settingsTables } from '../../src/member/describe.ts';
 import { load } from '../config/documents.ts';
 import { PAGES, ROOT } from './pages.ts';
 

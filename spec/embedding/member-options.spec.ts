@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loadConfig } from '../../src/config/load.ts';
-import { SETTING_FLAGS } from '../../src/config/settings.ts';
 import {
   configRequestOf,
   type MemberOptions,
   optionNames,
 } from '../../src/embedding/member-options.ts';
+import { loadConfig } from '../../src/member/load.ts';
+import { SETTING_FLAGS } from '../../src/member/settings.ts';
 
 const load = async (options: MemberOptions) => (await loadConfig(configRequestOf(options))).config;
 

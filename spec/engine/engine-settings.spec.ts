@@ -1,8 +1,8 @@
 /** Settings of the servers that store the data of several members. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explainAsJson } from '../../src/config/explain.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { explainAsJson } from '../../src/member/explain.ts';
+import { loadConfig } from '../../src/member/load.ts';
 import { load } from '../config/documents.ts';
 
 const SECRET = 'pa55word';

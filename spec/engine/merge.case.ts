@@ -1,7 +1,6 @@
 /** The contract of StoredEngine.merge as tests: each policy, with and without an entry. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MERGE_POLICIES } from '../../src/config/wan-settings.ts';
 import {
   APPLIED,
   EVERY_PARTITION,
@@ -26,6 +25,7 @@ import {
 } from '../../src/engine/mutation.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
+import { MERGE_POLICIES } from '../../src/wan/wan-settings.ts';
 import { changeOf, merged, replayInto } from './changes.ts';
 import { Asker } from './results.ts';
 import { RecordingSink } from './sinks.ts';

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as passed } from 'node:timers/promises';
-import { type ConfigRequest, loadConfig } from '../../src/config/load.ts';
-import type { SettingKey } from '../../src/config/settings.ts';
+import { type ConfigRequest, loadConfig } from '../../src/member/load.ts';
 import type { Member } from '../../src/member/member.ts';
+import type { SettingKey } from '../../src/member/settings.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import type { PublisherStatus } from '../../src/wan/wan-status.ts';
 import { freePort } from '../free-port.ts';

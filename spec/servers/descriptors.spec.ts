@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openFiles } from '../../src/base/open-files.ts';
-import { type Config, resolveConfig } from '../../src/config/config.ts';
-import type { WanReplication } from '../../src/config/wan-config.ts';
+import { type Config, resolveConfig } from '../../src/member/config.ts';
 import { type DescriptorShares, descriptorShares } from '../../src/servers/descriptors.ts';
+import type { WanReplication } from '../../src/wan/wan-config.ts';
 
 const NODE = 20;
 const CONFIG = resolveConfig([]);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
-import { resolveConfig } from '../../src/config/config.ts';
-import type { SettingKey } from '../../src/config/settings.ts';
+import { resolveConfig } from '../../src/member/config.ts';
+import type { SettingKey } from '../../src/member/settings.ts';
 import { listenAsConfigured } from '../../src/servers/listening.ts';
 
 const FILE = { kind: 'file', name: 'f:1:1' } as const;

@@ -12,7 +12,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
-import { MERGE_POLICIES } from '../../src/config/wan-settings.ts';
+import { MERGE_POLICIES } from '../../src/wan/wan-settings.ts';
 import { freePort } from '../free-port.ts';
 import { RawClient } from '../integration/client.ts';
 import { SHAPES, targetsOf } from '../wan/members.ts';

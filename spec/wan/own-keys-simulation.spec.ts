@@ -7,7 +7,6 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MERGE_POLICIES } from '../../src/config/wan-settings.ts';
 import {
   LATEST_UPDATE,
   type MergePolicy,
@@ -15,6 +14,7 @@ import {
   PUT_IF_ABSENT,
 } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
+import { MERGE_POLICIES } from '../../src/wan/wan-settings.ts';
 import {
   generator,
   type Member,

@@ -1,6 +1,6 @@
 /**
  * Loads a module when it is first needed. The promise is retained: repeating the `import()` would
- * access the disk if a loader compiles the sources. Tested by config/load.spec.ts.
+ * access the disk if a loader compiles the sources. Tested by member/load.spec.ts.
  */
 export function lazyModule<Module>(load: () => Promise<Module>): () => Promise<Module> {
   let module: Promise<Module> | undefined;

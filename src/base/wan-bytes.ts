@@ -1,6 +1,6 @@
 /**
  * Memory that WAN replication may use in addition to its queues, derived from their limit.
- * Tested by config/wan-json.spec.ts.
+ * Tested by wan/wan-json.spec.ts.
  */
 
 const EXCEPTION_SHARE = 1 / 4;

@@ -3,7 +3,7 @@
  * member. Tested by odd-directories.spec.ts.
  */
 import type { Command } from 'commander';
-import { SETTINGS } from '../config/settings.ts';
+import { SETTINGS } from '../member/settings.ts';
 import type { BackupOptions } from './backup-commands.ts';
 import type { Work } from './client-commands.ts';
 import type { Streams } from './output.ts';

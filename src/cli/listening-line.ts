@@ -1,8 +1,8 @@
 /**
- * The line that a terminal shows once the member serves: its address, its groups, the memory for data,
- * and whether the data is persistent. Tested by serve.spec.ts.
+ * The line that a terminal shows once the member serves: its address, its groups, the memory for
+ * data, and whether the data is persistent. Tested by serve.spec.ts.
  */
-import type { Config } from '../config/config.ts';
+import type { Config } from '../member/config.ts';
 import type { Member } from '../member/member.ts';
 
 const MIB = 1_048_576;

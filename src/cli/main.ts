@@ -1,19 +1,19 @@
 /**
- * The command line: the commands, their flags, and the reporting of errors in them. Invalid flags and an
- * invalid configuration end with exit code 2 before anything is started.
+ * The command line: the commands, their flags, and the reporting of errors in them. Invalid flags
+ * and an invalid configuration end with exit code 2 before anything is started.
  */
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { SystemClock } from '../base/clock.ts';
 import { VERSION } from '../base/program-version.ts';
 import { ConfigFault } from '../config/config-fault.ts';
-import { sectionOf } from '../config/describe.ts';
 import { linesOf } from '../config/finding.ts';
 import { assignmentsOf } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
-import { type ConfigRequest, refusedFault } from '../config/load.ts';
 import type { Assignment } from '../config/resolve.ts';
-import { SETTING_FLAGS } from '../config/settings.ts';
+import { sectionOf } from '../member/describe.ts';
+import { type ConfigRequest, refusedFault } from '../member/load.ts';
 import { startMember } from '../member/member.ts';
+import { SETTING_FLAGS } from '../member/settings.ts';
 import { openAudit } from '../telemetry/audit.ts';
 import { LineWriter } from '../telemetry/line-writer.ts';
 import { createLog, prettyStream } from '../telemetry/log.ts';
@@ -85,8 +85,8 @@ const FAULTS = [TypeError, RangeError, ConfigFault];
 
 /**
  * Returns the function that runs the command of the arguments. Throws CommanderError: if help was
- * requested, its text is in `help`, otherwise it has been printed. Throws TypeError or RangeError, whose
- * message has not been printed.
+ * requested, its text is in `help`, otherwise it has been printed. Throws TypeError or RangeError,
+ * whose message has not been printed.
  */
 function readCommandLine(
   words: readonly string[],
@@ -123,8 +123,8 @@ function readCommandLine(
 }
 
 /**
- * Adds all commands except `serve`. Passes the selected one to `order`, which runs it once the whole
- * command line is read.
+ * Adds all commands except `serve`. Passes the selected one to `order`, which runs it once the
+ * whole command line is read.
  */
 function addOthers(program: Command, streams: Streams, order: (work: Work) => void): void {
   const showing = program
@@ -168,8 +168,8 @@ function javaHint(text: string): string {
 }
 
 /**
- * Adds the flags of every setting. Returns a function that returns the given ones once the command line
- * is read.
+ * Adds the flags of every setting. Returns a function that returns the given ones once the command
+ * line is read.
  */
 function addFlags(command: Command): () => ConfigRequest {
   const flags: Assignment[] = [];
@@ -212,7 +212,7 @@ async function runServe(request: ConfigRequest, streams: Streams): Promise<ExitC
   };
   const screen = { isLogForPeople, printFatal };
   const again = piped === undefined ? request : { ...request, file: piped };
-  const load = async () => (await import('../config/reading-thread.ts')).loadInThread(again);
+  const load = async () => (await import('../member/reading-thread.ts')).loadInThread(again);
   const notifyManager = serviceManager(process.env, (error) => log.warn(error.message));
   const audit = openAudit(lines);
   const start: StartMember = (...parts) => startMember(...parts, audit);

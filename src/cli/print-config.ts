@@ -2,11 +2,12 @@
  * `gridnode config`: prints the configuration that a member would have, without starting one.
  * Tested by output.spec.ts.
  */
-import { exampleFile } from '../config/describe.ts';
-import { explainAsJson, explainAsYaml } from '../config/explain.ts';
+
 import { linesOf } from '../config/finding.ts';
-import type { ConfigRequest } from '../config/load.ts';
-import { memoryWarning } from '../config/memory-defaults.ts';
+import { exampleFile } from '../member/describe.ts';
+import { explainAsJson, explainAsYaml } from '../member/explain.ts';
+import type { ConfigRequest } from '../member/load.ts';
+import { memoryWarning } from '../member/memory-defaults.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { print, type Streams } from './output.ts';
 import { loadShown } from './progress.ts';
@@ -17,7 +18,8 @@ interface Printing {
 }
 
 /**
- * Prints a setting that `serve` would refuse with the reason. Rejects with ConfigFault or OutputError.
+ * Prints a setting that `serve` would refuse with the reason. Rejects with ConfigFault or
+ * OutputError.
  */
 export async function printConfig(
   request: ConfigRequest,

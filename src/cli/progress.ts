@@ -2,7 +2,7 @@
  * Shows the progress of a command on a terminal, in one line that is overwritten; otherwise
  * nothing. Tested by output.spec.ts.
  */
-import { type ConfigRequest, type LoadedConfig, loadConfig } from '../config/load.ts';
+import { type ConfigRequest, type LoadedConfig, loadConfig } from '../member/load.ts';
 import type { Streams } from './output.ts';
 
 /** Minimum time between two updates, in ms. */

@@ -2,7 +2,7 @@
  * `gridnode repair`: lists the damage in a data directory, and saves the readable data elsewhere.
  * Tested by odd-directories.spec.ts.
  */
-import { SETTINGS } from '../config/settings.ts';
+import { SETTINGS } from '../member/settings.ts';
 import type { Finding } from '../persistence/findings.ts';
 import { repair } from '../persistence/repair.ts';
 import type { Salvaged } from '../persistence/salvage.ts';
@@ -79,8 +79,8 @@ async function printFindings(
 }
 
 /**
- * Locks the directory, because the data of a running member must not be read. A member cannot run on a
- * read-only disk.
+ * Locks the directory, because the data of a running member must not be read. A member cannot run
+ * on a read-only disk.
  */
 async function lockWherePossible(storage: { lock(): Promise<void> }): Promise<void> {
   try {

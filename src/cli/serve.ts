@@ -5,9 +5,9 @@
  * connections. It returns the exit code; the caller ends the process.
  */
 import { type ErrorCode, GridError } from '../base/errors.ts';
-import type { Config } from '../config/config.ts';
-import { explainMemory } from '../config/explain.ts';
-import type { LoadedConfig } from '../config/load.ts';
+import type { Config } from '../member/config.ts';
+import { explainMemory } from '../member/explain.ts';
+import type { LoadedConfig } from '../member/load.ts';
 import type { Member } from '../member/member.ts';
 import type { Log } from '../telemetry/log.ts';
 import {
@@ -24,7 +24,9 @@ import type { StopEvents } from './stop-events.ts';
 
 /** Time for a drain, in ms; service managers wait at least this long before they kill a process. */
 const DRAIN_TIMEOUT_MS = 10_000;
-/** Time for the remaining work, such as closing the log, once every connection is cut off, in ms. */
+/**
+ * Time for the remaining work, such as closing the log, once every connection is cut off, in ms.
+ */
 const END_TIMEOUT_MS = 1000;
 
 /** A member of the program, which has no caller in its process. */

@@ -1,4 +1,4 @@
-/** Settings of the cluster and of a member in it. Tested by config/config.spec.ts. */
+/** Settings of the cluster and of a member in it. Tested by member/config.spec.ts. */
 
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import type { ValuesOf } from '../config/setting.ts';

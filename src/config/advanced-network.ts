@@ -1,7 +1,8 @@
 /**
  * Translates `advanced-network` to `network`. If it is enabled, its REST endpoint replaces port,
  * address, endpoint groups and encryption of `network`, and its `join.tcp-ip` replaces that of
- * `network`. REST is then enabled exactly if there is such an endpoint. Tested by load.spec.ts.
+ * `network`. REST is then enabled exactly if there is such an endpoint.
+ * Tested by member/load.spec.ts.
  */
 import { type Finding, finding } from './finding.ts';
 import { bounded, pathText } from './finding-list.ts';

@@ -1,6 +1,6 @@
 /**
  * The systems whose clients can get the responses that they expect, where gridnode's differ.
- * Tested by config.spec.ts.
+ * Tested by member/config.spec.ts.
  */
 export const COMPATIBILITIES = ['none', 'hazelcast'] as const;
 

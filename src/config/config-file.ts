@@ -3,6 +3,7 @@
  * statements. The statements of an imported file precede those of the importing file, which
  * override them. The parsers are loaded only when a file is read. Tested by broken-files.spec.ts.
  */
+
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { lazyModule } from '../base/lazy-module.ts';
@@ -11,8 +12,8 @@ import { documentSchema, type Form, type SectionSchema } from './document-schema
 import * as files from './file-bytes.ts';
 import { type FileText, fileText, formOf } from './file-text.ts';
 import { FindingList, pathText, quoted } from './finding-list.ts';
-import type { Root } from './hazelcast-root.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
+import type { Place } from './place.ts';
 import { replacePlaceholders } from './placeholders.ts';
 import { readPlainYaml } from './plain-yaml.ts';
 import {
@@ -40,6 +41,12 @@ const REPLACED_LENGTH_MAX = 16_777_216;
 interface UnsetPlaceholder {
   readonly name: string;
   readonly statement: Statement;
+}
+
+/** The root of a file. */
+export interface Root {
+  readonly name: string;
+  readonly at: Place;
 }
 
 export interface FileContent {

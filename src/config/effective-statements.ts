@@ -1,7 +1,7 @@
 /**
  * The effective statements: the last one of each path. They are stored in a tree by the steps of
  * their paths, because joined paths would repeat a long name for each setting below it.
- * Tested by load.spec.ts.
+ * Tested by member/load.spec.ts.
  */
 import type { Statement } from './statements.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Endpoint groups: endpoints that are enabled and disabled together. Every path of the interface
- * belongs to one. Tested by config.spec.ts.
+ * belongs to one. Tested by member/config.spec.ts.
  */
 
 /** The groups in their usual order, and whether each is enabled by default. */

@@ -1,6 +1,6 @@
 /**
  * The command line flags of the settings, their help, and the assignments that they make.
- * Tested by config.spec.ts.
+ * Tested by member/config.spec.ts.
  */
 import type { Assignment } from './resolve.ts';
 import type { AnySetting, Flag } from './setting.ts';

@@ -1,7 +1,7 @@
 /**
  * Decides the use of each statement: it sets a row of the table of settings, is refused, or has no
  * effect. Statements that no reader uses are reported in one warning for each section. Values of a
- * wrong type are problems. Tested by load.spec.ts.
+ * wrong type are problems. Tested by member/load.spec.ts.
  */
 import { type Finding, finding } from './finding.ts';
 import { bounded, FindingList, quoted, shortened } from './finding-list.ts';

@@ -1,4 +1,4 @@
-/** A place in a configuration file or in an environment variable. Tested by load.spec.ts. */
+/** A place in a configuration file or in an environment variable. Tested by member/load.spec.ts. */
 
 export interface Place {
   /** Name of the file, or of an environment variable, whose line is 0. */

@@ -1,7 +1,7 @@
 /**
  * Settings whose loss would weaken the protection that the operator wants. If one is on and this
  * member cannot provide it, `serve` refuses to start; the message names a replacement.
- * Tested by load.spec.ts.
+ * Tested by member/load.spec.ts.
  */
 import type { Effective } from './effective-statements.ts';
 import { type Finding, finding } from './finding.ts';

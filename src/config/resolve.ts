@@ -1,7 +1,7 @@
 /**
  * The effective values: each setting with its value and the source of the value. Assignments are in
  * order of increasing precedence: the last one of a setting is used. Every assignment is checked,
- * even if a later one overrides it. Tested by config.spec.ts.
+ * even if a later one overrides it. Tested by member/config.spec.ts.
  */
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX, pathText, quoted } from './finding-list.ts';

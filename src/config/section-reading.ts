@@ -1,6 +1,6 @@
 /**
  * Reads rows, the settings of a section of which there are several, such as a publisher or a map,
- * and collects the findings of the reader of such sections. Tested by wan.spec.ts.
+ * and collects the findings of the reader of such sections. Tested by wan/wan-reading.spec.ts.
  */
 import { FindingList } from './finding-list.ts';
 import { isSecretName } from './interpretation.ts';

@@ -1,7 +1,7 @@
 /**
  * The table of the settings: the rows of all parts of a member, in the order of help and
  * documentation. The readers of files, variables and flags get it as an argument and know no row
- * themselves. Tested by config.spec.ts.
+ * themselves. Tested by member/config.spec.ts.
  */
 import assert from 'node:assert';
 import type { SectionRows } from './section-reading.ts';

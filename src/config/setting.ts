@@ -1,7 +1,7 @@
 /**
  * The form of a setting: a row of the table in settings.ts. A row describes its setting completely,
  * so that flags, help, checks and the effective configuration are derived from it. A row with free
- * names (`queue.{name}.max-size`) has a value for each name. Tested by config.spec.ts.
+ * names (`queue.{name}.max-size`) has a value for each name. Tested by member/config.spec.ts.
  */
 
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';

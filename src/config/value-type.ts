@@ -1,7 +1,7 @@
 /**
  * Types of settings that this member recognizes but does not use, so that wrong values are also
  * reported for them: `s` text, `b` boolean, `i` integer and `n` number (`i0..6`, `i1..`), `a`
- * anything, or words such as `READ|WRITE`. Tested by load.spec.ts.
+ * anything, or words such as `READ|WRITE`. Tested by member/load.spec.ts.
  */
 
 export interface ValueType {

@@ -1,4 +1,4 @@
-/** Settings of maps and queues. Tested by config/config.spec.ts. */
+/** Settings of maps and queues. Tested by member/config.spec.ts. */
 import type { ValuesOf } from '../config/setting.ts';
 import { integerRule, type NamedSetting } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';

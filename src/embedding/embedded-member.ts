@@ -3,12 +3,12 @@
  */
 import type { Span } from '../base/span.ts';
 import { linesOf } from '../config/finding.ts';
-import { loadConfig, refusedFault } from '../config/load.ts';
 import { GridMap } from '../local/grid-map.ts';
 import { GridQueue } from '../local/grid-queue.ts';
 import { LocalData } from '../local/local-data.ts';
 import { LocalResults } from '../local/local-results.ts';
 import { type BytesOrText, KEY_BYTES_MAX, PlainBytes } from '../local/plain-bytes.ts';
+import { loadConfig, refusedFault } from '../member/load.ts';
 import { type Member, startMember as start } from '../member/member.ts';
 import { configRequestOf, type MemberOptions } from './member-options.ts';
 import { memberAudit, memberLog } from './program-log.ts';
@@ -113,7 +113,7 @@ export async function startMember(options: MemberOptions = {}): Promise<Embedded
   if (fault !== undefined) throw fault;
   const log = memberLog(options.log, config.logLevel);
   for (const warning of linesOf(findings, 'warning')) log.warn(warning);
-  const load = async () => (await import('../config/reading-thread.ts')).loadInThread(request);
+  const load = async () => (await import('../member/reading-thread.ts')).loadInThread(request);
   const member = await start(config, log, load, undefined, memberAudit(options.log));
   return new EmbeddedMember(member, config.shutdownDelaySeconds);
 }

@@ -6,10 +6,10 @@ import type { LogLevel } from '../base/log-level.ts';
 import type { Compatibility } from '../config/compatibility.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { assignmentsOf, optionName, type SettingFlag } from '../config/flags.ts';
-import type { ConfigRequest } from '../config/load.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import type { Assignment } from '../config/resolve.ts';
-import { SETTING_FLAGS } from '../config/settings.ts';
+import type { ConfigRequest } from '../member/load.ts';
+import { SETTING_FLAGS } from '../member/settings.ts';
 import type { ProgramLog } from './program-log.ts';
 
 /** A number of bytes, or a text such as `256m`; k, m and g are powers of 1,024. */

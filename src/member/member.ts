@@ -3,15 +3,15 @@
  * Tested by embedding/embedded-member.spec.ts.
  */
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
-import type { Config } from '../config/config.ts';
 import { configFault } from '../config/config-fault.ts';
-import type { LoadedConfig } from '../config/load.ts';
 import type { MapLifetimes } from '../data/map-lifetimes.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';
 import { type Audit, openAudit } from '../telemetry/audit.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { Config } from './config.ts';
 import { end, start } from './life.ts';
+import type { LoadedConfig } from './load.ts';
 import { makeParts } from './parts.ts';
 
 export interface Member {

@@ -1,6 +1,6 @@
 /**
- * Makes the parts of a member, each with the contracts of others that it needs. This is the only file
- * that knows all of them.
+ * Makes the parts of a member, each with the contracts of others that it needs. This is the only
+ * file that knows all of them.
  */
 import { administrationActions } from '../administration/administration-actions.ts';
 import { type Clock, SystemClock } from '../base/clock.ts';
@@ -9,10 +9,7 @@ import type { Part } from '../base/part.ts';
 import { publicAddress } from '../cluster/address.ts';
 import { type ClusterPart, sharedCluster, standaloneCluster } from '../cluster/cluster-part.ts';
 import { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
-import type { Config } from '../config/config.ts';
 import { matchingAddress } from '../config/interface-pattern.ts';
-import type { LoadedConfig } from '../config/load.ts';
-import { memoryWarning } from '../config/memory-defaults.ts';
 import { CP_ACTIONS } from '../cp/cp-actions.ts';
 import { dataActions } from '../data/data-actions.ts';
 import { MapLifetimes } from '../data/map-lifetimes.ts';
@@ -40,7 +37,10 @@ import { LogLevelControl } from '../telemetry/log-level-control.ts';
 import { wanActions } from '../wan/wan-actions.ts';
 import { WanMaps } from '../wan/wan-maps.ts';
 import { WanPart } from '../wan/wan-part.ts';
+import type { Config } from './config.ts';
 import { change } from './life.ts';
+import type { LoadedConfig } from './load.ts';
+import { memoryWarning } from './memory-defaults.ts';
 import { Reloader } from './reloader.ts';
 import { ROUTES } from './routes.ts';
 
@@ -81,8 +81,8 @@ interface DataParts {
 }
 
 /**
- * Makes the parts. Rejects with GridError TLS_FILE_UNUSABLE or DATA_DIRECTORY_UNUSABLE. `load` reads
- * the sources of the configuration again.
+ * Makes the parts. Rejects with GridError TLS_FILE_UNUSABLE or DATA_DIRECTORY_UNUSABLE. `load`
+ * reads the sources of the configuration again.
  */
 export async function makeParts(
   config: Config,

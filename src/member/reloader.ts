@@ -1,28 +1,28 @@
 /**
  * The configuration in force: what a reload, an added text, an added or removed WAN publisher, or
  * another member's addition makes of it. Settings that may change at run time are applied; changes
- * of others are logged by name. An invalid configuration changes nothing. Changes are made one after
- * the other.
+ * of others are logged by name. An invalid configuration changes nothing. Changes are made one
+ * after the other.
  */
 
 import { GridError, reasonOf } from '../base/errors.ts';
 import { isDeepEqualInSlices, Slices } from '../base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from '../cluster/shared-record.ts';
-import { addedText, type HashPassword } from '../config/added-text.ts';
-import type { Config } from '../config/config.ts';
 import { ConfigFault, configFault } from '../config/config-fault.ts';
 import { linesOf } from '../config/finding.ts';
-import { type ConfigRequest, type LoadedConfig, refusedFault } from '../config/load.ts';
 import { byName, isPattern } from '../config/name-lookup.ts';
-import type { SecurityConfig } from '../config/security.ts';
-import { SECURITY_PATHS } from '../config/security-paths.ts';
 import { pathOf } from '../config/setting.ts';
-import { isReloadable, SETTING_KEYS, SETTINGS, type SettingKey } from '../config/settings.ts';
-import { addConfigText, type ConfigUpdate, shownNames, withNames } from '../config/update.ts';
-import { addWanText, type WanAddition, withoutWanPublisher } from '../config/wan-addition.ts';
-import { WAN_PLACES, type WanConfig } from '../config/wan-config.ts';
-import { replicationIn, withoutPublisher } from '../config/wan-json.ts';
+import type { SecurityConfig } from '../security/security-config.ts';
+import { SECURITY_PATHS } from '../security/security-paths.ts';
 import type { Log } from '../telemetry/log.ts';
+import { addWanText, type WanAddition, withoutWanPublisher } from '../wan/wan-addition.ts';
+import { WAN_PLACES, type WanConfig } from '../wan/wan-config.ts';
+import { replicationIn, withoutPublisher } from '../wan/wan-json.ts';
+import { addedText, type HashPassword } from './added-text.ts';
+import type { Config } from './config.ts';
+import { type ConfigRequest, type LoadedConfig, refusedFault } from './load.ts';
+import { isReloadable, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
+import { addConfigText, type ConfigUpdate, shownNames, withNames } from './update.ts';
 
 /**
  * The result of a reload: the applied settings and those not applied, by path or flag, and the
@@ -381,7 +381,7 @@ const WAN_KEYS = Object.keys(WAN_PLACES) as (keyof WanConfig)[];
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 
 async function readInThread(request: ConfigRequest): Promise<LoadedConfig> {
-  return (await import('../config/reading-thread.ts')).loadInThread(request);
+  return (await import('./reading-thread.ts')).loadInThread(request);
 }
 
 function notKept(reason: string, options: ErrorOptions): GridError {

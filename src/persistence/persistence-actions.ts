@@ -3,7 +3,6 @@
  * Responses are sent when the work is done.
  */
 import { GridError } from '../base/errors.ts';
-import { PERSISTENCE_SETTINGS } from '../config/persistence-settings.ts';
 import { pathOf } from '../config/setting.ts';
 import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import type { Fields } from '../http/exchange.ts';
@@ -11,6 +10,7 @@ import type { Actions, Work } from '../surface/action.ts';
 import { type AdministrativeCall, refusalOf } from '../surface/administrative-call.ts';
 import type { Dialect } from '../surface/dialect.ts';
 import { PERSISTENCE_ROUTES } from './persistence-routes.ts';
+import { PERSISTENCE_SETTINGS } from './persistence-settings.ts';
 
 /** `maintenance`: undefined without persistence. `isShared`: whether servers store the data. */
 export function persistenceActions(

@@ -1,7 +1,7 @@
 /**
- * Persistence as a part of a member: opens the storage within its time limits, delays responses until
- * they may be sent, stores the values of the cluster, and provides the administration of the stored
- * data.
+ * Persistence as a part of a member: opens the storage within its time limits, delays responses
+ * until they may be sent, stores the values of the cluster, and provides the administration of the
+ * stored data.
  */
 
 import type { Clock, Timer } from '../base/clock.ts';
@@ -11,7 +11,6 @@ import type { Part } from '../base/part.ts';
 import type { SettledState } from '../cluster/cluster.ts';
 import type { MemberStore, StoredMember } from '../cluster/cluster-part.ts';
 import type { SharedValues } from '../cluster/shared-record.ts';
-import { PERSISTENCE_SETTINGS, type PersistenceConfig } from '../config/persistence-settings.ts';
 import { pathOf } from '../config/setting.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { EngineConfig } from '../engine/engine-settings.ts';
@@ -27,6 +26,7 @@ import type { MemberValues } from './member-file.ts';
 import { Persistence } from './persistence.ts';
 import type { BackupMade, Maintenance } from './persistence-actions.ts';
 import { PersistenceEvents } from './persistence-events.ts';
+import { PERSISTENCE_SETTINGS, type PersistenceConfig } from './persistence-settings.ts';
 import { type Start, StartAfterDamage } from './start-after-damage.ts';
 import type { Storage } from './storage.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';

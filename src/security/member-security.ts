@@ -6,14 +6,14 @@
 import type { Clock } from '../base/clock.ts';
 import type { Part } from '../base/part.ts';
 import { Slices } from '../base/slices.ts';
-import type { PermissionConfig } from '../config/permission-reader.ts';
-import type { SecurityConfig, UserConfig } from '../config/security.ts';
 import { AccessControl, type AccessRules } from './access-control.ts';
 import type { Authentication } from './authentication.ts';
 import { Authenticator, readPasswords } from './authenticator.ts';
 import { withoutMapping } from './client-network.ts';
 import { ClusterNameCredentials, type Credentials } from './credentials.ts';
+import type { PermissionConfig } from './permission-reader.ts';
 import type { Permission, Principal } from './permissions.ts';
+import type { SecurityConfig, UserConfig } from './security-config.ts';
 
 interface MemberSecurityOptions {
   readonly security: SecurityConfig;
@@ -53,8 +53,8 @@ export class MemberSecurity implements Part<{ readonly security: SecurityConfig 
   }
 
   /**
-   * Prepares users and permissions in slices. Rejects with the errors of the constructor. The caller
-   * must not run two changes at a time.
+   * Prepares users and permissions in slices. Rejects with the errors of the constructor. The
+   * caller must not run two changes at a time.
    */
   async change({ security }: { readonly security: SecurityConfig }): Promise<() => void> {
     if (security === this.#security) return () => {};

@@ -2,7 +2,7 @@
  * Permissions of users for maps and queues: those of the configuration, by user or role, by address
  * and by the pattern of the name. If no permissions are configured, every user may do everything.
  * Otherwise a user may do only what a permission grants and none denies.
- * Tested by config/permission-reader.spec.ts.
+ * Tested by permission-reader.spec.ts.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';

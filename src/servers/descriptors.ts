@@ -6,11 +6,11 @@
  * for the rest, also when WAN publishers are added at run time.
  */
 import { type OpenFiles, openFiles } from '../base/open-files.ts';
-import type { PersistenceConfig } from '../config/persistence-settings.ts';
 import { pathOf } from '../config/setting.ts';
-import type { WanConfig } from '../config/wan-config.ts';
 import type { EngineConfig } from '../engine/engine-settings.ts';
+import type { PersistenceConfig } from '../persistence/persistence-settings.ts';
 import { batchesPerEndpoint } from '../wan/batch-limits.ts';
+import type { WanConfig } from '../wan/wan-config.ts';
 import { LIMIT_SETTINGS, type ServerConfig } from './server-settings.ts';
 
 /** Listeners, a reload's thread and files, and the program that notifies the service manager. */

@@ -1,6 +1,6 @@
 /**
  * Settings of the HTTP servers: where they listen, how they stop, and their limits.
- * Tested by config/config.spec.ts.
+ * Tested by member/config.spec.ts.
  */
 
 import { DEFAULT_PORT } from '../base/server-address.ts';

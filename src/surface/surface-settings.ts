@@ -1,6 +1,6 @@
 /**
  * Settings of the interface: its paths and endpoint groups, logins, and requests by browsers, with
- * accepted host names, and origins whose pages may use the member. Tested by config/config.spec.ts.
+ * accepted host names, and origins whose pages may use the member. Tested by member/config.spec.ts.
  */
 
 import {

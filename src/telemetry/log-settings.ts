@@ -1,4 +1,4 @@
-/** Settings of the log. Tested by config/config.spec.ts. */
+/** Settings of the log. Tested by member/config.spec.ts. */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
 import { reloadable, wordSetting } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';

@@ -1,10 +1,10 @@
 /**
- * The transport of a configured publisher, over HTTP. The TLS files are read for the first message and
- * at a reload. Tested by integration/wan.spec.ts.
+ * The transport of a configured publisher, over HTTP. The TLS files are read for the first message
+ * and at a reload. Tested by integration/wan.spec.ts.
  */
 import type { SecureContextOptions } from 'node:tls';
-import type { WanPublisher } from '../config/wan-config.ts';
 import { HttpTransport } from './http-transport.ts';
+import type { WanPublisher } from './wan-config.ts';
 import type { TransportResponse, WanTransport } from './wan-transport.ts';
 
 export class PublisherTransport implements WanTransport {

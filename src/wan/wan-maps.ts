@@ -1,19 +1,15 @@
 /**
  * The WAN settings of maps: the replication of their changes, and the metadata of their entries.
- * Tested by config/wan.spec.ts.
+ * Tested by wan-reading.spec.ts.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';
 import { nameAmong } from '../config/name-lookup.ts';
-import type { MapWan, WanConfig, WanReplicationRef } from '../config/wan-config.ts';
-import {
-  MAP_WAN_SETTINGS,
-  MERGE_POLICIES,
-  MERKLE_DEPTH_COUNTED_MAX,
-} from '../config/wan-settings.ts';
 import type { DataConfig } from '../data/data-settings.ts';
 import type { MergeOptions } from '../engine/stored-engine.ts';
 import type { MapTree, RefOf, WanMapRef } from './publisher-options.ts';
+import type { MapWan, WanConfig, WanReplicationRef } from './wan-config.ts';
+import { MAP_WAN_SETTINGS, MERGE_POLICIES, MERKLE_DEPTH_COUNTED_MAX } from './wan-settings.ts';
 
 type Settings = Pick<WanConfig, 'mapWan'> & Pick<DataConfig, 'mapTimeToLiveSeconds'>;
 

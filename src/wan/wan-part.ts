@@ -1,16 +1,14 @@
 /**
- * WAN replication as a part of a member: the publishers of the configuration, those added at run time,
- * and the messages of other members. The replication code is loaded when the first of them needs it,
- * so a member without WAN replication starts as fast, and is as small, as without this file.
- * Tested by integration/wan.spec.ts.
+ * WAN replication as a part of a member: the publishers of the configuration, those added at run
+ * time, and the messages of other members. The replication code is loaded when the first of them
+ * needs it, so a member without WAN replication starts as fast, and is as small, as without this
+ * file. Tested by integration/wan.spec.ts.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { collectGarbage } from '../base/collect-garbage.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import type { Part } from '../base/part.ts';
 import type { ClusterConfig } from '../cluster/cluster-settings.ts';
-import type { WanConfig, WanPublisher } from '../config/wan-config.ts';
-import type { WanSettings } from '../config/wan-settings.ts';
 import type { DataConfig } from '../data/data-settings.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
@@ -21,9 +19,11 @@ import type { Log } from '../telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import type { PublisherTransport } from './publisher-transport.ts';
 import type { WanCalls } from './wan-actions.ts';
+import type { WanConfig, WanPublisher } from './wan-config.ts';
 import type { WanMaps } from './wan-maps.ts';
 import type { WanReplications } from './wan-replications.ts';
 import { MESSAGE_BYTES_FURTHER } from './wan-routes.ts';
+import type { WanSettings } from './wan-settings.ts';
 
 /** Dropped queue size from which memory is released early, in bytes, and the delay, in ms. */
 const FREED_BYTES_MIN = 8_388_608;

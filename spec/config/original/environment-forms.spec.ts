@@ -7,9 +7,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { ConfigFault } from '../../../src/config/config-fault.ts';
-import { explainAsJson } from '../../../src/config/explain.ts';
 import { linesOf } from '../../../src/config/finding.ts';
-import { type LoadedConfig, loadConfig } from '../../../src/config/load.ts';
+import { explainAsJson } from '../../../src/member/explain.ts';
+import { type LoadedConfig, loadConfig } from '../../../src/member/load.ts';
 import { writeConfig } from '../documents.ts';
 
 const OBSERVED = new RegExp(

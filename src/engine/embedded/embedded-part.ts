@@ -1,12 +1,13 @@
 /**
- * The embedded engine as a part of a member, with its settings. Tested by integration/maintenance.spec.ts.
+ * The embedded engine as a part of a member, with its settings.
+ * Tested by integration/maintenance.spec.ts.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Part } from '../../base/part.ts';
 import { pathOf } from '../../config/setting.ts';
-import { WAN_SETTINGS, type WanSettings } from '../../config/wan-settings.ts';
 import type { DataConfig } from '../../data/data-settings.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { WAN_SETTINGS, type WanSettings } from '../../wan/wan-settings.ts';
 import type { EngineConfig } from '../engine-settings.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import { queueCapacity } from '../queue-capacity.ts';
