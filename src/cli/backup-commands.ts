@@ -1,4 +1,7 @@
-/** `gridnode backup list`, `verify` and `prune`: the backups in a directory, without a member. */
+/**
+ * `gridnode backup list`, `verify` and `prune`: the backups in a directory, without a member; and
+ * `gridnode restore`.
+ */
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
 import {
@@ -7,14 +10,26 @@ import {
   removeBackup,
   type StoredBackups,
 } from '../persistence/backup-retention.ts';
-import { verifyBackup } from '../persistence/restore.ts';
-import { openToRead } from './data-directories.ts';
+import { restore, verifyBackup } from '../persistence/restore.ts';
+import {
+  checkOutside,
+  openToRead,
+  reportingDataFaults,
+  withEmptyDirectory,
+} from './data-directories.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
 import { printLine, type Streams } from './output.ts';
 import { Progress } from './progress.ts';
 
 export interface BackupOptions {
   readonly backupDir: string;
+  readonly json?: true;
+}
+
+export interface Restoring {
+  readonly from: string;
+  readonly dataDir: string;
+  readonly newMember?: true;
   readonly json?: true;
 }
 
@@ -84,6 +99,25 @@ export async function pruneBackups(
   }
   if (options.json) await printLine(streams, JSON.stringify({ removed, inUse }));
   return EXIT_CLEAN;
+}
+
+/** Makes a data directory from a backup. */
+export async function restoreBackup(
+  { from, dataDir, newMember, json }: Restoring,
+  streams: Streams,
+): Promise<ExitCode> {
+  return await reportingDataFaults(streams, async () => {
+    const source = openToRead('--from', from);
+    checkOutside('--data-dir', dataDir, from, 'the backup to restore');
+    const progress = new Progress(streams, 'restoring');
+    const { of, files } = await withEmptyDirectory(dataDir, (target) =>
+      restore(source, target, progress.add, newMember === true),
+    ).finally(() => progress.end());
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+    const summary = `${files.length} files of ${bytes} bytes: the data stored at ${of}`;
+    await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : summary);
+    return EXIT_CLEAN;
+  });
 }
 
 async function read({ backupDir }: BackupOptions): Promise<StoredBackups> {

@@ -4,10 +4,11 @@
  */
 import { type Command, Option } from 'commander';
 import { ROUTES } from '../member/routes.ts';
+import type { Route } from '../surface/route.ts';
 import type { Client, ClientOptions, ValueOptions } from './client.ts';
-import type { KeyOptions } from './entry-key.ts';
+import type { KeyOptions } from './command-input.ts';
 import type { ExitCode } from './exit-code.ts';
-import { CLUSTER_CALLS, type MemberCall, WAN_CALLS, wordsOf } from './member-calls.ts';
+import { aboutOf, CLUSTER_CALLS, type MemberCall, WAN_CALLS, wordsOf } from './member-calls.ts';
 import type { Streams } from './output.ts';
 import type { TaskOptions, WaitOptions } from './wan-task-calls.ts';
 
@@ -29,23 +30,15 @@ export function addClientCommands(
   };
 
   const map = program.command('map').description('Read and write entries of a member’s maps');
-  addWithKey(map, 'get <map> [key]', 'Print the value; exit code 1 if there is none').action(
-    (name: string, key: string | undefined, options: KeyOptions, command: Command) =>
-      place(command, (client) => client.getEntry(name, keyWords(command, key), options)),
-  );
-  addValueFlags(addWithKey(map, 'set <map> [key] [value]', 'Set the value')).action(
-    (
-      name: string,
-      key: string | undefined,
-      value: string | undefined,
-      options: KeyOptions & ValueOptions,
-      command: Command,
-    ) => place(command, (client) => client.setEntry(name, keyWords(command, key, value), options)),
-  );
-  addWithKey(map, 'delete <map> [key]', 'Delete the entry').action(
-    (name: string, key: string | undefined, options: KeyOptions, command: Command) =>
-      place(command, (client) => client.deleteEntry(name, keyWords(command, key), options)),
-  );
+  const onEntry = (row: Route, words: string, about: string) =>
+    addWithKey(map, words, about).action((name: string, ...others: unknown[]) => {
+      const command = others.at(-1) as Command;
+      const words = keyWords(command, others.slice(0, -2));
+      place(command, (client) => client.callEntry(row, name, words, command.opts()));
+    });
+  onEntry(ROUTES.getEntry, 'get <map> [key]', 'Print the value; exit code 1 if there is none');
+  addValueFlags(onEntry(ROUTES.setEntry, 'set <map> [key] [value]', 'Set the value'));
+  onEntry(ROUTES.deleteEntry, 'delete <map> [key]', 'Delete the entry');
   add(map, 'clear <map>', 'Delete all entries').action(
     (name: string, _: unknown, command: Command) =>
       place(command, (client) => client.clearMap(name)),
@@ -70,9 +63,9 @@ export function addClientCommands(
   const addCalls = (parent: Command, calls: readonly MemberCall[]) => {
     for (const call of calls) {
       const [row] = call;
-      add(parent, wordsOf(row), row.about || row.summary).action((...parameters: unknown[]) => {
+      add(parent, wordsOf(row), aboutOf(row)).action((...parameters: unknown[]) => {
         // commander's last two arguments are the options and the command itself.
-        const texts = parameters.slice(0, -2).filter((each) => each !== undefined) as string[];
+        const texts = parameters.slice(0, -2).filter((each) => typeof each === 'string');
         place(parameters.at(-1) as Command, (client) => client.callMember(call, ...texts));
       });
     }
@@ -185,9 +178,9 @@ function addWithKey(parent: Command, words: string, about: string): Command {
 }
 
 /** The arguments after the name of the map. One is required if no flag sets the key. */
-function keyWords(command: Command, ...words: readonly (string | undefined)[]): readonly string[] {
+function keyWords(command: Command, words: readonly unknown[]): readonly string[] {
   const { keyBase64, keyFile } = command.opts<KeyOptions>();
-  const parameters = words.filter((word) => word !== undefined);
+  const parameters = words.filter((word) => typeof word === 'string');
   if (parameters.length === 0 && keyBase64 === undefined && keyFile === undefined) {
     command.error("error: missing required argument 'key'");
   }

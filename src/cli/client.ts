@@ -13,8 +13,15 @@ import {
 import { POLL_SECONDS_MAX } from '../data/data-routes.ts';
 import { ROUTES } from '../member/routes.ts';
 import type { Route } from '../surface/route.ts';
-import { passwordOfEnvironment, readPassword, readText, readValue } from './command-input.ts';
-import { type KeyOptions, readKey, refuseReplaced } from './entry-key.ts';
+import {
+  type KeyOptions,
+  passwordOfEnvironment,
+  readKey,
+  readPassword,
+  readText,
+  readValue,
+  refuseReplaced,
+} from './command-input.ts';
 import {
   EXIT_ABSENT,
   EXIT_CLEAN,
@@ -25,7 +32,6 @@ import {
 import { type AddressOptions, locateMember } from './member-address.ts';
 import type { CallResponse, MemberCall } from './member-calls.ts';
 import { print, printLine, type Streams } from './output.ts';
-import { percentEncoded } from './percent-encoded.ts';
 import { refusalReason } from './refusal-text.ts';
 
 /** Flags of every client command. */
@@ -84,34 +90,37 @@ export class Client {
     }
   }
 
-  /** `words`: the key, unless a flag sets it. */
-  async getEntry(map: string, words: readonly string[], options: KeyOptions): Promise<ExitCode> {
-    const { request } = await this.#entryOf(ROUTES.getEntry, map, words, options, 0);
-    return await this.#printValue(request);
-  }
-
-  /** `words`: the key, unless a flag sets it, then the value, unless it has another source. */
-  async setEntry(
+  /**
+   * Calls a row of an entry. `words`: the key, unless a flag sets it, then the value that is set,
+   * unless it has another source.
+   */
+  async callEntry(
+    row: Route,
     map: string,
     words: readonly string[],
     options: KeyOptions & ValueOptions,
   ): Promise<ExitCode> {
-    const { request, value } = await this.#entryOf(ROUTES.setEntry, map, words, options, 1);
+    checkName(row, map);
+    const { key, rest } = await readKey(words, options);
+    const [value, tooMany] = row === ROUTES.setEntry ? rest : [undefined, rest[0]];
+    if (tooMany !== undefined) {
+      const flag = options.keyFile === undefined ? '--key-base64' : '--key-file';
+      throw new TypeError(`Cannot use ${JSON.stringify(words[0])} as a key: ${flag} has it`);
+    }
+    refuseReplaced('value', value);
+    const request = this.#requestOf(row, map, key);
+    if (row === ROUTES.getEntry) return await this.#printValue(request);
+    if (row === ROUTES.deleteEntry) return await this.#do(request);
     return await this.#send(request, value, options, false);
   }
 
-  async deleteEntry(map: string, words: readonly string[], options: KeyOptions): Promise<ExitCode> {
-    const { request } = await this.#entryOf(ROUTES.deleteEntry, map, words, options, 0);
-    return await this.#do(request);
-  }
-
   async clearMap(map: string): Promise<ExitCode> {
-    return await this.#do(this.#named(ROUTES.clearMap, map));
+    return await this.#do(this.#requestOf(ROUTES.clearMap, map));
   }
 
   async offer(queue: string, value: string | undefined, options: ValueOptions): Promise<ExitCode> {
     refuseReplaced('value', value);
-    return await this.#send(this.#named(ROUTES.offer, queue), value, options, true);
+    return await this.#send(this.#requestOf(ROUTES.offer, queue), value, options, true);
   }
 
   /** `timeout` in seconds. */
@@ -121,12 +130,12 @@ export class Client {
       const seen = JSON.stringify(timeout);
       throw new RangeError(`Cannot use --timeout ${seen}: not an integer up to 2^31-1`);
     }
-    const request = this.#named(ROUTES.poll, queue, String(waitSeconds));
+    const request = this.#requestOf(ROUTES.poll, queue, String(waitSeconds));
     return await this.#printValue({ ...request, waitSeconds });
   }
 
   async queueSize(queue: string): Promise<ExitCode> {
-    const call = this.#named(ROUTES.queueSize, queue);
+    const call = this.#requestOf(ROUTES.queueSize, queue);
     const response = await this.#request(call);
     if (response.status !== 200) return await this.#refuse(response, call);
     const text = response.body.toString();
@@ -241,35 +250,11 @@ export class Client {
   }
 
   /** Returns the request of a row. `parts`: the variable parts of its path. */
-  #requestOf({ method, path }: Route, ...parts: readonly (Buffer | string)[]): MemberRequest {
+  #requestOf(row: Route, ...parts: readonly (Buffer | string)[]): MemberRequest {
+    if (row.permission.kind !== undefined) checkName(row, parts[0]);
     const left = parts.values();
-    const filled = path.replace(/\{\w+\}/g, () => percentEncoded(left.next().value ?? ''));
-    return { method, path: `/${this.#options.pathSegment}/${filled}` };
-  }
-
-  /** Returns the request of a row for a map or queue. */
-  #named(row: Route, name: string, ...parts: readonly string[]): MemberRequest {
-    checkName(row, name);
-    return this.#requestOf(row, name, ...parts);
-  }
-
-  /** Returns the request for an entry, and the word for its value. */
-  async #entryOf(
-    row: Route,
-    map: string,
-    words: readonly string[],
-    options: KeyOptions,
-    valuesMax: number,
-  ): Promise<{ readonly request: MemberRequest; readonly value: string | undefined }> {
-    checkName(row, map);
-    const { key, rest } = await readKey(words, options);
-    const [value, tooMany] = valuesMax === 0 ? [undefined, rest[0]] : rest;
-    if (tooMany !== undefined) {
-      const flag = options.keyFile === undefined ? '--key-base64' : '--key-file';
-      throw new TypeError(`Cannot use ${JSON.stringify(words[0])} as a key: ${flag} has it`);
-    }
-    refuseReplaced('value', value);
-    return { request: this.#requestOf(row, map, key), value };
+    const path = row.path.replace(/\{\w+\}/g, () => percentEncoded(left.next().value ?? ''));
+    return { method: row.method, path: `/${this.#options.pathSegment}/${path}` };
   }
 
   /**
@@ -313,8 +298,21 @@ function inWords(value: unknown): string {
 }
 
 /** Checks the name of a map or queue. */
-function checkName({ path }: Route, name: string): void {
+function checkName({ path }: Route, name: Buffer | string | undefined): void {
   const kind = path.split('/')[1];
   if (name === '') throw new RangeError(`Cannot use "" as a name below ${kind}: it is empty`);
-  refuseReplaced('name', name);
+  refuseReplaced('name', name?.toString());
 }
+
+/** Encodes a part of a path or a form: a text as UTF-8, and bytes of any kind. */
+function percentEncoded(part: Buffer | string): string {
+  if (typeof part === 'string') return encodeURIComponent(part);
+  return Array.from(part, (byte) => {
+    const character = String.fromCharCode(byte);
+    if (UNRESERVED.test(character)) return character;
+    return `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }).join('');
+}
+
+/** Characters that are never encoded (RFC 3986 2.3). */
+const UNRESERVED = /^[A-Za-z0-9\-_.~]$/;

@@ -4,11 +4,10 @@
  */
 import type { Command } from 'commander';
 import { SETTINGS } from '../member/settings.ts';
-import type { BackupOptions } from './backup-commands.ts';
+import type { BackupOptions, Restoring } from './backup-commands.ts';
 import type { Work } from './client-commands.ts';
 import type { Streams } from './output.ts';
 import type { Repairing } from './repair-data.ts';
-import type { Restoring } from './restore-backup.ts';
 
 /** Passes the selected command to `order`, which runs it once the whole command line is read. */
 export function addDataCommands(
@@ -48,7 +47,7 @@ export function addDataCommands(
     .option('--new-member', 'Give the copy a new uuid, to run it beside the original member')
     .option('--json', 'Print JSON')
     .action((options: Restoring) => {
-      order(async () => (await import('./restore-backup.ts')).restoreBackup(options, streams));
+      order(async () => (await import('./backup-commands.ts')).restoreBackup(options, streams));
     });
   const partitionCount = String(SETTINGS.partitionCount.fallback);
   program

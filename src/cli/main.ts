@@ -19,7 +19,6 @@ import { LineWriter } from '../telemetry/line-writer.ts';
 import { createLog, prettyStream } from '../telemetry/log.ts';
 import { openStandardOutput } from '../telemetry/standard-output.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
-import { hasColours } from './colours.ts';
 import type { Shell } from './completion.ts';
 import { addDataCommands } from './data-commands.ts';
 import { addExamples } from './examples.ts';
@@ -36,7 +35,7 @@ import { loadShown } from './progress.ts';
 import { type StartMember, serve } from './serve.ts';
 import { serviceManager } from './service-manager.ts';
 import { StopEvents } from './stop-events.ts';
-import { areSameTerminal } from './terminals.ts';
+import { areSameTerminal, hasColours } from './terminals.ts';
 
 /** Runs the command of the arguments and returns the exit code. */
 export async function runCli(

@@ -94,6 +94,11 @@ export function wordsOf({ command, parameters }: Route): string {
   return [command, ...words].join(' ');
 }
 
+/** Returns the client's description of a row: a command whose summary is a thing prints the thing. */
+export function aboutOf({ about, summary }: Route): string {
+  return about || summary.replace(/^The /, 'Print the ');
+}
+
 function messageOf({ message, status }: CallResponse): string {
   return message?.trim() ?? status ?? 'done';
 }

@@ -15,7 +15,7 @@ export const CP_ROUTES = {
   endCpSession: calling(`${GROUP}/sessions/{id}/remove`, 'End a session'),
   removeCpMember: calling('members/{uuid}/remove', 'Remove a member'),
   resetCp: calling('reset', 'Reset the subsystem'),
-  belowCp: { prefix: 'rest/cp-subsystem', group: 'CP', refusal: 'PATH_UNKNOWN' },
+  belowCp: { prefix: 'rest/cp-subsystem', group: 'CP' },
 
   /** It is not found, after a check of the credentials. */
   changeCpGroups: { ...calling('groups', 'Find nothing'), statuses: [404], dialect: 'hazelcast' },

@@ -156,13 +156,20 @@ function unknownPaths(
   prefixes: readonly Prefix[],
   everywhere: readonly Endpoint[],
 ): readonly UnknownPaths[] {
-  const stated = prefixes.map(({ prefix, group, refusal, nameless = refusal, thing }) => {
-    const refusedWith = (refusal: UnknownPath): Resource => {
-      const named = refusal === 'PATH_WITHOUT_NAME' ? thing : undefined;
-      return resourceOf(prefix, everywhere, { isIncomplete: false, refusal, thing: named }, group);
-    };
-    return { prefix, resource: refusedWith(refusal), nameless: refusedWith(nameless) };
-  });
+  const stated = prefixes.map(
+    ({ prefix, group, refusal = 'PATH_UNKNOWN', nameless = refusal, thing }) => {
+      const refusedWith = (refusal: UnknownPath): Resource => {
+        const named = refusal === 'PATH_WITHOUT_NAME' ? thing : undefined;
+        return resourceOf(
+          prefix,
+          everywhere,
+          { isIncomplete: false, refusal, thing: named },
+          group,
+        );
+      };
+      return { prefix, resource: refusedWith(refusal), nameless: refusedWith(nameless) };
+    },
+  );
   const others = known
     .filter(({ path }) => /^rest\/[^{]*[^{/]$/.test(path))
     .map((row): UnknownPaths => {

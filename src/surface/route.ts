@@ -23,7 +23,7 @@ export interface Route {
   readonly summary: string;
   /** Statuses of the action itself; statusesOf adds those of the checks before it. */
   readonly statuses: readonly [number, ...number[]];
-  /** Parameters, those in the body in order after the credentials. */
+  /** Parameters; those in the body in order, after the credentials. Others are ignored. */
   readonly parameters: readonly Parameter[];
   /**
    * Whether it changes maps or queues; such operations are refused while the cluster is PASSIVE.
@@ -31,8 +31,6 @@ export interface Route {
   readonly changesData: boolean;
   /** Whether it may wait for an item; its action decides which calls do. */
   readonly mayWait: boolean;
-  /** Whether it reads the query; otherwise the query is ignored. */
-  readonly readsQuery: boolean;
   /**
    * The part of the path in the audit log: the whole path, or all but the last part, which is an
    * item.
@@ -94,7 +92,8 @@ export interface Prefix {
   /** Beginning of the path after `/{segment}/`. */
   readonly prefix: string;
   readonly group: EndpointGroup;
-  readonly refusal: UnknownPath;
+  /** By default PATH_UNKNOWN. */
+  readonly refusal?: UnknownPath;
   /** Refusal of a path with an empty part after the prefix, if it differs. */
   readonly nameless?: UnknownPath;
   /** The thing that the message of a POST without its name names, in the dialect that has one. */
@@ -108,34 +107,17 @@ export type Rows = Readonly<Record<string, Route | Prefix>>;
 
 type Stated = Pick<Route, 'method' | 'path' | 'group' | 'permission' | 'summary' | 'statuses'>;
 type Further = Partial<Omit<Route, keyof Stated>>;
+/** Properties of a row that its kind does not determine. */
+type Others = Further & Partial<Pick<Route, 'statuses'>>;
 
 export const ANYONE = { login: 'none', kind: undefined, need: 0 } as const;
 export const USER_FOR_HEALTH = { login: 'health', kind: undefined, need: 0 } as const;
 export const USER = { login: 'user', kind: undefined, need: 0 } as const;
 const CREDENTIALS = { login: 'credentials', kind: undefined, need: 0 } as const;
-const MEMBER = { login: 'member', kind: undefined, need: 0 } as const;
+export const MEMBER = { login: 'member', kind: undefined, need: 0 } as const;
 
-/** Returns a row without anything optional. */
-const blank = (): Route => ({
-  method: 'GET',
-  path: '',
-  group: 'DATA',
-  permission: CREDENTIALS,
-  summary: '',
-  statuses: [200],
-  parameters: [],
-  changesData: false,
-  mayWait: false,
-  readsQuery: false,
-  audited: 'path',
-  furtherContentBytes: 0,
-  isServedWhileStarting: false,
-  isIncomplete: false,
-  isInAnyCase: false,
-  dialect: undefined,
-  command: '',
-  about: '',
-});
+/** Maximum length of a document, in bytes. */
+const DOCUMENT_BYTES_MAX = 1_048_576;
 
 export function route<const Row extends Stated & Further>(row: Row): Route & Row {
   return sameShape(row);
@@ -146,7 +128,26 @@ export function route<const Row extends Stated & Further>(row: Row): Route & Row
  * request see objects of one shape, which V8 reads without a lookup.
  */
 export function sameShape<Row extends Partial<Route>>(row: Row): Route & Row {
-  return Object.assign(blank(), row);
+  const blank: Route = {
+    method: 'GET',
+    path: '',
+    group: 'DATA',
+    permission: CREDENTIALS,
+    summary: '',
+    statuses: [200],
+    parameters: [],
+    changesData: false,
+    mayWait: false,
+    audited: 'path',
+    furtherContentBytes: 0,
+    isServedWhileStarting: false,
+    isIncomplete: false,
+    isInAnyCase: false,
+    dialect: undefined,
+    command: '',
+    about: '',
+  };
+  return Object.assign(blank, row);
 }
 
 /** An operation that reads information other than maps and queues. */
@@ -154,17 +155,10 @@ export function informing(
   group: EndpointGroup,
   path: string,
   summary: string,
-  further: Further & Partial<Pick<Stated, 'statuses'>> = {},
+  others: Others = {},
 ): Route {
-  return route({
-    method: 'GET',
-    path,
-    group,
-    permission: USER,
-    summary,
-    statuses: [200],
-    ...further,
-  });
+  const kind = { method: 'GET', permission: USER, statuses: [200] } as const;
+  return route({ ...kind, group, path, summary, ...others });
 }
 
 /** An administrative operation: a POST with the credentials and the parameters in its body. */
@@ -172,49 +166,34 @@ export function administering(
   group: EndpointGroup,
   path: string,
   summary: string,
-  further: Further & Partial<Pick<Stated, 'statuses'>> = {},
+  others: Others = {},
 ): Route & { readonly permission: typeof CREDENTIALS } {
-  return route({
-    method: 'POST',
-    path,
-    group,
-    permission: CREDENTIALS,
-    summary,
-    statuses: [200],
-    ...further,
-  });
-}
-
-/** An operation that receives another member's message, which may be longer than a client's content. */
-export function receiving(row: Omit<Stated, 'method' | 'permission'> & Further): Route {
-  return route({ method: 'POST', permission: MEMBER, ...row });
+  const kind = { method: 'POST', permission: CREDENTIALS, statuses: [200] } as const;
+  return route({ ...kind, group, path, summary, ...others });
 }
 
 /** A text in the body. */
 export function text(name: string, bytesMax = Number.POSITIVE_INFINITY): Parameter {
-  return parameter({ name, place: 'body', kind: 'text', bytesMax });
+  return { ...NO_RANGE, name, place: 'body', kind: 'text', bytesMax, isOptional: false };
 }
 
 /** A text in the body that may be empty. */
 export function optionalText(name: string, bytesMax: number): Parameter {
-  return parameter({ name, place: 'body', kind: 'text', bytesMax, isOptional: true });
+  return { ...text(name, bytesMax), isOptional: true };
+}
+
+/** A configuration text in the body. */
+export function document(name: string): Parameter {
+  return { ...text(name, DOCUMENT_BYTES_MAX), kind: 'document' };
 }
 
 /** An integer in the path. The part may be empty, as the action refuses it. */
 export function integerInPath(name: string, most: number): Parameter {
-  return parameter({ name, place: 'path', kind: 'integer', least: Number.NEGATIVE_INFINITY, most });
+  const least = Number.NEGATIVE_INFINITY;
+  return { ...text(name), place: 'path', kind: 'integer', least, most };
 }
 
-/** A configuration text in the body. */
-export function document(name: string, bytesMax: number): Parameter {
-  return parameter({ name, place: 'body', kind: 'document', bytesMax });
-}
-
-function parameter(
-  stated: Pick<Parameter, 'name' | 'place' | 'kind'> & Partial<Parameter>,
-): Parameter {
-  return { bytesMax: 0, least: 0, most: 0, isOptional: false, ...stated };
-}
+const NO_RANGE = { least: 0, most: 0 };
 
 /**
  * Returns the possible statuses of an operation: its own, and those of the checks before it, of the

@@ -2,7 +2,7 @@
  * Finds the resource of a request target in a tree of the parts of all paths. A path is split at
  * its raw slashes, and its parts are compared as bytes, so an encoded slash is part of a name
  * (INTERFACE: names, keys, values). The variable parts are returned as offsets in the target.
- * Everything that is matched by text is an unknown path.
+ * Only unknown paths are matched as text.
  */
 import type { Request } from '../http/request.ts';
 import type { Resource, Resources } from './resource.ts';
@@ -23,12 +23,6 @@ export interface RouteFinder {
   match(request: Request, parts: PathParts): Resource | undefined;
 }
 
-/** The beginning of paths before their first variable part, and the position after it. */
-interface Stem {
-  readonly bytes: Buffer;
-  readonly node: Node;
-}
-
 /** The position after some parts of a path. */
 class Node {
   /** Resource of the path that ends here, and of the path that ends with a slash here. */
@@ -43,11 +37,11 @@ class Node {
   rest: Resource | undefined;
 }
 
-/** A part that is not variable. */
+/** Bytes that are not variable, and the position after them. */
 interface Literal {
   readonly bytes: Buffer;
   readonly length: number;
-  /** Bit that distinguishes lower and upper case, if the part is accepted in any case; else 0. */
+  /** Bit that distinguishes lower and upper case, if they are accepted in any case; else 0. */
   caseBit: number;
   readonly node: Node;
 }
@@ -55,8 +49,8 @@ interface Literal {
 export class Router implements RouteFinder {
   readonly #root = new Node();
   readonly #segment: string;
-  /** The parts before the first variable one of the data paths, which carry the load. */
-  readonly #stems: Stem[] = [];
+  /** The data paths up to their first variable part; most requests have one of them. */
+  readonly #stems: readonly Literal[];
   readonly #unknown: Resources['unknown'];
 
   /** `segment`: the first part of every path. */
@@ -67,65 +61,67 @@ export class Router implements RouteFinder {
     const data = known.filter(({ path, endpoints }) => {
       return path.includes('{') && endpoints.some((row) => row?.permission.kind !== undefined);
     });
-    for (const text of new Set(data.map(({ path }) => path.slice(0, path.indexOf('{'))))) {
-      const parts = `${segment}/${text}`.split('/').slice(0, -1);
-      const node = parts.reduce((each, part) => literalNode(each, part, 0), this.#root);
-      this.#stems.push({ bytes: Buffer.from(`${segment}/${text}`), node });
-    }
+    const stems = new Set(data.map(({ path }) => path.slice(0, path.indexOf('{'))));
+    this.#stems = [...stems].map((stem) => {
+      const text = `${segment}/${stem}`;
+      const parts = text.split('/').slice(0, -1);
+      return literalOf(text, parts.reduce(nodeAfter, this.#root));
+    });
   }
 
   match(request: Request, parts: PathParts): Resource | undefined {
-    const { bytes, start } = request.target;
+    const { target, pathEnd } = request;
+    const { bytes, start } = target;
     const stems = this.#stems;
     let from = this.#root;
     let at = start + 1;
     for (let index = 0; index < stems.length; index++) {
       const stem = stems[index]!;
-      if (!startsWith(bytes, at, request.pathEnd, stem.bytes)) continue;
+      if (at + stem.length > pathEnd || !isAt(bytes, at, stem)) continue;
       from = stem.node;
-      at += stem.bytes.length;
+      at += stem.length;
       break;
     }
     return find(from, request, at, 0, parts) ?? this.#matchUnknown(request);
   }
 
   #add(resource: Resource): void {
-    const rows = resource.endpoints.filter((row) => row !== undefined);
-    const steps = `${this.#segment}/${resource.path}`.split('/');
-    const last = steps.length - 1;
+    const { path, endpoints } = resource;
     let node = this.#root;
-    for (const [index, step] of steps.entries()) {
-      if (step === '{key}') {
+    for (const part of `${this.#segment}/${path}`.split('/')) {
+      if (part === '{key}') {
         node.rest = resource;
         // A slash after the name is not ignored: the key is missing.
         node.slash = undefined;
         return;
       }
-      if (step === '') {
+      if (part === '') {
         node.slash = resource;
         return;
       }
-      if (step.startsWith('{')) {
-        const name = step.slice(1, -1);
-        node.variable ??= new Node();
-        node.variableMayBeEmpty ||= rows.some(({ parameters }) =>
-          parameters.some((each) => each.name === name && each.kind === 'integer'),
+      if (part.startsWith('{')) {
+        const parameters = endpoints.flatMap((row) => row?.parameters ?? []);
+        node.variableMayBeEmpty ||= parameters.some(
+          ({ name, kind }) => part === `{${name}}` && kind === 'integer',
         );
+        node.variable ??= new Node();
         node = node.variable;
       } else {
-        const isInAnyCase = index === last && rows.some((row) => row.isInAnyCase);
-        node = literalNode(node, step, isInAnyCase ? CASE_BIT : 0);
+        const parent = node;
+        node = nodeAfter(parent, part);
+        const literal = parent.literals.find((each) => each.node === node);
+        const isInAnyCase = path.endsWith(part) && endpoints.some((row) => row?.isInAnyCase);
+        if (isInAnyCase && literal !== undefined) literal.caseBit = CASE_BIT;
       }
     }
     node.resource = resource;
     // Below `rest/` one trailing slash is ignored.
-    if (resource.path.startsWith('rest/') && node.rest === undefined) node.slash ??= resource;
+    if (path.startsWith('rest/') && node.rest === undefined) node.slash ??= resource;
   }
 
   /** Finds the first prefix of the decoded path. */
-  #matchUnknown({ target: { bytes, start }, pathEnd, escaped }: Request): Resource | undefined {
-    const raw = bytes.toString('latin1', start, pathEnd);
-    const path = escaped ? decodedPath(raw) : raw;
+  #matchUnknown({ target: { bytes, start }, pathEnd }: Request): Resource | undefined {
+    const path = decodedPath(bytes.toString('latin1', start, pathEnd));
     const own = `/${this.#segment}/`;
     if (!path.startsWith(own)) return undefined;
     const found = this.#unknown.find(({ prefix }) => path.startsWith(prefix, own.length));
@@ -133,18 +129,6 @@ export class Router implements RouteFinder {
     const next = path.charAt(own.length + found.prefix.length);
     return next === '' || next === '/' ? found.nameless : found.resource;
   }
-}
-
-function literalNode(parent: Node, text: string, caseBit: number): Node {
-  const known = parent.literals.find(({ bytes }) => bytes.toString() === text);
-  if (known !== undefined) {
-    known.caseBit |= caseBit;
-    return known.node;
-  }
-  const node = new Node();
-  const bytes = Buffer.from(text);
-  parent.literals.push({ bytes, length: bytes.length, caseBit, node });
-  return node;
 }
 
 /**
@@ -177,7 +161,7 @@ function find(
       const literal = literals[index]!;
       const end = partStart + literal.length;
       if (end > pathEnd || (end < pathEnd && bytes[end] !== SLASH)) continue;
-      if (!isLiteral(literal, bytes, partStart)) continue;
+      if (!isAt(bytes, partStart, literal)) continue;
       partEnd = end;
       next = literal.node;
       break;
@@ -186,10 +170,14 @@ function find(
     const isName = count === 0 || variable === undefined;
     if (next === undefined && escaped && isName && literals.length > 0) {
       partEnd = endOfPart(bytes, partStart, pathEnd);
-      next = escapedLiteral(literals, bytes, partStart, partEnd);
+      const text = decodedPath(bytes.toString('latin1', partStart, partEnd));
+      next = literals.find((each) => each.bytes.toString('latin1') === text)?.node;
     }
     if (next !== undefined) {
-      if (count === 1) setKey(parts, partStart - start, partEnd - start);
+      if (count === 1) {
+        parts.keyStart = partStart - start;
+        parts.keyEnd = partEnd - start;
+      }
       if (partEnd < pathEnd && variable === undefined) {
         node = next;
         partStart = partEnd + 1;
@@ -202,59 +190,44 @@ function find(
     if (variable === undefined) return undefined;
     partEnd = endOfPart(bytes, partStart, pathEnd);
     if (partEnd === partStart && !node.variableMayBeEmpty) return undefined;
-    if (count++ === 0) setName(parts, partStart - start, partEnd - start);
-    else setKey(parts, partStart - start, partEnd - start);
+    if (count++ === 0) {
+      parts.nameStart = partStart - start;
+      parts.nameEnd = partEnd - start;
+    } else {
+      parts.keyStart = partStart - start;
+      parts.keyEnd = partEnd - start;
+    }
     if (partEnd === pathEnd) return variable.resource;
     node = variable;
     partStart = partEnd + 1;
   }
 }
 
-function startsWith(bytes: Buffer, start: number, end: number, stem: Buffer): boolean {
-  const { length } = stem;
-  if (end - start < length) return false;
-  for (let index = 0; index < length; index++) {
-    if (bytes[start + index] !== stem[index]) return false;
-  }
-  return true;
+/** Returns the position after the part, which is added if it is new. */
+function nodeAfter(parent: Node, part: string): Node {
+  const known = parent.literals.find(({ bytes }) => bytes.toString() === part);
+  if (known !== undefined) return known.node;
+  const literal = literalOf(part, new Node());
+  parent.literals.push(literal);
+  return literal.node;
 }
 
-function setName(parts: PathParts, start: number, end: number): void {
-  parts.nameStart = start;
-  parts.nameEnd = end;
+function literalOf(text: string, node: Node): Literal {
+  const bytes = Buffer.from(text);
+  return { bytes, length: bytes.length, caseBit: 0, node };
 }
 
-function setKey(parts: PathParts, start: number, end: number): void {
-  parts.keyStart = start;
-  parts.keyEnd = end;
-}
-
-function endOfPart(bytes: Buffer, start: number, pathEnd: number): number {
-  let end = start;
-  while (end < pathEnd && bytes[end] !== SLASH) end++;
-  return end;
-}
-
-function isLiteral(
-  { bytes: own, length, caseBit }: Literal,
-  bytes: Buffer,
-  start: number,
-): boolean {
+function isAt(bytes: Buffer, start: number, { bytes: own, length, caseBit }: Literal): boolean {
   for (let index = 0; index < length; index++) {
     if (((bytes[start + index] as number) | caseBit) !== own[index]) return false;
   }
   return true;
 }
 
-/** Finds the literal that equals the decoded part. */
-function escapedLiteral(
-  literals: readonly Literal[],
-  bytes: Buffer,
-  start: number,
-  end: number,
-): Node | undefined {
-  const text = decodedPath(bytes.toString('latin1', start, end));
-  return literals.find((literal) => literal.bytes.toString('latin1') === text)?.node;
+function endOfPart(bytes: Buffer, start: number, pathEnd: number): number {
+  let end = start;
+  while (end < pathEnd && bytes[end] !== SLASH) end++;
+  return end;
 }
 
 /** Decodes the parts of a path; an encoded slash remains encoded, since it separates no parts. */

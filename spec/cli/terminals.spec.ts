@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasColours } from '../../src/cli/colours.ts';
+import { hasColours } from '../../src/cli/terminals.ts';
 
 const cases: readonly (readonly [NodeJS.ProcessEnv, boolean])[] = [
   [{}, true],
