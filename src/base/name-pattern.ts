@@ -15,11 +15,6 @@ export class NamePattern {
     this.literalLength = bytes.length - this.#parts.length + 1;
   }
 
-  /** Whether it matches only the name equal to it. */
-  get isExact(): boolean {
-    return this.#parts.length === 1;
-  }
-
   /** Whether the name matches; it has one character per byte. Takes time linear in its length. */
   matches(name: string): boolean {
     const parts = this.#parts;

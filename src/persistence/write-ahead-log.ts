@@ -257,12 +257,6 @@ export class WriteAheadLog implements MutationSink {
     return { segment: this.#segment.number, offset: this.#position };
   }
 
-  /** Continues in the next segment. Returns false if there is none. */
-  beginSegment(): boolean {
-    const isWriting = this.failure === undefined && this.#unwritten.length === 0;
-    return isWriting && this.#continueInNext(0, false);
-  }
-
   /** Makes everything recorded so far durable. Rejects if that fails. */
   async sync(): Promise<void> {
     await this.#syncing;
