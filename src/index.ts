@@ -1,7 +1,7 @@
 /** The public interface: the exports for programs that embed a member. */
 export { type ERRORS, type ErrorCode, GridError } from './base/errors.ts';
-export { ConfigFault } from './config/config-fault.ts';
 export type { ENDPOINT_GROUPS, EndpointGroup } from './config/endpoint-group.ts';
+export { ConfigFault } from './config/finding.ts';
 export { type EmbeddedMember, startMember } from './embedding/embedded-member.ts';
 export type { Bytes, GroupName, MemberOptions } from './embedding/member-options.ts';
 export type { LogLine, MemberLog, ProgramLog } from './embedding/program-log.ts';

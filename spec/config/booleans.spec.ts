@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigFault } from '../../src/config/config-fault.ts';
 import { documentSchema } from '../../src/config/document-schema.ts';
+import { ConfigFault } from '../../src/config/finding.ts';
 import { isNamed } from '../../src/config/setting.ts';
 import { readBoolean } from '../../src/config/value-type.ts';
 import { loadConfig } from '../../src/member/load.ts';

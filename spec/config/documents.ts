@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigFault } from '../../src/config/config-fault.ts';
-import { linesOf } from '../../src/config/finding.ts';
+import { ConfigFault, linesOf } from '../../src/config/finding.ts';
 import { type RefusedSetting, refusedAmong } from '../../src/config/refused-settings.ts';
 import { type LoadedConfig, loadConfig } from '../../src/member/load.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -1,4 +1,7 @@
-/** Files that can be read: regular ones, and a pipe as the first one; each up to its limit. */
+/**
+ * Covers src/config/file-text.ts. Files that can be read: regular ones, and a pipe as the first one;
+ * each up to its limit.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +9,7 @@ import { linkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
+import { readPipe, readRegularFile } from '../../src/config/file-text.ts';
 import { loadConfig } from '../../src/member/load.ts';
 import { loadInThread } from '../../src/member/reading-thread.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

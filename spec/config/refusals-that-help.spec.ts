@@ -1,5 +1,5 @@
 /**
- * Covers src/config/config-fault.ts. Messages about files of another kind: each names the cause,
+ * Covers src/config/finding.ts. Messages about files of another kind: each names the cause,
  * not its consequences.
  */
 import assert from 'node:assert/strict';

@@ -3,14 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError, OutcomeUnknown } from '../../src/base/errors.ts';
 import { LocalRecord, type SharedRecord } from '../../src/cluster/shared-record.ts';
-import { ConfigFault } from '../../src/config/config-fault.ts';
-import { finding } from '../../src/config/finding.ts';
-import { addedText } from '../../src/member/added-text.ts';
+import { ConfigFault, finding } from '../../src/config/finding.ts';
 import { type Config, resolveConfig } from '../../src/member/config.ts';
 import { type LoadedConfig, loadConfig } from '../../src/member/load.ts';
 import { loadInThread } from '../../src/member/reading-thread.ts';
 import { Reloader } from '../../src/member/reloader.ts';
-import { addConfigText, type ConfigUpdate } from '../../src/member/update.ts';
+import { addConfigText, addedText, type ConfigUpdate } from '../../src/member/update.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
 const FILE = { kind: 'file', name: 'f:2:3' } as const;

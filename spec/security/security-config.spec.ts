@@ -1,8 +1,7 @@
 /** Security in files: realms, their users, permissions, and faults in them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigFault } from '../../src/config/config-fault.ts';
-import { lineOf } from '../../src/config/finding.ts';
+import { ConfigFault, lineOf } from '../../src/config/finding.ts';
 import { explainAsYaml } from '../../src/member/explain.ts';
 import { load } from '../config/documents.ts';
 

@@ -1,4 +1,5 @@
 /** The rows of the whole table, and routers without actions. */
+
 import type { Compatibility } from '../../src/config/compatibility.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import type { Actions } from '../../src/surface/action.ts';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
-import { ConfigFault } from '../../src/config/config-fault.ts';
+import { ConfigFault } from '../../src/config/finding.ts';
 import { type Config, resolveConfig } from '../../src/member/config.ts';
-import { addWanText } from '../../src/wan/wan-addition.ts';
 import { NO_WAN_TLS, PUBLISHERS_MAX } from '../../src/wan/wan-config.ts';
+import { addWanText } from '../../src/wan/wan-json.ts';
 import { load } from '../config/documents.ts';
 
 const CONFIG = resolveConfig([]);

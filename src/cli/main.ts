@@ -5,8 +5,7 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { SystemClock } from '../base/clock.ts';
 import { VERSION } from '../base/program-version.ts';
-import { ConfigFault } from '../config/config-fault.ts';
-import { linesOf } from '../config/finding.ts';
+import { ConfigFault, linesOf } from '../config/finding.ts';
 import { assignmentsOf } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
 import type { Assignment } from '../config/resolve.ts';

@@ -1,8 +1,13 @@
 /** Settings of the cluster and of a member in it. Tested by member/config.spec.ts. */
 
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
-import type { ValuesOf } from '../config/setting.ts';
-import { booleanSetting, listSetting, nameRule, textSetting } from '../config/setting.ts';
+import {
+  booleanSetting,
+  listSetting,
+  nameRule,
+  textSetting,
+  type ValuesOf,
+} from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';
 
 export const CLUSTER_SETTINGS = {

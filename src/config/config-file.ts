@@ -9,13 +9,12 @@ import { fileURLToPath } from 'node:url';
 import { lazyModule } from '../base/lazy-module.ts';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import { documentSchema, type Form, type SectionSchema } from './document-schema.ts';
-import * as files from './file-bytes.ts';
-import { type FileText, fileText, formOf } from './file-text.ts';
+import * as files from './file-text.ts';
 import { FindingList, pathText, quoted } from './finding-list.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
-import type { Place } from './place.ts';
 import { replacePlaceholders } from './placeholders.ts';
 import { readPlainYaml } from './plain-yaml.ts';
+import type { Place } from './source.ts';
 import {
   type NamedBlock,
   type Statement,
@@ -114,7 +113,7 @@ export async function readConfigText(
   reading: FileReading,
 ): Promise<FileContent> {
   const reader = new FileReader(reading);
-  await reader.readText(name, { form: formOf(name, text), text }, []);
+  await reader.readText(name, { form: files.formOf(name, text), text }, []);
   return reader.end();
 }
 
@@ -136,7 +135,7 @@ class FileReader {
     file: files.FileBytes,
     around: readonly files.FilePlace[],
   ): Promise<void> {
-    const text = fileText(name, file.bytes, this.#problems);
+    const text = files.fileText(name, file.bytes, this.#problems);
     if (text !== undefined) await this.readText(name, text, [...around, file.place]);
   }
 
@@ -144,7 +143,11 @@ class FileReader {
    * Reads a text and its imports. `within`: the files that import this one, then this one; empty
    * for a text that is not a file.
    */
-  async readText(file: string, text: FileText, within: readonly files.FilePlace[]): Promise<void> {
+  async readText(
+    file: string,
+    text: files.FileText,
+    within: readonly files.FilePlace[],
+  ): Promise<void> {
     this.#count += 1;
     const { form } = text;
     const { onProgress } = this.#reading;
@@ -256,7 +259,7 @@ class FileReader {
 const INSIDE = "the member's configuration is inside";
 
 /** Returns the fault of a text that is another program's file with the member's inside. */
-function otherFault({ text }: FileText): string | undefined {
+function otherFault({ text }: files.FileText): string | undefined {
   const isManifest = /^"?apiVersion"?:/m.test(text) && /^"?kind"?:/m.test(text);
   if (isManifest) {
     return `Cannot use a Kubernetes manifest: ${INSIDE}, below data of a ConfigMap; write that to a file`;
@@ -287,7 +290,7 @@ export function fileFault(error: unknown): string {
 }
 
 async function parse(
-  { form, text }: FileText,
+  { form, text }: files.FileText,
   file: string,
   onProgress: (offset: number) => void,
 ): Promise<ParsedDocument> {

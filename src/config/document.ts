@@ -5,7 +5,7 @@
  */
 
 import type { FindingList } from './finding-list.ts';
-import type { Place } from './place.ts';
+import type { Place } from './source.ts';
 
 export interface DocumentEntry {
   readonly name: string;

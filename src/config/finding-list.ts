@@ -4,7 +4,7 @@
  * only for listed findings. Tested by bounds.spec.ts.
  */
 import { type Finding, finding, type Severity } from './finding.ts';
-import { formatPlace, type Place } from './place.ts';
+import { formatPlace, type Place } from './source.ts';
 
 /** Maximum number of listed findings; no operator reads more. */
 export const FINDINGS_MAX = 100;

@@ -1,6 +1,6 @@
 /**
  * A finding about a configuration, for the operator, the log, or the client that requested a
- * reload. Tested by environment.spec.ts.
+ * reload, and the error with the findings of an invalid configuration. Tested by environment.spec.ts.
  */
 
 /**
@@ -32,4 +32,24 @@ export function lineOf({ place, message }: Finding): string {
 /** Returns the lines of one severity. */
 export function linesOf(findings: readonly Finding[], severity: Severity): string[] {
   return findings.filter((each) => each.severity === severity).map(lineOf);
+}
+
+/** The configuration cannot be used; each problem is a line for the operator. */
+export class ConfigFault extends Error {
+  readonly problems: readonly string[];
+  /** @internal */
+  readonly findings: readonly Finding[];
+
+  /** @internal */
+  constructor(findings: readonly Finding[]) {
+    const problems = findings.map(lineOf);
+    super(problems.join('\n'));
+    this.problems = problems;
+    this.findings = findings;
+  }
+}
+
+/** Returns a fault that has no place in a file or variable. */
+export function configFault(message: string): ConfigFault {
+  return new ConfigFault([finding('error', message)]);
 }

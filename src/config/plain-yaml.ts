@@ -6,7 +6,7 @@
  * reads the text; so there are no messages here.
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
-import type { Place } from './place.ts';
+import type { Place } from './source.ts';
 
 /** Maximum depth of nested collections; the other parser reports deeper texts. */
 const DEPTH_MAX = 50;

@@ -4,10 +4,9 @@
  */
 import { FindingList } from './finding-list.ts';
 import { isSecretName } from './interpretation.ts';
-import type { Place } from './place.ts';
 import { RefusedList } from './refused-settings.ts';
 import { isHidden, MASK, notExpected, type Setting } from './setting.ts';
-import { DEFAULT, type Source, sourceAt } from './source.ts';
+import { DEFAULT, type Place, type Source, sourceAt } from './source.ts';
 import { isOfType, type Statement } from './statements.ts';
 
 /** A value outside the table of settings: of users, permissions, or WAN replication. */

@@ -1,5 +1,6 @@
-/** The source of a value, named as the user wrote it. Tested by environment.spec.ts. */
-import { formatPlace, type Place } from './place.ts';
+/**
+ * The source of a value, named as the user wrote it, and its place. Tested by environment.spec.ts.
+ */
 
 export interface Source {
   readonly kind: 'default' | 'file' | 'environment' | 'flag';
@@ -14,4 +15,18 @@ export const DEFAULT: Source = { kind: 'default', name: '' };
 /** Returns the source of a value at the place. */
 export function sourceAt(at: Place): Source {
   return { kind: at.line === 0 ? 'environment' : 'file', name: formatPlace(at) };
+}
+
+/** A place in a configuration file or in an environment variable. */
+export interface Place {
+  /** Name of the file, or of an environment variable, whose line is 0. */
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Returns `file:line:column`, or the name of a variable. */
+export function formatPlace({ file, line, column }: Place): string {
+  return line === 0 ? file : `${file}:${line}:${column}`;
 }

@@ -8,9 +8,9 @@ import type { DocumentEntry, DocumentNode } from './document.ts';
 import type { Form, SectionSchema, SettingSchema } from './document-schema.ts';
 import { FindingList, pathText, quoted } from './finding-list.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
-import type { Place } from './place.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
 import { MASK } from './setting.ts';
+import type { Place } from './source.ts';
 import { slippedName, unknownName, unknownNaming } from './unknown-names.ts';
 import type { ValueType } from './value-type.ts';
 

@@ -7,7 +7,7 @@
 import { SaxesParser } from 'saxes';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import { FindingList, shortened } from './finding-list.ts';
-import type { Place } from './place.ts';
+import type { Place } from './source.ts';
 
 /** Number of characters that are searched for the end of an entity. */
 const ENTITY_MAX = 40;

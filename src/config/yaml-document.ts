@@ -6,7 +6,9 @@
  * time, so both are done here. Tested by broken-files.spec.ts.
  */
 import {
+  type Alias,
   Composer,
+  type CST,
   isAlias,
   isMap,
   isScalar,
@@ -19,9 +21,7 @@ import {
 } from 'yaml';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import { FindingList, quoted } from './finding-list.ts';
-import type { Place } from './place.ts';
-import { resolveAliases, type Targets, textOf } from './yaml-aliases.ts';
-import { tooDeep } from './yaml-depth.ts';
+import type { Place } from './source.ts';
 
 /** Maximum number of nodes that aliases repeat, counted for every repetition. */
 const REPEATED_NODES_MAX = 10_000;
@@ -199,4 +199,85 @@ class YamlReader {
 
 function firstLine(message: string): string {
   return message.split('\n', 1)[0] ?? '';
+}
+
+/**
+ * Returns the offset of the first collection that is too deep, or undefined. This is checked before
+ * the document is composed, because composing takes at least one stack frame for each nested
+ * collection. So this function is not recursive.
+ */
+function tooDeep(document: CST.Document, depthMax: number): number | undefined {
+  const open: { readonly token: CST.Token; readonly depth: number }[] = [];
+  if (document.value !== undefined) open.push({ token: document.value, depth: 1 });
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { token, depth } = next;
+    if (!('items' in token)) continue;
+    if (depth > depthMax) return token.offset;
+    for (const item of token.items) {
+      if (item.key) open.push({ token: item.key, depth: depth + 1 });
+      if (item.value) open.push({ token: item.value, depth: depth + 1 });
+    }
+  }
+  return undefined;
+}
+
+/** The node of each alias; an alias without an anchor before it is missing. */
+type Targets = ReadonlyMap<Alias, Node>;
+
+/** Tags that do not change a text or collection, as any other would. */
+const TAGS: ReadonlySet<string> = new Set([
+  '!',
+  ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map(
+    (name) => `tag:yaml.org,2002:${name}`,
+  ),
+]);
+
+/**
+ * Visits the nodes of a YAML document once, in order, and finds the node of each alias: the last
+ * one before it with that anchor. It also reports duplicate names in a mapping, and unknown tags.
+ * `complain` gets the offset of a problem in the text. The caller limits the depth of the document.
+ */
+function resolveAliases(
+  root: Node | null,
+  complain: (offset: number, message: () => string) => void,
+): Targets {
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  const visit = (node: Node | null): void => {
+    if (node === null) return;
+    if (isAlias(node)) {
+      const target = anchors.get(node.source);
+      if (target !== undefined) targets.set(node, target);
+      return;
+    }
+    const { tag } = node as { readonly tag?: string };
+    if (tag !== undefined && !TAGS.has(tag)) {
+      complain(node.range?.[0] ?? 0, () => `Cannot read YAML: unknown tag ${quoted(tag)}`);
+    }
+    if ('anchor' in node && typeof node.anchor === 'string') anchors.set(node.anchor, node);
+    if (isSeq<Node | null>(node)) for (const item of node.items) visit(item);
+    if (!isMap<Node | null, Node | null>(node)) return;
+    const names = new Set<string>();
+    for (const { key, value } of node.items) {
+      visit(key);
+      visit(value);
+      const name = isScalar(key) ? textOf(key.value, key.source) : undefined;
+      if (key === null || name === undefined) continue;
+      if (names.has(name)) {
+        complain(
+          key.range?.[0] ?? 0,
+          () => `Cannot read YAML: ${quoted(name)} occurs twice; names in a mapping must be unique`,
+        );
+      }
+      names.add(name);
+    }
+  };
+  visit(root);
+  return targets;
+}
+
+/** Returns the text of a scalar as written, or undefined for null. */
+function textOf(value: unknown, source: string | undefined): string | undefined {
+  if (typeof value === 'string') return value;
+  return value === null || value === undefined ? undefined : (source ?? String(value));
 }

@@ -1,6 +1,5 @@
 /** Settings of maps and queues. Tested by member/config.spec.ts. */
-import type { ValuesOf } from '../config/setting.ts';
-import { integerRule, type NamedSetting } from '../config/setting.ts';
+import { integerRule, type NamedSetting, type ValuesOf } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';
 
 /** The largest 32-bit integer, as in other members' configuration. */

@@ -2,8 +2,7 @@
  * Lifetimes of a map's entries, by the map's name, from the settings of maps. Every write looks
  * them up.
  */
-import { MapSettings } from '../config/map-settings.ts';
-import { nameAmong } from '../config/name-lookup.ts';
+import { MapSettings, nameAmong } from '../config/name-lookup.ts';
 import { FOREVER, type Lifetime } from '../engine/engine.ts';
 
 export class MapLifetimes extends MapSettings<Lifetime> {

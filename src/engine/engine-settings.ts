@@ -2,7 +2,6 @@
 
 import { engineUrlAdvice, hasSecret, parseEngineUrl } from '../base/engine-url.ts';
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
-import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanSetting,
   integerRule,
@@ -11,6 +10,7 @@ import {
   parseBytes,
   type Setting,
   textSetting,
+  type ValuesOf,
   wordSetting,
 } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';

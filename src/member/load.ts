@@ -5,18 +5,16 @@
  */
 import { lazyModule } from '../base/lazy-module.ts';
 import { translateAdvancedNetwork } from '../config/advanced-network.ts';
-import { ConfigFault, configFault } from '../config/config-fault.ts';
 import type { FileContent } from '../config/config-file.ts';
 import { Effective } from '../config/effective-statements.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from '../config/endpoint-group.ts';
 import type { EnvironmentContent } from '../config/environment.ts';
-import type { PipedFile } from '../config/file-bytes.ts';
-import { type Finding, finding } from '../config/finding.ts';
+import type { PipedFile } from '../config/file-text.ts';
+import { ConfigFault, configFault, type Finding, finding } from '../config/finding.ts';
 import { byPlace, FindingList, pathText, quoted, shown } from '../config/finding-list.ts';
 import { interpret, isSecretName, unusedWarnings } from '../config/interpretation.ts';
 import { isPattern, PATTERNS_MAX } from '../config/name-lookup.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
-import { formatPlace } from '../config/place.ts';
 import { missingVariable } from '../config/placeholders.ts';
 import {
   isOn,
@@ -28,8 +26,8 @@ import {
 } from '../config/refused-settings.ts';
 import type { Assignment, Block } from '../config/resolve.ts';
 import type { StructuredValue } from '../config/section-reading.ts';
-import { type AnySetting, isNamed, MASK, pathOf } from '../config/setting.ts';
-import { DEFAULT, type Source, sourceAt } from '../config/source.ts';
+import { MASK, pathOf } from '../config/setting.ts';
+import { DEFAULT, formatPlace, type Source, sourceAt } from '../config/source.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from '../config/statements.ts';
 import { readSecurity, type SecurityReading } from '../security/security-config.ts';
 import { SECURITY_PATHS } from '../security/security-paths.ts';
@@ -39,7 +37,7 @@ import { REPLICATION_PATTERN } from '../wan/wan-settings.ts';
 import { buildConfig, type Config } from './config.ts';
 import { configWarnings } from './config-warnings.ts';
 import { assignmentsOfRoot, notesOfRoot } from './hazelcast-root.ts';
-import { SETTING_KEYS, SETTINGS, type SettingKey, TABLE } from './settings.ts';
+import { isFilled, namedKeys, SETTINGS, type SettingKey, TABLE } from './settings.ts';
 
 export interface ConfigRequest {
   /**
@@ -280,21 +278,13 @@ function filledBlocks(blocks: readonly NamedBlock[]): Block[] {
   for (const { pattern, name } of blocks) {
     let keys = keysByPattern.get(pattern);
     if (keys === undefined) {
-      keys = keysBelow(pattern);
+      keys = namedKeys(pattern).filter(isFilled);
       keysByPattern.set(pattern, keys);
     }
     // An empty name is a problem reported elsewhere.
     if (keys.length > 0 && name !== '') filled.push({ name, keys });
   }
   return filled;
-}
-
-function keysBelow(pattern: string): readonly SettingKey[] {
-  return SETTING_KEYS.filter((key) => {
-    const row: AnySetting = SETTINGS[key];
-    const isFilledIn = isNamed(row) && row.isSparse !== true && key !== 'endpointGroups';
-    return isFilledIn && row.path.startsWith(`${pattern}.`);
-  });
 }
 
 /** Reports empty names, unknown endpoint groups, and too many names with `*`. */

@@ -3,7 +3,7 @@
  * Tested by embedding/embedded-member.spec.ts.
  */
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
-import { configFault } from '../config/config-fault.ts';
+import { configFault } from '../config/finding.ts';
 import type { MapLifetimes } from '../data/map-lifetimes.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { ResponseDelay, ResponseSender } from '../http/response-delay.ts';

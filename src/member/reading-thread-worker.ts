@@ -4,8 +4,7 @@
  */
 import assert from 'node:assert';
 import { parentPort, workerData } from 'node:worker_threads';
-import { ConfigFault } from '../config/config-fault.ts';
-import type { Finding } from '../config/finding.ts';
+import { ConfigFault, type Finding } from '../config/finding.ts';
 import { type ConfigRequest, loadConfig } from './load.ts';
 import { type Piece, piecesOf } from './loaded-pieces.ts';
 

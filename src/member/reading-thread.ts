@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { ConfigFault, configFault } from '../config/config-fault.ts';
+import { ConfigFault, configFault } from '../config/finding.ts';
 import type { ConfigRequest, LoadedConfig } from './load.ts';
 import { LoadedPieces } from './loaded-pieces.ts';
 import type { ThreadMessage } from './reading-thread-worker.ts';

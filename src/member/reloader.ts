@@ -8,21 +8,31 @@
 import { GridError, reasonOf } from '../base/errors.ts';
 import { isDeepEqualInSlices, Slices } from '../base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from '../cluster/shared-record.ts';
-import { ConfigFault, configFault } from '../config/config-fault.ts';
-import { linesOf } from '../config/finding.ts';
+import { ConfigFault, configFault, linesOf } from '../config/finding.ts';
 import { byName, isPattern } from '../config/name-lookup.ts';
 import { pathOf } from '../config/setting.ts';
 import type { SecurityConfig } from '../security/security-config.ts';
 import { SECURITY_PATHS } from '../security/security-paths.ts';
 import type { Log } from '../telemetry/log.ts';
-import { addWanText, type WanAddition, withoutWanPublisher } from '../wan/wan-addition.ts';
 import { WAN_PLACES, type WanConfig } from '../wan/wan-config.ts';
-import { replicationIn, withoutPublisher } from '../wan/wan-json.ts';
-import { addedText, type HashPassword } from './added-text.ts';
+import {
+  addWanText,
+  replicationIn,
+  type WanAddition,
+  withoutPublisher,
+  withoutWanPublisher,
+} from '../wan/wan-json.ts';
 import type { Config } from './config.ts';
 import { type ConfigRequest, type LoadedConfig, refusedFault } from './load.ts';
-import { isReloadable, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
-import { addConfigText, type ConfigUpdate, shownNames, withNames } from './update.ts';
+import { isFilled, isReloadable, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
+import {
+  addConfigText,
+  addedText,
+  type ConfigUpdate,
+  type HashPassword,
+  shownNames,
+  withNames,
+} from './update.ts';
 
 /**
  * The result of a reload: the applied settings and those not applied, by path or flag, and the
@@ -400,18 +410,6 @@ function withText(
     `Cannot add to the configuration: with this text, the added texts would have more than ${ADDED_LENGTH_MAX} characters`,
   );
 }
-
-/** Returns whether the setting is 0 for a configured map or queue that omits it. */
-function isFilled(key: SettingKey): key is FilledKey {
-  return FILLED.has(key);
-}
-
-type FilledKey = 'mapTimeToLiveSeconds' | 'mapMaxIdleSeconds' | 'queueMaxSizes';
-const FILLED: ReadonlySet<SettingKey> = new Set<FilledKey>([
-  'mapTimeToLiveSeconds',
-  'mapMaxIdleSeconds',
-  'queueMaxSizes',
-]);
 
 /** Maximum number of pattern comparisons; beyond it a setting counts as changed. */
 const PATTERNS_COMPARED_MAX = 1_000_000;

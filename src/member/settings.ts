@@ -6,7 +6,7 @@
 import { CLUSTER_SETTINGS } from '../cluster/cluster-settings.ts';
 import { flagsOf } from '../config/flags.ts';
 import { PLACEHOLDER_SETTINGS } from '../config/placeholders.ts';
-import type { Reloadable } from '../config/setting.ts';
+import { type AnySetting, isNamed, type NamedSetting, type Reloadable } from '../config/setting.ts';
 import { type SettingRows, SettingTable } from '../config/setting-table.ts';
 import { MAP_SETTINGS, QUEUE_SETTINGS } from '../data/data-settings.ts';
 import { ENGINE_SETTINGS, MEMORY_SETTINGS, PARTITION_SETTINGS } from '../engine/engine-settings.ts';
@@ -56,6 +56,25 @@ type ReloadableKey = {
 
 export function isReloadable(key: SettingKey): key is ReloadableKey {
   return 'isReloadable' in SETTINGS[key];
+}
+
+/** The settings with a number for each map or queue. */
+export type NamedKey = {
+  [Key in SettingKey]: Settings[Key] extends NamedSetting<string, number> ? Key : never;
+}[SettingKey];
+
+/** Returns those of a section: `map.{name}`. */
+export function namedKeys(section: string): readonly NamedKey[] {
+  return SETTING_KEYS.filter((key): key is NamedKey => {
+    const { path = '' }: AnySetting = SETTINGS[key];
+    return path.startsWith(`${section}.`) && key !== 'endpointGroups';
+  });
+}
+
+/** Returns whether the setting is 0 for a configured map or queue that omits it. */
+export function isFilled(key: SettingKey): key is NamedKey {
+  const row: AnySetting = SETTINGS[key];
+  return isNamed(row) && row.isSparse !== true && key !== 'endpointGroups';
 }
 
 export const SETTING_KEYS = Object.keys(SETTINGS) as readonly SettingKey[];

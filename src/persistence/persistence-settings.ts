@@ -3,12 +3,12 @@
  */
 
 import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
-import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanSetting,
   integerSetting,
   type Setting,
   textSetting,
+  type ValuesOf,
   wordSetting,
 } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';

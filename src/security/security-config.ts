@@ -7,8 +7,8 @@
  */
 import { parsePassword } from '../base/stored-password.ts';
 import { FindingList, quoted } from '../config/finding-list.ts';
-import type { Place } from '../config/place.ts';
 import { isOn, type RefusedSetting, refusedAt } from '../config/refused-settings.ts';
+import type { Place } from '../config/source.ts';
 import type { Statement, WrittenSection } from '../config/statements.ts';
 import { type PermissionConfig, PermissionReader } from './permission-reader.ts';
 import { SECURITY_PATHS } from './security-paths.ts';

@@ -2,7 +2,6 @@
  * Settings of TLS; their paths are those of the original, below `network.ssl`.
  * Tested by member/config.spec.ts.
  */
-import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanSetting,
   type Flag,
@@ -10,6 +9,7 @@ import {
   reloadable,
   type Setting,
   textSetting,
+  type ValuesOf,
   wordSetting,
 } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';

@@ -6,7 +6,6 @@
 import { DEFAULT_PORT } from '../base/server-address.ts';
 import { isInterfacePattern } from '../config/interface-pattern.ts';
 import type { Sourced } from '../config/resolve.ts';
-import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanSetting,
   bytesSetting,
@@ -15,6 +14,7 @@ import {
   listSetting,
   type Setting,
   textSetting,
+  type ValuesOf,
 } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';
 

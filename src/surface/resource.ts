@@ -2,6 +2,7 @@
  * The table of the surface in the form that router and handler use: the rows of one dialect with
  * their actions, by path and method. Tested by surface.spec.ts.
  */
+
 import type { Compatibility } from '../config/compatibility.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import {

@@ -5,6 +5,7 @@
  * action for each (`*-actions.ts`); src/member/routes.ts lists them all. The properties that all
  * rows of a kind have are stated once, in the functions here. Tested by surface.spec.ts.
  */
+
 import type { Compatibility } from '../config/compatibility.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import type { Kind } from '../security/permissions.ts';

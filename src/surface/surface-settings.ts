@@ -14,7 +14,6 @@ import {
   type EndpointGroup,
   parseEndpointGroup,
 } from '../config/endpoint-group.ts';
-import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanRule,
   booleanSetting,
@@ -24,6 +23,7 @@ import {
   type NamedSetting,
   reloadable,
   textSetting,
+  type ValuesOf,
   wordSetting,
 } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';

@@ -3,11 +3,11 @@
  * the original. Its names are those of a file in camel case; its enumerations are numbers or names.
  * Unknown names are ignored and null counts as missing, as in the original. Its fields are renamed
  * to the rows of a file, so that settings, ranges and refusals are the same. Messages name the
- * field: `batchPublishers[0].batchSize`.
+ * field: `batchPublishers[0].batchSize`. Adds the replication to those of a member, and removes
+ * added publishers.
  */
 import { GridError } from '../base/errors.ts';
-import { ConfigFault } from '../config/config-fault.ts';
-import { finding } from '../config/finding.ts';
+import { ConfigFault, finding } from '../config/finding.ts';
 import { FINDINGS_MAX, quoted } from '../config/finding-list.ts';
 import { readRows } from '../config/section-reading.ts';
 import { isHidden, MASK } from '../config/setting.ts';
@@ -55,7 +55,7 @@ const OTHER_TYPE = { expects: '', accepts: () => false };
  * Parses the text. `config`: the configuration in force. Throws ConfigFault with all problems, and
  * GridError WAN_PUBLISHERS_MAX for more publishers than a member may have.
  */
-export function parseWanReplication(text: string, config: Config): WanReplication {
+function parseWanReplication(text: string, config: Config): WanReplication {
   return new JsonReader(config).read(text);
 }
 
@@ -301,4 +301,63 @@ function expected(key: PublisherKey): string {
 
 function seenText(value: unknown): string {
   return typeof value === 'string' ? quoted(value) : quoted(JSON.stringify(value)).slice(1, -1);
+}
+
+const NONE: WanReplication = { name: '', publishers: [] };
+
+type Needed = WanConfig & Pick<WanSettings, 'wanQueueBytesMax'>;
+
+export interface WanAddition<Config> {
+  readonly config: Config;
+  readonly addedPublisherIds: readonly string[];
+  /** Publishers that the replication already has; they do not change. */
+  readonly ignoredPublisherIds: readonly string[];
+}
+
+/**
+ * Adds the publishers of `text`: JSON in the form of the header. An unknown replication is created.
+ * Throws ConfigFault, and GridError WAN_PUBLISHERS_MAX if the member would have more than
+ * PUBLISHERS_MAX.
+ */
+export function addWanText<Config extends Needed>(
+  config: Config,
+  text: string,
+): WanAddition<Config> {
+  const { name, publishers } = parseWanReplication(text, config);
+  const before = config.wanReplications.get(name)?.publishers ?? [];
+  const existing = new Set(before.map(idOf));
+  const added = publishers.filter((each) => !existing.has(each.publisherId));
+  const others = [...config.wanReplications.values()].reduce(sumOf, 0);
+  if (others + added.length > PUBLISHERS_MAX) {
+    throw new GridError('WAN_PUBLISHERS_MAX', { replication: name, max: PUBLISHERS_MAX });
+  }
+  const whole: WanReplication = { name, publishers: [...before, ...added] };
+  return {
+    config: { ...config, wanReplications: new Map(config.wanReplications).set(name, whole) },
+    addedPublisherIds: added.map(idOf),
+    ignoredPublisherIds: publishers.map(idOf).filter((id) => existing.has(id)),
+  };
+}
+
+/**
+ * Returns the configuration without the publisher. The replication remains, because maps may refer
+ * to it.
+ */
+export function withoutWanPublisher<Config extends Needed>(
+  config: Config,
+  replication: string,
+  publisherId: string,
+): Config {
+  const { name, publishers } = config.wanReplications.get(replication) ?? NONE;
+  const left = publishers.filter((each) => each.publisherId !== publisherId);
+  const whole: WanReplication = { name, publishers: left };
+  return { ...config, wanReplications: new Map(config.wanReplications).set(replication, whole) };
+}
+
+function idOf({ publisherId }: WanPublisher): string {
+  return publisherId;
+}
+
+function sumOf(sum: number, { publishers }: WanReplication): number {
+  return sum + publishers.length;
 }

@@ -4,8 +4,8 @@
  */
 import { pathText, quoted } from '../config/finding-list.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
-import { formatPlace } from '../config/place.ts';
 import { defaultsOf, type SectionReading } from '../config/section-reading.ts';
+import { formatPlace } from '../config/source.ts';
 import type { NamedBlock, Statement } from '../config/statements.ts';
 import type { MapWan } from './wan-config.ts';
 import {

@@ -4,11 +4,11 @@
  * member lacks (classes, discovery) are refused; settings without effect are left to a warning. */
 
 import { pathText, quoted } from '../config/finding-list.ts';
-import type { Place } from '../config/place.ts';
 import { isOn } from '../config/refused-settings.ts';
 import { type Sourced, sourceOf } from '../config/resolve.ts';
 import { mapIn, SectionReading } from '../config/section-reading.ts';
 import { pathOf } from '../config/setting.ts';
+import type { Place } from '../config/source.ts';
 import type { NamedBlock, Statement, WrittenSection } from '../config/statements.ts';
 import { ENGINE_SETTINGS, type EngineConfig } from '../engine/engine-settings.ts';
 import {

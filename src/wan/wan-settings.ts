@@ -6,7 +6,6 @@
 
 import { nearestNames, questionOf } from '../config/nearest-name.ts';
 import type { SectionRows } from '../config/section-reading.ts';
-import type { ValuesOf } from '../config/setting.ts';
 import {
   booleanRule,
   booleanSetting,
@@ -16,6 +15,7 @@ import {
   nameRule,
   type Setting,
   textSetting,
+  type ValuesOf,
   wordSetting,
 } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';

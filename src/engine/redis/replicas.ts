@@ -4,8 +4,7 @@
  * and the shared record use the greater of the map's and the queue's `default`.
  */
 import type { Span } from '../../base/span.ts';
-import { MapSettings } from '../../config/map-settings.ts';
-import { nameAmong } from '../../config/name-lookup.ts';
+import { MapSettings, nameAmong } from '../../config/name-lookup.ts';
 import type { DataConfig } from '../../data/data-settings.ts';
 import type { EngineConfig } from '../engine-settings.ts';
 
