@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { collectGarbage } from '../../src/base/collect-garbage.ts';
-import { bufferBytes } from '../buffer-bytes.ts';
+import { bufferBytes, initialBufferBytes } from '../buffer-bytes.ts';
 import { heldServer, request } from './held-application.ts';
 import { client, get, guardedServer, LIVE, poll, post, postHead } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
@@ -129,10 +129,10 @@ describe('an incomplete head', () => {
     assert.deepEqual(body.statuses(), []);
   });
 
-  it('leaves nothing in memory once it is complete, whether or not its connection ends', () => {
+  it('leaves nothing in memory once it is complete, whether or not its connection ends', async () => {
     const server = createTestServer();
     client(server).socket.receive(`${half(30_000)} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    const before = bufferBytes();
+    const before = await initialBufferBytes();
     const idle = Array.from({ length: 200 }, () => client(server));
     for (const { socket } of idle) socket.receive(half(30_000));
     assert(bufferBytes() - before > 200 * 30_000);
@@ -220,11 +220,11 @@ describe('a head that makes room', () => {
 });
 
 describe('a waiting poll', () => {
-  it('retains its path, but neither its query nor its fields', () => {
+  it('retains its path, but neither its query nor its fields', async () => {
     const server = createTestServer();
     const { inFlight } = server.server;
     client(server).socket.receive(poll('q'));
-    const before = bufferBytes();
+    const before = await initialBufferBytes();
     const pollers = Array.from({ length: 100 }, () => client(server));
     for (const { socket } of pollers) {
       socket.receive(pollWithLogin('q').replace('/30', `/30?${LONG}`));

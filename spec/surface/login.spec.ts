@@ -10,7 +10,7 @@ import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import { hashPassword } from '../../src/security/password.ts';
 import type { Permission } from '../../src/security/permissions.ts';
-import { bufferBytes } from '../buffer-bytes.ts';
+import { bufferBytes, initialBufferBytes } from '../buffer-bytes.ts';
 import { FakeClock } from '../fake-clock.ts';
 import type { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
@@ -147,7 +147,7 @@ test('long credentials use no memory of a connection beyond the limits', async (
     const { inFlight } = subject.server;
     const request = padded(subject, ANN, 20_000);
     const guess = subject.requestOf('GET', 'rest/maps/m/k', `ann:${'x'.repeat(20_000)}`);
-    const before = bufferBytes();
+    const before = await initialBufferBytes();
     for (const sent of [request, guess]) {
       const sockets = Array.from({ length: 100 }, subject.open);
       for (const socket of sockets) {
