@@ -103,9 +103,10 @@ function addWanTasks(
     );
   addTaskFlags(add(wan, 'check <map>', ROUTES.checkMap.summary)).action(
     (map: string, options: TaskOptions, command: Command) =>
-      place(command, async (client) =>
-        (await import('./wan-task-calls.ts')).check(client, streams, map, options),
-      ),
+      place(command, async (client) => {
+        const { begin } = await import('./wan-task-calls.ts');
+        return await begin(client, streams, ROUTES.checkMap, map, options);
+      }),
   );
   add(wan, 'progress <uuid>', 'Print the progress of a sync or a check')
     .option(...WAIT)

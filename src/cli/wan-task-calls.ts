@@ -41,16 +41,6 @@ export async function sync(
   return await begin(client, streams, row, map, options);
 }
 
-/** Compares the map with the map of the target. */
-export async function check(
-  client: Client,
-  streams: Streams,
-  map: string,
-  options: TaskOptions,
-): Promise<ExitCode> {
-  return await begin(client, streams, ROUTES.checkMap, map, options);
-}
-
 /** Prints the progress of a synchronisation or check. */
 export async function progress(
   client: Client,
@@ -63,7 +53,8 @@ export async function progress(
   return await client.callMember([ROUTES.taskProgress, show], uuid);
 }
 
-async function begin(
+/** Begins a synchronisation or check. */
+export async function begin(
   client: Client,
   streams: Streams,
   row: Route,
