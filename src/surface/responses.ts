@@ -31,18 +31,12 @@ export function respondJson(
   exchange.respond(status, 'application/json', JSON.stringify(value), fields);
 }
 
-/** The map or queue of the request. */
-interface Subject {
-  /** Name of the map or queue. */
-  readonly name: Span;
-}
-
-/** Responds to the request. `item`: the hold of the item found, if any. */
+/** Responds to the request of a map or queue. `item`: the hold of the item found, if any. */
 export function respondOutcome(
   exchange: Exchange,
   answer: OperationResult,
   item: ItemHold | undefined,
-  subject: Subject,
+  subject: Pick<Call, 'name'>,
 ): void {
   const { partition, sequence } = answer;
   switch (answer.outcome) {

@@ -112,9 +112,9 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.#endpoint = undefined;
     this.isExclusive = true;
     const resource = this.#router.match(request, this);
-    if (resource === undefined) return this.#refuseUnknown();
+    if (resource === undefined) return this.#refusePath(undefined);
     if ((groups.enabled & resource.groupBits[method]!) === 0) {
-      return this.#refuseGroup(resource.groups[method]!);
+      return this.#refusePath(resource.groups[method]);
     }
     const endpoint = resource.endpoints[method];
     if (endpoint === undefined) return this.#refuseMethod(resource);
@@ -137,7 +137,9 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   work(grants: Grants | undefined): void {
     const endpoint = this.#admitted();
-    if (grants !== undefined && !this.#isGranted(grants, endpoint)) this.#refuseUser();
+    const { kind, need } = endpoint.permission;
+    if (grants !== undefined && kind !== undefined && !grants.allow(kind, this.name, need))
+      this.#refuseUser();
     else if (endpoint.changesData && !this.#parts.cluster.acceptsWrites) {
       this.refuseChange(this.describe());
     } else if (!this.#refuseForMemory(endpoint)) endpoint.run(this);
@@ -246,10 +248,6 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     return !Login.of(this.exchange, login).isVerified(this.exchange.request.authorization);
   }
 
-  #isGranted(grants: Grants, { permission: { kind, need } }: Endpoint): boolean {
-    return kind === undefined || grants.allow(kind, this.name, need);
-  }
-
   #refuseUser(): void {
     const { login } = this.#parts;
     if (login !== undefined) Login.of(this.exchange, login).refuse(this);
@@ -273,24 +271,17 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.exchange.refuse('CLUSTER_PASSIVE', { action: what }, undefined, passiveStatus);
   }
 
-  #refuseGroup(group: EndpointGroup): false {
-    const { groups } = this.#parts;
-    if (!groups.isRestOn) return this.#refuseAll();
-    this.exchange.refuse('GROUP_DISABLED', {
-      group,
-      setting: pathOf(SURFACE_SETTINGS.endpointGroups, group),
-    });
+  /** Refuses a path that no enabled group has. `group`: its group; undefined for an unknown path. */
+  #refusePath(group: EndpointGroup | undefined): false {
+    const { restEnabled, endpointGroups } = SURFACE_SETTINGS;
+    if (!this.#parts.groups.isRestOn) {
+      this.exchange.refuse('REST_DISABLED', { setting: pathOf(restEnabled) });
+    } else if (group === undefined) this.exchange.refuse('PATH_UNKNOWN', {});
+    else {
+      const setting = pathOf(endpointGroups, group);
+      this.exchange.refuse('GROUP_DISABLED', { group, setting });
+    }
     return false;
-  }
-
-  #refuseAll(): false {
-    this.exchange.refuse('REST_DISABLED', { setting: pathOf(SURFACE_SETTINGS.restEnabled) });
-    return false;
-  }
-
-  #refuseUnknown(): false {
-    const { groups } = this.#parts;
-    return groups.isRestOn ? this.#refuse('PATH_UNKNOWN') : this.#refuseAll();
   }
 
   /** Refuses or answers a request whose path has no action for the method. */

@@ -82,9 +82,9 @@ export interface Permission {
    * - `member`: another member, with these credentials in HTTP Basic if security is on
    */
   readonly login: 'none' | 'health' | 'user' | 'credentials' | 'member';
-  /** Kind of data on which a user needs the actions, if permissions are configured. */
+  /** Kind of data on which a user needs the action, if permissions are configured. */
   readonly kind: Kind | undefined;
-  /** Bits of the actions that the user needs. */
+  /** Bit of the action that the user needs. */
   readonly need: number;
 }
 
