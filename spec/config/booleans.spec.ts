@@ -1,13 +1,12 @@
 /**
- * Covers src/config/value-type.ts. Every boolean setting from every source accepts true and false
+ * Covers src/config/setting.ts. Every boolean setting from every source accepts true and false
  * in any case; files and flags also accept 1 and 0.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentSchema } from '../../src/config/document-schema.ts';
 import { ConfigFault } from '../../src/config/finding.ts';
-import { isNamed } from '../../src/config/setting.ts';
-import { readBoolean } from '../../src/config/value-type.ts';
+import { isNamed, readBoolean } from '../../src/config/setting.ts';
 import { loadConfig } from '../../src/member/load.ts';
 import { SETTINGS, type SettingKey, TABLE } from '../../src/member/settings.ts';
 import { load, loadText, xmlOf, yamlOf } from './documents.ts';

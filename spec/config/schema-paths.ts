@@ -1,7 +1,7 @@
 /** Every setting that a file may contain, and documents that set it, spelt correctly or not. */
 import assert from 'node:assert/strict';
 import type { Form, SectionSchema } from '../../src/config/document-schema.ts';
-import type { ValueType } from '../../src/config/value-type.ts';
+import type { ValueType } from '../../src/config/setting.ts';
 import { type Stated, xmlOf, yamlOf } from './documents.ts';
 
 export interface SchemaPath {

@@ -10,7 +10,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assignmentsOf } from '../../src/config/flags.ts';
+import { assignmentsOf } from '../../src/config/setting-table.ts';
 import { loadConfig } from '../../src/member/load.ts';
 import type { Member } from '../../src/member/member.ts';
 import { SETTING_FLAGS } from '../../src/member/settings.ts';

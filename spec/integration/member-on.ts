@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import type { EndpointGroup } from '../../src/config/endpoint-group.ts';
-import { assignmentsOf } from '../../src/config/flags.ts';
+import { assignmentsOf } from '../../src/config/setting-table.ts';
 import { type Config, resolveConfig } from '../../src/member/config.ts';
 import { type LoadedConfig, loadConfig } from '../../src/member/load.ts';
 import { type Member, startMember } from '../../src/member/member.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assignmentsOf } from '../../src/config/flags.ts';
 import type { NamedSetting, Setting } from '../../src/config/setting.ts';
+import { assignmentsOf } from '../../src/config/setting-table.ts';
 import { type Config, resolveConfig } from '../../src/member/config.ts';
 import { SETTING_FLAGS, SETTINGS, type SettingKey } from '../../src/member/settings.ts';
 

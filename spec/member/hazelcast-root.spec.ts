@@ -1,7 +1,7 @@
 /** The compatibility that the original's root element enables, and the sources that override it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Assignment } from '../../src/config/resolve.ts';
+import type { Assignment } from '../../src/config/setting-table.ts';
 import { explainAsJson } from '../../src/member/explain.ts';
 import { loadConfig } from '../../src/member/load.ts';
 import { loadText, withFindings, writeConfig } from '../config/documents.ts';

@@ -6,7 +6,7 @@
  *
  * The notation: `#` starts a comment. A line is a setting, `:` and its content. Lines indented
  * below it also belong to its content. A line with `+` continues the line above. `=` gives types
- * (value-type.ts), separated by commas. `{}` is any name, `[]` an item of a list, `...` allows
+ * (setting.ts), separated by commas. `{}` is any name, `[]` an item of a list, `...` allows
  * other names, `*` is the root. `&shape` is the content of the shape of that name, `%words` are the
  * words of that name. In XML `@` is an attribute, `map{}` an element that its attribute `name`
  * names, and `a>b` an element `a` whose content is that of `b` in YAML. Every element may be
@@ -14,7 +14,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readValueType, type ValueType } from './value-type.ts';
+import { readValueType, type ValueType } from './setting.ts';
 
 /** The content that a setting may have. */
 export interface SectionSchema {

@@ -13,9 +13,9 @@ import { FINDINGS_MAX, FindingList, pathText, quoted } from './finding-list.ts';
 import { insteadOfJavaOptions } from './java-options.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import { isOn, type RefusedSetting, refusedAt } from './refused-settings.ts';
+import { BOOLEAN_TEXTS, isBooleanType } from './setting.ts';
 import type { SettingTable } from './setting-table.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from './statements.ts';
-import { BOOLEAN_TEXTS, isBooleanType } from './value-type.ts';
 import { bare, type Target, VariableNames } from './variable-names.ts';
 
 const PREFIXES = ['HZ_', 'GRID_'] as const;

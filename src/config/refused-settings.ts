@@ -1,14 +1,14 @@
 /**
- * Settings whose loss would weaken the protection that the operator wants. If one is on and this
- * member cannot provide it, `serve` refuses to start; the message names a replacement.
+ * The effective statements, and those refused among them: settings whose loss would weaken the
+ * protection that the operator wants. If one is on and this member cannot provide it, `serve`
+ * refuses to start; the message names a replacement.
  * Tested by member/load.spec.ts.
  */
-import type { Effective } from './effective-statements.ts';
 import { type Finding, finding } from './finding.ts';
 import { FINDINGS_MAX, pathText } from './finding-list.ts';
+import { readBoolean } from './setting.ts';
 import { type Source, sourceAt } from './source.ts';
 import type { Statement } from './statements.ts';
-import { readBoolean } from './value-type.ts';
 
 /** A setting with which `serve` refuses to start. */
 export interface RefusedSetting extends Finding {
@@ -170,4 +170,52 @@ function isElsewhere(isAdvanced: boolean, pattern: string): boolean {
  */
 export function isOn(statement: Statement | undefined): boolean {
   return statement !== undefined && readBoolean(statement.text) === true;
+}
+
+interface Branch {
+  /** Index of its statement; -1 if it has none. */
+  index: number;
+  below: Map<string, Branch> | undefined;
+}
+
+/**
+ * The effective statements: the last one of each path. They are stored in a tree by the steps of
+ * their paths, because joined paths would repeat a long name for each setting below it.
+ */
+export class Effective {
+  readonly #root: Branch = { index: -1, below: undefined };
+  readonly #statements: Statement[] = [];
+
+  constructor(statements: readonly Statement[]) {
+    for (const statement of statements) this.#put(statement);
+  }
+
+  /**
+   * Returns the effective statement. `path`: names joined by dots; no name may contain a dot
+   * itself.
+   */
+  get(path: string): Statement | undefined {
+    let branch: Branch | undefined = this.#root;
+    for (const step of path.split('.')) branch = branch?.below?.get(step);
+    return branch && this.#statements[branch.index];
+  }
+
+  values(): readonly Statement[] {
+    return this.#statements;
+  }
+
+  #put(statement: Statement): void {
+    let branch = this.#root;
+    for (const step of statement.path) {
+      branch.below ??= new Map();
+      let next = branch.below.get(step);
+      if (next === undefined) {
+        next = { index: -1, below: undefined };
+        branch.below.set(step, next);
+      }
+      branch = next;
+    }
+    if (branch.index < 0) branch.index = this.#statements.push(statement) - 1;
+    else this.#statements[branch.index] = statement;
+  }
 }

@@ -1,10 +1,8 @@
 /**
- * The form of a setting: a row of the table in settings.ts. A row describes its setting completely,
+ * The form of a setting: a row of the table in member/settings.ts. A row describes its setting completely,
  * so that flags, help, checks and the effective configuration are derived from it. A row with free
  * names (`queue.{name}.max-size`) has a value for each name. Tested by member/config.spec.ts.
  */
-
-import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
 /** The parsed value, or its fault: not of the type, or of the type but out of range. */
 type Parsed<Value> = { readonly value: Value } | { readonly fault: 'type' | 'range' };
@@ -247,6 +245,9 @@ export function nameRule(): { expects: string; allows(text: string): boolean } {
   };
 }
 
+/** The texts of a boolean, as a phrase after "not"; 1 and 0, from XML Schema, are also accepted. */
+export const BOOLEAN_TEXTS = 'true or false';
+
 /** The rule of a boolean. */
 export const booleanRule: Pick<Setting<boolean>, 'expects' | 'parse'> = {
   expects: BOOLEAN_TEXTS,
@@ -262,4 +263,63 @@ function flagsOf(flag: Flag | undefined): readonly Flag[] {
 
 function parsedWord<Value>(value: Value | undefined): Parsed<Value> {
   return value === undefined ? { fault: 'range' } : { value };
+}
+
+/**
+ * The type of a setting that this member recognizes but does not use, so that wrong values are also
+ * reported for it.
+ */
+export interface ValueType {
+  /** Allowed values, as a phrase after "not". */
+  readonly expects: string;
+  accepts(text: string): boolean;
+}
+
+/**
+ * Reads a type: `s` text, `b` boolean, `i` integer and `n` number (`i0..6`, `i1..`), `a` anything,
+ * or words such as `READ|WRITE`.
+ */
+export function readValueType(notation: string): ValueType {
+  if (notation === 's' || notation === 'a' || notation === 'o') return ANY_TEXT;
+  if (notation === 'b') return { expects: BOOLEAN_TEXTS, accepts: isBoolean };
+  const range = /^([in])(?:(-?\d+)?\.\.(\d+)?)?$/.exec(notation);
+  if (range === null) return wordType(notation.split('|'));
+  return numberType(range[1] === 'i', Number(range[2] ?? -Infinity), Number(range[3] ?? Infinity));
+}
+
+/**
+ * Reads a boolean, for every source: `true`, `false`, `1`, `0` in any case. Returns undefined for
+ * any other text, which is an error wherever a boolean is expected.
+ */
+export function readBoolean(text: string): boolean | undefined {
+  if (/^(true|1)$/i.test(text)) return true;
+  return /^(false|0)$/i.test(text) ? false : undefined;
+}
+
+export function isBooleanType({ expects }: ValueType): boolean {
+  return expects === BOOLEAN_TEXTS;
+}
+
+function isBoolean(text: string): boolean {
+  return readBoolean(text) !== undefined;
+}
+
+const ANY_TEXT: ValueType = { expects: 'a text', accepts: () => true };
+
+function wordType(words: readonly string[]): ValueType {
+  return {
+    expects: `one of ${words.join(', ')}`,
+    accepts: (text) => words.some((word) => word.toUpperCase() === text.toUpperCase()),
+  };
+}
+
+function numberType(isInteger: boolean, minimum: number, maximum: number): ValueType {
+  const kind = isInteger ? 'an integer' : 'a number';
+  const from = minimum === -Infinity ? '' : ` from ${minimum}`;
+  const to = maximum === Infinity ? '' : ` to ${maximum}`;
+  const pattern = isInteger ? /^[+-]?\d+$/ : /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
+  return {
+    expects: kind + (from === '' ? to : from + (to === '' ? ' up' : to)),
+    accepts: (text) => pattern.test(text) && Number(text) >= minimum && Number(text) <= maximum,
+  };
 }

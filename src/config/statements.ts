@@ -9,10 +9,9 @@ import type { Form, SectionSchema, SettingSchema } from './document-schema.ts';
 import { FindingList, pathText, quoted } from './finding-list.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
-import { MASK } from './setting.ts';
+import { MASK, type ValueType } from './setting.ts';
 import type { Place } from './source.ts';
 import { slippedName, unknownName, unknownNaming } from './unknown-names.ts';
-import type { ValueType } from './value-type.ts';
 
 /**
  * Elements that may lack a name: publishers without an `endpoint` use that one, as in the original.

@@ -3,7 +3,7 @@
  * misspelt one of these, so it is an error. In other sections an unknown name has no effect, so it
  * is a warning. Tested by document-schema.spec.ts.
  */
-import { advancedPatterns } from './advanced-network.ts';
+import { advancedPatterns } from './interpretation.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
 import { REFUSED_PATTERNS } from './refused-settings.ts';
 import type { AnySetting } from './setting.ts';

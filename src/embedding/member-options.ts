@@ -5,9 +5,13 @@
 import type { LogLevel } from '../base/log-level.ts';
 import type { Compatibility } from '../config/compatibility.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
-import { assignmentsOf, optionName, type SettingFlag } from '../config/flags.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
-import type { Assignment } from '../config/resolve.ts';
+import {
+  type Assignment,
+  assignmentsOf,
+  optionName,
+  type SettingFlag,
+} from '../config/setting-table.ts';
 import type { ConfigRequest } from '../member/load.ts';
 import { SETTING_FLAGS } from '../member/settings.ts';
 import type { ProgramLog } from './program-log.ts';

@@ -4,15 +4,15 @@
  */
 import type { MachineMemory } from '../base/machine-memory.ts';
 import { finding, lineOf } from '../config/finding.ts';
-import { optionName } from '../config/flags.ts';
+import { type AnySetting, pathOf, type ValuesOf } from '../config/setting.ts';
 import {
   type Assignment,
   type Block,
+  optionName,
   resolveValues,
   sourceOf,
   type ValueFault,
-} from '../config/resolve.ts';
-import { type AnySetting, pathOf, type ValuesOf } from '../config/setting.ts';
+} from '../config/setting-table.ts';
 import { DEFAULT, type Source } from '../config/source.ts';
 import { NO_SECURITY, type SecurityConfig } from '../security/security-config.ts';
 import { SECURITY_PATHS } from '../security/security-paths.ts';

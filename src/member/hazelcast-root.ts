@@ -7,7 +7,7 @@
 import type { Root } from '../config/config-file.ts';
 import { type Finding, finding } from '../config/finding.ts';
 import { quoted } from '../config/finding-list.ts';
-import { type Assignment, sourceOf } from '../config/resolve.ts';
+import { type Assignment, sourceOf } from '../config/setting-table.ts';
 import { sourceAt } from '../config/source.ts';
 import type { Config } from './config.ts';
 import { SETTINGS } from './settings.ts';

@@ -4,19 +4,23 @@
  * each section), or is refused. All problems are reported together.
  */
 import { lazyModule } from '../base/lazy-module.ts';
-import { translateAdvancedNetwork } from '../config/advanced-network.ts';
 import type { FileContent } from '../config/config-file.ts';
-import { Effective } from '../config/effective-statements.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from '../config/endpoint-group.ts';
 import type { EnvironmentContent } from '../config/environment.ts';
 import type { PipedFile } from '../config/file-text.ts';
 import { ConfigFault, configFault, type Finding, finding } from '../config/finding.ts';
 import { byPlace, FindingList, pathText, quoted, shown } from '../config/finding-list.ts';
-import { interpret, isSecretName, unusedWarnings } from '../config/interpretation.ts';
+import {
+  interpret,
+  isSecretName,
+  translateAdvancedNetwork,
+  unusedWarnings,
+} from '../config/interpretation.ts';
 import { isPattern, PATTERNS_MAX } from '../config/name-lookup.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import { missingVariable } from '../config/placeholders.ts';
 import {
+  Effective,
   isOn,
   RefusedList,
   type RefusedSetting,
@@ -24,9 +28,9 @@ import {
   refusedAt,
   refuseSettings,
 } from '../config/refused-settings.ts';
-import type { Assignment, Block } from '../config/resolve.ts';
 import type { StructuredValue } from '../config/section-reading.ts';
 import { MASK, pathOf } from '../config/setting.ts';
+import type { Assignment, Block } from '../config/setting-table.ts';
 import { DEFAULT, formatPlace, type Source, sourceAt } from '../config/source.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from '../config/statements.ts';
 import { readSecurity, type SecurityReading } from '../security/security-config.ts';

@@ -4,10 +4,9 @@
  * are derived from it. Tested by config.spec.ts.
  */
 import { CLUSTER_SETTINGS } from '../cluster/cluster-settings.ts';
-import { flagsOf } from '../config/flags.ts';
 import { PLACEHOLDER_SETTINGS } from '../config/placeholders.ts';
 import { type AnySetting, isNamed, type NamedSetting, type Reloadable } from '../config/setting.ts';
-import { type SettingRows, SettingTable } from '../config/setting-table.ts';
+import { flagsOf, type SettingRows, SettingTable } from '../config/setting-table.ts';
 import { MAP_SETTINGS, QUEUE_SETTINGS } from '../data/data-settings.ts';
 import { ENGINE_SETTINGS, MEMORY_SETTINGS, PARTITION_SETTINGS } from '../engine/engine-settings.ts';
 import { PERSISTENCE_SETTINGS } from '../persistence/persistence-settings.ts';

@@ -8,9 +8,9 @@
 
 import { type FindingList, quoted } from '../config/finding-list.ts';
 import { isAddressPattern, isInterfacePattern } from '../config/interface-pattern.ts';
+import { readBoolean } from '../config/setting.ts';
 import type { Place } from '../config/source.ts';
 import type { Statement, WrittenSection } from '../config/statements.ts';
-import { readBoolean } from '../config/value-type.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 
 export interface PermissionConfig {

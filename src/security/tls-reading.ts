@@ -8,8 +8,7 @@
  * Tested by member/load.spec.ts.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { Effective } from '../config/effective-statements.ts';
-import { isOn, type RefusedList } from '../config/refused-settings.ts';
+import { type Effective, isOn, type RefusedList } from '../config/refused-settings.ts';
 import { pathOf } from '../config/setting.ts';
 import type { Statement } from '../config/statements.ts';
 import { TLS_SETTINGS, type TlsConfig } from './tls-settings.ts';

@@ -7,7 +7,7 @@ import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { GridError } from '../base/errors.ts';
 import { matchingAddress } from '../config/interface-pattern.ts';
-import { sourceOf } from '../config/resolve.ts';
+import { sourceOf } from '../config/setting-table.ts';
 import { ADDRESS_SETTINGS, type ServerConfig } from './server-settings.ts';
 
 /** A server that can listen. */

@@ -5,7 +5,6 @@
 
 import { DEFAULT_PORT } from '../base/server-address.ts';
 import { isInterfacePattern } from '../config/interface-pattern.ts';
-import type { Sourced } from '../config/resolve.ts';
 import {
   booleanSetting,
   bytesSetting,
@@ -16,7 +15,7 @@ import {
   textSetting,
   type ValuesOf,
 } from '../config/setting.ts';
-import type { SettingRows } from '../config/setting-table.ts';
+import type { SettingRows, Sourced } from '../config/setting-table.ts';
 
 /** Largest port; 0 makes the system choose a free one. */
 const PORT_MAX = 65535;

@@ -5,9 +5,9 @@
 
 import { pathText, quoted } from '../config/finding-list.ts';
 import { isOn } from '../config/refused-settings.ts';
-import { type Sourced, sourceOf } from '../config/resolve.ts';
 import { mapIn, SectionReading } from '../config/section-reading.ts';
 import { pathOf } from '../config/setting.ts';
+import { type Sourced, sourceOf } from '../config/setting-table.ts';
 import type { Place } from '../config/source.ts';
 import type { NamedBlock, Statement, WrittenSection } from '../config/statements.ts';
 import { ENGINE_SETTINGS, type EngineConfig } from '../engine/engine-settings.ts';

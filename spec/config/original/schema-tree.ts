@@ -5,7 +5,7 @@
 
 /** A setting or section. Trees may share parts. */
 export interface SchemaTree {
-  /** Types of the setting's value, in the notation of value-type.ts; empty: no value is allowed. */
+  /** Types of the setting's value, in the notation of setting.ts; empty: no value is allowed. */
   readonly types: Set<string>;
   readonly children: Map<string, SchemaTree>;
   /** The tree of any other name. */
