@@ -116,11 +116,14 @@ export class WanPart implements Part<Config>, WanCalls, DurableQueues {
     this.#drainedMs = this.#options.clock.now();
   }
 
-  /** Sends until all events are acknowledged or the time limit is over. */
+  /**
+   * Sends until all events are acknowledged or the time limit is over; nothing if the start failed
+   * before it sent anything.
+   */
   async close(): Promise<void> {
     if (this.running === undefined) return;
     const passedMs = this.#options.clock.now() - this.#drainedMs;
-    const graceMs = Math.max(SENDING_MS - passedMs, SENDING_MS_MIN);
+    const graceMs = this.#hasBegun ? Math.max(SENDING_MS - passedMs, SENDING_MS_MIN) : 0;
     // The clock's timers would not keep the process alive until the events are sent.
     const alive = setTimeout(() => {}, graceMs + SENDING_MS_MIN);
     await this.running.close(graceMs).finally(() => clearTimeout(alive));
