@@ -109,7 +109,9 @@ export function pathOf(
   { path, flags }: Pick<AnySetting, 'path' | 'flags'>,
   name = '{name}',
 ): string {
-  return path?.replace('{name}', () => name) ?? flags[0]?.name ?? '';
+  if (path === undefined) return flags[0]?.name ?? '';
+  const at = path.indexOf('{name}');
+  return at < 0 ? path : path.slice(0, at) + name + path.slice(at + '{name}'.length);
 }
 
 /** The value of a row; for a row with free names, a value for each name. */
