@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnySetting } from '../src/config/setting.ts';
 import { SETTINGS } from '../src/member/settings.ts';
-import { SECURITY_PATHS } from '../src/security/security-paths.ts';
+import { SECURITY_PATHS } from '../src/security/security-settings.ts';
 import { sources, textOf } from './project-files.ts';
 
 /** Files of the rows. */
@@ -15,7 +15,7 @@ const ROWS = [
   'src/cluster/cluster-settings.ts',
   'src/config/placeholders.ts',
   'src/persistence/persistence-settings.ts',
-  'src/security/security-paths.ts',
+  'src/security/security-settings.ts',
   'src/security/tls-settings.ts',
   'src/wan/wan-settings.ts',
   'src/data/data-settings.ts',

@@ -16,7 +16,7 @@ import { isOn, type RefusedSetting, refusedAt } from './refused-settings.ts';
 import { BOOLEAN_TEXTS, isBooleanType } from './setting.ts';
 import type { SettingTable } from './setting-table.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from './statements.ts';
-import { bare, type Target, VariableNames } from './variable-names.ts';
+import { bare, isBelow, type Target, VariableNames } from './variable-names.ts';
 
 const PREFIXES = ['HZ_', 'GRID_'] as const;
 type Prefix = (typeof PREFIXES)[number];
@@ -344,10 +344,6 @@ function unmergedVariables(
 function isSwitched(statement: Statement, section: string): boolean {
   if (statement.pattern !== `${section}.enabled`) return false;
   return isOn(statement) || !section.endsWith('persistence');
-}
-
-function isBelow(path: readonly string[], around: readonly string[]): boolean {
-  return around.every((step, index) => path[index] === step);
 }
 
 /**

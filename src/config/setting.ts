@@ -247,6 +247,12 @@ export function nameRule(): { expects: string; allows(text: string): boolean } {
   };
 }
 
+/** The rule of a path, for textSetting; the system accepts no NUL in it. */
+export const pathRule = {
+  expects: 'a path',
+  allows: (text: string) => text !== '' && !text.includes('\0'),
+};
+
 /** The texts of a boolean, as a phrase after "not"; 1 and 0, from XML Schema, are also accepted. */
 export const BOOLEAN_TEXTS = 'true or false';
 

@@ -205,7 +205,8 @@ function stepped({ path, pattern, ...rest }: Draft, step: string, patternStep: s
   return { ...rest, path: [...path, step], pattern: [...pattern, patternStep] };
 }
 
-function isBelow(path: readonly string[], around: readonly string[]): boolean {
+/** Whether the path starts with the steps. */
+export function isBelow(path: readonly string[], around: readonly string[]): boolean {
   return around.every((step, index) => path[index] === step);
 }
 

@@ -8,6 +8,7 @@ import {
   integerSetting,
   type NamedSetting,
   parseBytes,
+  pathRule,
   type Setting,
   textSetting,
   type ValuesOf,
@@ -154,11 +155,11 @@ function engineText(
   return textSetting({
     path,
     about,
+    ...pathRule,
     expects,
     fallbackText,
     fallback: undefined,
     example: 'grid',
-    allows: (text) => text !== '' && !text.includes('\0'),
   });
 }
 

@@ -10,7 +10,7 @@ import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { type Finding, finding } from '../config/finding.ts';
 import { pathOf } from '../config/setting.ts';
 import { sourceOf } from '../config/setting-table.ts';
-import { SECURITY_PATHS } from '../security/security-paths.ts';
+import { SECURITY_PATHS } from '../security/security-settings.ts';
 import type { Config } from './config.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 

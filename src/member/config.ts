@@ -15,7 +15,7 @@ import {
 } from '../config/setting-table.ts';
 import { DEFAULT, type Source } from '../config/source.ts';
 import { NO_SECURITY, type SecurityConfig } from '../security/security-config.ts';
-import { SECURITY_PATHS } from '../security/security-paths.ts';
+import { SECURITY_PATHS } from '../security/security-settings.ts';
 import { NO_WAN, type WanConfig } from '../wan/wan-config.ts';
 import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.ts';
 import { SETTINGS, type SettingKey, TABLE } from './settings.ts';

@@ -34,7 +34,7 @@ import type { Assignment, Block } from '../config/setting-table.ts';
 import { DEFAULT, formatPlace, type Source, sourceAt } from '../config/source.ts';
 import { EMPTY_NAME, type NamedBlock, type Statement } from '../config/statements.ts';
 import { readSecurity, type SecurityReading } from '../security/security-config.ts';
-import { SECURITY_PATHS } from '../security/security-paths.ts';
+import { SECURITY_PATHS } from '../security/security-settings.ts';
 import { NO_CERTIFICATE, readTls } from '../security/tls-reading.ts';
 import { readWan, WAN_BLOCKS } from '../wan/wan-reading.ts';
 import { REPLICATION_PATTERN } from '../wan/wan-settings.ts';

@@ -12,7 +12,7 @@ import { ConfigFault, configFault, linesOf } from '../config/finding.ts';
 import { byName, isPattern } from '../config/name-lookup.ts';
 import { pathOf } from '../config/setting.ts';
 import type { SecurityConfig } from '../security/security-config.ts';
-import { SECURITY_PATHS } from '../security/security-paths.ts';
+import { SECURITY_PATHS } from '../security/security-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import { WAN_PLACES, type WanConfig } from '../wan/wan-config.ts';
 import {

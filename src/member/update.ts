@@ -13,7 +13,7 @@ import { FINDINGS_MAX } from '../config/finding-list.ts';
 import { isPattern, PATTERNS_MAX } from '../config/name-lookup.ts';
 import { pathOf } from '../config/setting.ts';
 import type { UserConfig } from '../security/security-config.ts';
-import { SECURITY_PATHS } from '../security/security-paths.ts';
+import { SECURITY_PATHS } from '../security/security-settings.ts';
 import type { MapWan, WanReplicationRef } from '../wan/wan-config.ts';
 import { KEY_FILTER } from '../wan/wan-settings.ts';
 import type { Config } from './config.ts';

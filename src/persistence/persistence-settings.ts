@@ -6,6 +6,7 @@ import { SETTINGS_IN_MESSAGES } from '../base/settings-in-messages.ts';
 import {
   booleanSetting,
   integerSetting,
+  pathRule,
   type Setting,
   textSetting,
   type ValuesOf,
@@ -25,11 +26,6 @@ const RECOVERY_POLICIES = [
 ] as const;
 
 type RecoveryPolicy = (typeof RECOVERY_POLICIES)[number];
-
-const pathRule = {
-  expects: 'a path',
-  allows: (text: string) => text !== '' && !text.includes('\0'),
-};
 
 export const PERSISTENCE_SETTINGS = {
   persistenceEnabled: booleanSetting({

@@ -7,13 +7,13 @@ import type { Clock } from '../base/clock.ts';
 import type { Part } from '../base/part.ts';
 import { Slices } from '../base/slices.ts';
 import { AccessControl, type AccessRules } from './access-control.ts';
-import type { Authentication } from './authentication.ts';
 import { Authenticator, readPasswords } from './authenticator.ts';
 import { withoutMapping } from './client-network.ts';
 import { ClusterNameCredentials, type Credentials } from './credentials.ts';
 import type { PermissionConfig } from './permission-reader.ts';
 import type { Permission, Principal } from './permissions.ts';
 import type { SecurityConfig, UserConfig } from './security-config.ts';
+import type { Authentication } from './security-settings.ts';
 
 interface MemberSecurityOptions {
   readonly security: SecurityConfig;

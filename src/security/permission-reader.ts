@@ -11,7 +11,7 @@ import { isAddressPattern, isInterfacePattern } from '../config/interface-patter
 import { readBoolean } from '../config/setting.ts';
 import type { Place } from '../config/source.ts';
 import type { Statement, WrittenSection } from '../config/statements.ts';
-import { SECURITY_PATHS } from './security-paths.ts';
+import { SECURITY_PATHS } from './security-settings.ts';
 
 export interface PermissionConfig {
   readonly kind: 'map' | 'queue' | 'all';

@@ -11,7 +11,7 @@ import { isOn, type RefusedSetting, refusedAt } from '../config/refused-settings
 import type { Place } from '../config/source.ts';
 import type { Statement, WrittenSection } from '../config/statements.ts';
 import { type PermissionConfig, PermissionReader } from './permission-reader.ts';
-import { SECURITY_PATHS } from './security-paths.ts';
+import { SECURITY_PATHS } from './security-settings.ts';
 
 export interface UserConfig {
   readonly name: string;

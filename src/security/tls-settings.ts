@@ -5,6 +5,7 @@
 import {
   booleanSetting,
   type Flag,
+  pathRule,
   type Reloadable,
   reloadable,
   type Setting,
@@ -78,12 +79,11 @@ function tlsSetting(row: {
   readonly expects?: string;
 }): Reloadable<Setting<string | undefined>> {
   const setting = textSetting({
-    expects: 'a path',
+    ...pathRule,
     ...row,
     fallback: undefined,
     fallbackText: 'none',
     example: 'path/to/file',
-    allows: (text) => text !== '' && !text.includes('\0'),
   });
   return reloadable(setting);
 }

@@ -27,7 +27,7 @@ import {
   wordSetting,
 } from '../config/setting.ts';
 import type { SettingRows } from '../config/setting-table.ts';
-import { AUTHENTICATIONS, type Authentication } from '../security/authentication.ts';
+import { AUTHENTICATIONS, type Authentication } from '../security/security-settings.ts';
 
 const DAY_SECONDS = 86_400;
 

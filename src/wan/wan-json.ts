@@ -22,6 +22,7 @@ import { publisherOf } from './wan-publisher.ts';
 import {
   ACKNOWLEDGE_TYPES,
   CONSISTENCY_CHECK_STRATEGIES,
+  DISCOVERIES,
   PUBLISHER_KEYS,
   PUBLISHER_SETTINGS,
   PUBLISHER_STATES,
@@ -43,7 +44,6 @@ const NUMBERED: Readonly<Partial<Record<PublisherKey, readonly string[]>>> = {
 };
 /** Settings that are a number of bytes, or a text as in a file. */
 const BYTES: ReadonlySet<PublisherKey> = new Set(['queueBytesMax']);
-const DISCOVERIES = ['aws', 'gcp', 'azure', 'kubernetes', 'eureka'];
 const NO_CLASS = 'custom classes are not supported';
 const NAME = PUBLISHER_SETTINGS.publisherId;
 /** A value of JSON has no place in a file. */
@@ -206,7 +206,7 @@ class JsonReader {
 
   /** Refuses enabled discovery; returns whether any is enabled. */
   #refuseDiscovery(item: Fields, path: string): boolean {
-    const on = DISCOVERIES.filter((kind) => {
+    const on: string[] = DISCOVERIES.filter((kind) => {
       const section = this.#field(item, kind, 'object', path) ?? {};
       return this.#field(section, 'enabled', 'boolean', `${path}.${kind}`) === true;
     });
@@ -230,9 +230,9 @@ class JsonReader {
     around?: string,
   ): Kinds[Kind] | undefined {
     const value = fields[name] ?? undefined;
-    if (value === undefined || KINDS[kind](value)) return value as Kinds[Kind] | undefined;
+    const [isOfKind, expected] = KINDS[kind];
+    if (value === undefined || isOfKind(value)) return value as Kinds[Kind] | undefined;
     const path = around === undefined ? name : `${around}.${name}`;
-    const expected = EXPECTED[kind];
     const isSeen = kind !== 'object' && kind !== 'list';
     this.#complain(path, isSeen ? `${seenText(value)} is not ${expected}` : `not ${expected}`);
     return undefined;
@@ -253,19 +253,13 @@ interface Kinds {
   readonly list: readonly unknown[];
 }
 
-const KINDS: Readonly<Record<keyof Kinds, (value: unknown) => boolean>> = {
-  text: (value) => typeof value === 'string',
-  boolean: (value) => typeof value === 'boolean',
-  integer: Number.isSafeInteger,
-  object: isObject,
-  list: Array.isArray,
-};
-const EXPECTED: Readonly<Record<keyof Kinds, string>> = {
-  text: 'a text',
-  boolean: 'true or false',
-  integer: 'an integer',
-  object: 'an object',
-  list: 'an array',
+/** Whether a value is of the kind, and the name of the kind. */
+const KINDS: Readonly<Record<keyof Kinds, readonly [(value: unknown) => boolean, string]>> = {
+  text: [(value) => typeof value === 'string', 'a text'],
+  boolean: [(value) => typeof value === 'boolean', 'true or false'],
+  integer: [Number.isSafeInteger, 'an integer'],
+  object: [isObject, 'an object'],
+  list: [Array.isArray, 'an array'],
 };
 
 function fault(problems: readonly string[]): ConfigFault {

@@ -27,6 +27,7 @@ import {
 import { readMapWan } from './wan-map-reading.ts';
 import { type PublisherFault, publisherOf, type SpecifiedPublisher } from './wan-publisher.ts';
 import {
+  DISCOVERIES,
   ENDPOINT_PATTERN,
   PUBLISHER_ITEM,
   PUBLISHER_KEYS,
@@ -88,7 +89,6 @@ interface Draft {
 
 /** Number of steps of a path down to the publisher. */
 const PUBLISHER_DEPTH = 4;
-const DISCOVERIES = ['aws', 'gcp', 'azure', 'kubernetes', 'eureka'] as const;
 const STRATEGY =
   /^discovery-strategies\.(discovery-strategies\.\[\d+\]|discovery-strategy)\.(enabled|class)$/;
 const KEYS: ReadonlyMap<string, PublisherKey> = new Map(

@@ -46,6 +46,9 @@ export const WAN_PATTERNS: readonly string[] = [
   ),
 ];
 
+/** Sections of a publisher that discover its targets, in the original. */
+export const DISCOVERIES = ['aws', 'gcp', 'azure', 'kubernetes', 'eureka'];
+
 /** Words in the order of the numbers that the original has for them in requests. */
 export const ACKNOWLEDGE_TYPES = ['ACK_ON_RECEIPT', 'ACK_ON_OPERATION_COMPLETE'] as const;
 export const PUBLISHER_STATES = ['REPLICATING', 'PAUSED', 'STOPPED'] as const;
