@@ -195,7 +195,10 @@ export const LIMIT_SETTINGS = {
 } as const satisfies SettingRows;
 
 export type ServerConfig = ValuesOf<
-  typeof ADDRESS_SETTINGS & typeof LISTENING_SETTINGS & typeof LIMIT_SETTINGS
+  typeof ADDRESS_SETTINGS &
+    typeof LISTENING_SETTINGS &
+    typeof SHUTDOWN_SETTINGS &
+    typeof LIMIT_SETTINGS
 > &
   Sourced;
 
