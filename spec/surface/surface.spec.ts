@@ -10,9 +10,11 @@ import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpo
 import { CP_ROUTES } from '../../src/cp/cp-routes.ts';
 import { DATA_ROUTES } from '../../src/data/data-routes.ts';
 import { HEALTH_ROUTES } from '../../src/health/health-routes.ts';
+import { DELETE, GET, HEAD, OPTIONS, POST, PUT } from '../../src/http/methods.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import { PERSISTENCE_ROUTES } from '../../src/persistence/persistence-routes.ts';
 import type { Actions } from '../../src/surface/action.ts';
+import { groupBit } from '../../src/surface/endpoint-groups.ts';
 import { ANYONE, type Route, route } from '../../src/surface/route.ts';
 import { WAN_ROUTES } from '../../src/wan/wan-routes.ts';
 import type { ReadResponse } from '../http/response-reader.ts';
@@ -225,6 +227,19 @@ test('a row that contradicts the table fails at the start', () => {
     new RangeError('Cannot change "rest/y" with "other": no row has the path'),
   );
   assert.doesNotThrow(of({ ...row, method: 'POST', dialect: 'hazelcast' }));
+});
+
+test('a method needs the group of its own row, and OPTIONS any of them', () => {
+  const table = {
+    read: route(ROW),
+    change: route({ ...ROW, method: 'POST', group: 'WAN' }),
+    remove: route({ ...ROW, method: 'DELETE', group: 'CP' }),
+  };
+  const [resource] = resourcesIn(table).known;
+  const groups = [GET, HEAD, POST, PUT, DELETE].map((method) => resource?.groups[method]);
+  assert.deepEqual(groups, ['DATA', 'DATA', 'WAN', 'WAN', 'CP']);
+  const bits = (['DATA', 'WAN', 'CP'] as const).map(groupBit);
+  assert.equal(resource?.groupBits[OPTIONS], bits[0]! | bits[1]! | bits[2]!);
 });
 
 test('all parts have different names for their rows', () => {

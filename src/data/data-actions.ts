@@ -36,7 +36,10 @@ export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES>
    * no wait.
    */
   const poll: WaitingAction = {
-    waits: ({ key }) => key.length !== 1 || key.bytes[key.start] !== DIGIT_0,
+    waits({ exchange, keyStart, keyEnd }) {
+      const { bytes, start } = exchange.request.target;
+      return keyEnd !== keyStart + 1 || bytes[start + keyStart] !== DIGIT_0;
+    },
     run(call) {
       const { exchange } = call;
       const text = call.key.toBuffer().toString('latin1');

@@ -50,6 +50,9 @@ export interface Call extends Receiver {
    * call reads its `key`.
    */
   readonly key: Span;
+  /** Offsets of the key, as sent, from the beginning of the request target. */
+  readonly keyStart: number;
+  readonly keyEnd: number;
   /** Continues when the promise is fulfilled. A rejection is a fault of the member. */
   await<Value>(promise: Promise<Value>, proceed: (value: Value) => void): void;
   /** Refuses to do `what`, because data may not be changed now. */

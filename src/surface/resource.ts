@@ -77,11 +77,12 @@ export function resourcesOf<Table extends Rows>(
   const paths = new Set(endpoints.map(({ path }) => path).filter((path) => !path.endsWith('*')));
   const known = [...paths].map((path) => {
     const own = endpoints.filter((each) => each.path === path);
+    const [{ group }] = own as [Endpoint];
     const isIncomplete = own.some((each) => each.isIncomplete);
     const prefix = prefixes.find((each) => path.startsWith(each.prefix));
     const refusal = path.endsWith('/') ? (prefix?.nameless ?? prefix?.refusal) : undefined;
     const thing = isIncomplete || refusal !== undefined ? prefix?.thing : undefined;
-    return resourceOf(path, [...own, ...everywhere], { isIncomplete, refusal, thing });
+    return resourceOf(path, group, [...own, ...everywhere], { isIncomplete, refusal, thing });
   });
   return { known, unknown: unknownPaths(known, prefixes, everywhere) };
 }
@@ -123,12 +124,16 @@ function endpointOf(
   return Object.assign(sameShape(row), { number, run, waits: undefined });
 }
 
-/** `endpoints`: those of the path, and those of all paths with a beginning, which come last. */
+/**
+ * A method needs the group of its row. A method without a row needs that of the rows that read, or
+ * of those that change; without any, `group`. `endpoints`: those of the path, and those of all paths
+ * with a beginning, which come last.
+ */
 function resourceOf(
   path: string,
+  group: EndpointGroup,
   endpoints: readonly Endpoint[],
   others: Pick<Resource, 'isIncomplete' | 'refusal' | 'thing'>,
-  group?: EndpointGroup,
 ): Resource {
   const byMethod = Array.from<Endpoint | undefined>({ length: OPTIONS + 1 });
   for (const each of endpoints) {
@@ -138,12 +143,14 @@ function resourceOf(
   byMethod[HEAD] ??= byMethod[GET];
   if (path.startsWith('rest/')) byMethod[PUT] ??= byMethod[POST];
   const change = byMethod[POST] ?? byMethod[PUT] ?? byMethod[DELETE];
-  const reading = group ?? (byMethod[HEAD] ?? change)?.group ?? 'DATA';
-  const writing = group ?? change?.group ?? reading;
+  const reading = (byMethod[HEAD] ?? change)?.group ?? group;
+  const writing = change?.group ?? reading;
   const methods = byMethod.reduce((bits, each, method) => bits | (each ? methodBit(method) : 0), 0);
-  const groups = byMethod.map((_, method) => (IS_READING.has(method) ? reading : writing));
+  const groups = byMethod.map(
+    (each, method) => each?.group ?? (IS_READING.has(method) ? reading : writing),
+  );
   const groupBits = groups.map(groupBit);
-  groupBits[OPTIONS] = groupBit(reading) | groupBit(writing);
+  groupBits[OPTIONS] = groupBits.reduce((all, bit) => all | bit, 0);
   const allow = allowedMethods(methods | methodBit(OPTIONS));
   return { path, groups, groupBits, endpoints: byMethod, allow, ...others };
 }
@@ -161,12 +168,8 @@ function unknownPaths(
     ({ prefix, group, refusal = 'PATH_UNKNOWN', nameless = refusal, thing }) => {
       const refusedWith = (refusal: UnknownPath): Resource => {
         const named = refusal === 'PATH_WITHOUT_NAME' ? thing : undefined;
-        return resourceOf(
-          prefix,
-          everywhere,
-          { isIncomplete: false, refusal, thing: named },
-          group,
-        );
+        const others = { isIncomplete: false, refusal, thing: named };
+        return resourceOf(prefix, group, everywhere, others);
       };
       return { prefix, resource: refusedWith(refusal), nameless: refusedWith(nameless) };
     },
