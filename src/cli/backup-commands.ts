@@ -51,7 +51,8 @@ export async function printBackups(options: BackupOptions, streams: Streams): Pr
 }
 
 /** Verifies all backups, or the named one. Returns EXIT_FAILED if one is damaged or cannot be used by
- * this version. */
+ * this version.
+ */
 export async function verifyBackups(
   name: string | undefined,
   options: BackupOptions,

@@ -1,7 +1,8 @@
 /**
  * Reads the part of a file for WAN replication: the replications with their publishers, and the
  * settings of maps. A publisher is below a name in YAML, and an item in XML. Features that this
- * member lacks (classes, discovery) are refused; settings without effect are left to a warning. */
+ * member lacks (classes, discovery) are refused; settings without effect are left to a warning.
+ */
 
 import { pathText, quoted } from '../config/finding-list.ts';
 import { isOn } from '../config/refused-settings.ts';
