@@ -116,11 +116,24 @@ export async function makeParts(
   const counting = new CountingAudit(audit, clock);
   const crossOrigin = new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds);
   const servers = new HttpServers({
-    ...{ config, clock, log, logLevel, tls, files, delay: persistence },
+    config,
+    clock,
+    log,
+    logLevel,
+    tls,
+    files,
+    delay: persistence,
     servedHosts: new ServedHosts(ownNames(config), config.allowedHosts),
     fieldLines: crossOrigin.commonLines,
     ...applicationsOf(config, data, {
-      ...{ groups, crossOrigin, security, logLevel, lifetimes, audit: counting, reloader, onStop },
+      groups,
+      crossOrigin,
+      security,
+      logLevel,
+      lifetimes,
+      audit: counting,
+      reloader,
+      onStop,
       serversOf: () => servers,
     }),
   });
@@ -137,10 +150,8 @@ export async function makeParts(
   };
   // A shared record is known once the member has joined.
   const administration: Part<Config> = record.isShared ? {} : { restore: () => reloader.restore() };
-  const all = [
-    ...[telemetry, security, surface, servers, ...data.parts, administration],
-    ...(wan === undefined ? [] : [wan]),
-  ];
+  const all = [telemetry, security, surface, servers, ...data.parts, administration];
+  if (wan !== undefined) all.push(wan);
   const cutOff = () => {
     counting.end();
     return servers.cutOff();
@@ -158,12 +169,18 @@ async function makeData(config: Config, clock: Clock, log: Log, links: Links): P
   const shared = await makeSharedEngine(config, engineUrl, clock, log);
   const { engine } = shared;
   const cluster = await sharedCluster({
-    ...{ ...identity, engine, clock, log },
+    ...identity,
+    engine,
+    clock,
+    log,
     leaseMs: config.engineNoHeartbeatSeconds * 1000,
     prepare: () => reloader().restore(),
   });
   return {
-    ...{ engine, persistence: undefined, cluster, wan: undefined },
+    engine,
+    persistence: undefined,
+    cluster,
+    wan: undefined,
     serverConnectionCount: () => engine.connectionCount,
     parts: [shared, cluster],
   };
@@ -187,7 +204,12 @@ async function storedData(
   const standalone = standaloneCluster(identity, persistence);
   const { cluster } = standalone;
   const wan = new WanPart({
-    ...{ config, clock, log, engine, maps, store: persistence },
+    config,
+    clock,
+    log,
+    engine,
+    maps,
+    store: persistence,
     segment: config.pathSegment ?? DIALECTS[config.compatibility].pathSegment,
     uuidOf: () => cluster.uuid,
     acceptsWrites: () => cluster.acceptsWrites,
@@ -196,7 +218,10 @@ async function storedData(
   });
   persistence?.attach(engine, wan);
   return {
-    ...{ engine, persistence, cluster: standalone, wan },
+    engine,
+    persistence,
+    cluster: standalone,
+    wan,
     serverConnectionCount: () => 0,
     parts: [embedded, ...(persistence === undefined ? [] : [persistence]), standalone],
   };
@@ -230,7 +255,11 @@ function applicationsOf(
   const actions: Actions<typeof ROUTES> = {
     ...dataActions({ engine, lifetimes, waiting, dialect }),
     ...administrationActions({
-      ...{ dialect, cluster, license, logLevel, connectionCount },
+      dialect,
+      cluster,
+      license,
+      logLevel,
+      connectionCount,
       reconfiguration: {
         tcpIpMembers: config.tcpIpEnabled
           ? new TcpIpMembers(record, config.tcpIpMembers)
@@ -250,7 +279,15 @@ function applicationsOf(
     ...healthActions(cluster, engine),
   };
   const checks = {
-    ...{ dialect, cluster, engine, isShared, groups, crossOrigin, login, memberLogin, audit },
+    dialect,
+    cluster,
+    engine,
+    isShared,
+    groups,
+    crossOrigin,
+    login,
+    memberLogin,
+    audit,
     name: new PathPart(targetBytesMax),
     key: new PathPart(targetBytesMax),
   };

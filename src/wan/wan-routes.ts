@@ -43,7 +43,10 @@ export const WAN_ROUTES = {
   resumePublisher: calling('resumePublisher', 'Queue changes and send them', { command: 'resume' }),
   checkMap: calling('consistencyCheck/map', 'Compare a map with the map of the target', MAP),
   receiveMessage: route({
-    ...{ method: 'POST', path: 'rest/wan/receive', group: 'WAN', permission: MEMBER },
+    method: 'POST',
+    path: 'rest/wan/receive',
+    group: 'WAN',
+    permission: MEMBER,
     summary: 'Receive a message from another member',
     statuses: [200, 409],
     furtherContentBytes: MESSAGE_BYTES_FURTHER,
