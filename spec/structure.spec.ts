@@ -1,7 +1,7 @@
 /**
  * Rules for the structure of the code, besides the directions of imports: no import cycles, no long
- * functions, no two files of one name, no unused exports. Each exception has its reason, and the
- * lists may only become shorter.
+ * functions, no superclasses, no two files of one name, no unused exports. Each exception has its
+ * reason, and the lists may only become shorter.
  */
 import assert from 'node:assert/strict';
 import { basename, dirname } from 'node:path';
@@ -10,6 +10,7 @@ import { filesOf, GROUPS } from './groups/groups.ts';
 import { files, importsOf, sources, textOf } from './project-files.ts';
 
 const FUNCTION_LINES_MAX = 80;
+const SUBCLASS = /class (\w+)(?:<[^{]*?>)? extends (\w+)/g;
 
 /** Exports that only specs and benches use, each with its reason. */
 const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
@@ -55,6 +56,20 @@ test(`Functions have at most ${FUNCTION_LINES_MAX} lines`, () => {
       .map(({ name }) => `${file} ${name}`),
   );
   assert.deepEqual(long, []);
+});
+
+test('Only errors have a superclass', () => {
+  const superclasses = new Map<string, string>();
+  for (const file of sources) {
+    for (const [, name = '', superclass = ''] of textOf(file).matchAll(SUBCLASS))
+      superclasses.set(name, superclass);
+  }
+  const isError = (name: string | undefined): boolean =>
+    name === 'Error' || (name !== undefined && isError(superclasses.get(name)));
+  assert.deepEqual(
+    [...superclasses.keys()].filter((name) => !isError(name)),
+    [],
+  );
 });
 
 test('Every spec file is in one group, and every group is run', () => {

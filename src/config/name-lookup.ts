@@ -82,7 +82,7 @@ export class MapSettings<Value> {
    * Replaces the configuration: `configured` returns a map's value, or undefined; without it, all
    * maps have the usual value.
    */
-  protected configure(configured: ((map: Buffer) => Value | undefined) | undefined): void {
+  configure(configured: ((map: Buffer) => Value | undefined) | undefined): void {
     this.#byName.clear();
     // Start with the usual value for the empty name, which no setting can have.
     this.#lastName = Buffer.alloc(0);

@@ -6,7 +6,7 @@
  */
 import { growBuffer } from '../base/grow-buffer.ts';
 import { type Llhttp, llhttp } from './llhttp.ts';
-import { OK, PAUSED_UPGRADE, QuietListener } from './parser-listener.ts';
+import { OK, PAUSED_UPGRADE, type ParserListener, QUIET } from './parser-listener.ts';
 import { replaceRawBytes } from './raw-target.ts';
 
 /** Maximum size of the backlog, in bytes; the parser accepts no longer input at once. */
@@ -66,10 +66,17 @@ export class Backlog {
 }
 
 /** Counts complete requests, up to the first bytes that are not a request. */
-class RequestCounter extends QuietListener {
+class RequestCounter {
   count = 0;
   readonly #llhttp: Llhttp = llhttp();
   readonly #pointer = this.#llhttp.allocate();
+  readonly #listener: ParserListener = {
+    ...QUIET,
+    onMessageComplete: () => {
+      this.count++;
+      return OK;
+    },
+  };
   #isBroken = false;
 
   read(bytes: Buffer): void {
@@ -79,7 +86,7 @@ class RequestCounter extends QuietListener {
     replaceRawBytes(memory, inputAddress, inputAddress + bytes.length);
     let at = 0;
     while (at < bytes.length) {
-      const result = this.#llhttp.execute(this.#pointer, this, at, bytes.length);
+      const result = this.#llhttp.execute(this.#pointer, this.#listener, at, bytes.length);
       if (result === OK) return;
       if (result !== PAUSED_UPGRADE) {
         this.#isBroken = true;
@@ -91,11 +98,6 @@ class RequestCounter extends QuietListener {
 
   free(): void {
     this.#llhttp.free(this.#pointer);
-  }
-
-  override onMessageComplete(): number {
-    this.count++;
-    return OK;
   }
 }
 

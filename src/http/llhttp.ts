@@ -23,7 +23,7 @@ import {
   readModule,
 } from './llhttp-module.ts';
 import { PUT } from './methods.ts';
-import { OK, PAUSED, type ParserListener, QuietListener } from './parser-listener.ts';
+import { OK, PAUSED, type ParserListener, QUIET } from './parser-listener.ts';
 
 /** Size of the input area, in bytes: the most that one read of a socket returns. */
 export const INPUT_BYTES_MAX = 65536;
@@ -257,8 +257,7 @@ export class Llhttp {
     const head = Buffer.from(
       'PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1f0f2e3d4c\r\nx',
     );
-    const pausing = new QuietListener();
-    pausing.onHeadersComplete = () => PAUSED;
+    const pausing = { ...QUIET, onHeadersComplete: () => PAUSED };
     this.load(undefined, head, 0, head.length);
     const paused = this.execute(pointer, pausing, 0, head.length);
     check(paused === PAUSED, 'a callback does not pause it after a head');

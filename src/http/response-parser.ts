@@ -4,13 +4,13 @@
  * Tested by wan/http-transport.spec.ts.
  */
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
-import { OK, PAUSED, QuietListener, REFUSED } from './parser-listener.ts';
+import { OK, PAUSED, type ParserListener, QUIET, REFUSED } from './parser-listener.ts';
 
 /** Maximum length of the head of a response, in bytes. */
 const HEAD_BYTES_MAX = 65_536;
 const FINAL_STATUS_MIN = 200;
 
-export class ResponseParser extends QuietListener {
+export class ResponseParser {
   status = 0;
   /** Whether the connection may carry another response after this one. */
   keepsAlive = false;
@@ -22,9 +22,14 @@ export class ResponseParser extends QuietListener {
   #headBytes = 0;
   #isInBody = false;
   #isComplete = false;
+  readonly #listener: ParserListener = {
+    ...QUIET,
+    onHeadersComplete: (keepAlive, status) => this.#onHeadersComplete(keepAlive, status),
+    onBody: (address, length) => this.#onBody(address, length),
+    onMessageComplete: () => this.#onMessageComplete(),
+  };
 
   constructor(bodyBytesMax: number) {
-    super();
     this.#bodyBytesMax = bodyBytesMax;
     this.begin();
   }
@@ -52,7 +57,7 @@ export class ResponseParser extends QuietListener {
     for (let start = 0; start < length; start += INPUT_BYTES_MAX) {
       const end = Math.min(length, start + INPUT_BYTES_MAX);
       this.#llhttp.load(undefined, chunk, start, end);
-      const result = this.#llhttp.execute(this.#pointer, this, 0, end - start);
+      const result = this.#llhttp.execute(this.#pointer, this.#listener, 0, end - start);
       if (result !== OK && result !== PAUSED) throw this.#fault(result);
       if (this.#isComplete) {
         const at = start + this.#llhttp.resume(this.#pointer);
@@ -69,7 +74,7 @@ export class ResponseParser extends QuietListener {
 
   /** Ends the input. Returns whether that completes the response. */
   finish(): boolean {
-    this.#llhttp.finish(this.#pointer, this);
+    this.#llhttp.finish(this.#pointer, this.#listener);
     return this.#isComplete;
   }
 
@@ -78,21 +83,21 @@ export class ResponseParser extends QuietListener {
     this.#llhttp.free(this.#pointer);
   }
 
-  override onHeadersComplete(keepAlive: boolean, status: number): number {
+  #onHeadersComplete(keepAlive: boolean, status: number): number {
     this.status = status;
     this.keepsAlive = keepAlive;
     this.#isInBody = status >= FINAL_STATUS_MIN;
     return OK;
   }
 
-  override onBody(address: number, length: number): number {
+  #onBody(address: number, length: number): number {
     this.#bodyBytes += length;
     if (this.#bodyBytes > this.#bodyBytesMax) return REFUSED;
     this.#body.push(Buffer.from(this.#llhttp.memory.subarray(address, address + length)));
     return OK;
   }
 
-  override onMessageComplete(): number {
+  #onMessageComplete(): number {
     if (!this.#isInBody) return OK;
     this.#isComplete = true;
     return PAUSED;

@@ -11,7 +11,7 @@ function newIds() {
   const meter = new MemoryMeter(Number.POSITIVE_INFINITY, 0);
   const ids = new IdColumns(new ExtentPool(meter, new FakeClock()));
   const columns = { integers: ids.integers(), doubles: ids.doubles() };
-  return { meter, ids, ...columns, pairs: ids.pairs(), versions: ids.versions() };
+  return { meter, ids, ...columns, pairs: ids.pairs(), versions: ids.pairs() };
 }
 
 describe('IdColumns', () => {

@@ -10,7 +10,7 @@ import { CLEAR, FROM_CLIENT, FROM_REPLAY, Mutation } from '../mutation.ts';
 import type { CellStore } from './cell-store.ts';
 import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedVersions } from './paged-array.ts';
+import type { PagedPairs } from './paged-array.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';
@@ -19,7 +19,7 @@ import type { Tombstones } from './tombstones.ts';
 export class Clears {
   readonly #store: CellStore;
   readonly #names: NameTable;
-  readonly #lives: PagedVersions;
+  readonly #lives: PagedPairs;
   readonly #mapFlags: MapFlags;
   readonly #tombstones: Tombstones;
   readonly #sweeper: Sweeper;

@@ -11,7 +11,7 @@ import type { MapFlags } from './map-flags.ts';
 import { Maps } from './maps.ts';
 import { Merges } from './merges.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedVersions } from './paged-array.ts';
+import type { PagedPairs } from './paged-array.ts';
 import type { PartialClears } from './partial-clears.ts';
 import { type QueueOptions, Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
@@ -38,7 +38,7 @@ export class EngineComponents {
   readonly queueNames: NameTable;
   readonly contentTypes: NameTable;
   readonly rings: RingBuffers;
-  readonly lives: PagedVersions;
+  readonly lives: PagedPairs;
   readonly mapFlags: MapFlags;
   readonly tombstones: Tombstones;
   readonly partialClears: PartialClears;

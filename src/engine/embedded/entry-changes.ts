@@ -36,7 +36,7 @@ import type { Expiry } from './expiry.ts';
 import type { HashedKey } from './hashed-key.ts';
 import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedVersions } from './paged-array.ts';
+import type { PagedPairs } from './paged-array.ts';
 import type { Partition } from './partition.ts';
 import { NO_SINKS, type Recorder, type Sinks } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
@@ -59,7 +59,7 @@ export class EntryChanges {
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
-  readonly #lives: PagedVersions;
+  readonly #lives: PagedPairs;
   readonly #mapFlags: MapFlags;
   readonly #tombstones: Tombstones;
   readonly #cleaner: Cleaner;

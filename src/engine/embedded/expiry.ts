@@ -32,7 +32,7 @@ import type { Cleaner } from './cleaner.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
 import type { MapFlags } from './map-flags.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedVersions } from './paged-array.ts';
+import type { PagedPairs } from './paged-array.ts';
 import type { PartialClears } from './partial-clears.ts';
 import type { Partition } from './partition.ts';
 import type { Recorder } from './recorder.ts';
@@ -58,7 +58,7 @@ export class Expiry implements Visitor {
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
-  readonly #lives: PagedVersions;
+  readonly #lives: PagedPairs;
   readonly #cleaner: Cleaner;
   readonly #recorder: Recorder;
   readonly #mapFlags: MapFlags;

@@ -11,7 +11,6 @@ import {
   type PagedDoubles,
   type PagedIntegers,
   PagedPairs,
-  PagedVersions,
   type Pages,
   pagedDoubles,
   pagedIntegers,
@@ -52,12 +51,8 @@ export class IdColumns {
     return this.#add(new PagedPairs(this.#pool));
   }
 
-  versions(): PagedVersions {
-    return this.#add(new PagedVersions(this.#pool));
-  }
-
-  #add<Column extends Pages>(column: Column): Column {
-    this.#columns.push(column);
+  #add<Column extends { readonly pages: Pages }>(column: Column): Column {
+    this.#columns.push(column.pages);
     return column;
   }
 

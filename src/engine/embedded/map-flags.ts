@@ -11,7 +11,7 @@ import type { MergeOptions, StoredVisitor, TombstoneCursor } from '../stored-eng
 import type { Version } from '../version.ts';
 import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedPairs, PagedVersions } from './paged-array.ts';
+import type { PagedPairs } from './paged-array.ts';
 import type { Recorder, Sinks } from './recorder.ts';
 
 const NEW = 1;
@@ -39,9 +39,9 @@ export class MapFlags {
    */
   readonly #flags: PagedPairs;
   /** By map that keeps tombstones: no entry has a later version than this one. */
-  readonly #latest: PagedVersions;
+  readonly #latest: PagedPairs;
   /** By map: merged clears have ended everything not later than this version; 0 for none. */
-  readonly #ended: PagedVersions;
+  readonly #ended: PagedPairs;
   #review = 1;
   /** The sets of sinks of maps, by number, and the numbers by the set's members. */
   #sets: Sinks[] = [];
@@ -60,8 +60,8 @@ export class MapFlags {
     this.#recorder = recorder;
     this.#options = options;
     this.#flags = ids.pairs();
-    this.#latest = ids.versions();
-    this.#ended = ids.versions();
+    this.#latest = ids.pairs();
+    this.#ended = ids.pairs();
     this.review();
   }
 

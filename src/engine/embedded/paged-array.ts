@@ -13,7 +13,7 @@ const PAGE_MASK = PAGE_LENGTH - 1;
 type Page = Int32Array | Float64Array;
 
 export class Pages<Kind extends Page = Page> {
-  protected readonly pages: (Kind | undefined)[] = [];
+  readonly #pages: (Kind | undefined)[] = [];
   readonly #pool: ExtentPool;
   readonly #make: () => Kind;
 
@@ -24,69 +24,83 @@ export class Pages<Kind extends Page = Page> {
 
   /** Size of the pages, in bytes. */
   get bytes(): number {
-    return this.pages.reduce((sum, page) => sum + (page?.byteLength ?? 0), 0);
+    return this.#pages.reduce((sum, page) => sum + (page?.byteLength ?? 0), 0);
   }
 
   /** Frees the page of 1,024 ids, whose numbers are 0 afterwards. */
   dropPage(number: number): void {
-    const page = this.pages[number];
+    const page = this.#pages[number];
     if (page === undefined) return;
     this.#pool.meter.free(page.byteLength);
-    this.pages[number] = undefined;
+    this.#pages[number] = undefined;
     this.#pool.drop(page.buffer as ArrayBuffer);
   }
 
-  protected addPage(number: number): Kind {
+  /** Returns the page of the id; undefined if no number of it was set. */
+  of(id: number): Kind | undefined {
+    return this.#pages[id >>> PAGE_BITS];
+  }
+
+  /** Returns the page of the id, which is added if it is new. */
+  open(id: number): Kind {
+    return this.of(id) ?? this.#add(id >>> PAGE_BITS);
+  }
+
+  #add(number: number): Kind {
     const page = this.#make();
     this.#pool.meter.charge(page.byteLength);
-    while (this.pages.length <= number) this.pages.push(undefined);
-    this.pages[number] = page;
+    while (this.#pages.length <= number) this.#pages.push(undefined);
+    this.#pages[number] = page;
     return page;
   }
 }
 
 /** One number per id. */
-class PagedArray<Kind extends Page> extends Pages<Kind> {
+class PagedArray<Kind extends Page> {
+  readonly pages: Pages<Kind>;
+
+  constructor(pages: Pages<Kind>) {
+    this.pages = pages;
+  }
+
   get(id: number): number {
-    const page = this.pages[id >>> PAGE_BITS];
+    const page = this.pages.of(id);
     return page === undefined ? 0 : page[id & PAGE_MASK]!;
   }
 
   set(id: number, value: number): void {
-    const page = this.pages[id >>> PAGE_BITS] ?? this.addPage(id >>> PAGE_BITS);
-    page[id & PAGE_MASK] = value;
+    this.pages.open(id)[id & PAGE_MASK] = value;
   }
 }
 
 /**
  * Two integers per id, each from -2^31 to 2^31-1, stored side by side so that they are fetched
- * together.
+ * together. The two may be a version, its low and high word.
  */
-export class PagedPairs extends Pages<Int32Array> {
+export class PagedPairs {
+  readonly pages: Pages<Int32Array>;
+
   constructor(pool: ExtentPool) {
-    super(pool, () => new Int32Array(2 * PAGE_LENGTH));
+    this.pages = new Pages(pool, () => new Int32Array(2 * PAGE_LENGTH));
   }
 
   first(id: number): number {
-    const page = this.pages[id >>> PAGE_BITS];
+    const page = this.pages.of(id);
     return page === undefined ? 0 : page[2 * (id & PAGE_MASK)]!;
   }
 
   second(id: number): number {
-    const page = this.pages[id >>> PAGE_BITS];
+    const page = this.pages.of(id);
     return page === undefined ? 0 : page[2 * (id & PAGE_MASK) + 1]!;
   }
 
   set(id: number, first: number, second: number): void {
-    const page = this.pages[id >>> PAGE_BITS] ?? this.addPage(id >>> PAGE_BITS);
+    const page = this.pages.open(id);
     const at = 2 * (id & PAGE_MASK);
     page[at] = first;
     page[at + 1] = second;
   }
-}
 
-/** One version per id: its low and high word. */
-export class PagedVersions extends PagedPairs {
   /** Sets `version` to the version of the id. */
   get(id: number, version: Version): void {
     version.set(this.first(id), this.second(id));
@@ -103,9 +117,9 @@ export type PagedDoubles = PagedArray<Float64Array>;
 
 /** Creates an array of integers from -2^31 to 2^31-1. */
 export function pagedIntegers(pool: ExtentPool): PagedIntegers {
-  return new PagedArray(pool, () => new Int32Array(PAGE_LENGTH));
+  return new PagedArray(new Pages(pool, () => new Int32Array(PAGE_LENGTH)));
 }
 
 export function pagedDoubles(pool: ExtentPool): PagedDoubles {
-  return new PagedArray(pool, () => new Float64Array(PAGE_LENGTH));
+  return new PagedArray(new Pages(pool, () => new Float64Array(PAGE_LENGTH)));
 }

@@ -7,7 +7,7 @@ import type { MergeOptions } from '../stored-engine.ts';
 import { CellStore, type CellStoreOptions } from './cell-store.ts';
 import { MapFlags } from './map-flags.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable, QUEUE_NAMES } from './name-table.ts';
-import type { PagedVersions } from './paged-array.ts';
+import type { PagedPairs } from './paged-array.ts';
 import { PartialClears } from './partial-clears.ts';
 import { Recorder } from './recorder.ts';
 import { RingBuffers } from './ring-buffer.ts';
@@ -19,7 +19,7 @@ export class SharedComponents {
   readonly queueNames: NameTable;
   readonly contentTypes: NameTable;
   /** The life of each map, by the map's id: the version at which it began (see ../mutation.ts). */
-  readonly lives: PagedVersions;
+  readonly lives: PagedPairs;
   readonly rings: RingBuffers;
   readonly recorder: Recorder;
   readonly mapFlags: MapFlags;
@@ -35,7 +35,7 @@ export class SharedComponents {
     });
     this.queueNames = new NameTable(store, QUEUE_NAMES);
     this.contentTypes = new NameTable(store, CONTENT_TYPES);
-    this.lives = this.mapNames.ids.versions();
+    this.lives = this.mapNames.ids.pairs();
     this.rings = new RingBuffers(store, this.queueNames.ids);
     this.recorder = new Recorder(sinks);
     this.mapFlags = new MapFlags(store, this.mapNames, this.recorder, options);

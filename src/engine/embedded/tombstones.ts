@@ -23,7 +23,7 @@ import type {
 import { msOf, type Version } from '../version.ts';
 import type { CellStore } from './cell-store.ts';
 import { IdColumns } from './id-columns.ts';
-import type { PagedDoubles, PagedIntegers, PagedVersions } from './paged-array.ts';
+import type { PagedDoubles, PagedIntegers, PagedPairs } from './paged-array.ts';
 import { HASH_BYTES, TombstoneHash } from './tombstone-hash.ts';
 import { TombstoneIndex } from './tombstone-index.ts';
 
@@ -47,7 +47,7 @@ export class Tombstones implements TombstoneFigures {
   readonly #ids: IdColumns;
   readonly #index: TombstoneIndex;
   /** By tombstone: its version, second and partition, and its neighbours by age. */
-  readonly #versions: PagedVersions;
+  readonly #versions: PagedPairs;
   readonly #seconds: PagedIntegers;
   readonly #partitions: PagedIntegers;
   readonly #olders: PagedIntegers;
@@ -74,7 +74,7 @@ export class Tombstones implements TombstoneFigures {
     const ids = new IdColumns(store.pool);
     this.#ids = ids;
     this.#index = new TombstoneIndex(store, ids);
-    this.#versions = ids.versions();
+    this.#versions = ids.pairs();
     this.#seconds = ids.integers();
     this.#partitions = ids.integers();
     this.#olders = ids.integers();

@@ -27,7 +27,7 @@ import {
 import type { CellStore } from './cell-store.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedVersions } from './paged-array.ts';
+import type { PagedPairs } from './paged-array.ts';
 import type { PartialClears } from './partial-clears.ts';
 import type { Queues } from './queues.ts';
 import type { SharedComponents } from './shared-components.ts';
@@ -37,7 +37,7 @@ export class Visits {
   readonly #maps: NameTable;
   readonly #queueNames: NameTable;
   readonly #contentTypes: NameTable;
-  readonly #lives: PagedVersions;
+  readonly #lives: PagedPairs;
   readonly #queues: Queues;
   readonly #partialClears: PartialClears;
   readonly #walker: Visitor = { visit: (address) => this.#visitCell(address) };

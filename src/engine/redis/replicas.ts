@@ -14,12 +14,12 @@ const USUAL = -1;
 type Counts = Pick<EngineConfig, 'mapBackupCounts' | 'queueBackupCounts'> &
   Pick<DataConfig, 'mapTimeToLiveSeconds' | 'queueMaxSizes'>;
 
-export class ReplicaCounts extends MapSettings<number> {
+export class ReplicaCounts {
+  readonly #ofMap = new MapSettings(USUAL);
   #ofQueue: (queue: Buffer) => number | undefined = () => undefined;
   #max: number | undefined;
 
   constructor(config: Counts) {
-    super(USUAL);
     this.replace(config);
   }
 
@@ -31,14 +31,14 @@ export class ReplicaCounts extends MapSettings<number> {
     queueMaxSizes,
   }: Counts): void {
     const ofMap = countOf(mapBackupCounts, mapTimeToLiveSeconds);
-    this.configure(mapBackupCounts.size === 0 ? undefined : ofMap);
+    this.#ofMap.configure(mapBackupCounts.size === 0 ? undefined : ofMap);
     this.#ofQueue = countOf(queueBackupCounts, queueMaxSizes);
     const all = [...mapBackupCounts.values(), ...queueBackupCounts.values()];
     this.#max = all.length === 0 ? undefined : all.reduce((a, b) => Math.max(a, b));
   }
 
   ofMap(map: Span): number | undefined {
-    const count = this.of(map);
+    const count = this.#ofMap.of(map);
     return count === USUAL ? undefined : count;
   }
 
