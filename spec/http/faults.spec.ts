@@ -31,7 +31,7 @@ describe('an allocation that fails inside a callback of the parser', () => {
     other.socket.destroy();
     third.socket.destroy();
     assert.equal(server.inFlight.usedBytes, 0);
-    assert.equal(server.slots.usedCount, 0);
+    assert.equal(server.requests.usedCount, 0);
     assert.equal(server.connectionCount, 0);
   });
 
@@ -52,6 +52,6 @@ describe('an allocation that fails inside a callback of the parser', () => {
     other.socket.receive(LIVE);
     assert.deepEqual(other.statuses(), [200]);
     other.socket.destroy();
-    assert.equal(server.slots.usedCount, 0);
+    assert.equal(server.requests.usedCount, 0);
   });
 });

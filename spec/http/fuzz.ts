@@ -146,6 +146,7 @@ class RecordingServer implements Application {
         handler.run();
       },
       finishNow: () => handler.finishNow(),
+      release: () => handler.release(),
     };
   }
 
@@ -183,7 +184,7 @@ class RecordingServer implements Application {
     assert.equal(server.deadlines.count, 0, 'deadlines left');
     clock.settle();
     assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight left');
-    assert.equal(server.slots.usedCount, 0, 'slots left');
+    assert.equal(server.requests.usedCount, 0, 'slots left');
     return socket.text;
   }
 }

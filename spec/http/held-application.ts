@@ -15,7 +15,8 @@ import { FakeSocket } from './fake-socket.ts';
 import { client } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
-const NO_TYPE = new Span();
+const PLAIN = Buffer.from('text/plain');
+const TEXT_PLAIN = new Span().set(PLAIN, 0, PLAIN.length);
 
 export class HeldApplication implements Application {
   /** Unanswered requests that have begun, by name. */
@@ -83,10 +84,13 @@ class HeldHandler implements RequestHandler {
     this.#exchange.respondEmpty(204, INDEPENDENT, 0);
   }
 
+  release(): void {}
+
   answer(body: string): void {
     const bytes = Buffer.from(body);
-    const span = new Span().set(bytes, 0, bytes.length);
-    this.#exchange.respondBytes(NO_TYPE, span, INDEPENDENT, 0);
+    const response = this.#exchange.draft(200);
+    response.content = new Span().set(bytes, 0, bytes.length);
+    this.#exchange.send(response);
     bytes.fill(0xdd);
   }
 
@@ -99,8 +103,10 @@ class HeldHandler implements RequestHandler {
     const onRoom = (): void => {
       application.roomCount++;
     };
-    const fields = { 'X-Stream': 'yes' };
-    application.streams.push(this.#exchange.stream(201, 'text/plain', onRoom, fields));
+    const head = this.#exchange.draft(201);
+    head.contentType = TEXT_PLAIN;
+    head.fields = { 'X-Stream': 'yes' };
+    application.streams.push(this.#exchange.stream(head, onRoom));
   }
 }
 
@@ -116,7 +122,7 @@ export function heldServer(limits?: Partial<HttpLimits>) {
   /** Asserts that no request is in progress. */
   const assertAtRest = (): void => {
     clock.settle();
-    assert.equal(server.slots.usedCount, 0, 'slots in use');
+    assert.equal(server.requests.usedCount, 0, 'slots in use');
     assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight');
   };
   return { ...connected(), application, another: connected, assertAtRest };

@@ -424,7 +424,7 @@ describe('the budget', () => {
     const random = new Random(seed);
     for (let round = 0; round < 4; round++) {
       const server = createTestServer({ bodyBytesMax: 20_000, inFlightBytesMax: 60_000 });
-      const { inFlight, slots } = server.server;
+      const { inFlight, requests } = server.server;
       const clients = Array.from({ length: 8 }, () => client(server));
       for (let step = 0; step < 200; step++) {
         const at = random.below(clients.length);
@@ -451,7 +451,7 @@ describe('the budget', () => {
       server.clock.settle();
       await nextTurn();
       assert.deepEqual(
-        [inFlight.usedBytes, inFlight.heldBytes, inFlight.unreadBytes, slots.usedCount],
+        [inFlight.usedBytes, inFlight.heldBytes, inFlight.unreadBytes, requests.usedCount],
         [0, 0, 0, 0],
         `seed ${seed}, round ${round}`,
       );

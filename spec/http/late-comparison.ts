@@ -37,9 +37,9 @@ async function compareLate(scripts: Scripts, seed: number, isOrdered: boolean): 
   const { late, ...server } = lateServer({ isOrdered, seed });
   const texts = await exchange(server, scripts, seed);
   const { operationCount, holdCount, pinCount, ticketCount } = late;
-  const { slots, inFlight } = server.server;
+  const { requests, inFlight } = server.server;
   assert.deepEqual(
-    [operationCount, holdCount, pinCount, ticketCount, slots.usedCount, inFlight.usedBytes],
+    [operationCount, holdCount, pinCount, ticketCount, requests.usedCount, inFlight.usedBytes],
     [0, 0, 0, 0, 0, 0],
   );
   return texts;
@@ -56,7 +56,7 @@ async function compareSynced(
   const { server, serve, quiet } = storedMember(storage, always, { isOrdered, seed });
   await serve();
   const texts = await exchange(server, scripts, seed, quiet);
-  assert.equal(server.server.slots.usedCount, 0);
+  assert.equal(server.server.requests.usedCount, 0);
   return texts;
 }
 

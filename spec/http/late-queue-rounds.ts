@@ -65,7 +65,7 @@ class Round {
     clock.settle();
     await drained;
     assert.deepEqual(failures, []);
-    assert.equal(server.slots.usedCount, 0, 'slots in use');
+    assert.equal(server.requests.usedCount, 0, 'slots in use');
     assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight');
     assert.equal(server.deadlines.count, 0, 'deadlines');
     assert.equal(server.connectionCount, 0, 'connections');

@@ -23,7 +23,6 @@ import type { Request } from '../../src/http/request.ts';
 import type { ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ServedHosts } from '../../src/http/served-hosts.ts';
 import { HttpServer } from '../../src/http/server.ts';
-import type { Observer } from '../../src/http/slot-host.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
 import { ROUTES } from '../../src/member/routes.ts';
 import { type Maintenance, persistenceActions } from '../../src/persistence/persistence-actions.ts';
@@ -33,7 +32,6 @@ import type { AdministrativeParts } from '../../src/surface/administrative-call.
 import { CrossOriginPolicy } from '../../src/surface/cross-origin-policy.ts';
 import { DIALECTS } from '../../src/surface/dialect.ts';
 import { EndpointGroups } from '../../src/surface/endpoint-groups.ts';
-import { PathPart } from '../../src/surface/percent-decoding.ts';
 import { resourcesOf } from '../../src/surface/resource.ts';
 import { restApplication } from '../../src/surface/rest-handler.ts';
 import { statusesOf } from '../../src/surface/route.ts';
@@ -157,8 +155,6 @@ export function createTestServer(
     login: undefined,
     memberLogin: undefined,
     credentials: new ClusterNameCredentials('dev'),
-    name: new PathPart(DEFAULT_LIMITS.targetBytesMax),
-    key: new PathPart(DEFAULT_LIMITS.targetBytesMax),
     ...services,
   };
   const lifetimes = new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]]));
@@ -245,14 +241,13 @@ const NO_PUBLISHERS: WanCalls = {
   add: async () => ({ faults: ['no WAN replication'] }),
   clear: unknownPublisher,
   remove: unknownPublisher,
-  senders: new WeakSet(),
 };
 
 /**
  * Asserts that every response has a status that the table of routes lists for its operation, and
  * that every refusal has a code. Probes may get 503 without one.
  */
-function statusCheck(router: RouteFinder): Observer {
+function statusCheck(router: RouteFinder): NonNullable<HttpServer['observe']> {
   return (status, request, { code }) => {
     if (status >= 400 !== (code !== '') && !isProbe(request)) {
       process.nextTick(() => assert.fail(`response ${status} has the code "${code}"`));

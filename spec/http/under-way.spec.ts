@@ -1,5 +1,5 @@
 /**
- * Covers src/http/connection-requests.ts and src/http/request-slot.ts. Requests of one connection
+ * Covers src/http/connection-requests.ts and src/http/exchange.ts. Requests of one connection
  * that are in progress together: when each begins, and when responses are sent.
  */
 import assert from 'node:assert/strict';
@@ -148,7 +148,7 @@ describe('requests under way together', () => {
     application.answer('b', 'x'.repeat(100_000));
     socket.destroy();
     assert.equal(server.inFlight.usedBytes, 0);
-    assert.equal(server.slots.usedCount, 2, 'a and c were answered early');
+    assert.equal(server.requests.usedCount, 2, 'a and c were answered early');
     const other = another();
     other.socket.receive(late('d'));
     application.answer('a');

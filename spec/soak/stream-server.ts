@@ -44,13 +44,15 @@ class StreamingHandler implements RequestHandler {
     const [, kind, bytes] = this.#exchange.request.target.toBuffer().toString().split('/');
     if (kind !== 'stream') return this.#exchange.respondEmpty(200, INDEPENDENT, 0);
     this.#bytesLeft = Number(bytes);
-    this.#stream = this.#exchange.stream(200, 'text/plain', () => this.#continue());
+    this.#stream = this.#exchange.stream(this.#exchange.draft(200), () => this.#continue());
     this.#continue();
   }
 
   finishNow(): void {
     this.#stream?.end();
   }
+
+  release(): void {}
 
   #continue(): void {
     while (this.#bytesLeft > 0) {
@@ -76,7 +78,7 @@ const server = new HttpServer({
 process.on('message', () => {
   const state: StreamServerState = {
     residentBytes: process.memoryUsage.rss(),
-    slots: server.slots.usedCount,
+    slots: server.requests.usedCount,
     connections: server.connectionCount,
     deadlines: server.deadlines.count,
     bytesInFlight: server.inFlight.usedBytes,

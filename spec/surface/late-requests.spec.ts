@@ -9,9 +9,8 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DISK_FAILED } from '../../src/engine/mutation-sink.ts';
 import { INPUT_BYTES_MAX, llhttp } from '../../src/http/llhttp.ts';
-import { Request } from '../../src/http/request.ts';
+import type { Request } from '../../src/http/request.ts';
 import type { Action } from '../../src/surface/action.ts';
-import { PathPart } from '../../src/surface/percent-decoding.ts';
 import type { Resource } from '../../src/surface/resource.ts';
 import type { PathParts, RouteFinder } from '../../src/surface/router.ts';
 import { RefusingSink } from '../engine/sinks.ts';
@@ -22,38 +21,20 @@ import { restMember } from './rest-member.ts';
 import { PATHS, ROWS } from './table.ts';
 
 const HASHES = Buffer.alloc(INPUT_BYTES_MAX, '#');
-/** Number of overwritten bytes of a decoded part, more than those of any part here. */
-const OVERWRITTEN_BYTES = 2048;
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** The readers of path parts, which requests share. */
-interface Parts {
-  readonly name: PathPart;
-  readonly key: PathPart;
-}
-
-function newParts(): Parts {
-  return { name: new PathPart(32_768), key: new PathPart(32_768) };
-}
-
-/** Overwrites the buffers that requests share. */
-function overwrite({ name, key }: Parts): void {
+/** Overwrites the memory that requests share. */
+function overwrite(): void {
   llhttp().load(undefined, HASHES, 0, HASHES.length);
-  const request = new Request();
-  request.target.set(HASHES, 0, HASHES.length);
-  request.escaped = true;
-  for (const part of [name, key]) part.read(request, 0, OVERWRITTEN_BYTES);
 }
 
 /** Delays every action to a later turn, after the buffers that requests share are overwritten. */
 class LateRouter implements RouteFinder {
   readonly #router: RouteFinder;
-  readonly #parts: Parts;
 
-  constructor(router: RouteFinder, parts: Parts) {
+  constructor(router: RouteFinder) {
     this.#router = router;
-    this.#parts = parts;
   }
 
   match(request: Request, parts: PathParts): Resource | undefined {
@@ -66,9 +47,9 @@ class LateRouter implements RouteFinder {
   #late(action: Action): Action {
     return (call) => {
       const resume = (): void => {
-        overwrite(this.#parts);
+        overwrite();
         action(call);
-        overwrite(this.#parts);
+        overwrite();
       };
       call.await(Promise.resolve(), resume);
     };
@@ -78,9 +59,8 @@ class LateRouter implements RouteFinder {
 type Subject = ReturnType<typeof subject>;
 
 function subject(isLate: boolean) {
-  const services = newParts();
-  const route = (router: RouteFinder) => (isLate ? new LateRouter(router, services) : router);
-  const member = restMember({ limits: { bodyBytesMax: 100_000 }, services, route });
+  const route = (router: RouteFinder) => (isLate ? new LateRouter(router) : router);
+  const member = restMember({ limits: { bodyBytesMax: 100_000 }, route });
   const observed: string[] = [];
   member.server.observe = (status, request) => {
     const { target, pathEnd } = request as Request;
@@ -188,13 +168,11 @@ describe('A poll that waits', () => {
   }
 
   it('after a login, with escapes in its name, gets an item of its queue', async () => {
-    const parts = newParts();
-    const route = (router: RouteFinder) => new LateRouter(router, parts);
-    const server = createTestServer({}, { route, services: parts });
+    const server = createTestServer({}, { route: (router) => new LateRouter(router) });
     const { socket, responses, another, clock } = client(server);
     socket.receive(poll('%71ueue') + LIVE);
     for (let turn = 0; turn < 5; turn++) await nextTurn();
-    overwrite(parts);
+    overwrite();
     another().socket.receive(
       'POST /grid/rest/queues/queue HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nitem',
     );

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { Span } from '../../src/base/span.ts';
 import { Request } from '../../src/http/request.ts';
 import {
   decodeFormValue,
   decodeLongFormValue,
   hasValidEscapes,
-  PathPart,
+  readPart,
 } from '../../src/surface/percent-decoding.ts';
 
 function isWhole(text: string): boolean {
@@ -24,17 +25,17 @@ describe('hasValidEscapes', () => {
   });
 });
 
-describe('PathPart', () => {
+describe('readPart', () => {
   /** Returns the parts of a path that begins at any offset, joined by slashes. */
   function partsOf(path: string): Buffer[] {
     const request = new Request();
     request.target.set(Buffer.from(`GET ${path}`, 'latin1'), 4, 4 + path.length);
     request.escaped = path.includes('%');
-    const part = new PathPart(1000);
+    const part = new Span();
     let start = 0;
     return path.split('/').map((text) => {
       const end = start + text.length;
-      const read = part.read(request, start, end).toBuffer();
+      const read = readPart(request, start, end, part).toBuffer();
       start = end + 1;
       return read;
     });

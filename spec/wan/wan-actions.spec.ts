@@ -129,7 +129,6 @@ function recordingWan(
       if (text === 'wrong') return { faults: ['Cannot use batchPublishers[0].batchSize 0'] };
       return { addedPublisherIds: ['p'], ignoredPublisherIds: [] };
     },
-    senders: new WeakSet(),
   };
   return { calls, wan };
 }

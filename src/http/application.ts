@@ -1,12 +1,12 @@
 /**
  * The application that the HTTP server runs.
- * Each request occupies a slot (request-slot.ts), which has its own handler and is reused for requests
- * of any connection. The handler responds through its exchange, immediately or in a later turn. The
+ * Each request has an object (exchange.ts) with its own handler, which are reused for requests of any
+ * connection. The handler responds through it, immediately or in a later turn. The
  * requests of a connection begin in the order sent; several may be under way at a time.
  */
 import type { Exchange } from './exchange.ts';
 
-/** Creates the handler of each slot. */
+/** Creates the handler of each object. */
 export interface Application {
   open(exchange: Exchange): RequestHandler;
 }
@@ -29,4 +29,6 @@ export interface RequestHandler {
    * request that waits for a condition must respond now.
    */
   finishNow(): void;
+  /** Called at the end of a request whose path has escapes or whose bytes were long: none is retained. */
+  release(): void;
 }

@@ -45,6 +45,8 @@ export class OutputArena {
   #second = -1;
   /** The header fields of every response, each with CR LF: Date (RFC 9110 section 6.6.1) and others. */
   dateLine = '';
+  /** The status line with the fields of every response, by the status. */
+  readonly #beginnings = new Map<number, string>();
   readonly #otherLines: string;
   /** The content type of TYPED_200. */
   #type: Buffer = NOTHING;
@@ -73,6 +75,7 @@ export class OutputArena {
     if (second === this.#second) return;
     this.#second = second;
     this.dateLine = `Date: ${new Date(second * 1000).toUTCString()}\r\n${this.#otherLines}`;
+    this.#beginnings.clear();
     if (this.buffer !== NOTHING) this.#prepare();
   }
 
@@ -140,6 +143,16 @@ export class OutputArena {
     this.#type = copy;
     this.#put(TYPED_200, this.#typedHead(copy));
     this.writePrepared(TYPED_200);
+  }
+
+  /** Writes the status line and the fields of every response. */
+  writeBeginning(status: number): void {
+    let text = this.#beginnings.get(status);
+    if (text === undefined) {
+      text = statusLine(status) + this.dateLine;
+      this.#beginnings.set(status, text);
+    }
+    this.writeText(text);
   }
 
   /** Whether the content type may be written; if not, calls `onBadType`. */

@@ -2,9 +2,9 @@
  * The limits for waiting responses beyond which a connection runs no further requests.
  * Tested by held-bytes.spec.ts.
  */
-import type { ConnectionHost } from './connection-host.ts';
 import type { ConnectionRequests } from './connection-requests.ts';
 import type { ResponseQueue } from './response-queue.ts';
+import type { HttpServer } from './server.ts';
 
 /**
  * Maximum size of the waiting responses of a connection, in bytes; the lower one applies to a full
@@ -17,7 +17,7 @@ const UNSENT_BYTES_MAX_FULL = 65536;
 export function isFull(
   responses: ResponseQueue,
   { bufferedBytes }: ConnectionRequests,
-  { inFlight, limits }: ConnectionHost,
+  { inFlight, limits }: HttpServer,
 ): boolean {
   if (responses.isEmpty && bufferedBytes === 0) return false;
   const isBudgetFull = inFlight.isFull;

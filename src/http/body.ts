@@ -10,6 +10,7 @@
  */
 import type { ViewedBytes } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
+import type { Exchange } from './exchange.ts';
 import type { BudgetUser, InFlightBudget } from './in-flight.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
@@ -22,12 +23,6 @@ const CHUNKED_BYTES_FIRST = 4096;
  * one read.
  */
 const CHUNKED_BYTES_FREE = 65536;
-
-/** The request that the content belongs to. */
-export interface BodyOwner {
-  /** Called when the content has to make room for others; its request must end. */
-  onCrowdedOut(): void;
-}
 
 export class Body implements BudgetUser, BytesRetainer {
   readonly #usualBytesMax: number;
@@ -53,7 +48,7 @@ export class Body implements BudgetUser, BytesRetainer {
   /** The bytes received in the last RECENT_MS; created for the first content under way. */
   #recent: RecentBytes | undefined;
   /** Notified when others need the room; undefined while the content is not registered in the budget. */
-  #owner: BodyOwner | undefined;
+  #owner: Exchange | undefined;
   /** Bytes of content received. */
   received = 0;
   /** Bytes of content received or announced. */
@@ -105,7 +100,7 @@ export class Body implements BudgetUser, BytesRetainer {
   }
 
   /** Begins to count all of the content in the budget, because an input ended before the content did. */
-  enterBudget(nowMs: number, owner: BodyOwner): void {
+  enterBudget(nowMs: number, owner: Exchange): void {
     this.isUnderWay = true;
     if (this.isDropped) return;
     const buffered = this.#buffer?.length ?? CHUNKED_BYTES_FIRST;

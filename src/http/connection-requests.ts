@@ -2,17 +2,17 @@
  * The requests of a connection: the one being read, and those under way, in the order sent. A request is
  * under way from its beginning until its response has been written. A request that may not begin while
  * earlier ones are under way is parked: it has been read, and the input after it has not. Responses are
- * written in the order of the requests; one that is ready early is buffered in its slot.
+ * written in the order of the requests; one that is ready early is buffered.
  * Tested by under-way.spec.ts.
  */
 import assert from 'node:assert';
 import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
+import type { Connection } from './connection.ts';
+import type { Exchange } from './exchange.ts';
 import type { RequestParser } from './parser.ts';
 import type { ReadFailure } from './read-failures.ts';
-import type { RequestSlot } from './request-slot.ts';
-import type { SlotConnection } from './slot-connection.ts';
-import type { SlotPool } from './slot-pool.ts';
-import { SlotRing } from './slot-ring.ts';
+import type { RequestPool } from './request-pool.ts';
+import { RequestRing } from './request-ring.ts';
 
 /** Maximum number of requests of a connection under way. */
 const REQUESTS_UNDER_WAY_MAX = 64;
@@ -20,8 +20,8 @@ const REQUESTS_UNDER_WAY_MAX = 64;
 const HEAD_BYTES_UNDER_WAY_MAX = 16_384;
 
 export class ConnectionRequests {
-  readonly #slots: SlotPool;
-  readonly #underWay = new SlotRing();
+  readonly #pool: RequestPool;
+  readonly #underWay = new RequestRing();
   /** Memory for the long heads of the requests under way, in bytes. */
   #headBytes = 0;
   /** Number of requests under way that have not been answered. */
@@ -29,12 +29,12 @@ export class ConnectionRequests {
   #isSendingBuffered = false;
   #isParked = false;
   /** The request that is being read, is running or is parked. */
-  current: RequestSlot | undefined;
+  current: Exchange | undefined;
   /** Bytes of the buffered responses. */
   bufferedBytes = 0;
 
-  constructor(slots: SlotPool) {
-    this.#slots = slots;
+  constructor(pool: RequestPool) {
+    this.#pool = pool;
   }
 
   /** Whether no request is under way. */
@@ -49,14 +49,14 @@ export class ConnectionRequests {
     return this.#underWay.count + (isRead ? 1 : 0);
   }
 
-  /** Whether the last request under way waits for an item. */
-  get awaitsItem(): boolean {
-    return !this.#isParked && this.#underWay.last?.awaitsItem === true;
+  /** Whether the client is watched: the last request under way waits for an item or sends a stream. */
+  get isWatched(): boolean {
+    return !this.#isParked && this.#underWay.last?.isWatched === true;
   }
 
   /** Memory for the heads of the requests that hold up the input, in bytes. */
   get heldBytes(): number {
-    if (this.awaitsItem) return this.#underWay.last?.request.headBytes ?? 0;
+    if (this.isWatched) return this.#underWay.last?.request.headBytes ?? 0;
     const parkedBytes = this.#isParked ? (this.current?.request.headBytes ?? 0) : 0;
     return this.#headBytes + parkedBytes;
   }
@@ -67,34 +67,34 @@ export class ConnectionRequests {
   }
 
   /** Whether the response to the request may be written now, as all earlier ones have been. */
-  isNext(slot: RequestSlot): boolean {
-    return this.#underWay.count === 0 || this.#underWay.first === slot;
+  isNext(exchange: Exchange): boolean {
+    return this.#underWay.count === 0 || this.#underWay.first === exchange;
   }
 
   /** Whether no later request exists. `isReading`: whether the current one has been received in part. */
-  isNewest(slot: RequestSlot, isReading: boolean): boolean {
-    if (slot === this.current) return true;
+  isNewest(exchange: Exchange, isReading: boolean): boolean {
+    if (exchange === this.current) return true;
     const hasCurrent = this.current !== undefined && (isReading || this.#isParked);
-    return !hasCurrent && slot === this.#underWay.last;
+    return !hasCurrent && exchange === this.#underWay.last;
   }
 
-  /** Acquires a slot for the request that the parser's input begins, and makes it the current one. */
-  read(connection: SlotConnection<RequestSlot>, parser: RequestParser): RequestSlot {
-    const slot = this.#slots.acquire();
-    slot.begin(connection);
-    parser.use(slot.request, slot.body);
-    this.current = slot;
-    return slot;
+  /** Acquires an object for the request that the parser's input begins, and makes it the current one. */
+  read(connection: Connection, parser: RequestParser): Exchange {
+    const exchange = this.#pool.acquire();
+    exchange.begin(connection);
+    parser.use(exchange.request, exchange.body);
+    this.current = exchange;
+    return exchange;
   }
 
   /** Runs the current request, which is complete, or parks it, unless it has been refused. */
   begin(): void {
-    const slot = this.current as RequestSlot;
-    if (!slot.complete()) this.#onRun(slot);
-    else if (this.#mayBegin(slot)) this.#run(slot);
+    const exchange = this.current as Exchange;
+    if (!exchange.complete()) this.#onRun(exchange);
+    else if (this.#mayBegin(exchange)) this.#run(exchange);
     else {
       this.#isParked = true;
-      slot.retainBytes();
+      exchange.retainBytes();
     }
   }
 
@@ -102,7 +102,7 @@ export class ConnectionRequests {
   unpark(): void {
     if (!this.#isParked) return;
     this.#isParked = false;
-    this.#run(this.current as RequestSlot);
+    this.#run(this.current as Exchange);
   }
 
   /** Refuses the current request while it is read; it is the connection's last. */
@@ -114,23 +114,23 @@ export class ConnectionRequests {
   }
 
   /** Removes a request whose response has been written. True: that was after its run; others may continue. */
-  onAnswered(slot: RequestSlot): boolean {
-    if (slot === this.current) return false;
-    if (this.#underWay.first !== slot) assert.fail('responses are written in order');
+  onAnswered(exchange: Exchange): boolean {
+    if (exchange === this.current) return false;
+    if (this.#underWay.first !== exchange) assert.fail('responses are written in order');
     this.#underWay.shift();
     this.#openCount--;
     // A request that was the only one under way may have released a part of its head meanwhile.
     if (this.#underWay.count === 0) this.#headBytes = 0;
-    else this.#headBytes -= slot.longHeadBytes;
-    slot.free();
+    else this.#headBytes -= exchange.longHeadBytes;
+    exchange.free();
     return !this.#isSendingBuffered;
   }
 
   /** Counts a response that was buffered. True: that was after its run, so others may continue. */
-  onBuffered(slot: RequestSlot): boolean {
-    if (slot === this.current) return false;
+  onBuffered(exchange: Exchange): boolean {
+    if (exchange === this.current) return false;
     this.#openCount--;
-    this.bufferedBytes += slot.bufferedBytes;
+    this.bufferedBytes += exchange.bufferedBytes;
     return true;
   }
 
@@ -170,23 +170,23 @@ export class ConnectionRequests {
 
   /** Makes requests that wait for a condition respond now, as the client sends nothing more. */
   finishNow(): void {
-    for (const slot of this.#underWay.list()) if (!slot.isBuffered) slot.finishNow();
+    for (const exchange of this.#underWay.list()) if (!exchange.isBuffered) exchange.finishNow();
   }
 
-  /** Abandons all requests of a disconnected client; a slot is freed once its handler has responded. */
+  /** Abandons all requests of a disconnected client; an object is freed once its handler has responded. */
   abandon(): void {
     this.#openCount = 0;
     this.#headBytes = 0;
     this.bufferedBytes = 0;
     const underWay = this.#underWay.list();
     this.#underWay.clear();
-    for (const slot of underWay) slot.abandon();
+    for (const exchange of underWay) exchange.abandon();
     this.current?.abandon();
     this.current = undefined;
   }
 
   /**
-   * Frees the slot that was ready for the next request, unless its request is parked. `hadLongHead`:
+   * Frees the object that was ready for the next request, unless its request is parked. `hadLongHead`:
    * whether the last head was in a long buffer, which must not stay referenced.
    */
   freeCurrent(hadLongHead: boolean): void {
@@ -197,36 +197,36 @@ export class ConnectionRequests {
   }
 
   #isBehindBlocked(): boolean {
-    if (this.#isParked) return !this.#mayBegin(this.current as RequestSlot);
-    const last = this.#underWay.last as RequestSlot;
+    if (this.#isParked) return !this.#mayBegin(this.current as Exchange);
+    const last = this.#underWay.last as Exchange;
     if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
     if (this.#headBytes > HEAD_BYTES_UNDER_WAY_MAX) return true;
     return last.handler.isExclusive && !last.isBuffered;
   }
 
-  #mayBegin(slot: RequestSlot): boolean {
-    return this.#openCount === 0 || !slot.handler.isExclusive;
+  #mayBegin(exchange: Exchange): boolean {
+    return this.#openCount === 0 || !exchange.handler.isExclusive;
   }
 
-  #run(slot: RequestSlot): void {
-    slot.run();
-    this.#onRun(slot);
+  #run(exchange: Exchange): void {
+    exchange.run();
+    this.#onRun(exchange);
   }
 
-  /** Reuses the slot of a request that has run or was refused, unless it is still to be answered. */
-  #onRun(slot: RequestSlot): void {
-    if (slot !== this.current) return;
-    if (slot.isAnswered && !slot.isBuffered) slot.reset();
-    else this.#addUnderWay(slot);
+  /** Reuses the object of a request that has run or was refused, unless it is still to be answered. */
+  #onRun(exchange: Exchange): void {
+    if (exchange !== this.current) return;
+    if (exchange.isAnswered && !exchange.isBuffered) exchange.reset();
+    else this.#addUnderWay(exchange);
   }
 
   /** Adds the current request to those under way. */
-  #addUnderWay(slot: RequestSlot): void {
+  #addUnderWay(exchange: Exchange): void {
     this.current = undefined;
-    this.#underWay.push(slot);
-    if (slot.isBuffered) this.bufferedBytes += slot.bufferedBytes;
+    this.#underWay.push(exchange);
+    if (exchange.isBuffered) this.bufferedBytes += exchange.bufferedBytes;
     else this.#openCount++;
-    slot.retainBytes();
-    this.#headBytes += slot.longHeadBytes;
+    exchange.retainBytes();
+    this.#headBytes += exchange.longHeadBytes;
   }
 }

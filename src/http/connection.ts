@@ -15,11 +15,11 @@
  */
 import type { Socket } from 'node:net';
 import { isFull } from './back-pressure.ts';
-import type { ConnectionHost } from './connection-host.ts';
 import { ConnectionRequests } from './connection-requests.ts';
 import type { CutOff } from './cut-off.ts';
 import type { Timed } from './deadlines.ts';
 import { EarlyBytes } from './early-bytes.ts';
+import type { Exchange } from './exchange.ts';
 import { REQUESTS_IN_A_ROW, type Scheduled } from './fair-scheduler.ts';
 import { HELD_BYTES_FREE, HeldBytes } from './held-bytes.ts';
 import { Input } from './input.ts';
@@ -30,10 +30,9 @@ import {
   NO_ROOM_FOR_HEAD,
   type ReadFailure,
 } from './read-failures.ts';
-import type { RequestSlot } from './request-slot.ts';
 import { ResponseQueue } from './response-queue.ts';
+import type { HttpServer } from './server.ts';
 import { Session } from './session.ts';
-import type { SlotConnection } from './slot-connection.ts';
 import { readInto } from './socket-reader.ts';
 import * as time from './time-limits.ts';
 
@@ -49,9 +48,9 @@ const ENDING = 4;
 const LINGERING = 5;
 const CLOSED = 6;
 
-export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled {
+export class Connection implements Timed, Scheduled {
   readonly session: Session;
-  readonly #host: ConnectionHost;
+  readonly #server: HttpServer;
   readonly #socket: Socket;
   readonly #input: Input;
   readonly #parser: RequestParser;
@@ -78,20 +77,20 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   /** Set by the server: whether it will call `release` at the end of the turn. */
   isWoken = false;
 
-  constructor(host: ConnectionHost, accepted: Socket) {
-    this.#host = host;
-    const socket = readInto(host.readBuffer, accepted, (bytes, length) => {
+  constructor(server: HttpServer, accepted: Socket) {
+    this.#server = server;
+    const socket = readInto(server.readBuffer, accepted, (bytes, length) => {
       this.#socketOnRead(bytes, length);
     });
     this.#socket = socket;
     this.session = new Session(socket.remoteAddress ?? '');
-    this.#input = new Input(socket, host.limits, host.servedHosts);
+    this.#input = new Input(socket, server.limits, server.servedHosts);
     this.#parser = this.#input.parser;
-    this.#responses = new ResponseQueue(socket, host, this);
-    this.#requests = new ConnectionRequests(host.slots);
-    host.tick();
-    this.#limits = new time.TimeLimits(host, this);
-    if (host.isDraining) this.onStop();
+    this.#responses = new ResponseQueue(socket, server, this);
+    this.#requests = new ConnectionRequests(server.requests);
+    server.tick();
+    this.#limits = new time.TimeLimits(server, this);
+    if (server.isDraining) this.onStop();
     socket.on('end', () => this.#socketOnEnd());
     socket.on('drain', () => this.release());
     socket.on('error', () => this.destroy());
@@ -99,18 +98,18 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   get mayWait(): boolean {
-    return !this.session.hasInputEnded && !this.#host.isDraining;
+    return !this.session.hasInputEnded && !this.#server.isDraining;
   }
 
   /** Sends the responses that may be sent by now, and continues with requests that waited for that. */
   release(): void {
-    this.#host.tick();
+    this.#server.tick();
     if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
   }
 
   /** Called when the server is stopped, before it drains. */
   onStop(): void {
-    const { clock, receiveBufferBytesMax } = this.#host;
+    const { clock, receiveBufferBytesMax } = this.#server;
     this.#early ??= new EarlyBytes(clock, this.#input, receiveBufferBytesMax);
   }
 
@@ -140,7 +139,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     const requests = received + this.#responses.unsentCount;
     const responseBytes = this.#responses.untakenBytes;
     // A socket that is closed with unread input is reset, so responses already sent may be lost.
-    const sentBytes = this.#host.unacknowledged.of(this.#socket, this.#host.nowMs);
+    const sentBytes = this.#server.unacknowledged.of(this.#socket, this.#server.nowMs);
     // The first request may be unread in the socket.
     const isUnread = this.#limits.isNew || (this.#input.isPaused && !this.#isInputOver);
     this.destroy();
@@ -149,10 +148,10 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return { requests, responseBytes: responseBytes + sentBytes };
   }
 
-  responsesFor(slot: RequestSlot): ResponseQueue | undefined {
+  responsesFor(exchange: Exchange): ResponseQueue | undefined {
     // A connection woken in this turn uses the time of its first response.
-    if (!this.#isRunning && !this.isWoken) this.#host.tick();
-    return this.#requests.isNext(slot) ? this.#responses : undefined;
+    if (!this.#isRunning && !this.isWoken) this.#server.tick();
+    return this.#requests.isNext(exchange) ? this.#responses : undefined;
   }
 
   /** Time of the client's last progress in sending or reading, in ms; Infinity once closed. */
@@ -166,15 +165,18 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   get isEnding(): boolean {
     if (this.#early?.areLeft !== false) return false;
-    return !this.hasUnread || this.#host.isDrainOver;
+    return !this.hasUnread || this.#server.isDrainOver;
   }
 
-  isNewest(slot: RequestSlot): boolean {
-    return this.#requests.isNewest(slot, this.#parser.isInRequest || this.#state === AWAITING_MORE);
+  isNewest(exchange: Exchange): boolean {
+    return this.#requests.isNewest(
+      exchange,
+      this.#parser.isInRequest || this.#state === AWAITING_MORE,
+    );
   }
 
-  onItemAwaited(slot: RequestSlot): boolean {
-    const { headBytes } = slot.request;
+  onItemAwaited(exchange: Exchange): boolean {
+    const { headBytes } = exchange.request;
     if (headBytes > HELD_BYTES_FREE && !this.#holdPoll(headBytes + this.#input.heldBytes))
       return false;
     // While a login is computed, more input may be buffered than a waiting poll allows.
@@ -185,18 +187,18 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return true;
   }
 
-  onAnswered(slot: RequestSlot, isLast: boolean): void {
-    const isLate = this.#requests.onAnswered(slot);
+  onAnswered(exchange: Exchange, isLast: boolean): void {
+    const isLate = this.#requests.onAnswered(exchange);
     if (isLast) this.#end();
     if (isLate) this.#continueAfterResponse();
   }
 
-  onBuffered(slot: RequestSlot): void {
-    if (this.#requests.onBuffered(slot)) this.#continueAfterResponse();
+  onBuffered(exchange: Exchange): void {
+    if (this.#requests.onBuffered(exchange)) this.#continueAfterResponse();
   }
 
   onStreamed(): void {
-    if (!this.#isRunning) this.#host.wake(this);
+    if (!this.#isRunning) this.#server.wake(this);
   }
 
   onCrowdedOut(): void {
@@ -210,7 +212,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   onDeadline(): void {
     if (this.#state === CLOSED) return;
-    this.#host.tick();
+    this.#server.tick();
     this.#updateLimits();
     if (!this.#limits.check()) return;
     if (this.#state === LINGERING && this.#lostBytes() > 0) return this.#limits.extend();
@@ -224,7 +226,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   }
 
   #socketOnRead(bytes: Buffer, length: number): void {
-    this.#host.tick();
+    this.#server.tick();
     if (this.#early !== undefined) this.#early.onRead(length);
     if (this.#state === READING) {
       this.#parser.load(bytes, length);
@@ -248,7 +250,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#limits.leave();
     this.#responses.drop();
     this.#input.free();
-    this.#host.onConnectionClosed(this);
+    this.#server.onConnectionClosed(this);
   }
 
   /** Continues, now or at the end of the turn, with what waited for a request to be answered. */
@@ -258,12 +260,12 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     if (this.isWoken && !this.#requests.isIdle) return;
     this.#mayRead();
     if (this.#requests.isIdle) this.#proceed();
-    else this.#host.wake(this);
+    else this.#server.wake(this);
   }
 
   /** Makes requests that wait for a condition respond now, as the client sends nothing more. */
   #finishWaiting(): void {
-    this.#host.tick();
+    this.#server.tick();
     const wasRunning = this.#isRunning;
     this.#isRunning = true;
     this.#requests.finishNow();
@@ -282,7 +284,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
         if (this.#state === READING && this.session.hasInputEnded) this.#endWithInput();
       } while (this.#flush() || (this.#state === BLOCKED && this.#unblock()));
     } catch (error) {
-      this.#host.onFailure(error);
+      this.#server.onFailure(error);
       this.destroy();
     }
     this.#isRunning = false;
@@ -307,7 +309,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   #mayRead(): boolean {
     if (this.#state !== READING) return false;
     if (this.#requests.isBlocked) this.#state = BLOCKED;
-    else if (isFull(this.#responses, this.#requests, this.#host)) this.#state = STALLED;
+    else if (isFull(this.#responses, this.#requests, this.#server)) this.#state = STALLED;
     return this.#state === READING;
   }
 
@@ -338,7 +340,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#proceed();
   }
 
-  /** Frees the input, except unread requests that will run later, and a slot without a request. */
+  /** Frees the input, except unread requests that will run later, and an object without a request. */
   #unloadInput(): void {
     const storesRest = this.#state === BLOCKED || this.#state === STALLED;
     if (!this.#input.unload(storesRest) || (storesRest && this.#hasTooManyAfterPoll()))
@@ -355,13 +357,13 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     const bytes = this.#input.heldBytes + (isBlocked ? this.#requests.heldBytes : 0);
     if (bytes <= HELD_BYTES_FREE && this.#held?.isFree !== false) return;
     if (this.#state === READING) this.#holdHead(bytes);
-    else if (!isBlocked || !this.#requests.awaitsItem) this.#holdUnread(bytes);
+    else if (!isBlocked || !this.#requests.isWatched) this.#holdUnread(bytes);
     else if (!this.#holdPoll(bytes)) this.destroy();
   }
 
   #holdHead(bytes: number): void {
     const { headPosition, position } = this.#parser;
-    const { inFlight, nowMs } = this.#host;
+    const { inFlight, nowMs } = this.#server;
     if (this.#share().holdHead(bytes, headPosition, position, nowMs)) return;
     this.#onLate(NO_ROOM_FOR_HEAD);
     inFlight.relieveHeld(bytes - HELD_BYTES_FREE, nowMs);
@@ -370,19 +372,19 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   /** Returns false if the budget has no room for the waiting poll and the input after it. */
   #holdPoll(bytes: number): boolean {
     if (this.#share().holdPoll(bytes)) return true;
-    const { inFlight, nowMs } = this.#host;
+    const { inFlight, nowMs } = this.#server;
     inFlight.relieveHeld(bytes - HELD_BYTES_FREE, nowMs);
     return false;
   }
 
   #holdUnread(bytes: number): void {
     this.#share().holdUnread(bytes);
-    const { inFlight, nowMs } = this.#host;
+    const { inFlight, nowMs } = this.#server;
     if (bytes > HELD_BYTES_FREE && !inFlight.hasUnreadRoom(0)) inFlight.relieveUnread(nowMs);
   }
 
   #share(): HeldBytes {
-    this.#held ??= new HeldBytes(this.#host.inFlight, () => this.#onHeadCrowdedOut());
+    this.#held ??= new HeldBytes(this.#server.inFlight, () => this.#onHeadCrowdedOut());
     return this.#held;
   }
 
@@ -403,7 +405,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
         return true;
       case AT_REQUEST:
         this.#limits.onMoved();
-        if (this.#host.isDraining && this.#mayBeLast()) return this.#awaitMore();
+        if (this.#server.isDraining && this.#mayBeLast()) return this.#awaitMore();
         this.#requests.begin();
         if (this.#mayRead() && ++this.#runCount >= REQUESTS_IN_A_ROW) this.#yieldToOthers();
         return true;
@@ -416,7 +418,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   /** Whether the request may be the last: no input follows it, but the socket may still have some. */
   #mayBeLast(): boolean {
     if (this.hasUnread || this.session.hasInputEnded) return false;
-    return !this.#host.isDrainOver || this.#early?.areLeft !== false;
+    return !this.#server.isDrainOver || this.#early?.areLeft !== false;
   }
 
   /**
@@ -426,7 +428,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   #awaitMore(): false {
     this.#state = AWAITING_MORE;
     this.#requests.current?.retainBytes();
-    const { clock } = this.#host;
+    const { clock } = this.#server;
     const wait = ++this.#waitCount;
     clock.endOfTurn(() => clock.endOfTurn(() => this.#onNoMore(wait)));
     return false;
@@ -436,7 +438,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   #onNoMore(wait: number): void {
     if (this.#state !== AWAITING_MORE || wait !== this.#waitCount) return;
     this.#early?.complete();
-    this.#host.tick();
+    this.#server.tick();
     this.#runLast();
   }
 
@@ -460,15 +462,15 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   #yieldToOthers(): void {
     const { length } = this.#parser.rest;
     if (length === 0) return;
-    if (length > HELD_BYTES_FREE && !this.#host.inFlight.hasUnreadRoom(length)) return;
+    if (length > HELD_BYTES_FREE && !this.#server.inFlight.hasUnreadRoom(length)) return;
     this.#hasYielded = true;
     this.#state = STALLED;
-    this.#host.scheduler.add(this);
+    this.#server.scheduler.add(this);
   }
 
   /** Pauses reading if it would only fill the backlog; resumes it to watch a client waiting for an item. */
   #pauseOrResume(): void {
-    const isBlocked = this.#state === BLOCKED && !this.#requests.awaitsItem;
+    const isBlocked = this.#state === BLOCKED && !this.#requests.isWatched;
     this.#input.pause(this.#state === STALLED || (isBlocked && this.#input.hasBacklog));
     this.#early?.watch();
   }
@@ -479,7 +481,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
    */
   #lostBytes(): number {
     if (this.#early === undefined || !this.#sendsMore) return 0;
-    return this.#host.unacknowledged.of(this.#socket, this.#host.nowMs);
+    return this.#server.unacknowledged.of(this.#socket, this.#server.nowMs);
   }
 
   #onRefusal(failure: ReadFailure): void {
@@ -498,7 +500,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     if (this.#state === AWAITING_MORE) return false;
     this.#requests.sendBuffered();
     this.#responses.flush();
-    if (this.#responses.isDelayed) this.#host.addDelayed(this);
+    if (this.#responses.isDelayed) this.#server.addDelayed(this);
     if (this.#state === ENDING && this.#responses.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }
@@ -516,7 +518,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   #linger(): void {
     if (this.#state === CLOSED) return;
-    this.#host.tick();
+    this.#server.tick();
     this.#state = LINGERING;
     this.#updateLimits();
   }
@@ -531,7 +533,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   /** Whether more requests follow a waiting poll than permitted; reading cannot pause during a poll. */
   #hasTooManyAfterPoll(): boolean {
-    const isForItem = this.#state === BLOCKED && this.#requests.awaitsItem;
+    const isForItem = this.#state === BLOCKED && this.#requests.isWatched;
     return isForItem && this.#input.hasTooMany;
   }
 }

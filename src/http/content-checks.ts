@@ -3,17 +3,16 @@
  * and the length and coding of the content. A request that fails a check is refused.
  * Tested by refusals.spec.ts.
  */
-import type { Body } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { Request } from './request.ts';
-import type { SlotHost } from './slot-host.ts';
+import type { HttpServer } from './server.ts';
 
 /** Maximum amount of unwanted content that is read to let the connection continue, in bytes. */
 export const DROPPED_BYTES_MAX = 1048576;
 
 /** Returns whether the head passes; if not, the request has been refused. */
-export function passesContentChecks(exchange: Exchange, body: Body): boolean {
-  const { request } = exchange;
+export function passesContentChecks(exchange: Exchange): boolean {
+  const { body, request } = exchange;
   if (!request.hasFields && !request.hasBody) return true;
   if (request.unknownExpectation !== '') {
     exchange.refuse('EXPECTATION_UNKNOWN', { expectation: request.unknownExpectation });
@@ -34,7 +33,8 @@ export function endsInsteadOfDropping(
 }
 
 /** Refuses content that was dropped, because it is too long or the budget has no room for it. */
-export function refuseContent(exchange: Exchange, body: Body, { inFlight, nowMs }: SlotHost): void {
+export function refuseContent(exchange: Exchange, { inFlight, nowMs }: HttpServer): void {
+  const { body } = exchange;
   if (body.isTooLong) return refuseLength(exchange, body.bytesMax);
   exchange.refuse('NO_ROOM_FOR_CONTENT', { bytesMax: inFlight.bytesMax });
   // Other content may be ended to make room.

@@ -1,10 +1,18 @@
 /**
- * A request and its response, as seen by its handler; part of a request's slot, and reused with it. Each
- * request is answered by exactly one call of a respond method. A response that is next in order is
- * written into the arena. One that is ready too early is buffered in the slot, and one for a disconnected
- * client is dropped. Tested by late-engine.spec.ts.
+ * A request from its first byte to its response: its bytes, its handler, and a response that waits for
+ * earlier ones. Objects are pooled. One is reused only after its request has been answered.
+ *
+ *     free ─ read ─ run ─┬─────────────── answered, written ─ free
+ *                 │      └─ under way ──┬─ answered, written ─ free
+ *                 └ parked ─ run …      └─ answered, buffered ─ written ─ free
+ *
+ * A request answered while it runs retains no bytes: its spans refer to the input area of all connections.
+ * A request that is parked or under way retains a copy of its bytes (`retainBytes`). Each request is
+ * answered once. A response that is next in order is written into the arena. One that is ready too early
+ * is buffered, and one for a disconnected client is dropped. Tested by connection.spec.ts.
  */
 import assert from 'node:assert';
+import type { ViewedBytes } from '../base/copy-bytes.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import {
   isEmptyRefusal,
@@ -14,34 +22,58 @@ import {
   refusalText,
 } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
-import type { OutputArena } from './arena.ts';
-import type { InFlightBudget } from './in-flight.ts';
-import { HEAD } from './methods.ts';
-import { Request } from './request.ts';
+import type { RequestHandler } from './application.ts';
+import { Body } from './body.ts';
+import type { Connection } from './connection.ts';
 import {
-  headBytesMax,
-  writeEmpty,
-  writeHeadOfContent,
-  writeHeadOfStream,
-  writeWhole,
-} from './response.ts';
-import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
+  DROPPED_BYTES_MAX,
+  endsInsteadOfDropping,
+  passesContentChecks,
+  refuseContent,
+} from './content-checks.ts';
+import { CONNECT } from './methods.ts';
+import * as failures from './read-failures.ts';
+import { Request } from './request.ts';
+import type { Fields, Response } from './response.ts';
+import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
-import { ResponseStream, type StreamOwner } from './response-stream.ts';
+import { ResponseStream } from './response-stream.ts';
+import {
+  type BytesRetainer,
+  endRetention,
+  NO_PLACE,
+  PLACE_BYTES,
+  type Places,
+} from './retained-bytes.ts';
+import type { HttpServer } from './server.ts';
 import type { Session } from './session.ts';
 
-/** A response that waits for earlier ones. Exactly one of its methods is called, once. */
-export interface BufferedResponse {
-  /** Bytes that it retains in memory. */
-  readonly bytes: number;
-  send(): void;
-  drop(): void;
-}
+// The state is bits of one number to save CPU cache per request under way.
+/** There is a request, answered or not. */
+const TAKEN = 1;
+/** Content has been announced and not completely received. */
+const BODY_PENDING = 1 << 1;
+/** The client waits for `100 Continue`, or may not have received it yet. */
+const INVITING = 1 << 2;
+/** `100 Continue` has been written. */
+const INVITED = 1 << 3;
+/** The client is watched while the request waits for an item or its response is a stream. */
+const WATCHED = 1 << 4;
+/** The response always ends the connection. */
+const ENDS_CONNECTION = 1 << 5;
+/** The bytes are not a request, or its head is incomplete. */
+const UNREADABLE = 1 << 6;
+/** The request has begun to run. */
+const BEGUN = 1 << 7;
+const RUNNING = 1 << 8;
+/** The request retains a copy of its bytes. */
+const RETAINS_BYTES = 1 << 9;
+/** Fields other than this number differ from an unused object and are not set by a new request. */
+const DIRTY = 1 << 10;
+/** The copy of its head is in a buffer of its own. */
+const LONG_HEAD = 1 << 11;
 
-/** Header fields by name. */
-export type Fields = Readonly<Record<string, string>>;
-
-export abstract class Exchange implements StreamOwner {
+export class Exchange implements BytesRetainer {
   /** The client of the request. */
   session!: Session;
   /** The code of a refusal, for logs; set before the response, and empty otherwise. */
@@ -50,125 +82,152 @@ export abstract class Exchange implements StreamOwner {
   reason = '';
   // The fields below are used by every response and are adjacent in memory.
   readonly request = new Request();
-  readonly #arena: OutputArena;
   /** Whether the request has been answered. */
   isAnswered = true;
-  /** Sequence number of the request within the slot. */
+  /** Number of requests that the object has had, with this one. */
   number = 0;
+  /** The connection of the request; undefined while free, and once the client has disconnected. */
+  #connection: Connection | undefined;
+  #state = 0;
+  readonly #server: HttpServer;
+  readonly #onFree: (exchange: Exchange) => void;
+  /** The response that waits for earlier ones to be written. */
+  #buffered: Response | undefined;
+  #stream: ResponseStream | undefined;
+  readonly handler: RequestHandler;
+  readonly body: Body;
+  readonly #places: Places;
+  /** The number in the pool. */
+  readonly poolNumber: number;
+  place = NO_PLACE;
+  longBytes: ViewedBytes | undefined;
 
-  constructor(arena: OutputArena) {
-    this.#arena = arena;
+  /** `onFree` is called when a request is over. */
+  constructor(
+    server: HttpServer,
+    places: Places,
+    poolNumber: number,
+    onFree: (exchange: Exchange) => void,
+  ) {
+    this.#server = server;
+    this.#places = places;
+    this.poolNumber = poolNumber;
+    this.#onFree = onFree;
+    this.body = new Body(this.request.body, server.limits.bodyBytesMax, server.inFlight);
+    this.handler = server.application.open(this);
+  }
+
+  /** Begins a request of the connection. */
+  begin(connection: Connection): void {
+    if (this.#state !== 0) assert.fail('an object has one request');
+    this.#state = TAKEN;
+    this.#connection = connection;
+    this.session = connection.session;
+    this.number++;
+  }
+
+  /** Whether content has been announced and not completely received. */
+  get isBodyPending(): boolean {
+    return this.#is(BODY_PENDING);
+  }
+
+  /** Whether the client waits for `100 Continue`, or may not have received it yet. */
+  get isInviting(): boolean {
+    return this.#is(INVITING);
+  }
+
+  /** Whether the client is watched, as the request waits for an item or its response is a stream. */
+  get isWatched(): boolean {
+    return this.#is(WATCHED);
+  }
+
+  /** Length of the head if its copy is in a buffer of its own, otherwise 0, in bytes. */
+  get longHeadBytes(): number {
+    return this.#is(LONG_HEAD) ? this.request.headBytes : 0;
+  }
+
+  /** Whether the client has disconnected, so that the response is dropped. */
+  get isAbandoned(): boolean {
+    return this.#connection === undefined;
   }
 
   /** Whether the response may wait for a condition: false at the end of input and while draining. */
-  abstract get mayWait(): boolean;
+  get mayWait(): boolean {
+    return this.#connection?.mayWait ?? false;
+  }
 
-  /** Whether the client has disconnected, so that the response is dropped. */
-  abstract get isAbandoned(): boolean;
+  /** The budget for bytes in flight, in bytes. */
+  get inFlightBytesMax(): number {
+    return this.#server.inFlight.bytesMax;
+  }
 
   /** The budget for bytes in flight if it is used up, so that long responses must be refused; or 0. */
-  abstract get usedUpBytes(): number;
+  get usedUpBytes(): number {
+    const { inFlight, nowMs } = this.#server;
+    if (!inFlight.isFull) return 0;
+    inFlight.relieve(nowMs);
+    return inFlight.bytesMax;
+  }
+
+  /** Whether nothing after the request may be read. */
+  get isFinal(): boolean {
+    const { request } = this;
+    return !request.keepAlive || request.method === CONNECT || this.#is(ENDS_CONNECTION);
+  }
+
+  /** Whether the response is buffered until earlier ones have been written. */
+  get isBuffered(): boolean {
+    return this.#buffered !== undefined;
+  }
+
+  /** Bytes of the buffered response. */
+  get bufferedBytes(): number {
+    return this.#buffered?.content.length ?? 0;
+  }
 
   /**
    * Permits content of `furtherBytes` more than body-bytes-max, and beyond in-flight-bytes-max if no other
    * content is under way. Called while the request is admitted.
    */
-  abstract permitContent(furtherBytes: number): void;
-
-  /**
-   * Lets the request wait for an item until its client disconnects. Only its path is retained, and the
-   * client is watched. False: the budget for bytes in flight has no room for the path; refuse the request.
-   */
-  abstract awaitItem(): boolean;
-
-  /** The budget for bytes in flight, in bytes. */
-  get inFlightBytesMax(): number {
-    return this.inFlight.bytesMax;
+  permitContent(furtherBytes: number): void {
+    this.body.permit(furtherBytes);
   }
 
+  // Responses.
+
   /**
-   * Responds without content. `partition` and `sequence` of all respond methods: the mutation that must be
-   * durable before the response is sent, if responses are delayed; or INDEPENDENT.
+   * Begins a response without content, which is then set and passed to `send`. The object is reused by the
+   * next response. `partition` and `sequence`: the mutation that must be durable before it is sent, if
+   * responses are delayed; or INDEPENDENT.
    */
+  draft(status: number, partition = INDEPENDENT, sequence = 0): Response {
+    return this.#server.draft.begin(status, partition, sequence);
+  }
+
+  /** Writes the response, or a copy of it once all earlier ones have been written. */
+  send(response: Response): void {
+    if (this.isAnswered) assert.fail('a request is answered once');
+    const queue = this.#queue();
+    if (queue === undefined) return this.#buffer(response);
+    const { status } = response;
+    const isLast = this.#isLast();
+    response.write(queue, this.#server.arena, this.request, isLast);
+    this.#onAnswered(status, isLast);
+  }
+
+  /** Responds without content. */
   respondEmpty(status: number, partition: number, sequence: number): void {
-    const responses = this.#begin();
-    if (responses === undefined) return this.#bufferEmpty(status, partition, sequence);
-    const { isLast } = this;
-    responses.begin(headBytesMax(this.request), partition, sequence);
-    writeEmpty(this.#arena, this.request, status, isLast);
-    responses.end();
-    this.#answered(status, isLast);
+    this.send(this.#server.draft.begin(status, partition, sequence));
   }
 
-  /**
-   * Responds 200 with bytes, which are copied during the call. An empty content type is not sent. With
-   * `hold`, a client that has ended its side before the response may be sent gets 204 instead, and the
-   * item returns to its queue.
-   */
-  respondBytes(
-    contentType: Span,
-    body: Span,
-    partition: number,
-    sequence: number,
-    hold?: ItemHold,
-  ): void {
-    const responses = this.#begin();
-    if (responses === undefined) {
-      return this.#bufferBytes(contentType, body, partition, sequence, hold);
-    }
-    const { length } = body;
-    const { isLast } = this;
-    responses.begin(
-      headBytesMax(this.request) + contentType.length + length,
-      partition,
-      sequence,
-      hold,
-    );
-    writeHeadOfContent(this.#arena, this.request, contentType, length, isLast);
-    if (this.request.method !== HEAD) this.#arena.writeSpan(body);
-    responses.end();
-    this.#answered(200, isLast);
-  }
-
-  /** Responds 200 with bytes that `pinned` keeps unchanged until they have been sent. */
-  respondPinned(
-    contentType: Span,
-    body: Span,
-    pinned: Pinned,
-    partition: number,
-    sequence: number,
-    hold?: ItemHold,
-  ): void {
-    const responses = this.#begin();
-    if (responses === undefined) {
-      return this.#bufferPinned(contentType, body, pinned, partition, sequence, hold);
-    }
-    const { isLast } = this;
-    responses.begin(headBytesMax(this.request) + contentType.length, partition, sequence, hold);
-    writeHeadOfContent(this.#arena, this.request, contentType, body.length, isLast);
-    responses.end();
-    if (this.request.method === HEAD) pinned.release();
-    else responses.addPinned(body.bytes, body.start, body.end, pinned);
-    this.#answered(200, isLast);
-  }
-
-  /** Responds with any status, content and further header fields. Not for hot paths. */
-  respond(status: number, contentType: string, content: string | Buffer, fields?: Fields): void {
+  /** Responds with content and further header fields. Not for hot paths. */
+  respond(status: number, contentType: Span, content: string | Buffer, fields?: Fields): void {
     const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-    const responses = this.#begin();
-    if (responses === undefined) {
-      return this.#buffer(bytes.length, () => this.respond(status, contentType, bytes, fields));
-    }
-    const { isLast } = this;
-    const lines = fieldLines(fields);
-    responses.begin(
-      headBytesMax(this.request) + contentType.length + lines.length + bytes.length,
-      INDEPENDENT,
-      0,
-    );
-    writeWhole(this.#arena, this.request, status, contentType, bytes, lines, isLast);
-    responses.end();
-    this.#answered(status, isLast);
+    const response = this.draft(status);
+    response.contentType = contentType;
+    response.content = new Span().set(bytes, 0, bytes.length);
+    response.fields = fields;
+    this.send(response);
   }
 
   /**
@@ -196,7 +255,7 @@ export abstract class Exchange implements StreamOwner {
   ): void {
     // A refusal with status 200, as the original's interface has, is not logged as one.
     if (status >= 400) this.note(code, message);
-    this.respond(status, 'application/json', JSON.stringify({ status: 'fail', message }), fields);
+    this.respond(status, JSON_TYPE, JSON.stringify({ status: 'fail', message }), fields);
   }
 
   /** Records for logs that the response written next is a refusal. */
@@ -205,156 +264,352 @@ export abstract class Exchange implements StreamOwner {
     this.reason = reason;
   }
 
-  /** Clears the refusal after it has been logged. */
-  clearRefusal(): void {
-    this.code = '';
-    this.reason = '';
-  }
-
   /**
    * Begins a response whose content is written in pieces: chunked, or up to the end of the connection in
-   * HTTP/1.0. Its request must be the only one under way, and is answered when the stream has ended.
-   * `onRoom` is called when more may be written after a write that returned false.
+   * HTTP/1.0. Its request must be the only one under way, and is answered when the stream has ended. Until
+   * then the client is watched. `onRoom` is called when more may be written after a write that returned
+   * false.
    */
-  stream(status: number, contentType: string, onRoom: () => void, fields?: Fields): ResponseStream {
-    const responses = this.#begin();
-    const { request } = this;
-    const isChunked = request.version === 11;
-    const isLast = !isChunked || this.isLast;
-    if (responses !== undefined) {
-      const lines = fieldLines(fields);
-      responses.begin(headBytesMax(request) + contentType.length + lines.length, INDEPENDENT, 0);
-      writeHeadOfStream(this.#arena, request, status, contentType, lines, isLast);
-      responses.end(false);
+  stream(head: Response, onRoom: () => void): ResponseStream {
+    if (this.isAnswered) assert.fail('a request is answered once');
+    const queue = this.#queue();
+    const { status } = head;
+    const isChunked = this.request.version === 11;
+    const isLast = !isChunked || this.#isLast();
+    if (queue !== undefined) {
+      head.writeStreamHead(queue, this.#server.arena, this.request, isLast);
     } else assert(this.isAbandoned, 'a stream begins after all earlier responses');
-    const isSilent = request.method === HEAD || responses === undefined;
-    const stream = new ResponseStream(this, this.#arena, isChunked, isSilent, onRoom, () => {
-      this.#answered(status, isLast);
+    this.#state |= WATCHED | DIRTY;
+    this.#stream = new ResponseStream(this, this.#server, queue !== undefined, onRoom, () => {
+      this.#onAnswered(status, isLast);
     });
-    this.onStream(stream);
-    return stream;
+    return this.#stream;
   }
 
   /** Reports a fault of the member. If the request of that number is unanswered, it is answered 500. */
   fail(error: unknown, number: number): void {
-    this.onFailed(error, number === this.number);
+    this.#onFailed(error, number === this.number);
   }
 
-  /** Writes the interim response to `Expect: 100-continue`. */
-  protected sendContinue(responses: ResponseQueue): void {
-    responses.begin(headBytesMax(this.request), INDEPENDENT, 0);
-    this.#arena.writeText('HTTP/1.1 100 Continue\r\n\r\n');
-    responses.end(false);
+  /**
+   * Lets the request wait for an item until its client disconnects. Only its path is retained, and the
+   * client is watched. False: the budget for bytes in flight has no room for the path; refuse the request.
+   */
+  awaitItem(): boolean {
+    this.#state |= WATCHED | DIRTY;
+    this.body.end();
+    const { request, longBytes } = this;
+    request.retainPath();
+    if (this.#is(RETAINS_BYTES) && request.target.bytes === longBytes?.bytes) {
+      this.longBytes = undefined;
+      this.#retainHead();
+    }
+    if (this.#connection?.onItemAwaited(this) !== false) return true;
+    this.#state &= ~WATCHED;
+    return false;
   }
 
-  // Implemented by the slot.
+  // The life of the request, for its connection.
 
-  /** The queue to write the response to; undefined while the response must be buffered. */
-  abstract get responses(): ResponseQueue | undefined;
-  /** Whether the response written next is the connection's last. */
-  protected abstract get isLast(): boolean;
-  /** Called when the response has been written. */
-  protected abstract onAnswered(status: number, isLast: boolean): void;
-  /** Buffers a response that is not next in order; drops it if the client has disconnected. */
-  protected abstract bufferResponse(response: BufferedResponse): void;
-  /** Called when the handler has failed. `isPresent`: whether for the slot's present request. */
-  protected abstract onFailed(error: unknown, isPresent: boolean): void;
-  abstract readonly inFlight: InFlightBudget;
-  abstract onStream(stream: ResponseStream): void;
-  abstract onStreamed(): void;
-  abstract onCut(): void;
-
-  #begin(): ResponseQueue | undefined {
-    if (this.isAnswered) assert.fail('a request is answered once');
-    return this.responses;
+  /** Admits a request with content: the content is invited, or the request refused and it is dropped. */
+  onHead(hasRest: boolean): void {
+    this.#state |= BODY_PENDING | DIRTY;
+    if (!this.#admit()) return;
+    if (this.request.expectsContinue && !hasRest) this.#state |= INVITING;
   }
 
-  #answered(status: number, isLast: boolean): void {
-    this.isAnswered = true;
-    this.onAnswered(status, isLast);
+  /** Called when the request is complete. Returns whether to run it; otherwise it has been refused. */
+  complete(): boolean {
+    return this.isBodyPending ? this.#acceptContent() : this.#admit();
   }
 
-  #bufferEmpty(status: number, partition: number, sequence: number): void {
-    this.#buffer(0, () => this.respondEmpty(status, partition, sequence));
+  run(): void {
+    if ((this.#state & (BEGUN | TAKEN)) !== TAKEN) assert.fail('a request runs once');
+    this.#state |= BEGUN | RUNNING;
+    try {
+      this.handler.run();
+    } catch (error) {
+      this.#onFailed(error, true);
+    }
+    this.#state &= ~RUNNING;
+    if (this.#connection === undefined) this.#leave();
   }
 
-  #bufferBytes(
-    contentType: Span,
-    body: Span,
-    partition: number,
-    sequence: number,
-    hold: ItemHold | undefined,
-  ): void {
-    if (this.isAbandoned) return this.#buffer(0, DROPPED, undefined, hold);
-    const type = copied(contentType);
-    const bytes = copied(body);
-    this.#buffer(
-      bytes.length,
-      () => this.#deliver(hold, () => this.respondBytes(type, bytes, partition, sequence, hold)),
-      undefined,
-      hold,
-    );
+  /** Copies the bytes of the request, because it outlives its turn. */
+  retainBytes(): void {
+    if (this.#is(RETAINS_BYTES)) return;
+    const { request } = this;
+    if (request.hasBody) this.body.retain(this.#places);
+    this.#retainHead();
   }
 
-  #bufferPinned(
-    contentType: Span,
-    body: Span,
-    pinned: Pinned,
-    partition: number,
-    sequence: number,
-    hold: ItemHold | undefined,
-  ): void {
-    const type = copied(contentType);
-    const bytes = new Span().copyFrom(body);
-    const respond = (): void => this.respondPinned(type, bytes, pinned, partition, sequence, hold);
-    this.#buffer(bytes.length, () => this.#deliver(hold, respond, pinned), pinned, hold);
+  /**
+   * Refuses the request because its bytes are invalid or late: answers it, unless it has been answered, and
+   * ends the connection. `isParsed`: whether the parser refused the bytes. `parserReason`: its reason.
+   */
+  refuseBytes(failure: failures.ReadFailure, isParsed: boolean, parserReason: () => string): void {
+    const code = failures.codeOf(failure);
+    this.#state |= ENDS_CONNECTION | DIRTY;
+    if (code === undefined || (this.isBodyPending && this.isAnswered)) return;
+    if (!this.isBodyPending || isParsed) this.#state |= UNREADABLE;
+    else this.#state &= ~UNREADABLE;
+    this.isAnswered = false;
+    if (this.#is(UNREADABLE)) this.request.releaseHead();
+    const { observe, limits } = this.#server;
+    const { status } = REFUSALS[code];
+    if (!isEmptyRefusal(code)) {
+      this.refuseWith(code, failures.reasonOf(failure, limits), status);
+      return;
+    }
+    if (observe !== undefined) {
+      const isFromParser = failure === failures.NOT_A_REQUEST;
+      this.note(code, isFromParser ? parserReason() : failures.reasonOf(failure, limits));
+    }
+    this.respondEmpty(status, INDEPENDENT, 0);
   }
 
-  /** Responds, or responds 204 and returns the item if the client has ended its side and may not read it. */
-  #deliver(hold: ItemHold | undefined, respond: () => void, pinned?: Pinned): void {
-    if (hold === undefined || !this.session.hasInputEnded) return respond();
-    pinned?.release();
-    hold.acknowledge(false);
+  /** Checks content that is being received. Returns whether more of it is unwanted than may be read. */
+  checkBody(): boolean {
+    const { body } = this;
+    const { nowMs } = this.#server;
+    if (!body.isUnderWay) body.enterBudget(nowMs, this);
+    else body.recordProgress(nowMs);
+    if (!this.isAnswered) {
+      if (body.isDropped) refuseContent(this, this.#server);
+      else this.invite();
+    }
+    return this.isAnswered && body.announced > DROPPED_BYTES_MAX;
+  }
+
+  /** Writes `100 Continue`, once, if the client waits for it and all earlier responses are written. */
+  invite(): void {
+    if (!this.isInviting || this.#is(INVITED) || this.isAnswered) return;
+    const queue = this.#queue();
+    if (!this.body.isUnderWay || queue === undefined) return;
+    this.#state |= INVITED;
+    queue.begin(CONTINUE.length, INDEPENDENT, 0);
+    this.#server.arena.writeText(CONTINUE);
+    queue.end(false);
+  }
+
+  /** Expects the content from now on, whether it was invited or not. */
+  uninvite(): void {
+    this.#state &= ~INVITING;
+  }
+
+  /** Abandons the request of a disconnected client; its response is dropped. */
+  abandon(): void {
+    this.#connection = undefined;
+    this.#stream?.drop();
+    this.#removeBuffered()?.drop();
+    if (!this.#is(RUNNING)) this.#leave();
+  }
+
+  /** Writes the response or `100 Continue` of a request still being read, which is now first in order. */
+  onFirst(): void {
+    if (this.#buffered !== undefined) this.sendBuffered();
+    else this.invite();
+  }
+
+  /** Makes a request that waits for a condition respond now, as its client sends nothing more. */
+  finishNow(): void {
+    try {
+      this.handler.finishNow();
+    } catch (error) {
+      this.#onFailed(error, true);
+    }
+  }
+
+  /**
+   * Writes the buffered response, which is now the first in order. If it delivers an item and the client has
+   * ended its side and may not read it, the response is 204 and the item returns.
+   */
+  sendBuffered(): void {
+    const response = this.#removeBuffered();
+    if (response === undefined) return;
+    this.isAnswered = false;
+    if (response.hold === undefined || !this.session.hasInputEnded) return this.send(response);
+    response.drop();
     this.respondEmpty(204, INDEPENDENT, 0);
   }
 
-  #buffer(bytes: number, send: () => void, pinned?: Pinned, hold?: ItemHold): void {
+  /** Called when the content under way has to make room for others. */
+  onCrowdedOut(): void {
+    this.#connection?.onCrowdedOut();
+  }
+
+  /** Ends the request and returns the object to the pool. */
+  free(): void {
+    if (!this.#is(TAKEN)) assert.fail('a request is freed once');
+    this.reset();
+    this.#state = 0;
+    this.#connection = undefined;
+    this.#onFree(this);
+  }
+
+  /** Ends the request and prepares the object for the next one of the connection. */
+  reset(): void {
+    if (this.#is(DIRTY)) this.#clean();
+    this.#state = TAKEN;
+  }
+
+  /** Frees the places of an object that is discarded. */
+  release(): void {
+    this.#places.release(this);
+    this.body.release(this.#places);
+  }
+
+  // The part that a stream uses.
+
+  /** The queue to write to; undefined once the client has disconnected. */
+  get streamQueue(): ResponseQueue | undefined {
+    return this.#queue();
+  }
+
+  /** Called when bytes of a stream have been written and have to be sent. */
+  onStreamed(): void {
+    this.#connection?.onStreamed();
+  }
+
+  /** Called when the connection has to end at the present point of the stream. */
+  onCut(): void {
+    this.#connection?.destroy();
+  }
+
+  /** Notifies the stream, if the response is one and there is room for more of it. */
+  offerRoom(): void {
+    this.#stream?.offerRoom();
+  }
+
+  /** Returns the queue to write the response to; undefined while it must be buffered. */
+  #queue(): ResponseQueue | undefined {
+    return this.#connection?.responsesFor(this);
+  }
+
+  /** Whether the response written next is the connection's last. */
+  #isLast(): boolean {
+    if (this.isFinal) return true;
+    const { isDraining } = this.#server;
+    if (!this.isBodyPending && !isDraining) return false;
+    const connection = this.#connection;
+    if (connection === undefined || !connection.isNewest(this)) return false;
+    const isCutShort =
+      this.isBodyPending && endsInsteadOfDropping(this.request, connection.hasUnread);
+    return isCutShort || (isDraining && connection.isEnding);
+  }
+
+  /** Called when the response has been written. */
+  #onAnswered(status: number, isLast: boolean): void {
     this.isAnswered = true;
-    this.bufferResponse({
-      bytes,
-      send: () => {
-        this.isAnswered = false;
-        send();
-      },
-      drop: () => {
-        pinned?.release();
-        hold?.acknowledge(false);
-      },
-    });
+    const { body, request } = this;
+    const observed = this.#is(UNREADABLE) ? undefined : request;
+    this.#server.observe?.(status, observed, this);
+    if (status >= 400) this.#clearRefusal();
+    if (this.isBodyPending) body.drop();
+    else if (request.hasBody) body.end();
+    if (this.#connection !== undefined) this.#connection.onAnswered(this, isLast);
+    else if (!this.#is(RUNNING)) this.free();
+  }
+
+  /** Buffers a response that is not next in order; drops it if the client has disconnected. */
+  #buffer(response: Response): void {
+    this.isAnswered = true;
+    if (this.#connection === undefined) {
+      response.drop();
+      this.#state |= DIRTY;
+      if (!this.#is(RUNNING)) this.free();
+      return;
+    }
+    this.#buffered = response.copy();
+    this.#server.inFlight.overdraw(this.bufferedBytes);
+    this.#connection.onBuffered(this);
+  }
+
+  /** Removes and returns the buffered response. */
+  #removeBuffered(): Response | undefined {
+    const response = this.#buffered;
+    if (response !== undefined) this.#server.inFlight.release(response.content.length);
+    this.#buffered = undefined;
+    return response;
+  }
+
+  /**
+   * Reports a fault of the member and answers the request 500. The connection ends, unless the request is
+   * under way, as later ones may have begun. `isPresent`: whether it is a fault of the present request.
+   */
+  #onFailed(error: unknown, isPresent: boolean): void {
+    this.#server.onFailure(error);
+    if (!isPresent || this.isAnswered) return;
+    this.#state |= DIRTY;
+    if ((this.#state & (BEGUN | RUNNING)) !== BEGUN) this.#state |= ENDS_CONNECTION;
+    this.refuse('FAILED', {});
+  }
+
+  #retainHead(): void {
+    const { request } = this;
+    const { headBytes } = request;
+    const bits = headBytes > PLACE_BYTES ? RETAINS_BYTES | LONG_HEAD : RETAINS_BYTES;
+    this.#state = (this.#state & ~LONG_HEAD) | bits;
+    if (this.#places.begin(this, headBytes)) this.#state |= DIRTY;
+    request.retainHead(this.#places);
+  }
+
+  #clean(): void {
+    this.body.end();
+    endRetention(this);
+    this.request.releaseHead();
+    this.handler.release();
+    this.request.browser = undefined;
+    this.#stream = undefined;
+    this.isAnswered = true;
+    this.#clearRefusal();
+  }
+
+  /** Clears the refusal after it has been logged. */
+  #clearRefusal(): void {
+    this.code = '';
+    this.reason = '';
+  }
+
+  /** Frees the object of an abandoned request, or makes the request respond now if it is running. */
+  #leave(): void {
+    this.#state |= DIRTY;
+    if (!this.#is(BEGUN) || this.isAnswered) return this.free();
+    this.retainBytes();
+    this.finishNow();
+  }
+
+  /** Accepts the complete content. Returns whether to run the request; otherwise it has been answered. */
+  #acceptContent(): boolean {
+    const { body } = this;
+    this.#state &= ~BODY_PENDING;
+    body.complete();
+    if (this.isAnswered) return false;
+    if (!body.isDropped) return true;
+    refuseContent(this, this.#server);
+    return false;
+  }
+
+  /** Admits the request. Returns whether to run it; otherwise it has been answered. */
+  #admit(): boolean {
+    this.isAnswered = false;
+    if (this.request.escaped) this.#state |= DIRTY;
+    if (this.request.hasBody) this.body.limit();
+    try {
+      if (!this.handler.admit()) return false;
+    } catch (error) {
+      this.#onFailed(error, true);
+      return false;
+    }
+    return passesContentChecks(this);
+  }
+
+  #is(bit: number): boolean {
+    return (this.#state & bit) !== 0;
   }
 }
 
-function DROPPED(): never {
-  assert.fail('a response to a disconnected client');
-}
-
-function copied(span: Span): Span {
-  const bytes = span.toBuffer();
-  return new Span().set(bytes, 0, bytes.length);
-}
-
-/** Returns the lines of a head. Asserts that names are tokens and that values have no line end. */
-function fieldLines(fields: Fields | undefined): string {
-  if (fields === undefined) return '';
-  let lines = '';
-  for (const name in fields) {
-    const value = fields[name] as string;
-    assert(NAME.test(name) && VALUE.test(value), `a field ${JSON.stringify(name)}`);
-    lines += `${name}: ${value}\r\n`;
-  }
-  return lines;
-}
-
-/** RFC 9110 sections 5.1 and 5.5, visible characters of Latin-1. */
-const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+const JSON_BYTES = Buffer.from('application/json');
+/** Content type of JSON responses. */
+export const JSON_TYPE = new Span().set(JSON_BYTES, 0, JSON_BYTES.length);

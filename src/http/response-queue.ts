@@ -9,6 +9,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { HAS_EXPENSIVE_ASSERTIONS } from '../base/expensive-assertions.ts';
 import type { OutputArena } from './arena.ts';
+import type { Connection } from './connection.ts';
 import type { BudgetUser } from './in-flight.ts';
 import {
   assertPieces,
@@ -25,26 +26,18 @@ import {
 } from './output-piece.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
-import type { ResponseQueueHost } from './response-queue-host.ts';
+import type { HttpServer } from './server.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { statusLine } from './status.ts';
 
 /** Maximum number of bytes handed to the socket in one write. */
 const WRITE_BYTES_MAX = 65536;
 
-/** The connection that sends the responses. */
-interface ResponseQueueOwner {
-  /** Called in a later turn, when a slow client has accepted all bytes and more may be sent. */
-  release(): void;
-  /** Called when the connection has failed, or has to make room for others. */
-  destroy(): void;
-}
-
 export class ResponseQueue implements BudgetUser {
-  readonly #owner: ResponseQueueOwner;
+  readonly #connection: Connection;
   readonly #writer: SocketWriter;
   readonly #arena: OutputArena;
-  readonly #host: ResponseQueueHost;
+  readonly #server: HttpServer;
   #pieces: OutputPiece[] = [];
   /** Bytes of all pieces. */
   #pieceBytes = 0;
@@ -75,12 +68,12 @@ export class ResponseQueue implements BudgetUser {
   /** Whether the client has ended its side, and so may never read the unsent responses. */
   #hasClientLeft = false;
 
-  constructor(socket: Socket, host: ResponseQueueHost, owner: ResponseQueueOwner) {
-    this.#owner = owner;
-    const onFailed = (): void => owner.destroy();
+  constructor(socket: Socket, server: HttpServer, connection: Connection) {
+    this.#connection = connection;
+    const onFailed = (): void => connection.destroy();
     this.#writer = new SocketWriter(socket, (error) => this.#onTaken(error), onFailed);
-    this.#arena = host.arena;
-    this.#host = host;
+    this.#arena = server.arena;
+    this.#server = server;
     socket.on('end', () => {
       this.#hasClientLeft = true;
     });
@@ -92,7 +85,7 @@ export class ResponseQueue implements BudgetUser {
    */
   begin(bytes: number, partition: number, sequence: number, item?: ItemHold): void {
     const arena = this.#arena;
-    const { delay } = this.#host;
+    const { delay } = this.#server;
     if (delay !== undefined && partition !== INDEPENDENT) {
       this.#dependency = dependency(delay, partition, sequence);
       if (this.#dependency !== undefined) this.#cut();
@@ -122,10 +115,31 @@ export class ResponseQueue implements BudgetUser {
     if (item !== undefined) this.#itemCount++;
   }
 
-  /** Adds a long value after the bytes written so far. It is sent without a copy. */
-  addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
+  /**
+   * Adds a long value after the bytes written so far. It is sent without a copy. `partition` and
+   * `sequence`: what it depends on besides the response that it belongs to.
+   */
+  addPinned(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    pinned: Pinned,
+    partition = INDEPENDENT,
+    sequence = 0,
+  ): void {
     this.#cut();
-    this.#push(pinnedPiece(bytes, start, end, pinned));
+    const { delay } = this.#server;
+    const piece = pinnedPiece(bytes, start, end, pinned);
+    if (delay !== undefined && partition !== INDEPENDENT) {
+      piece.dependency = dependency(delay, partition, sequence);
+      if (piece.dependency !== undefined) this.delayedCount++;
+    }
+    this.#push(piece);
+  }
+
+  /** Ends a response that was written in pieces, so that later ones can be replaced without it. */
+  endPieces(): void {
+    this.#cut();
   }
 
   /** Bytes that have not been handed to the socket. */
@@ -159,7 +173,7 @@ export class ResponseQueue implements BudgetUser {
 
   /** Whether there are responses that may not be sent yet. */
   get isDelayed(): boolean {
-    return this.delayedCount > 0 || (this.#host.delay?.delaysAll === true && !this.isEmpty);
+    return this.delayedCount > 0 || (this.#server.delay?.delaysAll === true && !this.isEmpty);
   }
 
   /** Whether responses that may be sent have not been accepted completely. */
@@ -179,13 +193,13 @@ export class ResponseQueue implements BudgetUser {
   }
 
   makeRoom(): void {
-    this.#owner.destroy();
+    this.#connection.destroy();
   }
 
   /** Hands the responses that may be sent to the socket. */
   flush(): void {
-    if (this.#host.substitute !== undefined) this.#replaceUnsent(this.#host.substitute);
-    if (this.#host.delay?.delaysAll === true) return;
+    if (this.#server.substitute !== undefined) this.#replaceUnsent(this.#server.substitute);
+    if (this.#server.delay?.delaysAll === true) return;
     if (this.#pieces.length === 0 && !this.#isAwaitingSocket) {
       const length = this.#runEnd - this.#runStart;
       if (length === 0) return;
@@ -222,11 +236,21 @@ export class ResponseQueue implements BudgetUser {
     this.#runStart = this.#runEnd = 0;
   }
 
-  /** Replaces every response that has not been handed over, even in part, by the text. */
+  /**
+   * Replaces every response that has not been handed over, even in part, by the text. The rest of one that
+   * has been is sent, unless it is a part of a stream that may not be sent: then the connection ends.
+   */
   #replaceUnsent(text: string): void {
     this.#cut();
+    const begun = this.#pieces.findIndex(
+      ({ isUnderWay, responses }) => !isUnderWay && responses > 0,
+    );
+    const kept = begun < 0 ? this.#pieces.length : begun;
+    for (let index = 0; index < kept; index++) {
+      if (!this.#mayLeave(this.#pieces[index]!)) return this.#connection.destroy();
+    }
     let count = 0;
-    for (const piece of this.#pieces.splice(this.#pieces[0]?.isUnderWay ? 1 : 0)) {
+    for (const piece of this.#pieces.splice(kept)) {
       count += piece.responses;
       this.#pieceBytes -= piece.end - piece.start;
       this.#acknowledge(piece, false);
@@ -288,7 +312,7 @@ export class ResponseQueue implements BudgetUser {
   }
 
   #mayLeave(piece: OutputPiece): boolean {
-    const { delay } = this.#host;
+    const { delay } = this.#server;
     if (piece.dependency === undefined) return true;
     if (delay !== undefined && isDelayed(delay, piece.dependency)) return false;
     piece.dependency = undefined;
@@ -333,7 +357,7 @@ export class ResponseQueue implements BudgetUser {
 
   #onTaken(error: Error | null | undefined): void {
     this.#isAwaitingSocket = false;
-    if (this.#copiedBytes > 0) this.#recent?.reachEvenly(this.takenBytes, this.#host.nowMs);
+    if (this.#copiedBytes > 0) this.#recent?.reachEvenly(this.takenBytes, this.#server.nowMs);
     const [first] = this.#pieces;
     if (first?.isUnderWay && (error != null || first.start === first.end)) {
       this.#pieces.shift();
@@ -341,7 +365,7 @@ export class ResponseQueue implements BudgetUser {
       this.#finish(first);
     }
     if (HAS_EXPENSIVE_ASSERTIONS) this.#assertPieces();
-    this.#owner.release();
+    this.#connection.release();
   }
 
   #assertPieces(): void {
@@ -362,8 +386,8 @@ export class ResponseQueue implements BudgetUser {
     const counted = countedBytes(piece);
     if (counted === 0) return;
     this.#copiedBytes -= counted;
-    this.#host.inFlight.release(counted);
-    if (this.#copiedBytes === 0) this.#host.inFlight.leave(this);
+    this.#server.inFlight.release(counted);
+    if (this.#copiedBytes === 0) this.#server.inFlight.leave(this);
   }
 
   /** Copies the bytes of a slow client from the arena, except those that the socket already has. */
@@ -380,7 +404,7 @@ export class ResponseQueue implements BudgetUser {
 
   #accountCopy(bytes: number): void {
     if (bytes === 0) return;
-    const { inFlight, nowMs } = this.#host;
+    const { inFlight, nowMs } = this.#server;
     if (this.#copiedBytes === 0) {
       this.sinceMs = nowMs;
       this.#recent ??= new RecentBytes();

@@ -9,10 +9,11 @@
  * it as usual; until then the request's slot is in use.
  */
 
-import type { OutputArena } from './arena.ts';
-import type { InFlightBudget } from './in-flight.ts';
+import type { Exchange } from './exchange.ts';
+import { HEAD } from './methods.ts';
 import { INDEPENDENT } from './response-delay.ts';
 import type { ResponseQueue } from './response-queue.ts';
+import type { HttpServer } from './server.ts';
 
 /** Maximum length of a chunk, in bytes: with its framing it fits into one write. */
 const CHUNK_BYTES_MAX = 65520;
@@ -23,22 +24,9 @@ const CHUNK_FRAMING_BYTES = 16;
 /** Unsent bytes beyond which the writer must wait. */
 const UNSENT_BYTES_MAX = 65536;
 
-/** The part of its request's slot that a stream uses. */
-export interface StreamOwner {
-  /** The queue to write to; undefined once the client has disconnected. */
-  readonly responses: ResponseQueue | undefined;
-  /** Counts the unsent bytes, and provides the buffers for them. */
-  readonly inFlight: InFlightBudget;
-  onStream(stream: ResponseStream): void;
-  /** Called when bytes have been written and have to be sent. */
-  onStreamed(): void;
-  /** Called when the connection has to end at the present point of the stream. */
-  onCut(): void;
-}
-
 export class ResponseStream {
-  readonly #owner: StreamOwner;
-  readonly #arena: OutputArena;
+  readonly #exchange: Exchange;
+  readonly #server: HttpServer;
   readonly #isChunked: boolean;
   readonly #onRoom: () => void;
   readonly #onEnded: () => void;
@@ -46,19 +34,19 @@ export class ResponseStream {
   #isEnded = false;
   #wantsRoom = false;
 
-  /** `isSilent`: whether the content is not sent, as in a response to HEAD. */
+  /** `isSent`: whether the head has been written, as the client has not disconnected. */
   constructor(
-    owner: StreamOwner,
-    arena: OutputArena,
-    isChunked: boolean,
-    isSilent: boolean,
+    exchange: Exchange,
+    server: HttpServer,
+    isSent: boolean,
     onRoom: () => void,
     onEnded: () => void,
   ) {
-    this.#owner = owner;
-    this.#arena = arena;
-    this.#isChunked = isChunked;
-    this.#takesContent = !isSilent;
+    const { method, version } = exchange.request;
+    this.#exchange = exchange;
+    this.#server = server;
+    this.#isChunked = version === 11;
+    this.#takesContent = isSent && method !== HEAD;
     this.#onRoom = onRoom;
     this.#onEnded = onEnded;
   }
@@ -68,13 +56,16 @@ export class ResponseStream {
     return this.#takesContent;
   }
 
-  /** Writes bytes, which are copied. Returns false if the writer must wait until onRoom is called. */
-  write(bytes: Buffer): boolean {
+  /**
+   * Writes bytes, which are copied. Returns false if the writer must wait until onRoom is called.
+   * `partition` and `sequence`: the mutation that must be durable before they are sent.
+   */
+  write(bytes: Buffer, partition = INDEPENDENT, sequence = 0): boolean {
     if (this.#isEnded || !this.#takesContent) return true;
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAX) {
-      this.#write(bytes.subarray(at, at + CHUNK_BYTES_MAX));
+      this.#write(bytes.subarray(at, at + CHUNK_BYTES_MAX), partition, sequence);
     }
-    this.#owner.onStreamed();
+    this.#exchange.onStreamed();
     this.#wantsRoom = this.#unsentBytes() > UNSENT_BYTES_MAX;
     return !this.#wantsRoom;
   }
@@ -83,11 +74,12 @@ export class ResponseStream {
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const { responses } = this.#owner;
-    if (this.#takesContent && this.#isChunked && responses !== undefined) {
-      responses.begin(CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
-      this.#arena.writeText('0\r\n\r\n');
-      responses.end(false);
+    const queue = this.#exchange.streamQueue;
+    if (this.#takesContent && this.#isChunked && queue !== undefined) {
+      queue.begin(CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
+      this.#server.arena.writeText('0\r\n\r\n');
+      queue.end(false);
+      queue.endPieces();
     }
     this.#onEnded();
   }
@@ -95,7 +87,7 @@ export class ResponseStream {
   /** Ends content that cannot be completed; closes the connection, so that the client notices. */
   cut(): void {
     if (this.#isEnded) return;
-    this.#owner.onCut();
+    this.#exchange.onCut();
     this.end();
   }
 
@@ -113,23 +105,23 @@ export class ResponseStream {
   }
 
   #unsentBytes(): number {
-    return this.#owner.responses?.unsentBytes ?? 0;
+    return this.#exchange.streamQueue?.unsentBytes ?? 0;
   }
 
-  #write(bytes: Buffer): void {
-    const { responses } = this.#owner;
-    if (responses === undefined) return;
-    if (bytes.length > SHORT_BYTES_MAX) return this.#writeLong(responses, bytes);
-    const arena = this.#arena;
-    responses.begin(bytes.length + CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
+  #write(bytes: Buffer, partition: number, sequence: number): void {
+    const queue = this.#exchange.streamQueue;
+    if (queue === undefined) return;
+    if (bytes.length > SHORT_BYTES_MAX) return this.#writeLong(queue, bytes, partition, sequence);
+    const { arena } = this.#server;
+    queue.begin(bytes.length + CHUNK_FRAMING_BYTES, partition, sequence);
     if (this.#isChunked) arena.writeText(`${bytes.length.toString(16)}\r\n`);
     arena.writeBytes(bytes, 0, bytes.length);
     if (this.#isChunked) arena.writeText('\r\n');
-    responses.end(false);
+    queue.end(false);
   }
 
-  #writeLong(responses: ResponseQueue, bytes: Buffer): void {
-    const { inFlight } = this.#owner;
+  #writeLong(queue: ResponseQueue, bytes: Buffer, partition: number, sequence: number): void {
+    const { inFlight } = this.#server;
     const buffer = inFlight.buffers.acquire(bytes.length + CHUNK_FRAMING_BYTES);
     let end = 0;
     if (this.#isChunked) end = buffer.write(`${bytes.length.toString(16)}\r\n`, 'latin1');
@@ -140,6 +132,6 @@ export class ResponseStream {
       inFlight.release(end);
       inFlight.buffers.release(buffer);
     };
-    responses.addPinned(buffer, 0, end, { isCounted: true, release });
+    queue.addPinned(buffer, 0, end, { isCounted: true, release }, partition, sequence);
   }
 }

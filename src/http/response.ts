@@ -1,102 +1,173 @@
 /**
- * Writes responses into the arena (RFC 9112 section 6): status line, Date, framing, content. Every
- * response has Content-Length, except 204, 304 and streams. A response to HEAD has no content.
- * Tested by vectors.spec.ts.
+ * A response, and how it is written into the arena (RFC 9112 section 6). The server has one draft, which is
+ * reused: a handler sets it and passes it to its request, which writes it during that call, or buffers a
+ * copy until earlier responses are written. Every response has Content-Length, except 204, 304 and
+ * streams. One to HEAD has no content. Tested by vectors.spec.ts.
  */
-import type { Span } from '../base/span.ts';
+import assert from 'node:assert';
+import { Span } from '../base/span.ts';
 import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
-import { isBodiless, statusLine } from './status.ts';
+import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
+import type { ResponseQueue } from './response-queue.ts';
+import { isBodiless } from './status.ts';
+
+/** Header fields by name. */
+export type Fields = Readonly<Record<string, string>>;
 
 /** Room for a head without its content type and further fields, in bytes. */
 const HEAD_BYTES_MAX = 320;
+/** Length of the colon, space and line end of a field, in bytes. */
+const SEPARATOR_BYTES = 4;
 
-/** Returns the room for a response's head without its content type and further fields, in bytes. */
-export function headBytesMax({ browser }: Request): number {
-  return browser === undefined ? HEAD_BYTES_MAX : HEAD_BYTES_MAX + browser.responseLines.length;
-}
+export class Response {
+  status = 200;
+  /** The content type. It is not sent if it is empty or not a valid field value. */
+  contentType: Span = NOTHING;
+  content: Span = NOTHING;
+  /** Keeps the content unchanged until it has been sent; undefined: the content is copied. */
+  pinned: Pinned | undefined;
+  /** Further header fields. */
+  fields: Fields | undefined;
+  /** The mutation that must be durable before the response is sent, if responses are delayed. */
+  partition = INDEPENDENT;
+  sequence = 0;
+  /**
+   * The item that the response delivers. A client that has ended its side before the response may be sent
+   * gets 204 instead, and the item returns to its queue.
+   */
+  hold: ItemHold | undefined;
 
-/** Writes a response without content. `isLast`: whether the connection ends after it. */
-export function writeEmpty(
-  arena: OutputArena,
-  request: Request,
-  status: number,
-  isLast: boolean,
-): void {
-  if (!isPlain(request, isLast) || (status !== 200 && status !== 204)) {
-    const framing = isBodiless(status) ? '' : 'Content-Length: 0\r\n';
-    arena.writeText(headText(arena, request, status, framing, isLast));
-  } else arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);
-}
-
-/** Writes the head of a 200 response with `length` bytes of content. An empty type is not sent. */
-export function writeHeadOfContent(
-  arena: OutputArena,
-  request: Request,
-  contentType: Span,
-  length: number,
-  isLast: boolean,
-): void {
-  const { bytes, start, end } = contentType;
-  if (!isPlain(request, isLast)) {
-    const hasType = start < end && arena.acceptsType(bytes, start, end);
-    const type = hasType ? `Content-Type: ${bytes.toString('latin1', start, end)}\r\n` : '';
-    const framing = `${type}Content-Length: ${length}\r\n`;
-    arena.writeText(headText(arena, request, 200, framing, isLast));
-    return;
+  /** Begins a response without content. */
+  begin(status: number, partition: number, sequence: number): this {
+    this.status = status;
+    this.contentType = NOTHING;
+    this.content = NOTHING;
+    this.pinned = undefined;
+    this.fields = undefined;
+    this.partition = partition;
+    this.sequence = sequence;
+    this.hold = undefined;
+    return this;
   }
-  if (start < end) arena.writeTypedHead(bytes, start, end);
-  else arena.writePrepared(UNTYPED_200);
-  arena.writeNumber(length);
-  arena.writeHeadEnd();
+
+  /** Returns a copy that remains valid after the call. Pinned content is not copied. */
+  copy(): Response {
+    const { contentType, content, pinned } = this;
+    const copy = new Response().begin(this.status, this.partition, this.sequence);
+    copy.contentType = spanOf(contentType.toBuffer());
+    copy.content = pinned === undefined ? spanOf(content.toBuffer()) : new Span().copyFrom(content);
+    copy.pinned = pinned;
+    copy.fields = this.fields;
+    copy.hold = this.hold;
+    return copy;
+  }
+
+  /** Releases what the response would have sent. */
+  drop(): void {
+    this.pinned?.release();
+    this.hold?.acknowledge(false);
+  }
+
+  /** Writes the response to the queue. `isLast`: whether the connection ends after it. */
+  write(queue: ResponseQueue, arena: OutputArena, request: Request, isLast: boolean): void {
+    const { content, pinned, status } = this;
+    const length = content.end - content.start;
+    const isSilent = request.method === HEAD || isBodiless(status);
+    const isCopied = pinned === undefined && !isSilent && length > 0;
+    const room = this.#headBytesMax(request) + (isCopied ? length : 0);
+    queue.begin(room, this.partition, this.sequence, this.hold);
+    this.#writeHead(arena, request, length, isLast);
+    if (isCopied) arena.writeSpan(content);
+    queue.end();
+    if (pinned === undefined) return;
+    if (isSilent) pinned.release();
+    else queue.addPinned(content.bytes, content.start, content.end, pinned);
+  }
+
+  /** Writes the head of a stream to the queue; its content follows in pieces. */
+  writeStreamHead(
+    queue: ResponseQueue,
+    arena: OutputArena,
+    request: Request,
+    isLast: boolean,
+  ): void {
+    queue.begin(this.#headBytesMax(request), this.partition, this.sequence);
+    this.#writeHead(arena, request, CHUNKED, isLast);
+    queue.end(false);
+  }
+
+  /** Returns the room for the head, in bytes. */
+  #headBytesMax({ browser }: Request): number {
+    const { contentType, fields } = this;
+    let bytes = HEAD_BYTES_MAX + contentType.end - contentType.start;
+    if (browser !== undefined) bytes += browser.responseLines.length;
+    if (fields === undefined) return bytes;
+    for (const name in fields) bytes += name.length + fields[name]!.length + SEPARATOR_BYTES;
+    return bytes;
+  }
+
+  /** Writes the head of a response with `length` bytes of content, or CHUNKED. */
+  #writeHead(arena: OutputArena, request: Request, length: number, isLast: boolean): void {
+    const { status, fields } = this;
+    const { bytes, start, end } = this.contentType;
+    const { version, browser } = request;
+    const isPlain = !isLast && version !== 10 && browser === undefined && fields === undefined;
+    if (isPlain && length === 0 && start === end && (status === 200 || status === 204))
+      return arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);
+    if (status === 200 && length !== CHUNKED) {
+      if (start < end) arena.writeTypedHead(bytes, start, end);
+      else arena.writePrepared(UNTYPED_200);
+      arena.writeNumber(length);
+      if (isPlain) return arena.writeHeadEnd();
+      arena.writeText(LINE_END);
+    } else this.#writeOtherHead(arena, length === CHUNKED && version !== 11, length);
+    if (fields !== undefined) writeFields(arena, fields);
+    if (browser !== undefined) arena.writeText(browser.responseLines);
+    if (isLast) arena.writeText('Connection: close\r\n');
+    else if (version === 10) arena.writeText('Connection: keep-alive\r\n');
+    arena.writeText(LINE_END);
+  }
+
+  /** Writes status line, common fields, content type and framing of any response. */
+  #writeOtherHead(arena: OutputArena, endsWithConnection: boolean, length: number): void {
+    const { status } = this;
+    const { bytes, start, end } = this.contentType;
+    arena.writeBeginning(status);
+    if (start < end && arena.acceptsType(bytes, start, end)) {
+      arena.writeText('Content-Type: ');
+      arena.writeBytes(bytes, start, end);
+      arena.writeText(LINE_END);
+    }
+    if (endsWithConnection || isBodiless(status)) return;
+    if (length === CHUNKED) return arena.writeText('Transfer-Encoding: chunked\r\n');
+    arena.writeText('Content-Length: ');
+    arena.writeNumber(length);
+    arena.writeText(LINE_END);
+  }
 }
 
-/** Writes a complete response. `fieldLines`: further header fields, each with CR LF. */
-export function writeWhole(
-  arena: OutputArena,
-  request: Request,
-  status: number,
-  contentType: string,
-  body: Buffer,
-  fieldLines: string,
-  isLast: boolean,
-): void {
-  const type = contentType === '' ? '' : `Content-Type: ${contentType}\r\n`;
-  const framing = isBodiless(status) ? '' : `Content-Length: ${body.length}\r\n`;
-  arena.writeText(headText(arena, request, status, type + framing + fieldLines, isLast));
-  if (request.method !== HEAD && !isBodiless(status)) arena.writeBytes(body, 0, body.length);
+/** Writes further fields. Asserts that names are tokens and that values have no line end. */
+function writeFields(arena: OutputArena, fields: Fields): void {
+  for (const name in fields) {
+    const value = fields[name]!;
+    assert(NAME.test(name) && VALUE.test(value), `a field ${JSON.stringify(name)}`);
+    arena.writeText(name);
+    arena.writeText(': ');
+    arena.writeText(value);
+    arena.writeText(LINE_END);
+  }
 }
 
-/** Writes the head of a response whose content follows in pieces. */
-export function writeHeadOfStream(
-  arena: OutputArena,
-  request: Request,
-  status: number,
-  contentType: string,
-  fieldLines: string,
-  isLast: boolean,
-): void {
-  const type = contentType === '' ? '' : `Content-Type: ${contentType}\r\n`;
-  const coding = request.version === 11 ? 'Transfer-Encoding: chunked\r\n' : '';
-  arena.writeText(headText(arena, request, status, type + coding + fieldLines, isLast));
+function spanOf(bytes: Buffer): Span {
+  return new Span().set(bytes, 0, bytes.length);
 }
 
-/** Whether no header field depends on the request or its connection. */
-function isPlain({ version, browser }: Request, isLast: boolean): boolean {
-  return !isLast && version !== 10 && browser === undefined;
-}
-
-/** Returns a head, with a Connection field if the connection ends or HTTP/1.0 is kept open. */
-function headText(
-  arena: OutputArena,
-  request: Request,
-  status: number,
-  fieldLines: string,
-  isLast: boolean,
-): string {
-  const stays = request.version === 10 ? 'Connection: keep-alive\r\n' : '';
-  const connection = isLast ? 'Connection: close\r\n' : stays;
-  const lines = fieldLines + (request.browser?.responseLines ?? '');
-  return `${statusLine(status)}${arena.dateLine}${lines}${connection}\r\n`;
-}
+const NOTHING = new Span();
+/** The `length` of content that is written in pieces. */
+const CHUNKED = -1;
+const LINE_END = '\r\n';
+/** RFC 9110 sections 5.1 and 5.5, visible characters of Latin-1. */
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

@@ -5,10 +5,11 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import type { RefusalCode } from '../base/refusals.ts';
 import type { Application } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
-import type { ConnectionHost } from './connection-host.ts';
 import type { CutOff } from './cut-off.ts';
 import { Deadlines } from './deadlines.ts';
 import { receiveBufferBytesMax } from './early-bytes.ts';
@@ -17,10 +18,11 @@ import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
 import { RefusedConnections } from './refused-connections.ts';
+import type { Request } from './request.ts';
+import { RequestPool } from './request-pool.ts';
+import { Response } from './response.ts';
 import type { ResponseDelay, ResponseSender } from './response-delay.ts';
 import type { ServedHosts } from './served-hosts.ts';
-import type { Observer } from './slot-host.ts';
-import { SlotPool } from './slot-pool.ts';
 import { statusLine } from './status.ts';
 import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
@@ -56,14 +58,25 @@ interface HttpServerOptions {
   readonly closesIdle?: boolean;
 }
 
-export class HttpServer implements ConnectionHost, ResponseSender {
+/** Observes responses. `request`: undefined for invalid bytes. `refusal`: only valid during the call. */
+type Observer = (status: number, request: Request | undefined, refusal: Refusal) => void;
+
+/** The reason for refusing a request; empty if it was not refused. */
+interface Refusal {
+  readonly code: RefusalCode | ErrorCode | '';
+  readonly reason: string;
+}
+
+export class HttpServer implements ResponseSender {
   readonly application: Application;
   readonly limits: HttpLimits;
   /** Maximum number of open connections, including those whose TLS handshake is under way. */
   connectionsMax: number;
   readonly clock: Clock;
+  /** Called for each fault of the member. */
   readonly onFailure: (error: unknown) => void;
   readonly #onRefused: ((connectionsMax: number) => void) | undefined;
+  /** The served hosts; undefined for all. */
   readonly servedHosts: ServedHosts | undefined;
   readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
@@ -71,7 +84,9 @@ export class HttpServer implements ConnectionHost, ResponseSender {
   readonly deadlines: Deadlines;
   /** Schedules the connections that let others run first. */
   readonly scheduler: FairScheduler;
-  readonly slots: SlotPool;
+  readonly requests: RequestPool;
+  /** The response that is being set; one at a time, as each is sent during the call that sets it. */
+  readonly draft = new Response();
   /** The time of this turn, in ms of the clock. */
   nowMs = Number.NEGATIVE_INFINITY;
   /** Time at which the Date field changes, in ms of the clock. */
@@ -80,12 +95,18 @@ export class HttpServer implements ConnectionHost, ResponseSender {
   readonly readBuffer = llhttp().readBuffer;
   /** Called for each response, for logs. */
   observe: Observer | undefined;
+  /** The text to send in place of every unsent response, while it is set. */
   substitute: string | undefined;
   /** Decides when responses may be sent; undefined if all may be sent immediately. */
   readonly delay: ResponseDelay | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
+  /**
+   * Maximum number of bytes of a connection that can have been received and unread when the server
+   * was stopped.
+   */
   receiveBufferBytesMax = Number.POSITIVE_INFINITY;
+  /** The bytes that clients have not acknowledged; queried while the server drains. */
   readonly unacknowledged = new Unacknowledged();
   /** Time at which it began to drain, in ms of the clock; Infinity until then. */
   drainedMs = Number.POSITIVE_INFINITY;
@@ -118,7 +139,7 @@ export class HttpServer implements ConnectionHost, ResponseSender {
     this.#closesIdle = options.closesIdle ?? false;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
-    this.slots = new SlotPool(this);
+    this.requests = new RequestPool(this);
     this.#refused = new RefusedConnections(this.clock, options.refusedConnectionsMax);
     this.deadlines = new Deadlines(this.clock);
     if (options.tls !== undefined) {
@@ -245,12 +266,14 @@ export class HttpServer implements ConnectionHost, ResponseSender {
     return { connections, requests, responseBytes };
   }
 
+  /** Registers a connection with delayed responses, to be called at the next release. */
   addDelayed(connection: Connection): void {
     if (connection.isDelayed) return;
     connection.isDelayed = true;
     this.#delayed.push(connection);
   }
 
+  /** Lets the connection continue at the end of the turn, once however often this is called. */
   wake(connection: Connection): void {
     if (connection.isWoken) return;
     connection.isWoken = true;
@@ -258,6 +281,7 @@ export class HttpServer implements ConnectionHost, ResponseSender {
     if (this.#woken.length === 1) this.clock.endOfTurn(this.#wakeAll);
   }
 
+  /** Called when the connection's socket is closed. */
   onConnectionClosed(connection: Connection): void {
     this.#connections.delete(connection);
     if (connection.isDelayed) this.#delayed = this.#delayed.filter((each) => each !== connection);

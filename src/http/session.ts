@@ -7,6 +7,8 @@ export class Session {
   readonly peerAddress: string;
   /** Whether the client has ended its side and will send nothing more. */
   hasInputEnded = false;
+  /** Whether the application's audit log has a line about this connection. */
+  isAudited = false;
   /** Data of the application; initially undefined. */
   memory: unknown = undefined;
 

@@ -6,7 +6,7 @@
  * Progress only records the time. The deadline is moved immediately only if it would be too late; one that
  * is too early is set again when it has passed. So a request that is answered immediately moves nothing.
  */
-import type { Deadlines, Timed } from './deadlines.ts';
+import type { Timed } from './deadlines.ts';
 import type { HttpLimits } from './limits.ts';
 import {
   CONTENT_LATE,
@@ -14,6 +14,7 @@ import {
   HEAD_LATE,
   type ReadFailure,
 } from './read-failures.ts';
+import type { HttpServer } from './server.ts';
 
 /** Time for which a half-closed connection is read, in ms. */
 const END_MS = 2000;
@@ -43,18 +44,8 @@ const STILL = 1;
 const MOVED = 2;
 type Progress = 0 | 1 | 2;
 
-/** The part of the server that the time limits of its connections share. */
-export interface TimeSource {
-  readonly limits: HttpLimits;
-  readonly deadlines: Deadlines;
-  /** The time of this turn, in ms. */
-  readonly nowMs: number;
-  /** Time at which the server began to drain, in ms; Infinity until then. */
-  readonly drainedMs: number;
-}
-
 export class TimeLimits {
-  readonly #source: TimeSource;
+  readonly #server: HttpServer;
   readonly #place: number;
   #awaited: Awaited = REQUEST;
   #awaitedSinceMs: number;
@@ -71,12 +62,12 @@ export class TimeLimits {
   #deadlineMs = Number.POSITIVE_INFINITY;
 
   /** `owner` is called when a limit may have been exceeded, and then calls `check`. */
-  constructor(source: TimeSource, owner: Timed) {
-    this.#source = source;
-    this.#awaitedSinceMs = source.nowMs;
-    const { firstRequestTimeoutSeconds = Number.POSITIVE_INFINITY } = source.limits;
-    this.#firstDueMs = source.nowMs + firstRequestTimeoutSeconds * 1000;
-    this.#place = source.deadlines.enter(owner);
+  constructor(server: HttpServer, owner: Timed) {
+    this.#server = server;
+    this.#awaitedSinceMs = server.nowMs;
+    const { firstRequestTimeoutSeconds = Number.POSITIVE_INFINITY } = server.limits;
+    this.#firstDueMs = server.nowMs + firstRequestTimeoutSeconds * 1000;
+    this.#place = server.deadlines.enter(owner);
     this.#set();
   }
 
@@ -106,9 +97,9 @@ export class TimeLimits {
     this.#receivedBytes = receivedBytes;
     if (awaited !== this.#awaited) {
       this.#awaited = awaited;
-      this.#awaitedSinceMs = this.#source.nowMs;
+      this.#awaitedSinceMs = this.#server.nowMs;
       this.#set();
-    } else if (hasMoved) this.#awaitedSinceMs = this.#source.nowMs;
+    } else if (hasMoved) this.#awaitedSinceMs = this.#server.nowMs;
   }
 
   /** Called at the deadline. Returns whether a limit is exceeded; if not, sets the next deadline. */
@@ -121,23 +112,23 @@ export class TimeLimits {
 
   /** Whether the client has not read its responses for too long. */
   get isReaderLate(): boolean {
-    return this.#readerDueMs() <= this.#source.nowMs;
+    return this.#readerDueMs() <= this.#server.nowMs;
   }
 
   /** Whether the client has not sent the awaited part for too long. */
   get isSenderLate(): boolean {
-    return this.#senderDueMs() <= this.#source.nowMs;
+    return this.#senderDueMs() <= this.#server.nowMs;
   }
 
   /** The refusal for the limit that the rest of a request has exceeded. */
   get lateness(): ReadFailure {
-    if (this.#source.nowMs < this.#ownDueMs()) return CONTENT_LATE_AT_STOP;
+    if (this.#server.nowMs < this.#ownDueMs()) return CONTENT_LATE_AT_STOP;
     return this.#awaited === HEAD ? HEAD_LATE : CONTENT_LATE;
   }
 
   /** Begins the wait for the awaited part again. */
   extend(): void {
-    this.#awaitedSinceMs = this.#source.nowMs;
+    this.#awaitedSinceMs = this.#server.nowMs;
     this.#set();
   }
 
@@ -146,19 +137,19 @@ export class TimeLimits {
    * idle: a balancer has idle ones in store, and uses them when the others end.
    */
   shorten(isClientSending: boolean): void {
-    if (isClientSending && this.#awaited === REQUEST) this.#awaitedSinceMs = this.#source.nowMs;
+    if (isClientSending && this.#awaited === REQUEST) this.#awaitedSinceMs = this.#server.nowMs;
     this.#set();
   }
 
   leave(): void {
-    this.#source.deadlines.leave(this.#place);
+    this.#server.deadlines.leave(this.#place);
   }
 
   #set(): void {
     const dueMs = Math.min(this.#readerDueMs(), this.#senderDueMs());
     if (dueMs >= this.#deadlineMs) return;
     this.#deadlineMs = dueMs;
-    this.#source.deadlines.set(this.#place, dueMs);
+    this.#server.deadlines.set(this.#place, dueMs);
   }
 
   #updateSending(takenBytes: number): void {
@@ -166,14 +157,14 @@ export class TimeLimits {
     this.#isSending = takenBytes >= 0;
     if (!this.#isSending) return;
     if (wasSending && takenBytes === this.#takenBytes) return;
-    this.#sendingSinceMs = this.#source.nowMs;
+    this.#sendingSinceMs = this.#server.nowMs;
     this.#takenBytes = takenBytes;
     if (!wasSending) this.#set();
   }
 
   #readerDueMs(): number {
     if (!this.#isSending) return Number.POSITIVE_INFINITY;
-    return this.#sendingSinceMs + this.#source.limits.writeProgressTimeoutSeconds * 1000;
+    return this.#sendingSinceMs + this.#server.limits.writeProgressTimeoutSeconds * 1000;
   }
 
   #senderDueMs(): number {
@@ -183,13 +174,13 @@ export class TimeLimits {
 
   /** Returns the time at which the awaited part is due if the server does not drain, in ms. */
   #ownDueMs(): number {
-    const dueMs = this.#awaitedSinceMs + limitMs(this.#awaited, this.#source.limits);
+    const dueMs = this.#awaitedSinceMs + limitMs(this.#awaited, this.#server.limits);
     return this.isNew ? Math.min(dueMs, this.#firstDueMs) : dueMs;
   }
 
   #drainDueMs(): number {
     const sinceMs = this.#awaitedSinceMs;
-    const { drainedMs } = this.#source;
+    const { drainedMs } = this.#server;
     if (this.#awaited !== REQUEST) return Math.max(sinceMs, drainedMs) + DRAIN_MS;
     if (sinceMs + LAST_REQUEST_MS <= drainedMs) return drainedMs;
     return Math.max(sinceMs, drainedMs) + LAST_REQUEST_MS;

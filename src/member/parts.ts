@@ -27,7 +27,6 @@ import type { Actions } from '../surface/action.ts';
 import { CrossOriginPolicy } from '../surface/cross-origin-policy.ts';
 import { DIALECTS } from '../surface/dialect.ts';
 import { EndpointGroups } from '../surface/endpoint-groups.ts';
-import { PathPart } from '../surface/percent-decoding.ts';
 import { resourcesOf } from '../surface/resource.ts';
 import { restApplication } from '../surface/rest-handler.ts';
 import { Router } from '../surface/router.ts';
@@ -247,7 +246,7 @@ function applicationsOf(
 ): Pick<HttpServersOptions, 'application' | 'healthApplication'> {
   const { cluster, record, license, waiting } = clusterPart;
   const { groups, crossOrigin, security, logLevel, lifetimes, audit, reloader } = served;
-  const { compatibility, targetBytesMax } = config;
+  const { compatibility } = config;
   const dialect = DIALECTS[compatibility];
   const { isShared } = record;
   const { access: login, memberAccess: memberLogin, credentials } = security;
@@ -288,8 +287,6 @@ function applicationsOf(
     login,
     memberLogin,
     audit,
-    name: new PathPart(targetBytesMax),
-    key: new PathPart(targetBytesMax),
   };
   const applicationOf = (rows: typeof HEALTH_ROUTES) => {
     const resources = resourcesOf(rows, actions, compatibility, { ...checks, credentials });

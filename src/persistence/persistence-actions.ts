@@ -5,7 +5,7 @@
 import { GridError } from '../base/errors.ts';
 import { pathOf } from '../config/setting.ts';
 import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
-import type { Fields } from '../http/exchange.ts';
+import type { Fields } from '../http/response.ts';
 import type { Actions, Work } from '../surface/action.ts';
 import { type AdministrativeCall, refusalOf } from '../surface/administrative-call.ts';
 import type { Dialect } from '../surface/dialect.ts';

@@ -40,14 +40,11 @@ export interface Call extends Receiver {
   readonly exchange: Exchange;
   /** The wait of this call, or of an earlier one of the same slot, which may be reused. */
   wait: Wait | undefined;
-  /**
-   * The decoded map, queue, or first variable part of another path. Valid until any call reads its
-   * `name`.
-   */
+  /** The decoded map, queue, or first variable part of another path. Valid during the turn. */
   readonly name: Span;
   /**
-   * The decoded key, second variable part, or else the part after the first one. Valid until any
-   * call reads its `key`.
+   * The decoded key, second variable part, or else the part after the first one. Valid during the
+   * turn.
    */
   readonly key: Span;
   /** Offsets of the key, as sent, from the beginning of the request target. */

@@ -12,8 +12,8 @@ import { Span } from '../base/span.ts';
 import { fileText } from '../config/file-text.ts';
 import { lineOf } from '../config/finding.ts';
 import { FindingList } from '../config/finding-list.ts';
-import type { Fields } from '../http/exchange.ts';
-import { INDEPENDENT } from '../http/response-delay.ts';
+import { JSON_TYPE } from '../http/exchange.ts';
+import type { Fields } from '../http/response.ts';
 import type { Credentials, Verdict } from '../security/credentials.ts';
 import { auditedUser, type CountingAudit } from '../telemetry/audit.ts';
 import type { Action, Call, Work } from './action.ts';
@@ -221,9 +221,11 @@ export class AdministrativeCall {
   succeedWith(json: Buffer): void {
     this.#audit(200);
     const { exchange } = this.#call;
-    const type = new Span().set(JSON_TYPE, 0, JSON_TYPE.length);
-    const body = new Span().set(json, 0, json.length);
-    exchange.respondPinned(type, body, { isCounted: false, release() {} }, INDEPENDENT, 0);
+    const response = exchange.draft(200);
+    response.contentType = JSON_TYPE;
+    response.content = new Span().set(json, 0, json.length);
+    response.pinned = { isCounted: false, release() {} };
+    exchange.send(response);
   }
 
   /**
@@ -324,5 +326,4 @@ function splitParameters(body: Buffer, count: number): Buffer[] {
 const AT_ONCE_BYTES_MAX = 16_384;
 const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
 const WORD_BYTES_MAX = 128;
-const JSON_TYPE = Buffer.from('application/json');
 const AMPERSAND = 0x26;

@@ -5,7 +5,7 @@
  * read and change whatever any client may.
  */
 import type { BrowserFields } from '../http/browser-fields.ts';
-import type { Fields } from '../http/exchange.ts';
+import type { Fields } from '../http/response.ts';
 
 export class CrossOriginPolicy {
   readonly #origins: ReadonlySet<string>;

@@ -7,7 +7,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { Span } from '../base/span.ts';
-import type { Exchange, Fields } from '../http/exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Fields } from '../http/response.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
 import type { Verdict } from '../security/credentials.ts';

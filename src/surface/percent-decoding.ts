@@ -1,11 +1,10 @@
 /**
  * Percent-decoding of path parts (RFC 3986 section 2.1): bytes to bytes, UTF-8 is not required, and
- * `+` remains a plus. Parts are decoded into a buffer that the next request reuses. The file also
- * decodes form values, each into its own buffer.
+ * `+` remains a plus. Only parts with escapes are copied. The file also decodes form values.
  */
 import assert from 'node:assert';
 import { Slices } from '../base/slices.ts';
-import { Span } from '../base/span.ts';
+import type { Span } from '../base/span.ts';
 import type { Request } from '../http/request.ts';
 
 /** Whether two hexadecimal digits follow each `%` between `start` and `end`. */
@@ -18,29 +17,22 @@ export function hasValidEscapes(bytes: Buffer, start: number, end: number): bool
   return true;
 }
 
-/** A variable part of the path, of the request that called `read` last. */
-export class PathPart {
-  readonly #span = new Span();
-  readonly #decoded: Buffer;
-
-  /** `bytesMax`: limit of a request target, in bytes. */
-  constructor(bytesMax: number) {
-    this.#decoded = Buffer.allocUnsafeSlow(bytesMax);
-  }
-
-  /**
-   * Returns the decoded part: bytes `start` to `end` of the target, which must have only valid
-   * escapes. The result is valid until the next call.
-   */
-  read({ target, escaped }: Request, start: number, end: number): Span {
-    const { bytes } = target;
-    const from = target.start + start;
-    const to = target.start + end;
-    if (!escaped) return this.#span.setViewed(bytes, target.view, from, to);
-    if (end - start > this.#decoded.length)
-      assert.fail('a part is not longer than the longest target');
-    return this.#span.set(this.#decoded, 0, decode(bytes, from, to, this.#decoded));
-  }
+/**
+ * Sets the span to the decoded part of a path: bytes `start` to `end` of the target, which must have
+ * only valid escapes. Without escapes it is a view of the target.
+ */
+export function readPart(
+  { target, escaped }: Request,
+  start: number,
+  end: number,
+  part: Span,
+): Span {
+  const { bytes } = target;
+  const from = target.start + start;
+  const to = target.start + end;
+  if (!escaped) return part.setViewed(bytes, target.view, from, to);
+  const decoded = Buffer.allocUnsafe(end - start);
+  return part.set(decoded, 0, decode(bytes, from, to, decoded));
 }
 
 /** Decodes the bytes into `decoded` and returns the number of bytes written. */

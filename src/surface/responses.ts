@@ -17,7 +17,8 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
 import { failureCode } from '../engine/failure-code.ts';
-import type { Exchange, Fields } from '../http/exchange.ts';
+import { type Exchange, JSON_TYPE } from '../http/exchange.ts';
+import type { Fields } from '../http/response.ts';
 import type { ItemHold } from '../http/response-delay.ts';
 import type { Call } from './action.ts';
 
@@ -28,7 +29,7 @@ export function respondJson(
   status = 200,
   fields?: Fields,
 ): void {
-  exchange.respond(status, 'application/json', JSON.stringify(value), fields);
+  exchange.respond(status, JSON_TYPE, JSON.stringify(value), fields);
 }
 
 /** Responds to the request of a map or queue. `item`: the hold of the item found, if any. */
@@ -62,14 +63,20 @@ function respondValue(
   item: ItemHold | undefined,
 ): void {
   const { value, contentType, partition, sequence } = answer;
-  if (value.length <= VALUE_COPY_BYTES_MAX) {
-    exchange.respondBytes(contentType, value, partition, sequence, item);
-  } else exchange.respondPinned(contentType, value, answer.pin(), partition, sequence, item);
+  const response = exchange.draft(200, partition, sequence);
+  response.contentType = contentType;
+  response.content = value;
+  if (value.length > VALUE_COPY_BYTES_MAX) response.pinned = answer.pin();
+  response.hold = item;
+  exchange.send(response);
 }
 
 function respondCount(exchange: Exchange, { count, partition, sequence }: OperationResult): void {
   const digits = Buffer.from(String(count));
-  exchange.respondBytes(TEXT_PLAIN, DIGITS.set(digits, 0, digits.length), partition, sequence);
+  const response = exchange.draft(200, partition, sequence);
+  response.contentType = TEXT_PLAIN;
+  response.content = new Span().set(digits, 0, digits.length);
+  exchange.send(response);
 }
 
 /**
@@ -87,7 +94,6 @@ function respondFailure(exchange: Exchange, answer: OperationResult, name: Span)
   exchange.refuse(code, values, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
 }
 
-const DIGITS = new Span();
 const PLAIN = Buffer.from('text/plain');
 /** Content type of the plain-text responses that the member generates. */
 export const TEXT_PLAIN = new Span().set(PLAIN, 0, PLAIN.length);

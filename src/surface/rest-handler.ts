@@ -5,7 +5,7 @@
  * allocates nothing. Tested by dialect.spec.ts.
  */
 import assert from 'node:assert';
-import type { Span } from '../base/span.ts';
+import { Span } from '../base/span.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { pathOf } from '../config/setting.ts';
@@ -29,7 +29,7 @@ import { type CrossOriginPolicy, OPENED_VALUE } from './cross-origin-policy.ts';
 import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import { Login, type LoginCall } from './login.ts';
-import { hasValidEscapes, type PathPart } from './percent-decoding.ts';
+import { hasValidEscapes, readPart } from './percent-decoding.ts';
 import type { Endpoint, Resource } from './resource.ts';
 import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './responses.ts';
 import type { UnknownPath } from './route.ts';
@@ -52,9 +52,6 @@ interface SurfaceParts {
    */
   readonly memberLogin: AccessControl | undefined;
   readonly audit: Pick<CountingAudit, 'write'>;
-  /** Readers of the running request's name and key. */
-  readonly name: PathPart;
-  readonly key: PathPart;
 }
 
 /** Returns the interface as an application of the HTTP server. */
@@ -75,6 +72,10 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   nameEnd = 0;
   keyStart = 0;
   keyEnd = 0;
+  readonly #name = new Span();
+  readonly #key = new Span();
+  /** The parts that have been decoded, as bits; only set if the path has escapes. */
+  #decoded = 0;
 
   constructor(exchange: Exchange, router: RouteFinder, parts: SurfaceParts) {
     this.exchange = exchange;
@@ -83,11 +84,11 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   get name(): Span {
-    return this.#parts.name.read(this.exchange.request, this.nameStart, this.nameEnd);
+    return this.#part(this.#name, NAME, this.nameStart, this.nameEnd);
   }
 
   get key(): Span {
-    return this.#parts.key.read(this.exchange.request, this.keyStart, this.keyEnd);
+    return this.#part(this.#key, KEY, this.keyStart, this.keyEnd);
   }
 
   get audit(): SurfaceParts['audit'] {
@@ -105,7 +106,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     }
     if (!isServedMethod(method)) return this.#refuse('METHOD_NOT_SERVED');
     if (target.bytes[target.start] === ASTERISK) {
-      exchange.respond(204, '', '', { Allow: EVERY_METHOD });
+      exchange.respond(204, NO_TYPE, '', { Allow: EVERY_METHOD });
       return false;
     }
     this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
@@ -173,6 +174,22 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     } catch (error) {
       exchange.fail(error, number);
     }
+  }
+
+  release(): void {
+    this.#decoded = 0;
+    this.#name.clear();
+    this.#key.clear();
+  }
+
+  /** Returns a part of the path. It is decoded once. */
+  #part(part: Span, bit: number, start: number, end: number): Span {
+    const { request } = this.exchange;
+    if (request.escaped) {
+      if ((this.#decoded & bit) !== 0) return part;
+      this.#decoded |= bit;
+    }
+    return readPart(request, start, end, part);
   }
 
   /**
@@ -296,7 +313,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     if (refusal !== undefined) return this.#refuse(refusal);
     if (method === OPTIONS) {
       const preflight = browser && crossOrigin.preflightFields(browser, allow);
-      this.exchange.respond(204, '', '', { Allow: allow, ...preflight });
+      this.exchange.respond(204, NO_TYPE, '', { Allow: allow, ...preflight });
       return false;
     }
     if (isIncomplete) return this.#refuse('PATH_INCOMPLETE');
@@ -316,5 +333,8 @@ function needsUser(
   return needed === 'health' && login.coversHealth;
 }
 
+const NAME = 1;
+const KEY = 2;
+const NO_TYPE = new Span();
 const ASTERISK = 0x2a;
 const EVERY_METHOD = allowedMethods((1 << (OPTIONS + 1)) - 1);

@@ -8,7 +8,6 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { pathOf } from '../config/setting.ts';
 import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
-import type { Session } from '../http/session.ts';
 import { readBasicField } from '../security/access-control.ts';
 import type { Actions, Call, Work } from '../surface/action.ts';
 import {
@@ -60,8 +59,6 @@ export interface WanCalls {
    * of publisherOf.
    */
   remove(replication: string, publisherId: string): Promise<RefusedConfig | undefined>;
-  /** Connections on which messages of other members have been received. */
-  readonly senders: WeakSet<Session>;
 }
 
 interface WanActionParts {
@@ -143,7 +140,7 @@ function receive(parts: WanActionParts, call: Call): void {
     return refuseWithoutWan(call);
   }
   if (!cluster.acceptsWrites) {
-    wan.senders.add(exchange.session);
+    exchange.session.isAudited = true;
     writeAudit(parts, call, 503);
     const action = call.describe();
     return exchange.refuse('CLUSTER_PASSIVE', { action }, RETRY_LATER, 503);
@@ -153,14 +150,14 @@ function receive(parts: WanActionParts, call: Call): void {
   const received =
     wan.running?.receiver.receive(message) ??
     wan.load().then(({ receiver }) => receiver.receive(message));
-  call.await(received, (answer) => respondTo(parts, call, wan, answer));
+  call.await(received, (answer) => respondTo(parts, call, answer));
 }
 
-function respondTo(parts: WanActionParts, call: Call, wan: WanCalls, answer: ReceiveResult): void {
+function respondTo(parts: WanActionParts, call: Call, answer: ReceiveResult): void {
   const { exchange } = call;
   const { error } = answer;
-  const isFirst = !wan.senders.has(exchange.session);
-  wan.senders.add(exchange.session);
+  const isFirst = !exchange.session.isAudited;
+  exchange.session.isAudited = true;
   if (error !== undefined) {
     writeAudit(parts, call, error.status);
     if (error.code === 'WAN_MESSAGE_TOO_LONG') {
@@ -172,7 +169,10 @@ function respondTo(parts: WanActionParts, call: Call, wan: WanCalls, answer: Rec
   }
   if (isFirst && !parts.hasMemberLogin) writeAudit(parts, call, 200);
   const { body, partition } = answer;
-  exchange.respondBytes(MESSAGE_TYPE, new Span().set(body, 0, body.length), partition, 0);
+  const response = exchange.draft(200, partition);
+  response.contentType = MESSAGE_TYPE;
+  response.content = new Span().set(body, 0, body.length);
+  exchange.send(response);
 }
 
 function writeAudit({ audit }: WanActionParts, call: Call, status: number): void {

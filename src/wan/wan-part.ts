@@ -13,7 +13,6 @@ import type { DataConfig } from '../data/data-settings.ts';
 import type { DurableQueue, DurableQueues, QueueStore } from '../engine/durable-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { ResponseSender } from '../http/response-delay.ts';
-import type { Session } from '../http/session.ts';
 import type { ServerConfig } from '../servers/server-settings.ts';
 import type { Log } from '../telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
@@ -65,7 +64,6 @@ interface WanPartOptions {
 }
 
 export class WanPart implements Part<Config>, WanCalls, DurableQueues {
-  readonly senders = new WeakSet<Session>();
   running: WanReplications | undefined;
   readonly #options: WanPartOptions;
   #config: Config;

@@ -28,7 +28,7 @@ describe('the slots of a server', () => {
         begin(held, count);
         for (const name of [...application.underWay.keys()]) application.answer(name);
         assertAtRest();
-        assert.equal(server.slots.placeBytes, (places / UNDER_WAY_MAX) * BUFFER_BYTES);
+        assert.equal(server.requests.placeBytes, (places / UNDER_WAY_MAX) * BUFFER_BYTES);
       }
       assert.deepEqual(held.failures, []);
     });

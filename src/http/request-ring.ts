@@ -1,0 +1,60 @@
+/**
+ * The requests under way, first in, first out: a ring buffer that grows and does not
+ * shrink. Tested by connection.spec.ts.
+ */
+import type { Exchange } from './exchange.ts';
+
+/** Initial capacity, a power of two. */
+const FIRST_PLACES = 4;
+
+export class RequestRing {
+  #requests: (Exchange | undefined)[] = NO_PLACES;
+  #first = 0;
+  /** Number of requests. */
+  count = 0;
+
+  get first(): Exchange | undefined {
+    return this.count === 0 ? undefined : this.#at(0);
+  }
+
+  get last(): Exchange | undefined {
+    return this.count === 0 ? undefined : this.#at(this.count - 1);
+  }
+
+  push(exchange: Exchange): void {
+    if (this.count === this.#requests.length) this.#grow();
+    this.#requests[(this.#first + this.count++) & (this.#requests.length - 1)] = exchange;
+  }
+
+  /** Removes the first request; there must be one. */
+  shift(): void {
+    this.#requests[this.#first] = undefined;
+    this.#first = (this.#first + 1) & (this.#requests.length - 1);
+    this.count--;
+  }
+
+  /** Returns all requests in order. */
+  list(): Exchange[] {
+    return Array.from({ length: this.count }, (_, index) => this.#at(index));
+  }
+
+  clear(): void {
+    this.#requests = NO_PLACES;
+    this.#first = 0;
+    this.count = 0;
+  }
+
+  #at(index: number): Exchange {
+    return this.#requests[(this.#first + index) & (this.#requests.length - 1)] as Exchange;
+  }
+
+  #grow(): void {
+    const requests = this.list();
+    const places = Math.max(FIRST_PLACES, 2 * requests.length);
+    this.#requests = new Array(places).fill(undefined);
+    for (const [index, exchange] of requests.entries()) this.#requests[index] = exchange;
+    this.#first = 0;
+  }
+}
+
+const NO_PLACES: (Exchange | undefined)[] = [];
