@@ -9,7 +9,7 @@ import { Span } from '../../src/base/span.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
-import { INDEPENDENT } from '../../src/http/response-delay.ts';
+import { INDEPENDENT, type ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { client } from './test-client.ts';
@@ -33,12 +33,19 @@ export class HeldApplication implements Application {
     return new HeldHandler(this, exchange);
   }
 
-  /** Answers the request in progress with this name. */
-  answer(name: string, body = name): void {
+  /** Returns the request in progress with this name, which the caller answers. */
+  remove(name: string): Exchange {
     const handler = this.underWay.get(name);
     if (handler === undefined) throw new Error(`no request ${name} is under way`);
     this.underWay.delete(name);
-    handler.answer(body);
+    return handler.exchange;
+  }
+
+  /** Answers the request in progress with this name. */
+  answer(name: string, body = name): void {
+    const handler = this.underWay.get(name);
+    this.remove(name);
+    handler?.answer(body);
   }
 }
 
@@ -110,10 +117,24 @@ class HeldHandler implements RequestHandler {
   }
 }
 
+/** Returns a delay of the responses that depend on a later sequence than `upTo`, of any partition. */
+export function sequenceDelay() {
+  const state = { upTo: 0 };
+  const delay: ResponseDelay = {
+    delaysAll: false,
+    delays: (_, sequence) => sequence > state.upTo,
+    sequences: () => Float64Array.of(0),
+  };
+  return { state, delay };
+}
+
 /** Returns a server with a client; `another` connects a further one. */
-export function heldServer(limits?: Partial<HttpLimits>) {
+export function heldServer(limits?: Partial<HttpLimits>, delay?: ResponseDelay) {
   const application = new HeldApplication();
-  const test = createTestServer(limits, { wrap: () => application });
+  const test = createTestServer(limits, {
+    wrap: () => application,
+    ...(delay && { delay }),
+  });
   const { server, clock } = test;
   const connected = () => {
     const one = client(test, new FakeSocket((run) => clock.endOfTurn(run)));
