@@ -199,7 +199,7 @@ export class ConnectionRequests {
   #isBehindBlocked(): boolean {
     if (this.#isParked) return !this.#mayBegin(this.current as Exchange);
     const last = this.#underWay.last as Exchange;
-    if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
+    if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || !last.request.keepAlive) return true;
     if (this.#headBytes > HEAD_BYTES_UNDER_WAY_MAX) return true;
     return last.handler.isExclusive && !last.isBuffered;
   }

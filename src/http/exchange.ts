@@ -31,7 +31,6 @@ import {
   passesContentChecks,
   refuseContent,
 } from './content-checks.ts';
-import { CONNECT } from './methods.ts';
 import * as failures from './read-failures.ts';
 import { Request } from './request.ts';
 import type { Fields, Response } from './response.ts';
@@ -59,19 +58,17 @@ const INVITING = 1 << 2;
 const INVITED = 1 << 3;
 /** The client is watched while the request waits for an item or its response is a stream. */
 const WATCHED = 1 << 4;
-/** The response always ends the connection. */
-const ENDS_CONNECTION = 1 << 5;
 /** The bytes are not a request, or its head is incomplete. */
-const UNREADABLE = 1 << 6;
+const UNREADABLE = 1 << 5;
 /** The request has begun to run. */
-const BEGUN = 1 << 7;
-const RUNNING = 1 << 8;
+const BEGUN = 1 << 6;
+const RUNNING = 1 << 7;
 /** The request retains a copy of its bytes. */
-const RETAINS_BYTES = 1 << 9;
+const RETAINS_BYTES = 1 << 8;
 /** Fields other than this number differ from an unused object and are not set by a new request. */
-const DIRTY = 1 << 10;
+const DIRTY = 1 << 9;
 /** The copy of its head is in a buffer of its own. */
-const LONG_HEAD = 1 << 11;
+const LONG_HEAD = 1 << 10;
 
 export class Exchange implements BytesRetainer {
   /** The client of the request. */
@@ -167,12 +164,6 @@ export class Exchange implements BytesRetainer {
     if (!inFlight.isFull) return 0;
     inFlight.relieve(nowMs);
     return inFlight.bytesMax;
-  }
-
-  /** Whether nothing after the request may be read. */
-  get isFinal(): boolean {
-    const { request } = this;
-    return !request.keepAlive || request.method === CONNECT || this.#is(ENDS_CONNECTION);
   }
 
   /** Whether the response is buffered until earlier ones have been written. */
@@ -349,7 +340,8 @@ export class Exchange implements BytesRetainer {
    */
   refuseBytes(failure: failures.ReadFailure, isParsed: boolean, parserReason: () => string): void {
     const code = failures.codeOf(failure);
-    this.#state |= ENDS_CONNECTION | DIRTY;
+    this.#state |= DIRTY;
+    this.request.keepAlive = false;
     if (code === undefined || (this.isBodyPending && this.isAnswered)) return;
     if (!this.isBodyPending || isParsed) this.#state |= UNREADABLE;
     else this.#state &= ~UNREADABLE;
@@ -488,7 +480,7 @@ export class Exchange implements BytesRetainer {
 
   /** Whether the response written next is the connection's last. */
   #isLast(): boolean {
-    if (this.isFinal) return true;
+    if (!this.request.keepAlive) return true;
     const { isDraining } = this.#server;
     if (!this.isBodyPending && !isDraining) return false;
     const connection = this.#connection;
@@ -501,12 +493,12 @@ export class Exchange implements BytesRetainer {
   /** Called when the response has been written. */
   #onAnswered(status: number, isLast: boolean): void {
     this.isAnswered = true;
-    const { body, request } = this;
-    const observed = this.#is(UNREADABLE) ? undefined : request;
-    this.#server.observe?.(status, observed, this);
+    const { request } = this;
+    const { observe } = this.#server;
+    if (observe !== undefined) observe(status, this.#is(UNREADABLE) ? undefined : request, this);
     if (status >= 400) this.#clearRefusal();
-    if (this.isBodyPending) body.drop();
-    else if (request.hasBody) body.end();
+    if (this.isBodyPending) this.body.drop();
+    else if (request.hasBody) this.body.end();
     if (this.#connection !== undefined) this.#connection.onAnswered(this, isLast);
     else if (!this.#is(RUNNING)) this.free();
   }
@@ -541,7 +533,7 @@ export class Exchange implements BytesRetainer {
     this.#server.onFailure(error);
     if (!isPresent || this.isAnswered) return;
     this.#state |= DIRTY;
-    if ((this.#state & (BEGUN | RUNNING)) !== BEGUN) this.#state |= ENDS_CONNECTION;
+    if ((this.#state & (BEGUN | RUNNING)) !== BEGUN) this.request.keepAlive = false;
     this.refuse('FAILED', {});
   }
 

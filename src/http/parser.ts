@@ -13,6 +13,7 @@ import type { Body } from './body.ts';
 import { Head } from './head.ts';
 import type { HttpLimits } from './limits.ts';
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
+import { CONNECT } from './methods.ts';
 import {
   DATA_AFTER_CLOSE,
   INVALID_TARGET,
@@ -216,9 +217,10 @@ export class RequestParser implements ParserListener {
     const request = this.request;
     request.version = this.#llhttp.version(this.#pointer);
     request.method = this.#llhttp.method(this.#pointer);
-    request.keepAlive = this.#head.isAtProxyConnection
+    const keepsOpen = this.#head.isAtProxyConnection
       ? this.#llhttp.setFlags(this.#pointer, this.#flags)
       : keepAlive;
+    request.keepAlive = keepsOpen && request.method !== CONNECT;
     const failure = this.#head.complete(this.#inputEnd);
     if (failure !== 0) return this.#resultOf(failure);
     this.#state = IN_BODY;

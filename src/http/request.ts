@@ -14,7 +14,10 @@ export class Request {
   method = 0;
   /** The version: 10 for HTTP/1.0, 11 for HTTP/1.1. */
   version = 0;
-  /** Whether the connection may continue after this request (RFC 9112 section 9.3). */
+  /**
+   * Whether the connection may continue after this request (RFC 9112 section 9.3). False for CONNECT, and
+   * after bytes or a fault of the member that end the connection.
+   */
   keepAlive = false;
   /** Length of the content, in bytes; UNKNOWN_LENGTH if chunked. */
   contentLength = 0;
