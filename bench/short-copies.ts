@@ -4,7 +4,8 @@
  * records and their checksums (src/persistence), keys of a program (src/local/plain-bytes.ts). They
  * also decide which lengths are copied out of a memory with a DataView (src/base/copy-bytes.ts).
  */
-import { copyRange, ViewedBytes } from '../src/base/copy-bytes.ts';
+import { copySpan, ViewedBytes } from '../src/base/copy-bytes.ts';
+import { Span } from '../src/base/span.ts';
 import type { Bench } from './harness.ts';
 
 const LENGTHS = [8, 24, 64, 200, 400, 1000];
@@ -16,6 +17,8 @@ interface Source {
   readonly view: DataView;
   readonly text: string;
 }
+
+const SPAN = new Span();
 
 type Copy = (target: Source, at: number, source: Source, length: number) => void;
 
@@ -31,7 +34,7 @@ const WAYS: Readonly<Record<string, Copy>> = {
     target.set(bytes.subarray(0, length), at);
   },
   'loop over words of views, up to 128 bytes'(target, at, { bytes, view }, length) {
-    copyRange(target, at, bytes, view, 0, length);
+    copySpan(target, at, SPAN.setViewed(bytes, view, 0, length));
   },
   copy({ bytes: target }, at, { bytes }, length) {
     bytes.copy(target, at, 0, length);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { copyIntoWords, copyRange, copySpan, ViewedBytes } from '../../src/base/copy-bytes.ts';
+import { copyIntoWords, copySpan, copyWords, ViewedBytes } from '../../src/base/copy-bytes.ts';
 import { Span } from '../../src/base/span.ts';
 
 const MEMORY_BYTES = 600;
@@ -23,26 +23,18 @@ function expected(at: number, start: number, end: number): Buffer {
   return bytes;
 }
 
-test('copyRange copies any range to any offset, and changes no other byte', () => {
-  fc.assert(
-    fc.property(ranges, fc.nat(MEMORY_BYTES), ({ start, end }, at) => {
-      const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX);
-      target.bytes.fill(OLD);
-      copyRange(target, at, source.bytes, source.view, start, end);
-      assert.deepEqual(target.bytes, expected(at, start, end));
-    }),
-  );
-});
+/** Returns the bytes as spans: with words if they begin with one, with a view, and with neither. */
+function spansOf(start: number, end: number): Span[] {
+  const withWords = new Span().set(source.bytes, start & ~3, end);
+  withWords.words = new Int32Array(source.bytes.buffer);
+  const viewed = new Span().setViewed(source.bytes, source.view, start, end);
+  return [withWords, viewed, new Span().set(source.bytes, start, end)];
+}
 
 test('copySpan copies a span with words, with a view, and with neither', () => {
-  const words = new Int32Array(source.bytes.buffer);
   fc.assert(
     fc.property(ranges, fc.nat(MEMORY_BYTES), ({ start, end }, at) => {
-      const aligned = start & ~3;
-      const withWords = new Span().set(source.bytes, aligned, end);
-      withWords.words = words;
-      const viewed = new Span().setViewed(source.bytes, source.view, start, end);
-      for (const span of [withWords, viewed, new Span().set(source.bytes, start, end)]) {
+      for (const span of spansOf(start, end)) {
         const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX + 4);
         target.bytes.fill(OLD);
         copySpan(target, at, span);
@@ -56,14 +48,27 @@ test('copySpan copies a span with words, with a view, and with neither', () => {
 test('copyIntoWords pads the last word with zero bytes, and writes no further word', () => {
   fc.assert(
     fc.property(ranges, fc.nat(60), ({ start, end }, word) => {
-      const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX);
-      target.bytes.fill(OLD);
-      copyIntoWords(new Int32Array(target.bytes.buffer), word, source.view, start, end);
-      const bytes = expected(word * 4, start, end);
-      bytes.fill(0, word * 4 + end - start, word * 4 + ((end - start + 3) & ~3));
-      assert.deepEqual(target.bytes, bytes);
+      for (const span of spansOf(start, end)) {
+        const { bytes } = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX);
+        bytes.fill(OLD);
+        copyIntoWords(new Int32Array(bytes.buffer), bytes, word, span);
+        const wanted = expected(word * 4, span.start, end);
+        wanted.fill(0, word * 4 + span.length, word * 4 + ((span.length + 3) & ~3));
+        assert.deepEqual(bytes, wanted);
+      }
     }),
   );
+});
+
+test('copyWords copies any number of words', () => {
+  const words = new Int32Array(source.bytes.buffer);
+  for (const count of [0, 1, 47, 48, 49, 100]) {
+    const target = new Int32Array(words.length);
+    copyWords(target, 7, words, 3, count);
+    const wanted = new Int32Array(words.length);
+    wanted.set(words.subarray(3, 3 + count), 7);
+    assert.deepEqual(target, wanted);
+  }
 });
 
 test('ViewedBytes spans its whole ArrayBuffer', () => {

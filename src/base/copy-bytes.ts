@@ -1,17 +1,16 @@
 /**
- * Copies short ranges of bytes from a memory that has a DataView, word by word, from any offset. A
- * loop over bytes takes four times as long. A call of `copy` is slower as well, since it needs a
- * view of the range (bench: short-copies).
+ * Copies spans of bytes: to any offset of a memory that has a DataView, or into words. Short spans are
+ * copied word by word if their memory is accessible as words or through a DataView, and otherwise by a
+ * loop over bytes, which takes four times as long. Long ones are copied by a call, which takes as long as
+ * the words of some hundred bytes (bench: short-copies).
  */
 
 import type { Span } from './span.ts';
 import { unpooledBuffer } from './unpooled-buffer.ts';
 
-/** Length up to which copying through a DataView is faster than a call of `copy`, in bytes. */
-export const VIEWED_BYTES_MAX = 128;
-/** Length up to which copying from aligned words is faster than a call of `copy`, in bytes. */
+// Lengths up to which each way is faster than a call of `copy`, in bytes.
 const WORDS_BYTES_MAX = 192;
-/** Length up to which a loop over bytes is faster than a call of `copy`, in bytes. */
+const VIEWED_BYTES_MAX = 128;
 const LOOP_BYTES_MAX = 40;
 
 /** A buffer with a DataView of its bytes. */
@@ -50,47 +49,20 @@ export class ViewedBytes implements Viewed {
  * memories.
  */
 export function copySpan(target: Viewed, at: number, span: Span): void {
-  const { words, start, end } = span;
-  if (words !== undefined && end - start <= WORDS_BYTES_MAX) copyWords(target, at, words, span);
-  else copyRange(target, at, span.bytes, span.view, start, end);
-}
-
-/**
- * Copies bytes `start` to `end` of `bytes` to `at` in the target, under the rules of copySpan.
- * `view`: a DataView of the memory of `bytes`, if available.
- */
-export function copyRange(
-  target: Viewed,
-  at: number,
-  bytes: Buffer,
-  view: DataView | undefined,
-  start: number,
-  end: number,
-): void {
+  const { bytes, words, view, start, end } = span;
   const length = end - start;
-  if (view !== undefined && length <= VIEWED_BYTES_MAX) {
+  if (words !== undefined && length <= WORDS_BYTES_MAX) {
+    let to = at;
+    let word = start >> 2;
+    const wordsEnd = word + (length >> 2);
+    for (; word < wordsEnd; word++, to += 4) target.view.setInt32(to, words[word]!, true);
+    for (let from = word << 2; from < end; ) target.bytes[to++] = bytes[from++]!;
+  } else if (view !== undefined && length <= VIEWED_BYTES_MAX) {
     copyViewed(target.view, at, view, start, end);
   } else if (length > LOOP_BYTES_MAX) bytes.copy(target.bytes, at, start, end);
   else for (let from = start, to = at; from < end; ) target.bytes[to++] = bytes[from++]!;
 }
 
-function copyWords(
-  target: Viewed,
-  at: number,
-  words: Int32Array,
-  { bytes, start, end }: Span,
-): void {
-  let to = at;
-  let word = start >> 2;
-  const wordsEnd = word + ((end - start) >> 2);
-  for (; word < wordsEnd; word++, to += 4) target.view.setInt32(to, words[word]!, true);
-  for (let from = word << 2; from < end; ) target.bytes[to++] = bytes[from++]!;
-}
-
-/**
- * Copies bytes `start` to `end` of `source` to `at` in `target`. The ranges must be in different
- * memories.
- */
 function copyViewed(
   target: DataView,
   at: number,
@@ -111,23 +83,54 @@ function copyViewed(
 }
 
 /**
- * Copies bytes `start` to `end` of `source` into words from words[at] on; the last word is padded
- * with zero bytes.
+ * Copies the span into words from words[at] on; the last word is padded with zero bytes. `bytes` is the
+ * same memory as `words`. The span must be in another memory, or not overlap.
  */
-export function copyIntoWords(
-  words: Int32Array,
-  at: number,
-  source: DataView,
-  start: number,
-  end: number,
+export function copyIntoWords(words: Int32Array, bytes: Buffer, at: number, span: Span): void {
+  const { bytes: source, words: sourceWords, view, start, end } = span;
+  const length = end - start;
+  const whole = at + (length >> 2);
+  const rest = length & 3;
+  if (sourceWords !== undefined && length <= WORDS_BYTES_MAX) {
+    let from = start >> 2;
+    for (let to = at; to < whole; to++) words[to] = sourceWords[from++]!;
+    if (rest !== 0) words[whole] = sourceWords[from]! & ((1 << (rest << 3)) - 1);
+  } else if (view !== undefined && length <= VIEWED_BYTES_MAX) {
+    let from = start;
+    for (let to = at; to < whole; to++, from += 4) words[to] = view.getInt32(from, true);
+    if (rest !== 0) words[whole] = lastWord(source, from, rest);
+  } else if (length <= LOOP_BYTES_MAX) {
+    let from = start;
+    for (let to = at; to < whole; to++, from += 4) {
+      words[to] =
+        source[from]! |
+        (source[from + 1]! << 8) |
+        (source[from + 2]! << 16) |
+        (source[from + 3]! << 24);
+    }
+    if (rest !== 0) words[whole] = lastWord(source, from, rest);
+  } else {
+    if (rest !== 0) words[whole] = 0;
+    source.copy(bytes, at << 2, start, end);
+  }
+}
+
+/** Copies `count` words to words[to] of the target; the ranges must not overlap. */
+export function copyWords(
+  target: Int32Array,
+  to: number,
+  source: Int32Array,
+  from: number,
+  count: number,
 ): void {
-  const lastWord = end - 4;
-  let to = at;
-  let from = start;
-  for (; from <= lastWord; from += 4) words[to++] = source.getInt32(from, true);
-  if (from === end) return;
-  let word = source.getUint8(from);
-  if (end - from > 1) word |= source.getUint8(from + 1) << 8;
-  if (end - from > 2) word |= source.getUint8(from + 2) << 16;
-  words[to] = word;
+  if (count << 2 > WORDS_BYTES_MAX) target.set(source.subarray(from, from + count), to);
+  else for (let index = 0; index < count; index++) target[to + index] = source[from + index]!;
+}
+
+/** Returns one to three bytes as a word. */
+function lastWord(bytes: Buffer, start: number, count: number): number {
+  let word = bytes[start]!;
+  if (count > 1) word |= bytes[start + 1]! << 8;
+  if (count > 2) word |= bytes[start + 2]! << 16;
+  return word;
 }

@@ -3,14 +3,9 @@
  * word. The bytes after the last one, up to the end of its word, are zero. One object is reused for
  * every request and grows to the longest key it has read. Tested by hash.spec.ts.
  */
-import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/copy-bytes.ts';
+import { copyIntoWords } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 
-/**
- * Length in bytes up to which composing words is faster than making a view for `set` (bench:
- * cell-store).
- */
-const COMPOSED_BYTES_MAX = 48;
 const WORDS_MIN = 64;
 
 export class KeyWords {
@@ -25,15 +20,10 @@ export class KeyWords {
   }
 
   load(span: Span): this {
-    const { bytes, view, start, end } = span;
-    const length = end - start;
-    if (length >= this.#bytes.length) this.#grow(length);
+    const length = span.end - span.start;
+    if (length > this.#bytes.length) this.#grow(length);
     this.length = length;
-    if (span.words !== undefined) this.#copyWords(span.words, start >>> 2);
-    else if (view !== undefined && length <= VIEWED_BYTES_MAX) {
-      copyIntoWords(this.words, 0, view, start, end);
-    } else if (length <= COMPOSED_BYTES_MAX) composeWords(this.words, 0, bytes, start, length);
-    else this.#copy(bytes, start, end);
+    copyIntoWords(this.words, this.#bytes, 0, span);
     return this;
   }
 
@@ -65,46 +55,10 @@ export class KeyWords {
     return rest === 0 || (theirs[from + whole]! ^ words[whole]!) << (32 - rest * 8) === 0;
   }
 
-  #copyWords(source: Int32Array, from: number): void {
-    const { words, length, wordCount } = this;
-    for (let index = 0; index < wordCount; index++) words[index] = source[from + index]!;
-    const rest = length & 3;
-    if (rest !== 0) words[wordCount - 1]! &= (1 << (rest * 8)) - 1;
-  }
-
-  #copy(bytes: Buffer, start: number, end: number): void {
-    this.words[(end - start) >>> 2] = 0;
-    this.#bytes.set(bytes.subarray(start, end), 0);
-  }
-
   #grow(length: number): void {
     let count = this.words.length;
-    // One more word than the bytes need: `#copy` clears the word after a whole number of words.
-    while (count <= length >>> 2) count *= 2;
+    while (count << 2 < length) count *= 2;
     this.words = new Int32Array(count);
     this.#bytes = Buffer.from(this.words.buffer);
   }
-}
-
-/** Writes `length` bytes into words from words[at]; the last word is padded with zero bytes. */
-export function composeWords(
-  words: Int32Array,
-  at: number,
-  bytes: Buffer,
-  start: number,
-  length: number,
-): void {
-  const whole = start + (length & ~3);
-  let to = at;
-  let from = start;
-  for (; from < whole; from += 4) {
-    words[to++] =
-      bytes[from]! | (bytes[from + 1]! << 8) | (bytes[from + 2]! << 16) | (bytes[from + 3]! << 24);
-  }
-  const rest = length & 3;
-  if (rest === 0) return;
-  let word = bytes[from]!;
-  if (rest > 1) word |= bytes[from + 1]! << 8;
-  if (rest > 2) word |= bytes[from + 2]! << 16;
-  words[to] = word;
 }

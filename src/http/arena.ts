@@ -8,7 +8,7 @@
  * the time of copying from another (bench: short-copies). Tested by vectors.spec.ts.
  */
 import assert from 'node:assert/strict';
-import { copyRange, copySpan, ViewedBytes } from '../base/copy-bytes.ts';
+import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 import { isFieldValue } from './fields.ts';
 import { statusLine } from './status.ts';
@@ -194,12 +194,6 @@ export class OutputArena {
   writeSpan(span: Span): void {
     copySpan(this.#memory, this.used, span);
     this.used += span.end - span.start;
-  }
-
-  /** Writes the bytes of another buffer from `start` to `end`. */
-  writeBytes(bytes: Buffer, start: number, end: number): void {
-    copyRange(this.#memory, this.used, bytes, undefined, start, end);
-    this.used += end - start;
   }
 
   #prepare(): void {

@@ -12,6 +12,7 @@
  * allocate parsers itself, and then `memory` is replaced by a new view.
  */
 import assert from 'node:assert';
+import { copyWords } from '../base/copy-bytes.ts';
 import { unpooledBuffer } from '../base/unpooled-buffer.ts';
 import {
   check,
@@ -29,8 +30,6 @@ import { OK, PAUSED, type ParserListener, QUIET } from './parser-listener.ts';
 export const INPUT_BYTES_MAX = 65536;
 /** Size of a parser, in bytes. */
 const PARSER_BYTES = 64;
-/** Length up to which a loop over words is faster than a view, in bytes (bench: short-copies). */
-const WORDS_BYTES_MAX = 256;
 
 export class Llhttp {
   readonly #exports: Exports;
@@ -120,14 +119,9 @@ export class Llhttp {
   load(owner: ParserListener | undefined, chunk: Buffer, start: number, end: number): void {
     assert(this.#listener === undefined && end - start <= INPUT_BYTES_MAX);
     this.inputOwner = owner;
-    if (chunk !== this.readBuffer || start !== 0 || end > WORDS_BYTES_MAX) {
+    if (chunk !== this.readBuffer || start !== 0)
       this.memory.set(chunk.subarray(start, end), this.inputAddress);
-      return;
-    }
-    const source = this.#readWords;
-    const words = this.#words;
-    const to = this.inputAddress >> 2;
-    for (let at = 0; at << 2 < end; at++) words[to + at] = source[at] as number;
+    else copyWords(this.#words, this.inputAddress >> 2, this.#readWords, 0, (end + 3) >> 2);
   }
 
   /** Parses input bytes `start` to `end`. Returns OK, PAUSED, PAUSED_UPGRADE or an error. */

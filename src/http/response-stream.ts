@@ -9,6 +9,7 @@
  * it as usual; until then the request's slot is in use.
  */
 
+import { Span } from '../base/span.ts';
 import type { Exchange } from './exchange.ts';
 import { HEAD } from './methods.ts';
 import { INDEPENDENT } from './response-delay.ts';
@@ -30,6 +31,7 @@ export class ResponseStream {
   readonly #isChunked: boolean;
   readonly #onRoom: () => void;
   readonly #onEnded: () => void;
+  readonly #piece = new Span();
   #takesContent: boolean;
   #isEnded = false;
   #wantsRoom = false;
@@ -115,7 +117,7 @@ export class ResponseStream {
     const { arena } = this.#server;
     queue.begin(bytes.length + CHUNK_FRAMING_BYTES, partition, sequence);
     if (this.#isChunked) arena.writeText(`${bytes.length.toString(16)}\r\n`);
-    arena.writeBytes(bytes, 0, bytes.length);
+    arena.writeSpan(this.#piece.set(bytes, 0, bytes.length));
     if (this.#isChunked) arena.writeText('\r\n');
     queue.end(false);
   }

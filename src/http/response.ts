@@ -2,7 +2,7 @@
  * A response, and how it is written into the arena (RFC 9112 section 6). The server has one draft, which is
  * reused: a handler sets it and passes it to its request, which writes it during that call, or buffers a
  * copy until earlier responses are written. Every response has Content-Length, except 204, 304 and
- * streams. One to HEAD has no content. Tested by vectors.spec.ts.
+ * streams. One to HEAD has no content.
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
@@ -137,7 +137,7 @@ export class Response {
     arena.writeBeginning(status);
     if (start < end && arena.acceptsType(bytes, start, end)) {
       arena.writeText('Content-Type: ');
-      arena.writeBytes(bytes, start, end);
+      arena.writeSpan(this.contentType);
       arena.writeText(LINE_END);
     }
     if (endsWithConnection || isBodiless(status)) return;

@@ -4,20 +4,9 @@
  */
 import assert from 'node:assert';
 import { endianness } from 'node:os';
-import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/copy-bytes.ts';
+import { copyIntoWords } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
 import type { SummedMemory } from './checksum.ts';
-
-/**
- * Length from which a span is copied with a call, in bytes. Shorter spans are copied byte by byte,
- * which is faster (bench: short-copies).
- */
-const COPY_LENGTH_MIN = 24;
-/**
- * Length up to which a span is copied word by word, if its source has words, in bytes (bench:
- * short-copies).
- */
-const COPY_WORDS_LENGTH_MAX = 256;
 
 assert.equal(endianness(), 'LE', 'records are accessed as little-endian words');
 
@@ -43,23 +32,8 @@ export class Page {
 
 /** Copies the span and pads it with zeros to a whole word. Returns the offset after it. */
 export function copyPadded({ bytes, words }: Page, at: number, span: Span): number {
-  const { bytes: source, words: sourceWords, view, start, end } = span;
-  const next = at + wholeWords(end - start);
-  if (next === at) return at;
-  if (sourceWords !== undefined && end - start <= COPY_WORDS_LENGTH_MAX) {
-    const shift = (start - at) >> 2;
-    for (let to = at >> 2; to < next >> 2; to++) words[to] = sourceWords[to + shift]!;
-    words[(next >> 2) - 1]! &= -1 >>> ((next - at - (end - start)) * 8);
-    return next;
-  }
-  if (view !== undefined && end - start <= VIEWED_BYTES_MAX) {
-    copyIntoWords(words, at >> 2, view, start, end);
-    return next;
-  }
-  words[(next >> 2) - 1] = 0;
-  if (end - start >= COPY_LENGTH_MIN) source.copy(bytes, at, start, end);
-  else for (let from = start, to = at; from < end; from++, to++) bytes[to] = source[from]!;
-  return next;
+  copyIntoWords(words, bytes, at >> 2, span);
+  return at + wholeWords(span.end - span.start);
 }
 
 /** Rounds the offset up to a multiple of 4. */

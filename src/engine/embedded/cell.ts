@@ -15,9 +15,9 @@
  * space can be reused. An item's key is its sequence in the queue. The bytes from the key's end to
  * the end of its word are zero, so that keys are hashed and compared by words.
  */
-import { copyIntoWords, VIEWED_BYTES_MAX } from '../../base/copy-bytes.ts';
+import { copyIntoWords } from '../../base/copy-bytes.ts';
 import type { Span } from '../../base/span.ts';
-import { composeWords, type KeyWords } from '../key-words.ts';
+import type { KeyWords } from '../key-words.ts';
 import { UNIT_BYTES } from './extent-pool.ts';
 
 export const HEADER_WORDS = 6;
@@ -54,12 +54,6 @@ export const EXPIRES = HAS_EXPIRY | HAS_MAX_IDLE;
 const FLAGS_SHIFT = 24;
 const MAX_IDLE_MASK = 0x7fff_ffff;
 const SECONDS_MAX = 0xffff_ffff;
-
-/**
- * Length in bytes above which values are copied as bytes: a view costs about as much as 64 bytes in
- * words.
- */
-const VALUE_WORDS_BYTES_MAX = 64;
 
 /** Returns the flags of an entry; 0 is passed for a time that it does not have. */
 export function entryFlags(expiryMs: number, maxIdleSeconds: number): number {
@@ -166,25 +160,7 @@ export function writeVersion(words: Int32Array, at: number, low: number, high: n
 
 /** Copies the span's bytes into the cell's value. `bytes` and `words` are the same memory. */
 export function writeValue(words: Int32Array, bytes: Buffer, at: number, value: Span): void {
-  const to = valueAt(words, at);
-  const length = value.end - value.start;
-  if (value.words !== undefined && length <= VALUE_WORDS_BYTES_MAX * 4) {
-    copyWords(words, to, value.words, value.start >>> 2, (length + 3) >>> 2);
-  } else if (value.view !== undefined && length <= VIEWED_BYTES_MAX) {
-    copyIntoWords(words, to, value.view, value.start, value.end);
-  } else if (length <= VALUE_WORDS_BYTES_MAX)
-    composeWords(words, to, value.bytes, value.start, length);
-  else bytes.set(value.bytes.subarray(value.start, value.end), to * 4);
-}
-
-function copyWords(
-  words: Int32Array,
-  to: number,
-  source: Int32Array,
-  from: number,
-  count: number,
-): void {
-  for (let index = 0; index < count; index++) words[to + index] = source[from + index]!;
+  copyIntoWords(words, bytes, valueAt(words, at), value);
 }
 
 export function versionLowAt(words: Int32Array, at: number): number {

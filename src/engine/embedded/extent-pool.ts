@@ -15,6 +15,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
+import { copyWords } from '../../base/copy-bytes.ts';
 import { growArray } from '../../base/grow-array.ts';
 import { IndexTables } from './index-tables.ts';
 import type { MemoryMeter } from './memory-meter.ts';
@@ -26,12 +27,6 @@ export const UNIT_BYTES = 8;
  * extent is small.
  */
 export const CELL_SHARED_BYTES_MAX = 16384;
-
-/**
- * Length in bytes above which cells are copied as bytes: a view costs about as much as 200 bytes in
- * words.
- */
-const COPY_WORDS_BYTES_MAX = 256;
 
 const EXTENT_BITS = 13;
 const SLAB_BITS = 31 - Math.clz32(SLAB_BYTES / UNIT_BYTES);
@@ -133,16 +128,7 @@ export class ExtentPool {
 
   /** Copies `length` bytes, a whole cell, within the slabs. */
   copy(from: number, to: number, length: number): void {
-    const words = this.words(from);
-    const at = this.at(from);
-    const target = this.words(to);
-    const targetAt = this.at(to);
-    const count = length / 4;
-    if (length > COPY_WORDS_BYTES_MAX) {
-      target.set(words.subarray(at, at + count), targetAt);
-      return;
-    }
-    for (let index = 0; index < count; index++) target[targetAt + index] = words[at + index]!;
+    copyWords(this.words(to), this.at(to), this.words(from), this.at(from), length / 4);
   }
 
   /**

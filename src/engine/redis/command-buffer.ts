@@ -3,8 +3,8 @@
  * A command is `begin`, then as many arguments as its header declares.
  * Tested by lost-connections.spec.ts.
  */
-import { copyRange, ViewedBytes } from '../../base/copy-bytes.ts';
-import type { Span } from '../../base/span.ts';
+import { copySpan, ViewedBytes } from '../../base/copy-bytes.ts';
+import { Span } from '../../base/span.ts';
 
 const FIRST_BYTES = 16384;
 /** Maximum size of a buffer that is reused, in bytes. */
@@ -16,6 +16,7 @@ export class CommandBuffer {
   #memory: ViewedBytes;
   #bytes: Buffer;
   #length = 0;
+  readonly #copied = new Span();
 
   /** `byteCount`: the initial size. */
   constructor(byteCount = FIRST_BYTES) {
@@ -144,13 +145,13 @@ export class CommandBuffer {
     this.#length = at + 2;
   }
 
-  #copySpan({ bytes, view, start, end }: Span): void {
-    this.#copy(bytes, view, start, end);
+  #copySpan(span: Span): void {
+    copySpan(this.#memory, this.#length, span);
+    this.#length += span.end - span.start;
   }
 
   #copy(bytes: Buffer, view: DataView | undefined, start: number, end: number): void {
-    copyRange(this.#memory, this.#length, bytes, view, start, end);
-    this.#length += end - start;
+    this.#copySpan(this.#copied.setViewed(bytes, view, start, end));
   }
 
   #makeRoom(length: number): void {
