@@ -14,7 +14,6 @@
  *   and input is discarded for a while, so that a TCP reset cannot discard the response.
  */
 import type { Socket } from 'node:net';
-import { isFull } from './back-pressure.ts';
 import { ConnectionRequests } from './connection-requests.ts';
 import type { CutOff } from './cut-off.ts';
 import type { Timed } from './deadlines.ts';
@@ -309,7 +308,7 @@ export class Connection implements Timed, Scheduled {
   #mayRead(): boolean {
     if (this.#state !== READING) return false;
     if (this.#requests.isBlocked) this.#state = BLOCKED;
-    else if (isFull(this.#responses, this.#requests, this.#server)) this.#state = STALLED;
+    else if (this.#responses.isFull(this.#requests.bufferedBytes)) this.#state = STALLED;
     return this.#state === READING;
   }
 

@@ -32,6 +32,12 @@ import { statusLine } from './status.ts';
 
 /** Maximum number of bytes handed to the socket in one write. */
 const WRITE_BYTES_MAX = 65536;
+/**
+ * Maximum size of the responses of a connection that wait, in bytes; the lower one applies to a full
+ * budget.
+ */
+const WAITING_BYTES_MAX = 1_048_576;
+const WAITING_BYTES_MAX_FULL = 65_536;
 
 export class ResponseQueue implements BudgetUser {
   readonly #connection: Connection;
@@ -161,14 +167,25 @@ export class ResponseQueue implements BudgetUser {
     return this.unsentBytes + this.#writer.waitingBytes;
   }
 
-  /** Whether copies of responses wait for the client. */
-  get holdsCopies(): boolean {
-    return this.#copiedBytes > 0;
-  }
-
   /** Whether everything has been handed to the socket. */
   get isEmpty(): boolean {
     return this.#pieces.length === 0 && this.#runBuffer === NOTHING;
+  }
+
+  /**
+   * Whether so many responses wait that the connection runs no further requests. `bufferedBytes`: those of
+   * responses that wait for earlier ones.
+   */
+  isFull(bufferedBytes: number): boolean {
+    if (this.isEmpty && bufferedBytes === 0) return false;
+    const { inFlight, limits } = this.#server;
+    const isBudgetFull = inFlight.isFull;
+    const bytesMax = isBudgetFull ? WAITING_BYTES_MAX_FULL : WAITING_BYTES_MAX;
+    return (
+      this.unsentBytes + bufferedBytes > bytesMax ||
+      this.delayedCount >= limits.pipelineMax ||
+      (isBudgetFull && (this.#copiedBytes > 0 || bufferedBytes > 0))
+    );
   }
 
   /** Whether there are responses that may not be sent yet. */
