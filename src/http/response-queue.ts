@@ -68,7 +68,7 @@ export class ResponseQueue implements BudgetUser {
   /** Number of responses in the run. */
   #runResponses = 0;
   /** Number of responses that wait for the sequences they depend on. */
-  delayedCount = 0;
+  #delayedCount = 0;
   /** Number of unsent responses that deliver an item. */
   #itemCount = 0;
   /** Whether the client has ended its side, and so may never read the unsent responses. */
@@ -117,7 +117,7 @@ export class ResponseQueue implements BudgetUser {
     if (dependency === undefined && item === undefined) return;
     this.#cut(dependency, item);
     this.#dependency = undefined;
-    if (dependency !== undefined) this.delayedCount++;
+    if (dependency !== undefined) this.#delayedCount++;
     if (item !== undefined) this.#itemCount++;
   }
 
@@ -138,7 +138,7 @@ export class ResponseQueue implements BudgetUser {
     const piece = pinnedPiece(bytes, start, end, pinned);
     if (delay !== undefined && partition !== INDEPENDENT) {
       piece.dependency = dependency(delay, partition, sequence);
-      if (piece.dependency !== undefined) this.delayedCount++;
+      if (piece.dependency !== undefined) this.#delayedCount++;
     }
     this.#push(piece);
   }
@@ -183,14 +183,14 @@ export class ResponseQueue implements BudgetUser {
     const bytesMax = isBudgetFull ? WAITING_BYTES_MAX_FULL : WAITING_BYTES_MAX;
     return (
       this.unsentBytes + bufferedBytes > bytesMax ||
-      this.delayedCount >= limits.pipelineMax ||
+      this.#delayedCount >= limits.pipelineMax ||
       (isBudgetFull && (this.#copiedBytes > 0 || bufferedBytes > 0))
     );
   }
 
   /** Whether there are responses that may not be sent yet. */
   get isDelayed(): boolean {
-    return this.delayedCount > 0 || (this.#server.delay?.delaysAll === true && !this.isEmpty);
+    return this.#delayedCount > 0 || (this.#server.delay?.delaysAll === true && !this.isEmpty);
   }
 
   /** Whether responses that may be sent have not been accepted completely. */
@@ -240,7 +240,7 @@ export class ResponseQueue implements BudgetUser {
     }
     for (const piece of this.#pieces) piece.start = piece.end;
     this.#pieceBytes = 0;
-    this.delayedCount = 0;
+    this.#delayedCount = 0;
   }
 
   /** Sends a single short run, the usual case if the client reads its responses promptly. */
@@ -273,7 +273,7 @@ export class ResponseQueue implements BudgetUser {
       this.#acknowledge(piece, false);
       this.#finish(piece);
     }
-    this.delayedCount = 0;
+    this.#delayedCount = 0;
     for (; count > 0; count--) {
       this.begin(text.length, INDEPENDENT, 0);
       this.#arena.writeText(text);
@@ -333,7 +333,7 @@ export class ResponseQueue implements BudgetUser {
     if (piece.dependency === undefined) return true;
     if (delay !== undefined && isDelayed(delay, piece.dependency)) return false;
     piece.dependency = undefined;
-    this.delayedCount--;
+    this.#delayedCount--;
     return true;
   }
 
@@ -389,7 +389,7 @@ export class ResponseQueue implements BudgetUser {
     assertPieces(this.#pieces, {
       bytes: this.#pieceBytes,
       copiedBytes: this.#copiedBytes,
-      delayed: this.delayedCount,
+      delayed: this.#delayedCount,
       items: this.#itemCount,
     });
   }
