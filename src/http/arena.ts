@@ -10,7 +10,7 @@
 import assert from 'node:assert/strict';
 import { copySpan, ViewedBytes } from '../base/copy-bytes.ts';
 import type { Span } from '../base/span.ts';
-import { isFieldValue } from './fields.ts';
+import { isFieldValue } from './field-values.ts';
 import { statusLine } from './status.ts';
 
 /** Size of the buffer, in bytes: room for the responses to one full read of pipelined requests. */

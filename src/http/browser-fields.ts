@@ -3,7 +3,7 @@
  * Fetch Metadata Request Headers; Upgrade Insecure Requests). Other clients send none of them, so the
  * object is created only for requests of browsers. Tested by vectors.spec.ts.
  */
-import * as fields from './fields.ts';
+import * as fields from './field-values.ts';
 
 /**
  * Maximum length of each text, in bytes: no origin or host is longer, and the budget for bytes in

@@ -10,7 +10,7 @@
 import { growBuffer } from '../base/grow-buffer.ts';
 import { Span } from '../base/span.ts';
 import { BrowserFields } from './browser-fields.ts';
-import * as fields from './fields.ts';
+import * as fields from './field-values.ts';
 import type { HttpLimits } from './limits.ts';
 import { SOURCE } from './methods.ts';
 import * as failures from './read-failures.ts';

@@ -4,7 +4,7 @@
  * and fragments are refused. Tested by vectors.spec.ts.
  */
 import type { Span } from '../base/span.ts';
-import { equalsIgnoringCase, isAuthority } from './fields.ts';
+import { equalsIgnoringCase, isAuthority } from './field-values.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
 import * as failures from './read-failures.ts';
 import type { Request } from './request.ts';

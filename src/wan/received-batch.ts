@@ -9,7 +9,7 @@ import type { SharedSlices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
 import { CLEAR, DATA_SET_ID_BYTES, Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
-import { isFieldValue } from '../http/fields.ts';
+import { isFieldValue } from '../http/field-values.ts';
 import { readEvent } from './event-codec.ts';
 import { LANES_MAX, malformed, type OpenedMessage, PayloadReader } from './message-format.ts';
 

@@ -1,7 +1,7 @@
 /** The header fields that affect a request, and the syntax of their values. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import * as fields from '../../src/http/fields.ts';
+import * as fields from '../../src/http/field-values.ts';
 
 function over<Result>(
   text: string,
