@@ -26,8 +26,6 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
   'src/engine/redis/redis-engine.ts RedisEngineOptions': 'specs create engines with it',
   'src/engine/redis/reply.ts ReplyFault':
     'the spec distinguishes faults of a reply from faults of the reader',
-  'src/http/field-values.ts EXPECT':
-    'the reader of heads handles it as its last case; the spec names it',
   'src/http/parser.ts AT_REFUSAL': 'the connection handles it as its last case; the spec names it',
   'src/http/socket-reader.ts READ_BYTES_MAX': 'specs and a bench create buffers of that length',
   'src/persistence/checked-file.ts checkedBytes': 'specs create files of other formats',

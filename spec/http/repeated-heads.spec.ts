@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Body } from '../../src/http/body.ts';
+import * as header from '../../src/http/header-fields.ts';
 import { InFlightBudget } from '../../src/http/in-flight.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { llhttp } from '../../src/http/llhttp.ts';
@@ -37,7 +38,7 @@ function lastOf(
     });
   }
   const { method, version, keepAlive, contentLength, pathEnd, escaped } = request;
-  const { target, contentType, authorization, body } = request;
+  const { target, body } = request;
   const seen = {
     reached,
     refusal: parser.refusal,
@@ -49,16 +50,27 @@ function lastOf(
       contentLength,
       escaped,
       path: pathEnd - target.start,
-      coding: request.contentEncoding,
-      expects: request.expectsContinue,
-      expectation: request.unknownExpectation,
-      browser: request.browser,
+      fields: fieldsOf(request),
+      responseLines: request.responseLines,
       unservedHost: request.unservedHost,
-      texts: [target, contentType, authorization, body].map((span) => span.toBuffer().toString()),
+      texts: [target, body].map((span) => span.toBuffer().toString()),
     }),
   };
   parser.free();
   return { seen, isRecognised: calls === 0 };
+}
+
+/** Returns the stored occurrences of header fields, by the name of the field. */
+function fieldsOf(request: Request): Record<string, string[]> {
+  const found: Record<string, string[]> = {};
+  for (const row of Object.values(header)) {
+    if (typeof row !== 'object' || !request.has(row)) continue;
+    const values: string[] = [];
+    for (let at = request.occurrence(row); at >= 0; at = request.occurrence(row, at))
+      values.push(request.valueAt(at).toBuffer().toString('latin1'));
+    found[String(row.name)] = values;
+  }
+  return found;
 }
 
 /** Counts the executions of llhttp during `run`. */
@@ -127,12 +139,6 @@ describe('repeated heads', () => {
     'another version': GET.replace('1.1', '1.0').replace('Host', 'Connection: keep-alive\r\nHost'),
     'a method that is not served': GET.replace('GET', 'PATCH'),
     'content in chunks': `${POST.replace('Content-Length: 3', 'Transfer-Encoding: chunked').slice(0, -3)}0\r\n\r\n`,
-    'an expectation': POST.replace('Host', 'Expect: 100-continue\r\nHost'),
-    'a coding of the content': POST.replace('Host', 'Content-Encoding: gzip\r\nHost'),
-    'an origin': POST.replace('Host', 'Origin: http://x\r\nHost'),
-    'a mark of another site': GET.replace('Host', 'Sec-Fetch-Site: cross-site\r\nHost'),
-    'a navigation': GET.replace('Host', 'Sec-Fetch-Mode: navigate\r\nHost'),
-    'a document to open': GET.replace('Host', 'Upgrade-Insecure-Requests: 1\r\nHost'),
     'a head that is too long': GET.replace('Host', `X: ${'x'.repeat(1100)}\r\nHost`),
   };
   for (const [title, request] of Object.entries(unusual)) {
@@ -140,6 +146,24 @@ describe('repeated heads', () => {
       const { seen, isRecognised } = lastOf([request, request, request]);
       assert(!isRecognised);
       assert.deepEqual(seen, lastOf([request]).seen);
+    });
+  }
+
+  const usual: Readonly<Record<string, string>> = {
+    'an expectation': POST.replace('Host', 'Expect: 100-continue\r\nHost'),
+    'a coding of the content': POST.replace('Host', 'Content-Encoding: gzip\r\nHost'),
+    'an origin': POST.replace('Host', 'Origin: http://x\r\nHost'),
+    'a mark of another site': GET.replace('Host', 'Sec-Fetch-Site: cross-site\r\nHost'),
+    'a navigation': GET.replace('Host', 'Sec-Fetch-Mode: navigate\r\nHost'),
+    'a document to open': GET.replace('Host', 'Upgrade-Insecure-Requests: 1\r\nHost'),
+    'a field that is repeated': GET.replace('Host', 'Expect: a\r\nexpect:\r\nOrigin: b\r\nHost'),
+  };
+  for (const [title, request] of Object.entries(usual)) {
+    it(`also include ${title}`, () => {
+      const third = request.replace('/k', '/another');
+      const { seen, isRecognised } = lastOf([request, request, third]);
+      assert(isRecognised);
+      assert.deepEqual(seen, lastOf([third]).seen);
     });
   }
 

@@ -1,5 +1,5 @@
 /**
- * Covers src/http/served-hosts.ts and src/http/browser-fields.ts. The listeners that check Host,
+ * Covers src/http/served-hosts.ts and src/surface/page-fields.ts. The listeners that check Host,
  * and the settings that add names to those they serve, over real sockets.
  */
 import assert from 'node:assert/strict';

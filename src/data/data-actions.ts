@@ -4,6 +4,7 @@
  */
 import type { Waiter } from '../cluster/cluster.ts';
 import type { Engine } from '../engine/engine.ts';
+import { CONTENT_TYPE } from '../http/header-fields.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
 import type { Action, Actions, Call, WaitingAction } from '../surface/action.ts';
 import type { Dialect } from '../surface/dialect.ts';
@@ -64,15 +65,16 @@ export function dataActions(parts: DataActionParts): Actions<typeof DATA_ROUTES>
   return {
     getEntry: (call) => engine.get(call.name, call.key, call),
     setEntry(call) {
-      const { body, contentType } = call.exchange.request;
+      const { request } = call.exchange;
       const { name, key } = call;
-      engine.set(name, key, body, contentType, lifetimes.of(name), undefined, call);
+      const type = request.field(CONTENT_TYPE);
+      engine.set(name, key, request.body, type, lifetimes.of(name), undefined, call);
     },
     deleteEntry: (call) => engine.delete(call.name, call.key, undefined, call),
     clearMap,
     offer(call) {
-      const { body, contentType } = call.exchange.request;
-      engine.offer(call.name, body, contentType, call);
+      const { request } = call.exchange;
+      engine.offer(call.name, request.body, request.field(CONTENT_TYPE), call);
     },
     queueSize: (call) => engine.queueSize(call.name, call),
     poll,

@@ -28,6 +28,7 @@ import type { Connection } from './connection.ts';
 import {
   DROPPED_BYTES_MAX,
   endsInsteadOfDropping,
+  expectsContinue,
   passesContentChecks,
   refuseContent,
 } from './content-checks.ts';
@@ -306,7 +307,7 @@ export class Exchange implements BytesRetainer {
   onHead(hasRest: boolean): void {
     this.#state |= BODY_PENDING | DIRTY;
     if (!this.#admit()) return;
-    if (this.request.expectsContinue && !hasRest) this.#state |= INVITING;
+    if (!hasRest && expectsContinue(this.request)) this.#state |= INVITING;
   }
 
   /** Called when the request is complete. Returns whether to run it; otherwise it has been refused. */
@@ -551,7 +552,7 @@ export class Exchange implements BytesRetainer {
     endRetention(this);
     this.request.releaseHead();
     this.handler.release();
-    this.request.browser = undefined;
+    this.request.responseLines = '';
     this.#stream = undefined;
     this.isAnswered = true;
     this.#clearRefusal();
@@ -585,7 +586,7 @@ export class Exchange implements BytesRetainer {
   /** Admits the request. Returns whether to run it; otherwise it has been answered. */
   #admit(): boolean {
     this.isAnswered = false;
-    if (this.request.escaped) this.#state |= DIRTY;
+    if (this.request.escaped || this.request.occurrenceBytes > 0) this.#state |= DIRTY;
     if (this.request.hasBody) this.body.limit();
     try {
       if (!this.handler.admit()) return false;

@@ -1,58 +1,11 @@
 /**
- * The header fields that affect how a request is parsed or answered, and the syntax of their values
- * (RFC 9110, RFC 9112). Names are compared as bytes. All other fields are ignored.
+ * The syntax of the values of header fields (RFC 9110, RFC 9112). Values are compared as bytes.
+ * Tested by field-values.spec.ts.
  */
+import type { Span } from '../base/span.ts';
 
-export const OTHER_FIELD = 0;
-export const HOST = 1;
-export const CONTENT_TYPE = 2;
-export const CONTENT_LENGTH = 3;
-export const TRANSFER_ENCODING = 4;
-export const CONTENT_ENCODING = 5;
-export const EXPECT = 6;
-export const AUTHORIZATION = 7;
-/** Proxy-Connection has no meaning, but the parser treats it as Connection. */
-export const PROXY_CONNECTION = 8;
-// Fields that browsers send (browser-fields.ts).
-export const ORIGIN = 9;
-export const SEC_FETCH_SITE = 10;
-export const SEC_FETCH_MODE = 11;
-export const UPGRADE_INSECURE_REQUESTS = 12;
-export const ACCESS_CONTROL_REQUEST_HEADERS = 13;
-
-/** Returns the number of the field with this name; case is ignored. */
-export function fieldOf(bytes: Buffer, start: number, end: number): number {
-  switch (end - start) {
-    case 4:
-      return equalsIgnoringCase(bytes, start, end, NAME_HOST) ? HOST : OTHER_FIELD;
-    case 6:
-      if (equalsIgnoringCase(bytes, start, end, NAME_EXPECT)) return EXPECT;
-      return equalsIgnoringCase(bytes, start, end, NAME_ORIGIN) ? ORIGIN : OTHER_FIELD;
-    case 12:
-      return equalsIgnoringCase(bytes, start, end, NAME_TYPE) ? CONTENT_TYPE : OTHER_FIELD;
-    case 13:
-      return equalsIgnoringCase(bytes, start, end, NAME_LOGIN) ? AUTHORIZATION : OTHER_FIELD;
-    case 14:
-      if (equalsIgnoringCase(bytes, start, end, NAME_LENGTH)) return CONTENT_LENGTH;
-      if (equalsIgnoringCase(bytes, start, end, NAME_SITE)) return SEC_FETCH_SITE;
-      return equalsIgnoringCase(bytes, start, end, NAME_MODE) ? SEC_FETCH_MODE : OTHER_FIELD;
-    case 16:
-      if (equalsIgnoringCase(bytes, start, end, NAME_ENCODING)) return CONTENT_ENCODING;
-      return equalsIgnoringCase(bytes, start, end, NAME_PROXY) ? PROXY_CONNECTION : OTHER_FIELD;
-    case 17:
-      return equalsIgnoringCase(bytes, start, end, NAME_TRANSFER) ? TRANSFER_ENCODING : OTHER_FIELD;
-    case 25:
-      return equalsIgnoringCase(bytes, start, end, NAME_UPGRADE)
-        ? UPGRADE_INSECURE_REQUESTS
-        : OTHER_FIELD;
-    case 30:
-      return equalsIgnoringCase(bytes, start, end, NAME_REQUESTED)
-        ? ACCESS_CONTROL_REQUEST_HEADERS
-        : OTHER_FIELD;
-    default:
-      return OTHER_FIELD;
-  }
-}
+/** Maximum length of a part of a value that messages quote, in bytes. */
+const SHOWN_BYTES_MAX = 200;
 
 /** Whether the bytes equal the lower-case text `wanted`, ignoring case. ASCII letters, digits and `-`. */
 export function equalsIgnoringCase(
@@ -127,19 +80,10 @@ export function decimal(bytes: Buffer, start: number, end: number): number {
   return value;
 }
 
-const NAME_HOST = Buffer.from('host');
-const NAME_EXPECT = Buffer.from('expect');
-const NAME_TYPE = Buffer.from('content-type');
-const NAME_LOGIN = Buffer.from('authorization');
-const NAME_LENGTH = Buffer.from('content-length');
-const NAME_ENCODING = Buffer.from('content-encoding');
-const NAME_PROXY = Buffer.from('proxy-connection');
-const NAME_TRANSFER = Buffer.from('transfer-encoding');
-const NAME_ORIGIN = Buffer.from('origin');
-const NAME_SITE = Buffer.from('sec-fetch-site');
-const NAME_MODE = Buffer.from('sec-fetch-mode');
-const NAME_UPGRADE = Buffer.from('upgrade-insecure-requests');
-const NAME_REQUESTED = Buffer.from('access-control-request-headers');
+/** Returns the first SHOWN_BYTES_MAX bytes as text, for messages. */
+export function shown({ bytes, start, end }: Span): string {
+  return bytes.toString('latin1', start, Math.min(end, start + SHOWN_BYTES_MAX));
+}
 
 /** Whether the percent sign at `at` is followed by two hexadecimal digits. */
 function isEscape(bytes: Buffer, at: number, end: number): boolean {

@@ -9,8 +9,8 @@
  */
 import { growBuffer } from '../base/grow-buffer.ts';
 import { Span } from '../base/span.ts';
-import { BrowserFields } from './browser-fields.ts';
-import * as fields from './field-values.ts';
+import * as values from './field-values.ts';
+import * as fields from './header-fields.ts';
 import type { HttpLimits } from './limits.ts';
 import { SOURCE } from './methods.ts';
 import * as failures from './read-failures.ts';
@@ -20,8 +20,6 @@ import { resolveTarget } from './target.ts';
 
 /** Maximum length of a carry that is reused for the next request, in bytes. */
 const CARRY_BYTES_REUSED = 4096;
-/** Maximum length of a part of a value that messages quote, in bytes. */
-const SHOWN_BYTES_MAX = 200;
 
 const IN_TARGET = 0;
 const IN_NAME = 1;
@@ -43,8 +41,8 @@ export class Head {
   #carry: Buffer = NOTHING;
   /** Bytes used in the carry; -1 while the head is entirely in the input. */
   #carried = -1;
-  /** The last field whose name or value was read, and the offsets of both. */
-  #field = fields.OTHER_FIELD;
+  /** The row of the last field whose name or value was read, and the offsets of both. */
+  #field: fields.HeaderField | undefined;
   #nameStart = 0;
   #nameEnd = 0;
   #valueStart = 0;
@@ -53,8 +51,6 @@ export class Head {
   /** The value of Host, or the authority of the target; its start is -1 if there is neither. */
   readonly #host = new Span();
   #codings = 0;
-  #contentTypes = 0;
-  #authorizations = 0;
   #targetEndPosition = 0;
   /** Number of spaces before the target at the end of the last input, and the position of that end. */
   #spaces = 0;
@@ -81,29 +77,22 @@ export class Head {
   begin(): void {
     const request = this.request;
     this.#state = IN_TARGET;
-    this.#field = fields.OTHER_FIELD;
+    this.#field = undefined;
     this.releaseCarry();
     this.#source = this.#input;
     this.#carried = -1;
     this.#hosts = 0;
     this.#codings = 0;
-    this.#contentTypes = 0;
-    this.#authorizations = 0;
     this.#spacesEndPosition = NOWHERE;
     this.#protocol = 0;
     this.#targetEndPosition = NOWHERE;
     this.#fieldsPosition = -1;
     request.target.set(this.#input, -1, -1);
-    request.contentType.set(this.#input, 0, 0);
-    request.authorization.set(this.#input, 0, 0);
+    request.clearFields();
     this.#host.start = -1;
-    request.hasFields = true;
     request.contentLength = 0;
-    request.expectsContinue = false;
-    request.unknownExpectation = '';
-    request.contentEncoding = '';
-    request.browser = undefined;
     request.unservedHost = undefined;
+    request.responseLines = '';
   }
 
   onTarget(start: number, length: number): failures.ReadFailure {
@@ -136,10 +125,10 @@ export class Head {
       if (length === 0) this.#valueEndPosition -= LINE_END_BYTES;
       this.#state = IN_VALUE;
       this.#field = fields.fieldOf(this.#source, this.#nameStart, this.#nameEnd);
-      if (this.#field === fields.OTHER_FIELD) return;
+      if (this.#field === undefined) return;
       this.#valueStart = this.#place(start, length);
       this.#valueEnd = this.#valueStart + length;
-    } else if (this.#field !== fields.OTHER_FIELD) {
+    } else if (this.#field !== undefined) {
       this.#valueEnd = this.#place(start, length) + length;
     }
   }
@@ -168,11 +157,7 @@ export class Head {
     if (this.#protocol === SPACE) return failures.SPACES_REPEATED;
     if (this.#protocol !== 0x48 || request.method === SOURCE) return failures.PROTOCOL_UNKNOWN;
     if (this.#hosts === 0 && request.version === 11) return failures.HOST_MISSING;
-    if (request.version === 10) {
-      if (this.#codings > 0) return failures.CODING_IN_HTTP_1_0;
-      request.expectsContinue = false;
-      request.unknownExpectation = '';
-    }
+    if (request.version === 10 && this.#codings > 0) return failures.CODING_IN_HTTP_1_0;
     if (this.fieldBytes > this.#limits.headerBytesMax) return failures.FIELDS_TOO_LONG;
     if (request.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
     const unresolved = resolveTarget(request, this.#host);
@@ -182,7 +167,7 @@ export class Head {
 
   /** Memory that the head takes besides the input, in bytes. */
   get heldBytes(): number {
-    return this.#carried < 0 ? 0 : this.#carry.length;
+    return this.#carried < 0 ? 0 : this.#carry.length + this.request.occurrenceBytes;
   }
 
   /** Releases a long carry once the head is no longer needed. Returns whether there was one. */
@@ -224,70 +209,45 @@ export class Head {
 
   /** Processes the last field, whose value is complete. */
   #endField(): failures.ReadFailure {
-    if (this.#field === fields.OTHER_FIELD) return 0;
+    const field = this.#field;
+    if (field === undefined) return 0;
     const request = this.request;
     const bytes = this.#source;
     const start = this.#valueStart;
-    const end = fields.trimmedEnd(bytes, start, this.#valueEnd);
-    switch (this.#field) {
+    const end = values.trimmedEnd(bytes, start, this.#valueEnd);
+    switch (field) {
       case fields.HOST:
         if (++this.#hosts > 1) return failures.HOST_REPEATED;
         this.#host.bytes = bytes;
         this.#host.start = start;
         this.#host.end = end;
-        return fields.isHost(bytes, start, end) ? 0 : failures.HOST_INVALID;
-      case fields.CONTENT_TYPE:
-        request.contentType.start = start;
-        request.contentType.end = end;
-        return ++this.#contentTypes > 1 ? failures.CONTENT_TYPE_REPEATED : 0;
-      case fields.AUTHORIZATION:
-        request.authorization.start = start;
-        request.authorization.end = end;
-        return ++this.#authorizations > 1 ? failures.AUTHORIZATION_REPEATED : 0;
+        return values.isHost(bytes, start, end) ? 0 : failures.HOST_INVALID;
       case fields.CONTENT_LENGTH:
-        request.contentLength = fields.decimal(bytes, start, end);
+        request.contentLength = values.decimal(bytes, start, end);
         return 0;
       case fields.TRANSFER_ENCODING:
         request.contentLength = UNKNOWN_LENGTH;
         if (++this.#codings > 1) return failures.CODING_REPEATED;
-        return fields.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : failures.CODING_UNKNOWN;
-      case fields.CONTENT_ENCODING:
-        if (start < end) request.contentEncoding = shown(bytes, start, end);
-        return 0;
+        return values.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : failures.CODING_UNKNOWN;
       case fields.PROXY_CONNECTION:
         return 0;
-      case fields.ORIGIN:
-      case fields.SEC_FETCH_SITE:
-      case fields.SEC_FETCH_MODE:
-      case fields.UPGRADE_INSECURE_REQUESTS:
-      case fields.ACCESS_CONTROL_REQUEST_HEADERS:
-        this.#endBrowserField(bytes, start, end);
-        return 0;
       default:
-        if (fields.isListOf(bytes, start, end, CONTINUE)) request.expectsContinue = true;
-        else if (start < end) request.unknownExpectation = shown(bytes, start, end);
-        return 0;
+        return request.addField(field, bytes, start, end);
     }
   }
 
-  /** Adds a browser's field. Others also send Sec-Fetch-Mode (Node's fetch), but only browsers navigate. */
-  #endBrowserField(bytes: Buffer, start: number, end: number): void {
-    const isMode = this.#field === fields.SEC_FETCH_MODE;
-    if (isMode && !fields.equalsIgnoringCase(bytes, start, end, NAVIGATE)) return;
-    this.request.browser ??= new BrowserFields();
-    this.request.browser.add(this.#field, bytes.toString('latin1', start, end));
-  }
-
-  /** Checks whether the host is served. An HTTP/1.0 request without a host is. */
+  /**
+   * Checks whether the host is served, and stores its place for fields that are compared with it. An HTTP/1.0
+   * request without a host is served.
+   */
   #checkHost(): void {
+    const { request } = this;
     const { bytes, start, end } = this.#host;
     if (start < 0) return;
-    const { browser } = this.request;
-    if (browser !== undefined) browser.setHost(bytes.toString('latin1', start, end));
-    if (this.#servedHosts?.serves(bytes, start, end) === false) {
-      const shownEnd = Math.min(end, start + SHOWN_BYTES_MAX);
-      this.request.unservedHost = bytes.toString('latin1', start, shownEnd);
-    }
+    if ((request.fieldBits & fields.WITH_HOST) !== 0)
+      request.addField(fields.HOST, bytes, start, end);
+    if (this.#servedHosts?.serves(bytes, start, end) === false)
+      request.unservedHost = values.shown(this.#host);
   }
 
   /** Returns the offset of the piece in the spans' buffer; if that is the carry, appends it. */
@@ -303,27 +263,24 @@ export class Head {
     this.#carry = carry;
     this.#carried = used;
     this.#source = carry;
-    const { target, contentType, authorization } = this.request;
-    target.bytes = carry;
-    contentType.bytes = carry;
-    authorization.bytes = carry;
+    this.request.target.bytes = carry;
+    this.request.rebaseFields(carry);
     this.#host.bytes = carry;
     return at;
   }
 
   #moveToCarry(): void {
-    const { target, contentType, authorization } = this.request;
+    const { target } = this.request;
     const input = this.#source;
-    this.#carried = 0;
     this.#carry = growBuffer(this.#carry, 0, this.#bytesToMove());
+    // The fields first: an append makes them refer to the carry.
+    this.#carried = this.request.moveFields(this.#carry, 0);
     if (target.start >= 0) this.#moveSpan(target, input);
-    this.#moveSpan(contentType, input);
-    this.#moveSpan(authorization, input);
     if (this.#host.start >= 0) this.#moveSpan(this.#host, input);
     if (this.#state === IN_NAME) {
       this.#nameStart = this.#append(input, this.#nameStart, this.#nameEnd);
       this.#nameEnd = this.#carried;
-    } else if (this.#state === IN_VALUE && this.#field !== fields.OTHER_FIELD) {
+    } else if (this.#state === IN_VALUE && this.#field !== undefined) {
       this.#valueStart = this.#append(input, this.#valueStart, this.#valueEnd);
       this.#valueEnd = this.#carried;
     }
@@ -331,11 +288,11 @@ export class Head {
 
   /** Returns the length of the parts of the head so far that are still needed, in bytes. */
   #bytesToMove(): number {
-    const { target, contentType, authorization } = this.request;
+    const { target, fieldBytes } = this.request;
     const hostBytes = this.#host.start < 0 ? 0 : this.#host.length;
-    const spans = target.length + contentType.length + authorization.length + hostBytes;
+    const spans = target.length + fieldBytes + hostBytes;
     if (this.#state === IN_NAME) return spans + this.#nameEnd - this.#nameStart;
-    const isInValue = this.#state === IN_VALUE && this.#field !== fields.OTHER_FIELD;
+    const isInValue = this.#state === IN_VALUE && this.#field !== undefined;
     return isInValue ? spans + this.#valueEnd - this.#valueStart : spans;
   }
 
@@ -370,15 +327,8 @@ export class Head {
   }
 }
 
-/** Returns the first SHOWN_BYTES_MAX bytes as text, for messages. */
-function shown(bytes: Buffer, start: number, end: number): string {
-  return bytes.toString('latin1', start, Math.min(end, start + SHOWN_BYTES_MAX));
-}
-
 const NOTHING = Buffer.alloc(0);
 const CHUNKED = Buffer.from('chunked');
-const CONTINUE = Buffer.from('100-continue');
-const NAVIGATE = Buffer.from('navigate');
 const SPACE = 0x20;
 const LINE_END_BYTES = 2;
 const EMPTY_LINE_BYTES = 2;

@@ -79,10 +79,6 @@ function isUsual(request: Request, memory: Buffer): boolean {
     keepAlive &&
     BEGINNINGS[method] !== undefined &&
     contentLength !== UNKNOWN_LENGTH &&
-    !request.expectsContinue &&
-    request.unknownExpectation === '' &&
-    request.contentEncoding === '' &&
-    request.browser === undefined &&
     request.unservedHost === undefined
   );
 }
@@ -96,15 +92,12 @@ class RepeatedHead {
   readonly #method: number;
   /** The bytes after the target as 32-bit words; the last word ends with the head and may overlap. */
   readonly #words: Int32Array;
-  /** Offsets of the content type and the credentials from the end of the target. */
-  readonly #typeStart: number;
-  readonly #typeEnd: number;
-  readonly #loginStart: number;
-  readonly #loginEnd: number;
-  readonly #hasFields: boolean;
+  readonly #fieldBits: number;
+  /** The occurrences of fields, with offsets from the end of the target. */
+  readonly #fields: readonly number[];
 
   constructor(request: Request, memory: Buffer, bytes: number) {
-    const { target, contentType, authorization } = request;
+    const { target } = request;
     this.beginning = BEGINNINGS[request.method] as Buffer;
     this.bytes = bytes;
     this.contentLength = request.contentLength;
@@ -114,11 +107,8 @@ class RepeatedHead {
       const at = Math.min(index * WORD_BYTES, bytes - WORD_BYTES);
       this.#words[index] = memory.readInt32LE(target.end + at);
     }
-    this.#typeStart = contentType.length === 0 ? 0 : contentType.start - target.end;
-    this.#typeEnd = this.#typeStart + contentType.length;
-    this.#loginStart = authorization.length === 0 ? 0 : authorization.start - target.end;
-    this.#loginEnd = this.#loginStart + authorization.length;
-    this.#hasFields = contentType.length > 0 || authorization.length > 0;
+    this.#fieldBits = request.fieldBits;
+    this.#fields = request.copyFields(target.end);
   }
 
   beginsAt(memory: Buffer, start: number): boolean {
@@ -155,15 +145,10 @@ class RepeatedHead {
     request.target.setViewed(memory, view, targetStart, targetEnd);
     request.pathEnd = targetEnd;
     request.escaped = false;
-    if (!this.#hasFields && !request.hasFields) return;
-    request.hasFields = this.#hasFields;
-    request.expectsContinue = false;
-    request.unknownExpectation = '';
-    request.contentEncoding = '';
-    request.browser = undefined;
     request.unservedHost = undefined;
-    request.contentType.set(memory, targetEnd + this.#typeStart, targetEnd + this.#typeEnd);
-    request.authorization.set(memory, targetEnd + this.#loginStart, targetEnd + this.#loginEnd);
+    request.responseLines = '';
+    if (this.#fieldBits !== 0 || request.fieldBits !== 0)
+      request.repeatFields(this.#fieldBits, this.#fields, memory, targetEnd);
   }
 }
 

@@ -99,10 +99,9 @@ export class Response {
   }
 
   /** Returns the room for the head, in bytes. */
-  #headBytesMax({ browser }: Request): number {
+  #headBytesMax({ responseLines }: Request): number {
     const { contentType, fields } = this;
-    let bytes = HEAD_BYTES_MAX + contentType.end - contentType.start;
-    if (browser !== undefined) bytes += browser.responseLines.length;
+    let bytes = HEAD_BYTES_MAX + contentType.end - contentType.start + responseLines.length;
     if (fields === undefined) return bytes;
     for (const name in fields) bytes += name.length + fields[name]!.length + SEPARATOR_BYTES;
     return bytes;
@@ -112,8 +111,8 @@ export class Response {
   #writeHead(arena: OutputArena, request: Request, length: number, isLast: boolean): void {
     const { status, fields } = this;
     const { bytes, start, end } = this.contentType;
-    const { version, browser } = request;
-    const isPlain = !isLast && version !== 10 && browser === undefined && fields === undefined;
+    const { version, responseLines } = request;
+    const isPlain = !isLast && version !== 10 && responseLines === '' && fields === undefined;
     if (isPlain && length === 0 && start === end && (status === 200 || status === 204))
       return arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);
     if (status === 200 && length !== CHUNKED) {
@@ -124,7 +123,7 @@ export class Response {
       arena.writeText(LINE_END);
     } else this.#writeOtherHead(arena, length === CHUNKED && version !== 11, length);
     if (fields !== undefined) writeFields(arena, fields);
-    if (browser !== undefined) arena.writeText(browser.responseLines);
+    if (responseLines !== '') arena.writeText(responseLines);
     if (isLast) arena.writeText('Connection: close\r\n');
     else if (version === 10) arena.writeText('Connection: keep-alive\r\n');
     arena.writeText(LINE_END);

@@ -4,8 +4,8 @@
  * request of a page from this member has an Origin equal to Host. Pages of the listed origins may
  * read and change whatever any client may.
  */
-import type { BrowserFields } from '../http/browser-fields.ts';
 import type { Fields } from '../http/response.ts';
+import type { PageFields } from './page-fields.ts';
 
 export class CrossOriginPolicy {
   readonly #origins: ReadonlySet<string>;
@@ -30,18 +30,18 @@ export class CrossOriginPolicy {
     return this.#origins.size > 0 ? VARY : '';
   }
 
-  /** Sets the header fields of the response to a browser's request. */
-  begin(browser: BrowserFields): void {
-    const { origin } = browser;
-    if (origin === undefined) return;
+  /** Returns header fields of the response to a browser's request, each with CR LF. */
+  responseLines({ origin }: PageFields): string {
+    if (origin === undefined) return '';
     const allowed = this.#listsAll ? '*' : origin;
-    browser.responseLines =
+    return (
       (this.commonLines === '' ? VARY : '') +
-      (this.#lists(origin) ? `Access-Control-Allow-Origin: ${allowed}\r\n${EXPOSED}` : '');
+      (this.#lists(origin) ? `Access-Control-Allow-Origin: ${allowed}\r\n${EXPOSED}` : '')
+    );
   }
 
   /** Returns further fields of the response to a preflight; `methods` as in Allow. */
-  preflightFields({ origin, requestedFields }: BrowserFields, methods: string): Fields {
+  preflightFields({ origin, requestedFields }: PageFields, methods: string): Fields {
     if (origin === undefined || !this.#lists(origin)) return {};
     return {
       'Access-Control-Allow-Methods': methods,
@@ -55,7 +55,7 @@ export class CrossOriginPolicy {
    * changes nothing. Such a request may come from a link: the browser shows the response, and the
    * page that contains the link cannot read it.
    */
-  refuses({ origin, host, isOtherSite, isNavigation }: BrowserFields, readsOnly: boolean): boolean {
+  refuses({ origin, host, isOtherSite, isNavigation }: PageFields, readsOnly: boolean): boolean {
     if (origin !== undefined && this.#lists(origin)) return false;
     if (origin !== undefined && !isOriginOf(origin, host)) return true;
     return isOtherSite && !(isNavigation && readsOnly);

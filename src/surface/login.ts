@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import type { Span } from '../base/span.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { AUTHORIZATION } from '../http/header-fields.ts';
 import type { Fields } from '../http/response.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
@@ -74,7 +75,7 @@ export class Login {
    */
   authenticate(call: LoginCall, isVerified: boolean): void {
     if (isVerified && this.#epoch === this.#access.epoch) call.work(this.#grants);
-    else this.#check(call, call.exchange.request.authorization);
+    else this.#check(call);
   }
 
   /** Refuses a request that the user is not permitted to make. */
@@ -83,7 +84,9 @@ export class Login {
     call.exchange.refuse('NOT_PERMITTED', { action: call.describe() });
   }
 
-  #check(call: LoginCall, field: Span): void {
+  #check(call: LoginCall): void {
+    const { request } = call.exchange;
+    const field = request.field(AUTHORIZATION);
     const login = readBasicField(field);
     if (login === undefined) {
       if (field.length > 0) writeAudit(call, undefined, 401);
@@ -93,7 +96,7 @@ export class Login {
     const verdict = this.#access.check(login, call.exchange.session.peerAddress);
     if (!(verdict instanceof Promise)) return this.#decide(call, verdict, login.user, epoch);
     call.await(verdict, (later) => {
-      const user = readBasicField(field)?.user ?? NO_USER;
+      const user = readBasicField(request.field(AUTHORIZATION))?.user ?? NO_USER;
       if (!call.exchange.isAbandoned) return this.#decide(call, later, user, epoch);
       auditVerdict(call, later, user);
       call.exchange.respondEmpty(401, INDEPENDENT, 0);
@@ -104,12 +107,12 @@ export class Login {
   #decide(call: LoginCall, verdict: Verdict, user: Buffer, epoch: number): void {
     const { request, session } = call.exchange;
     // The rules have changed since: right credentials may be wrong now.
-    if (epoch !== this.#access.epoch) return this.#check(call, request.authorization);
+    if (epoch !== this.#access.epoch) return this.#check(call);
     auditVerdict(call, verdict, user);
     if (verdict.isRight) {
-      const { authorization } = request;
-      const { length } = authorization;
-      this.#field = length <= KEPT_BYTES_MAX ? authorization.toBuffer() : digestOf(authorization);
+      const field = request.field(AUTHORIZATION);
+      const { length } = field;
+      this.#field = length <= KEPT_BYTES_MAX ? field.toBuffer() : digestOf(field);
       this.#fieldLength = length;
       this.#user = auditedUser(user);
       this.#epoch = epoch;

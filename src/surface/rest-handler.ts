@@ -12,6 +12,7 @@ import { pathOf } from '../config/setting.ts';
 import type { Engine, OperationResult } from '../engine/engine.ts';
 import type { Application, RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { AUTHORIZATION } from '../http/header-fields.ts';
 import {
   allowedMethods,
   GET,
@@ -29,6 +30,7 @@ import { type CrossOriginPolicy, OPENED_VALUE } from './cross-origin-policy.ts';
 import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import { Login, type LoginCall } from './login.ts';
+import { type PageFields, pageFieldsOf } from './page-fields.ts';
 import { hasValidEscapes, readPart } from './percent-decoding.ts';
 import type { Endpoint, Resource } from './resource.ts';
 import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './responses.ts';
@@ -99,8 +101,9 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     const { exchange } = this;
     const { crossOrigin, groups, cluster } = this.#parts;
     const { request } = exchange;
-    const { target, method, browser } = request;
-    if (browser !== undefined) crossOrigin.begin(browser);
+    const { target, method } = request;
+    const page = pageFieldsOf(request);
+    if (page !== undefined) request.responseLines = crossOrigin.responseLines(page);
     if (request.escaped && !hasValidEscapes(target.bytes, target.start, request.pathEnd)) {
       return this.#refuse('ESCAPE_INVALID');
     }
@@ -118,15 +121,15 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
       return this.#refusePath(resource.groups[method]);
     }
     const endpoint = resource.endpoints[method];
-    if (endpoint === undefined) return this.#refuseMethod(resource);
+    if (endpoint === undefined) return this.#refuseMethod(resource, page);
     this.#endpoint = endpoint;
     if (endpoint.furtherContentBytes > 0) exchange.permitContent(endpoint.furtherContentBytes);
     const login = this.#loginFor(endpoint);
     this.#needsLoginCheck = login !== undefined && this.#mustLogIn(login, endpoint);
     this.isExclusive = this.#mustBeExclusive(endpoint);
     if (!cluster.isStarted && !endpoint.isServedWhileStarting) return this.#refuseWhileStarting();
-    if (browser === undefined && request.unservedHost === undefined) return true;
-    return this.#admitPage(endpoint);
+    if (page === undefined && request.unservedHost === undefined) return true;
+    return this.#admitPage(endpoint, page);
   }
 
   run(): void {
@@ -196,21 +199,21 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
    * Whether Host and the page that a browser sends the request for are allowed; otherwise refuses
    * the request.
    */
-  #admitPage({ group, permission, changesData }: Endpoint): boolean {
+  #admitPage({ group, permission, changesData }: Endpoint, page: PageFields | undefined): boolean {
     const { exchange } = this;
-    const { browser, method, unservedHost } = exchange.request;
+    const { request } = exchange;
+    const { method, unservedHost } = request;
     if (unservedHost !== undefined && group !== 'HEALTH_CHECK') {
       const setting = pathOf(SURFACE_SETTINGS.allowedHosts);
       exchange.refuse('HOST_NOT_ALLOWED', { host: unservedHost, setting });
       return false;
     }
-    if (browser === undefined) return true;
-    if (this.#parts.crossOrigin.refuses(browser, method === GET && !changesData)) {
-      this.#refusePage(browser.origin);
+    if (page === undefined) return true;
+    if (this.#parts.crossOrigin.refuses(page, method === GET && !changesData)) {
+      this.#refusePage(page.origin);
       return false;
     }
-    if (browser.opensDocument && permission.kind !== undefined)
-      browser.responseLines += OPENED_VALUE;
+    if (page.opensDocument && permission.kind !== undefined) request.responseLines += OPENED_VALUE;
     return true;
   }
 
@@ -262,7 +265,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   #mustLogIn(login: AccessControl, endpoint: Endpoint): boolean {
     if (!needsUser(endpoint, login)) return false;
-    return !Login.of(this.exchange, login).isVerified(this.exchange.request.authorization);
+    return !Login.of(this.exchange, login).isVerified(this.exchange.request.field(AUTHORIZATION));
   }
 
   #refuseUser(): void {
@@ -302,8 +305,11 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   /** Refuses or answers a request whose path has no action for the method. */
-  #refuseMethod({ allow, isIncomplete, refusal, thing }: Resource): false {
-    const { method, browser } = this.exchange.request;
+  #refuseMethod(
+    { allow, isIncomplete, refusal, thing }: Resource,
+    page: PageFields | undefined,
+  ): false {
+    const { method } = this.exchange.request;
     const { crossOrigin, dialect } = this.#parts;
     const isPost = method === POST || method === PUT;
     if (thing !== undefined && isPost && dialect.reportsMissingNames) {
@@ -312,7 +318,7 @@ class RestHandler implements RequestHandler, LoginCall, PathParts {
     }
     if (refusal !== undefined) return this.#refuse(refusal);
     if (method === OPTIONS) {
-      const preflight = browser && crossOrigin.preflightFields(browser, allow);
+      const preflight = page && crossOrigin.preflightFields(page, allow);
       this.exchange.respond(204, NO_TYPE, '', { Allow: allow, ...preflight });
       return false;
     }

@@ -7,6 +7,7 @@ import { Span } from '../base/span.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { pathOf } from '../config/setting.ts';
 import { ENGINE_SETTINGS } from '../engine/engine-settings.ts';
+import { AUTHORIZATION } from '../http/header-fields.ts';
 import { INDEPENDENT } from '../http/response-delay.ts';
 import { readBasicField } from '../security/access-control.ts';
 import type { Actions, Call, Work } from '../surface/action.ts';
@@ -177,7 +178,7 @@ function respondTo(parts: WanActionParts, call: Call, answer: ReceiveResult): vo
 
 function writeAudit({ audit }: WanActionParts, call: Call, status: number): void {
   const { request, session } = call.exchange;
-  const login = readBasicField(request.authorization);
+  const login = readBasicField(request.field(AUTHORIZATION));
   const user = login && auditedUser(login.user);
   audit.write({ user, address: session.peerAddress, action: call.describe(), status });
 }
