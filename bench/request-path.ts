@@ -10,7 +10,7 @@ import { AccessControl } from '../src/security/access-control.ts';
 import { Authenticator } from '../src/security/authenticator.ts';
 import type { Permission } from '../src/security/permissions.ts';
 import type { Bench, Harness, Scenario } from './harness.ts';
-import { NullSocket } from './servers/null-socket.ts';
+import { NullCarrier } from './servers/null-carrier.ts';
 
 const KEYS = 10_000;
 const VALUE = 'x'.repeat(100);
@@ -93,7 +93,7 @@ function requester(
   request: (key: number) => string,
   services: ServiceParts = {},
 ): Scenario['run'] {
-  const socket = new NullSocket();
+  const socket = new NullCarrier();
   // A member without configured maps; the test server has some.
   const lifetimes = new MapLifetimes(new Map(), new Map());
   const { connect, engine, server } = createTestServer(
@@ -102,7 +102,7 @@ function requester(
   );
   // Removes the check that the test server makes for the specs.
   server.observe = undefined;
-  const filler = new NullSocket();
+  const filler = new NullCarrier();
   createTestServer({}, { services: { lifetimes, engine } }).connect(filler.asFake);
   for (let key = 0; key < KEYS; key++) filler.receive(Buffer.from(post(key)));
   connect(socket.asFake);

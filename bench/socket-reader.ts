@@ -1,13 +1,13 @@
 /**
  * Measures the cost of reading small requests from sockets and writing responses: as a stream, the
  * usual way of a server; reading into one buffer (src/http/socket-reader.ts); and also writing
- * through the socket's handle (src/http/socket-writer.ts). The response is fixed and nothing is
+ * through the socket's handle (src/http/socket-carrier.ts). The response is fixed and nothing is
  * parsed, so only the reading and writing differ.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { SocketWriter } from '../src/http/socket-carrier.ts';
 import { READ_BYTES_MAX, readInto } from '../src/http/socket-reader.ts';
-import { SocketWriter } from '../src/http/socket-writer.ts';
 import type { Bench } from './harness.ts';
 
 const CLIENTS = 64;

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
-import { FakeSocket } from './fake-socket.ts';
+import { FakeCarrier } from './fake-carrier.ts';
 import { type ReadResponse, readResponses } from './response-reader.ts';
 import { get, LIVE, post, socketTo } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
@@ -29,7 +29,7 @@ export function checkDrain(seed: number): void {
     writer.receive(post(`maps/m/${length}`, 'v'.repeat(length)));
   }
   assert.equal(readResponses(writer.text).length, LENGTHS.length);
-  const reader = new FakeSocket((run) => clock.endOfTurn(run));
+  const reader = new FakeCarrier((run) => clock.endOfTurn(run));
   const connection = server.connect(reader);
   reader.isStuck = random.below(4) > 0;
   const wanted: number[] = [];

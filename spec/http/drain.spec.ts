@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
 import { RawClient } from '../integration/client.ts';
 import { checkDrain } from './drain-round.ts';
-import { FakeSocket } from './fake-socket.ts';
+import { FakeCarrier } from './fake-carrier.ts';
 import { heldServer, request } from './held-application.ts';
 import { type Client, client, drainNow, get, LIVE, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
@@ -203,7 +203,7 @@ describe('The requests that were received before a server is stopped', () => {
   /** A client that reads its responses in pieces, and has requested six values. */
   function slowClient() {
     const server = createTestServer({ bodyBytesMax: VALUE_BYTES });
-    const slow = client(server, new FakeSocket((run) => server.clock.endOfTurn(run)));
+    const slow = client(server, new FakeCarrier((run) => server.clock.endOfTurn(run)));
     slow.another().socket.receive(post('maps/m/k', 'v'.repeat(VALUE_BYTES)));
     slow.socket.isStuck = true;
     // The first value pauses reading; the rest remains in the kernel.

@@ -11,7 +11,7 @@ import type { Exchange } from '../../src/http/exchange.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { INDEPENDENT, type ResponseDelay } from '../../src/http/response-delay.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
-import { FakeSocket } from './fake-socket.ts';
+import { FakeCarrier } from './fake-carrier.ts';
 import { client } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
@@ -137,7 +137,7 @@ export function heldServer(limits?: Partial<HttpLimits>, delay?: ResponseDelay) 
   });
   const { server, clock } = test;
   const connected = () => {
-    const one = client(test, new FakeSocket((run) => clock.endOfTurn(run)));
+    const one = client(test, new FakeCarrier((run) => clock.endOfTurn(run)));
     return { ...one, bodies: () => one.responses().map(({ body }) => body) };
   };
   /** Asserts that no request is in progress. */

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { FOUND, NOBODY, type OperationResult } from '../../src/engine/engine.ts';
 import { span } from '../engine/results.ts';
-import type { FakeSocket } from './fake-socket.ts';
+import type { FakeCarrier } from './fake-carrier.ts';
 import { type LateServer, lateServer } from './late-server.ts';
 import { readResponses } from './response-reader.ts';
 import { get, poll, post, socketTo } from './test-client.ts';
@@ -34,7 +34,7 @@ export async function runQueueRounds(
 }
 
 interface Client {
-  readonly socket: FakeSocket;
+  readonly socket: FakeCarrier;
   /** The requests sent: the offered item of each, or undefined. */
   readonly sent: (string | undefined)[];
   hasEnded: boolean;

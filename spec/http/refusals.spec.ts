@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { methodName } from '../../src/http/methods.ts';
-import { FakeSocket } from './fake-socket.ts';
+import { FakeCarrier } from './fake-carrier.ts';
 import { client, drainNow, get, LIVE, poll, postHead } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
@@ -135,7 +135,7 @@ for (const [sent, wanted] of refused) {
   test(`a refusal is reported as "${wanted}"`, () => {
     const server = createTestServer(limits);
     const reported = observed(server);
-    const socket = new FakeSocket();
+    const socket = new FakeCarrier();
     server.connect(socket);
     socket.receive(`${LIVE}${sent}`);
     assert.deepEqual([reported.length, reported[0]], [2, '200 GET /grid/health/live']);
@@ -189,7 +189,7 @@ test('content that is refused or ended for lack of room is reported as such', ()
 
 test('the reason of one request is not reported for the next', () => {
   const server = createTestServer(limits);
-  const socket = new FakeSocket();
+  const socket = new FakeCarrier();
   server.connect(socket);
   // This request gets no response.
   socket.receive(`${content(1, '\r\nContent-Encoding: gzip')}x`);

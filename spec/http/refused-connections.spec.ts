@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RefusedConnections } from '../../src/http/refused-connections.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { FakeSocket } from './fake-socket.ts';
+import { FakeCarrier } from './fake-carrier.ts';
 import { assertAfter } from './test-client.ts';
 
 /** A socket that was accepted, and is not read yet. */
-function accepted(): FakeSocket {
-  const socket = new FakeSocket();
+function accepted(): FakeCarrier {
+  const socket = new FakeCarrier();
   socket.pause();
   return socket;
 }
@@ -17,14 +17,14 @@ describe('RefusedConnections', () => {
     const clock = new FakeClock();
     const refused = new RefusedConnections(clock);
     const sockets = Array.from({ length: count }, accepted);
-    const add = (socket: FakeSocket): void => refused.add(socket.socket, 1, 'Date: now\r\n');
+    const add = (socket: FakeCarrier): void => refused.add(socket.socket, 1, 'Date: now\r\n');
     sockets.forEach(add);
     return { clock, sockets, add };
   }
 
   it('get 503 with the reason, are read for two seconds and closed', () => {
     const { clock, sockets } = turnAway(1);
-    const [socket] = sockets as [FakeSocket];
+    const [socket] = sockets as [FakeCarrier];
     assert.match(socket.text, /^HTTP\/1.1 503 .*\r\nDate: now\r\n/);
     assert.match(
       socket.text,

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import type { Verdict } from '../../src/security/credentials.ts';
 import type { FakeClock } from '../fake-clock.ts';
-import { FakeSocket } from './fake-socket.ts';
+import { FakeCarrier } from './fake-carrier.ts';
 import { readResponses } from './response-reader.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
@@ -29,13 +29,13 @@ export function postHead(path: string, length: number, fieldLines = ''): string 
 }
 
 /** Returns a connected socket whose later work belongs to the turns of the server's clock. */
-export function socketTo(server: Pick<TestServer, 'clock' | 'connect'>): FakeSocket {
-  const socket = new FakeSocket((run) => server.clock.endOfTurn(run));
+export function socketTo(server: Pick<TestServer, 'clock' | 'connect'>): FakeCarrier {
+  const socket = new FakeCarrier((run) => server.clock.endOfTurn(run));
   server.connect(socket);
   return socket;
 }
 
-export function client(server = createTestServer(), socket = new FakeSocket()) {
+export function client(server = createTestServer(), socket = new FakeCarrier()) {
   const connection = server.connect(socket);
   return {
     ...server,

@@ -42,7 +42,7 @@ import { LogLevelControl } from '../../src/telemetry/log-level-control.ts';
 import { type WanCalls, wanActions } from '../../src/wan/wan-actions.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
-import type { FakeSocket } from './fake-socket.ts';
+import type { FakeCarrier } from './fake-carrier.ts';
 
 const QUEUE_CAPACITIES = new Map([
   ['two-items', 2],
@@ -65,7 +65,7 @@ export interface TestServer {
   readonly audited: Parameters<Audit['write']>[0][];
   /** Requests to shut the member down. */
   readonly stops: string[];
-  connect(socket: FakeSocket): Connection;
+  connect(socket: FakeCarrier): Connection;
 }
 
 /** Parts of the member that the actions and the checks use. */

@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DEFAULT_LIMITS } from '../http/default-limits.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
+import { FakeCarrier } from '../http/fake-carrier.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import type { TestServer } from '../http/test-server.ts';
 import { type Exchange, type ExpectedResponse, readExchanges } from './exchange-table.ts';
@@ -59,7 +59,7 @@ function startMember(): TestServer {
 
 /** Returns the differences; undefined if the responses are equal. */
 async function replay(member: TestServer, exchange: Exchange): Promise<string | undefined> {
-  const socket = new FakeSocket();
+  const socket = new FakeCarrier();
   const connection = member.connect(socket);
   socket.receive(exchange.request);
   await nextTurn();

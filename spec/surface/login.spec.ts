@@ -12,7 +12,7 @@ import { hashPassword } from '../../src/security/password.ts';
 import type { Permission } from '../../src/security/permissions.ts';
 import { bufferBytes, initialBufferBytes } from '../buffer-bytes.ts';
 import { FakeClock } from '../fake-clock.ts';
-import type { FakeSocket } from '../http/fake-socket.ts';
+import type { FakeCarrier } from '../http/fake-carrier.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { restMember } from './rest-member.ts';
 
@@ -70,7 +70,7 @@ function member({
 }
 
 /** Waits for responses, removes them from the socket and returns their statuses. */
-async function statusesOn(socket: FakeSocket): Promise<number[]> {
+async function statusesOn(socket: FakeCarrier): Promise<number[]> {
   while (socket.text === '') await nextTurn();
   const responses = readResponses(socket.text, [false]);
   socket.sent.length = 0;
@@ -233,14 +233,14 @@ for (const [place, refused, right] of [
       const sockets = Array.from({ length: isAtOnce ? 200 : 1 }, subject.open);
       const statuses: number[] = [];
       for (let index = 0; index < 200; index++) {
-        const socket = sockets[index % sockets.length] as FakeSocket;
+        const socket = sockets[index % sockets.length] as FakeCarrier;
         socket.receive(attempt(subject, `secret ${index}`));
         if (!isAtOnce) statuses.push(...(await statusesOn(socket)));
       }
       if (isAtOnce) statuses.push(...(await Promise.all(sockets.map(statusesOn))).flat());
       assert.equal(statuses.filter((status) => status === refused).length, 5);
       assert.equal(statuses.filter((status) => status === 429).length, 195);
-      const [socket] = sockets as [FakeSocket];
+      const [socket] = sockets as [FakeCarrier];
       socket.receive(attempt(subject, 'sésame:1'));
       assert.deepEqual(await statusesOn(socket), [429]);
       subject.clock.advance(10_000);

@@ -6,7 +6,7 @@ import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { DIALECTS } from '../../src/surface/dialect.ts';
 import type { RouteFinder } from '../../src/surface/router.ts';
-import { FakeSocket } from '../http/fake-socket.ts';
+import { FakeCarrier } from '../http/fake-carrier.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { createTestServer, type ServiceParts } from '../http/test-server.ts';
 import { patternOf } from './exchange-table.ts';
@@ -39,7 +39,7 @@ export function restMember({ compatibility, services = {}, limits, route }: Opti
 
   /** Opens a connection. */
   const open = () => {
-    const socket = new FakeSocket();
+    const socket = new FakeCarrier();
     const isHead: boolean[] = [];
     server.connect(socket);
     const send = (...request: RequestParts): void => {

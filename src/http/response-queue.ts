@@ -27,7 +27,7 @@ import {
 import { RecentBytes } from './recent-bytes.ts';
 import { INDEPENDENT, type ItemHold, type Pinned } from './response-delay.ts';
 import type { HttpServer } from './server.ts';
-import { SocketWriter } from './socket-writer.ts';
+import { SocketWriter } from './socket-carrier.ts';
 import { statusLine } from './status.ts';
 
 /** Maximum number of bytes handed to the socket in one write. */

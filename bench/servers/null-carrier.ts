@@ -2,16 +2,16 @@
  * A socket that accepts every write and stores nothing, so that only the server's cost is measured.
  */
 import { EventEmitter } from 'node:events';
-import type { FakeSocket } from '../../spec/http/fake-socket.ts';
+import type { FakeCarrier } from '../../spec/http/fake-carrier.ts';
 
-export class NullSocket extends EventEmitter {
+export class NullCarrier extends EventEmitter {
   readonly writableLength = 0;
   readonly writableEnded = false;
   bytesWritten = 0;
 
   /** Returns this socket as the type that a test server connects. */
-  get asFake(): FakeSocket {
-    return { socket: this } as unknown as FakeSocket;
+  get asFake(): FakeCarrier {
+    return { socket: this } as unknown as FakeCarrier;
   }
 
   write(bytes: Buffer, callback?: () => void): boolean {

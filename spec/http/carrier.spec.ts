@@ -1,13 +1,13 @@
 /**
- * Responses written to a socket's handle are sent as by a stream: completely, in order, with a
- * callback.
+ * Covers src/http/socket-carrier.ts. Responses written to a socket's handle are sent as by a
+ * stream: completely, in order, with a callback.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
+import { SocketWriter } from '../../src/http/socket-carrier.ts';
 import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
-import { SocketWriter } from '../../src/http/socket-writer.ts';
 import { socketPair } from './socket-pair.ts';
 
 /** More bytes than the kernel's buffers accept while the client does not read. */

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 
 const READ_BYTES_MAX = 65536;
 
-export class FakeSocket extends EventEmitter {
+export class FakeCarrier extends EventEmitter {
   /** Everything that was written. */
   readonly sent: Buffer[] = [];
   writableLength = 0;
